@@ -1,0 +1,53 @@
+"""Checks before anything is written: is what a call needs advertised? (`initialize`, Capabilities.)"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from thinkwell_acp import schema as s
+from thinkwell_acp.errors import CapabilityMissing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def need(advertised: bool, capability: str, wanted_by: str) -> None:
+    """Raise `CapabilityMissing` unless it is advertised."""
+    if not advertised:
+        raise CapabilityMissing(capability, wanted_by)
+
+
+def check_prompt(flags: s.PromptCapabilities | None, prompt: Sequence[s.ContentBlock]) -> None:
+    """Check that the agent takes every block of a prompt; text and links are always taken."""
+    flags = flags or s.PromptCapabilities()
+    for block in prompt:
+        match block:
+            case s.ImageContent():
+                need(flags.image, "promptCapabilities.image", "an image in a prompt")
+            case s.AudioContent():
+                need(flags.audio, "promptCapabilities.audio", "audio in a prompt")
+            case s.EmbeddedResource():
+                need(flags.embedded_context, "promptCapabilities.embeddedContext", "an embedded resource in a prompt")
+            case _:
+                pass
+
+
+def check_mcp_servers(flags: s.McpCapabilities | None, servers: Sequence[s.McpServer] | None, method: str) -> None:
+    """Check that the agent can reach every MCP server; those over stdio it always can."""
+    flags = flags or s.McpCapabilities()
+    for server in servers or ():
+        match server:
+            case s.McpServerHttp():
+                need(flags.http, "mcpCapabilities.http", f"{method} with the MCP server {server.name!r}")
+            case s.McpServerSse():
+                need(flags.sse, "mcpCapabilities.sse", f"{method} with the MCP server {server.name!r}")
+            case s.McpServerAcp():
+                need(flags.acp, "mcpCapabilities.acp", f"{method} with the MCP server {server.name!r}")
+            case _:
+                pass
+
+
+def check_directories(flags: s.SessionCapabilities, directories: Sequence[str] | None, method: str) -> None:
+    """Check that the agent takes more folders than the working directory, where any are given."""
+    if directories:
+        need(flags.additional_directories is not None, "sessionCapabilities.additionalDirectories", f"{method} with more directories")

@@ -1,0 +1,146 @@
+"""JSON-RPC 2.0 messages as values. Nothing here waits, and nothing that a peer sends raises.
+
+`parse` reads only the envelope. Parameters and results stay raw, so that they are decoded once, straight to their type.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TypeAlias
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from thinkwell_acp.schema import JsonValue
+
+RequestId: TypeAlias = int | str | None
+"""A request's id. The two directions have id spaces of their own; an id is echoed with its JSON type."""
+
+NO_PARAMS = Raw(b"{}")
+
+
+class Request(Struct, frozen=True, gc=False):
+    """A call that wants an answer."""
+
+    id: RequestId
+    method: str
+    params: Raw
+
+
+class Notification(Struct, frozen=True, gc=False):
+    """A message that gets no answer."""
+
+    method: str
+    params: Raw
+
+
+class Result(Struct, frozen=True, gc=False):
+    """The answer to a request."""
+
+    id: RequestId
+    value: Raw
+
+
+class ErrorObject(Struct, frozen=True, gc=False, omit_defaults=True):
+    """The error of a failed request."""
+
+    code: int
+    message: str = ""
+    data: JsonValue = None
+
+
+class Failure(Struct, frozen=True, gc=False):
+    """The answer to a request that failed."""
+
+    id: RequestId
+    error: ErrorObject
+
+
+class Malformed(Struct, frozen=True, gc=False):
+    """Something that is no message. It is reported and never answered."""
+
+    line: bytes
+    reason: str
+
+
+Message: TypeAlias = Request | Notification | Result | Failure | Malformed
+
+
+class _Envelope(Struct, frozen=True, gc=False):
+    id: RequestId | UnsetType = UNSET
+    method: str | UnsetType = UNSET
+    params: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
+
+
+_decode_envelope = msgspec.json.Decoder(_Envelope).decode
+_decode_error = msgspec.json.Decoder(ErrorObject).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def parse(line: bytes) -> Message:
+    """Read one line as a message."""
+    try:
+        envelope = _decode_envelope(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
+        repaired = repair(line)
+        if repaired is None or repaired == line:
+            return Malformed(line, str(exc))
+        return parse(repaired)
+    if envelope.method is not UNSET:
+        params = NO_PARAMS if envelope.params is UNSET else envelope.params
+        if envelope.id is UNSET:
+            return Notification(envelope.method, params)
+        return Request(envelope.id, envelope.method, params)
+    if envelope.id is UNSET:
+        return Malformed(line, "neither a method nor an id")
+    if envelope.error is not UNSET and bytes(envelope.error) != b"null":
+        return Failure(envelope.id, _read_error(envelope.error))
+    if envelope.result is not UNSET:
+        return Result(envelope.id, envelope.result)
+    return Malformed(line, "an id without method, result or error")
+
+
+def repair(line: bytes) -> bytes | None:
+    """Return the line as valid UTF-8 JSON where only its text was broken, else ``None``.
+
+    Agents pass on what tools print, cut anywhere: bytes that are no UTF-8, and escapes of half a character. The
+    replacement character stands for what cannot be read, and the rest of the message is kept.
+    """
+    text = line.decode("utf-8", "replace")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    whole = json.dumps(value, ensure_ascii=False)
+    return whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def _read_error(raw: Raw) -> ErrorObject:
+    try:
+        return _decode_error(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ErrorObject(code=-32603, message="The peer sent an error without code and message", data=bytes(raw).decode("utf-8", "replace"))
+
+
+def encode_request(id: RequestId, method: str, params: bytes) -> bytes:  # noqa: A002 - the field's name
+    """Return a request as one line."""
+    return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b}\n' % (_encode(id), _encode(method), params)
+
+
+def encode_notification(method: str, params: bytes) -> bytes:
+    """Return a notification as one line."""
+    return b'{"jsonrpc":"2.0","method":%b,"params":%b}\n' % (_encode(method), params)
+
+
+def encode_result(id: RequestId, value: bytes) -> bytes:  # noqa: A002 - the field's name
+    """Return an answer as one line."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (_encode(id), value)
+
+
+def encode_failure(id: RequestId, error: ErrorObject) -> bytes:  # noqa: A002 - the field's name
+    """Return an answer that says what failed, as one line."""
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}\n' % (_encode(id), _encode(error))

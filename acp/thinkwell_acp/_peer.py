@@ -1,0 +1,146 @@
+"""One side of a JSON-RPC conversation as a state machine: ids, correlation, what is in flight.
+
+It takes bytes and returns what they mean; it is told what to send and returns bytes. It never waits and never raises
+because of what the other side sent, save for a line beyond the size limit. The laws that it keeps:
+
+- The two directions have id spaces of their own.
+- A request of ours is settled at most once. The answer to one that was abandoned is swallowed.
+- A request of theirs is answered at most once.
+- What was received comes out in the order in which it was received.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, Literal, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from thinkwell_acp import _jsonrpc as rpc
+from thinkwell_acp._framing import MAX_LINE, LineSplitter
+from thinkwell_acp.schema import DecodeError, SessionNotification, decode, strict_decoder
+
+T = TypeVar("T")
+
+UPDATE_METHOD = "session/update"
+_UPDATE_MARK = b'"session/update"'
+_MARK_WITHIN = 64
+"""The method of an update stands this near to the start of its line, in bytes, with every agent seen. Where it does not,
+the line is read in two steps instead of one."""
+
+
+class Answer(Struct, Generic[T], frozen=True):
+    """A request of ours was answered. `token` is what it was sent with."""
+
+    token: T
+    outcome: rpc.Result | rpc.Failure
+
+
+Received: TypeAlias = SessionNotification | rpc.Request | rpc.Notification | Answer[T] | rpc.Malformed
+
+
+class _UpdateLine(Struct, frozen=True, gc=False):
+    method: Literal["session/update"]
+    params: SessionNotification
+    id: rpc.RequestId | UnsetType = UNSET
+
+
+class Peer(Generic[T]):
+    """The state of one side. `T` is what the caller keeps for each of its requests."""
+
+    def __init__(self, *, max_line: int = MAX_LINE) -> None:
+        self._lines = LineSplitter(max_line)
+        self._decode_update = strict_decoder(_UpdateLine).decode
+        self._next_id = 0
+        self._pending: dict[rpc.RequestId, T] = {}
+        self._abandoned: set[rpc.RequestId] = set()
+        self._serving: set[rpc.RequestId] = set()
+
+    def receive(self, data: bytes) -> list[Received[T]]:
+        """Take the next bytes and return what they complete.
+
+        Raises:
+            FrameTooLong: A line is beyond the limit.
+        """
+        received: list[Received[T]] = []
+        append, decode_update = received.append, self._decode_update
+        for line in self._lines.feed(data):
+            if line.find(_UPDATE_MARK, 0, _MARK_WITHIN) >= 0:
+                try:
+                    update = decode_update(line)
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    pass
+                else:
+                    if update.id is UNSET:
+                        append(update.params)
+                        continue
+            message = self._read(line)
+            if message is not None:
+                append(message)
+        return received
+
+    def receive_eof(self) -> list[Received[T]]:
+        """Return what a last line without an end means. Nothing may be received after it."""
+        line = self._lines.finish()
+        message = self._read(line)
+        return [] if message is None else [message]
+
+    def _read(self, line: bytes) -> Received[T] | None:
+        if not line or line.isspace():
+            return None
+        match rpc.parse(line):
+            case rpc.Notification(method="session/update", params=params):
+                try:
+                    return decode(SessionNotification, params)
+                except DecodeError as exc:
+                    return rpc.Malformed(line, str(exc))
+            case rpc.Request(id=id_) as request:
+                if id_ in self._serving:
+                    return rpc.Malformed(line, f"a request with id {id_!r} is being served already")
+                self._serving.add(id_)
+                return request
+            case rpc.Result(id=id_) | rpc.Failure(id=id_) as answer:
+                if id_ in self._pending:
+                    return Answer(self._pending.pop(id_), answer)
+                if id_ in self._abandoned:
+                    self._abandoned.discard(id_)
+                    return None
+                return rpc.Malformed(line, f"an answer to id {id_!r}, which is no request of ours or was answered before")
+            case other:
+                return other
+
+    def request(self, method: str, params: bytes, token: T) -> tuple[int, bytes]:
+        """Start a request and return its id and the bytes to send."""
+        id_ = self._next_id
+        self._next_id += 1
+        self._pending[id_] = token
+        return id_, rpc.encode_request(id_, method, params)
+
+    def abandon(self, id_: int) -> bool:
+        """Give up a request of ours. Its late answer will be swallowed. False: it was settled already."""
+        if self._pending.pop(id_, None) is None:
+            return False
+        self._abandoned.add(id_)
+        return True
+
+    def answer(self, id_: rpc.RequestId, value: bytes) -> bytes:
+        """Return the bytes that answer a request of theirs, or none where it was answered already."""
+        return self._answer(id_, rpc.encode_result(id_, value))
+
+    def refuse(self, id_: rpc.RequestId, error: rpc.ErrorObject) -> bytes:
+        """Return the bytes that fail a request of theirs, or none where it was answered already."""
+        return self._answer(id_, rpc.encode_failure(id_, error))
+
+    def _answer(self, id_: rpc.RequestId, line: bytes) -> bytes:
+        if id_ not in self._serving:
+            return b""
+        self._serving.discard(id_)
+        return line
+
+    def close(self) -> list[T]:
+        """Forget everything in flight and return the tokens of the requests that nobody will answer."""
+        unanswered = list(self._pending.values())
+        self._pending.clear()
+        self._abandoned.clear()
+        self._serving.clear()
+        return unanswered

@@ -1,0 +1,151 @@
+"""A child process with pipes, on POSIX.
+
+Not `anyio.open_process`: with asyncio that waits for a process by waiting for the end of its pipes too, so a grandchild
+that keeps standard output open makes the wait hang, and its destructor complains once the event loop is gone. Here the
+process leads a process group of its own, is watched by a file descriptor, and is not reaped before its whole group has
+been killed: until then the group's number cannot be given to strangers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import IO
+
+    from thinkwell_acp._process import Signal
+
+READ_SIZE = 256 * 1024
+"""Bytes asked for in one read."""
+
+PIPE_SIZE = 1024 * 1024
+"""Size wished for the pipe that the agent writes to, in bytes: a burst then costs few wake-ups."""
+
+POLL_INTERVAL = 0.02
+"""Seconds between looks at the process where the system offers no file descriptor for it."""
+
+
+class Process:
+    """A running child in a process group of its own."""
+
+    def __init__(self, command: Sequence[str], *, env: Mapping[str, str] | None, cwd: str | None) -> None:
+        self._popen = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env=env,
+            cwd=cwd,
+            start_new_session=True,
+        )
+        assert self._popen.stdin and self._popen.stdout and self._popen.stderr
+        self._stdin, self._stdout, self._stderr = self._popen.stdin, self._popen.stdout, self._popen.stderr
+        for pipe in (self._stdin, self._stdout, self._stderr):
+            os.set_blocking(pipe.fileno(), False)
+        _enlarge(self._stdout.fileno())
+        self._pidfd = _open_pidfd(self._popen.pid)
+
+    @property
+    def pid(self) -> int:
+        """The process's number, which is its group's number too."""
+        return self._popen.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code, negative for a signal; ``None`` while the process runs."""
+        if self._pidfd is None:
+            return self._popen.poll()
+        ended = os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended is None:
+            return None
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+    async def read_stdout(self) -> bytes:
+        """Return the next output, nothing at its end."""
+        return await read_descriptor(self._stdout.fileno())
+
+    async def read_stderr(self) -> bytes:
+        """Return the next error output, nothing at its end."""
+        return await read_descriptor(self._stderr.fileno())
+
+    async def write_stdin(self, data: bytes) -> None:
+        """Write it all. Raises `BrokenPipeError` where nobody reads."""
+        await write_descriptor(self._stdin.fileno(), data)
+
+    def close_stdin(self) -> None:
+        """Tell the process that no more input comes."""
+        _close(self._stdin)
+
+    async def wait(self) -> None:
+        """Wait until the process has ended, not until its pipes have."""
+        if self._pidfd is not None:
+            await anyio.wait_readable(self._pidfd)
+            return
+        while self._popen.poll() is None:
+            await anyio.sleep(POLL_INTERVAL)
+
+    def signal(self, which: Signal) -> None:
+        """Send a signal to the whole group. A group that is gone already is no error."""
+        number = signal.SIGTERM if which == "terminate" else signal.SIGKILL
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS refuses to signal a group of zombies
+            os.killpg(self._popen.pid, number)
+
+    def release(self) -> None:
+        """Reap the process, which must have ended, and close what is left of its pipes."""
+        self._popen.wait()
+        for pipe in (self._stdin, self._stdout, self._stderr):
+            _close(pipe)
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+            self._pidfd = None
+
+
+async def read_descriptor(fd: int) -> bytes:
+    """Return the next bytes of a descriptor that does not block, nothing at its end."""
+    await checkpoint()  # before the read: a caller cancelled after it would lose what was read
+    while True:
+        try:
+            return os.read(fd, READ_SIZE)
+        except BlockingIOError:
+            await anyio.wait_readable(fd)
+
+
+async def write_descriptor(fd: int, data: bytes) -> None:
+    """Write all the bytes to a descriptor that does not block."""
+    view = memoryview(data)
+    await checkpoint()
+    while view:
+        try:
+            view = view[os.write(fd, view) :]
+        except BlockingIOError:
+            await anyio.wait_writable(fd)
+
+
+def _close(pipe: IO[bytes]) -> None:
+    if not pipe.closed:
+        anyio.notify_closing(pipe)
+        pipe.close()
+
+
+def _enlarge(fd: int) -> None:
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):  # more than the system lets one user have: the size stays as it was
+            fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+
+
+def _open_pidfd(pid: int) -> int | None:
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):  # an old kernel, or a sandbox without it
+            return os.pidfd_open(pid)
+    return None

@@ -1,0 +1,115 @@
+"""A child process with pipes, on Windows: in a Job Object, which ends the whole tree when it is closed."""
+# pragma: no cover file - the tests run on POSIX; kept small and checked by the type checkers
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import IO
+
+    from thinkwell_acp._process import Signal
+
+READ_SIZE = 64 * 1024
+JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE = 0x2000
+JOB_OBJECT_EXTENDED_LIMIT_INFORMATION = 9
+_LIMITS_SIZE = 144 if sys.maxsize > 2**32 else 112
+_LIMIT_FLAGS_OFFSET = 16
+CREATE_NEW_PROCESS_GROUP = 0x00000200
+
+
+class Process:
+    """A running child in a Job Object of its own. Its blocking pipes are read and written in worker threads."""
+
+    def __init__(self, command: Sequence[str], *, env: Mapping[str, str] | None, cwd: str | None) -> None:
+        self._popen = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env=env,
+            cwd=cwd,
+            creationflags=CREATE_NEW_PROCESS_GROUP,
+        )
+        assert self._popen.stdin
+        assert self._popen.stdout
+        assert self._popen.stderr
+        self._stdin, self._stdout, self._stderr = self._popen.stdin, self._popen.stdout, self._popen.stderr
+        self._kernel: Any = ctypes.WinDLL("kernel32", use_last_error=True) if sys.platform == "win32" else None
+        self._job = self._new_job()
+
+    def _new_job(self) -> int:
+        job: int = self._kernel.CreateJobObjectW(None, None)
+        limits = ctypes.create_string_buffer(_LIMITS_SIZE)
+        ctypes.c_uint32.from_buffer(limits, _LIMIT_FLAGS_OFFSET).value = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+        self._kernel.SetInformationJobObject(job, JOB_OBJECT_EXTENDED_LIMIT_INFORMATION, limits, _LIMITS_SIZE)
+        handle: int = getattr(self._popen, "_handle")  # noqa: B009 - the only way to it
+        self._kernel.AssignProcessToJobObject(job, handle)
+        return job
+
+    @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self._popen.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code; ``None`` while the process runs."""
+        return self._popen.poll()
+
+    async def read_stdout(self) -> bytes:
+        """Return the next output, nothing at its end."""
+        return await _read(self._stdout)
+
+    async def read_stderr(self) -> bytes:
+        """Return the next error output, nothing at its end."""
+        return await _read(self._stderr)
+
+    async def write_stdin(self, data: bytes) -> None:
+        """Write it all."""
+        await anyio.to_thread.run_sync(self._stdin.write, data, abandon_on_cancel=True)
+
+    def close_stdin(self) -> None:
+        """Tell the process that no more input comes."""
+        self._stdin.close()
+
+    async def wait(self) -> None:
+        """Wait until the process has ended."""
+        await anyio.to_thread.run_sync(self._popen.wait, abandon_on_cancel=True)
+
+    def signal(self, which: Signal) -> None:
+        """End the whole job. Windows knows no gentle way for a program without a window."""
+        del which
+        self._kernel.TerminateJobObject(self._job, 1)
+
+    def release(self) -> None:
+        """Close what is left of the ended process; closing the job ends any straggler."""
+        self._popen.wait()
+        for pipe in (self._stdin, self._stdout, self._stderr):
+            pipe.close()
+        self._kernel.CloseHandle(self._job)
+
+
+async def _read(pipe: IO[bytes]) -> bytes:
+    return await anyio.to_thread.run_sync(pipe.read, READ_SIZE, abandon_on_cancel=True)
+
+
+async def read_descriptor(fd: int) -> bytes:
+    """Return the next bytes of a descriptor, nothing at its end."""
+    return await anyio.to_thread.run_sync(os.read, fd, READ_SIZE, abandon_on_cancel=True)
+
+
+async def write_descriptor(fd: int, data: bytes) -> None:
+    """Write all the bytes to a descriptor."""
+    view = memoryview(data)
+    while view:
+        view = view[await anyio.to_thread.run_sync(os.write, fd, view) :]

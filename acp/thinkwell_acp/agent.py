@@ -1,0 +1,156 @@
+"""The agent's side: typed calls to a client, and turns that can be cancelled."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+
+from thinkwell_acp import schema as s
+from thinkwell_acp._framing import MAX_LINE
+from thinkwell_acp._side import Route, Side
+from thinkwell_acp.connection import open_connection
+from thinkwell_acp.schema import decode
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from thinkwell_acp._jsonrpc import RequestId
+    from thinkwell_acp.handlers import AgentHandler
+    from thinkwell_acp.transport import Transport
+
+
+class AgentSide(Side):
+    """A connection to a client. Made by `serve_agent`."""
+
+    requests = {
+        "initialize": Route(s.InitializeRequest, "initialize"),
+        "authenticate": Route(s.AuthenticateRequest, "authenticate"),
+        "logout": Route(s.LogoutRequest, "logout"),
+        "session/new": Route(s.NewSessionRequest, "new_session"),
+        "session/load": Route(s.LoadSessionRequest, "load_session"),
+        "session/resume": Route(s.ResumeSessionRequest, "resume_session"),
+        "session/fork": Route(s.ForkSessionRequest, "fork_session"),
+        "session/close": Route(s.CloseSessionRequest, "close_session"),
+        "session/list": Route(s.ListSessionsRequest, "list_sessions"),
+        "session/delete": Route(s.DeleteSessionRequest, "delete_session"),
+        "session/set_mode": Route(s.SetSessionModeRequest, "set_session_mode"),
+        "session/set_config_option": Route(s.SetSessionConfigOptionRequest, "set_session_config_option"),
+        "session/prompt": Route(s.PromptRequest, "prompt"),
+        "mcp/message": Route(s.MessageMcpRequest, "message_mcp"),
+    }
+    notifications = {
+        "session/cancel": Route(s.CancelNotification, "cancel"),
+        "mcp/message": Route(s.MessageMcpNotification, "notify_mcp"),
+    }
+
+    def __init__(self, handler: AgentHandler) -> None:
+        super().__init__(handler)
+        self._turns: dict[str, anyio.CancelScope] = {}
+
+    # Calls to the client
+
+    def update(self, session_id: str, update: s.SessionUpdate) -> None:
+        """Send a session update. Await `drain` now and then when sending many."""
+        self.connection.notify("session/update", s.SessionNotification(session_id=session_id, update=update))
+
+    async def drain(self) -> None:
+        """Wait until the client has taken most of what was sent."""
+        await self.connection.drain()
+
+    async def request_permission(self, request: s.RequestPermissionRequest) -> s.RequestPermissionResponse:
+        """Ask for permission."""
+        return await self.call("session/request_permission", request, s.RequestPermissionResponse)
+
+    async def create_elicitation(self, request: s.CreateElicitationRequest) -> s.CreateElicitationResponse:
+        """Ask the user."""
+        return await self.call("elicitation/create", request, s.CreateElicitationResponse)
+
+    def complete_elicitation(self, notification: s.CompleteElicitationNotification) -> None:
+        """Tell that what a URL was opened for is done."""
+        self.connection.notify("elicitation/complete", notification)
+
+    async def read_text_file(self, request: s.ReadTextFileRequest) -> s.ReadTextFileResponse:
+        """Read a file through the client."""
+        return await self.call("fs/read_text_file", request, s.ReadTextFileResponse)
+
+    async def write_text_file(self, request: s.WriteTextFileRequest) -> s.WriteTextFileResponse:
+        """Write a file through the client."""
+        return await self.call("fs/write_text_file", request, s.WriteTextFileResponse)
+
+    async def create_terminal(self, request: s.CreateTerminalRequest) -> s.CreateTerminalResponse:
+        """Start a command in a terminal of the client's."""
+        return await self.call("terminal/create", request, s.CreateTerminalResponse)
+
+    async def terminal_output(self, request: s.TerminalOutputRequest) -> s.TerminalOutputResponse:
+        """Return what a terminal has printed."""
+        return await self.call("terminal/output", request, s.TerminalOutputResponse)
+
+    async def wait_for_terminal_exit(self, request: s.WaitForTerminalExitRequest) -> s.WaitForTerminalExitResponse:
+        """Wait for a terminal's command to end."""
+        return await self.call("terminal/wait_for_exit", request, s.WaitForTerminalExitResponse)
+
+    async def kill_terminal(self, request: s.KillTerminalRequest) -> s.KillTerminalResponse:
+        """Kill a terminal's command."""
+        return await self.call("terminal/kill", request, s.KillTerminalResponse)
+
+    async def release_terminal(self, request: s.ReleaseTerminalRequest) -> s.ReleaseTerminalResponse:
+        """Give a terminal back."""
+        return await self.call("terminal/release", request, s.ReleaseTerminalResponse)
+
+    async def connect_mcp(self, request: s.ConnectMcpRequest) -> s.ConnectMcpResponse:
+        """Open an MCP session with a server that the client declared."""
+        return await self.call("mcp/connect", request, s.ConnectMcpResponse)
+
+    async def message_mcp(self, request: s.MessageMcpRequest) -> s.JsonValue:
+        """Send a request inside an MCP connection and return the inner result."""
+        return decode(object, await self.connection.request("mcp/message", request))
+
+    def notify_mcp(self, notification: s.MessageMcpNotification) -> None:
+        """Send a notification inside an MCP connection."""
+        self.connection.notify("mcp/message", notification)
+
+    async def disconnect_mcp(self, request: s.DisconnectMcpRequest) -> s.DisconnectMcpResponse:
+        """Close an MCP session."""
+        return await self.call("mcp/disconnect", request, s.DisconnectMcpResponse)
+
+    # What the client asks
+
+    def updates(self, batch: list[s.SessionNotification], /) -> None:
+        """Ignore what only an agent may send."""
+
+    async def serve(self, id: RequestId, method: str, params: s.Model, handle: Callable[..., object]) -> object:  # noqa: A002
+        """Serve a request; a turn runs in a scope that ``session/cancel`` cancels."""
+        if not isinstance(params, s.PromptRequest):
+            return await super().serve(id, method, params, handle)
+        with anyio.CancelScope() as scope:
+            self._turns[params.session_id] = scope
+            try:
+                return await super().serve(id, method, params, handle)
+            finally:
+                if self._turns.get(params.session_id) is scope:
+                    del self._turns[params.session_id]
+        return s.PromptResponse(stop_reason="cancelled")
+
+    def notified(self, method: str, params: s.Model) -> None:
+        """Take a notification; ``session/cancel`` needs no handler."""
+        if isinstance(params, s.CancelNotification):
+            scope = self._turns.get(params.session_id)
+            if scope is not None:
+                scope.cancel()
+            return
+        super().notified(method, params)
+
+
+@asynccontextmanager
+async def serve_agent(transport: Transport, handler: AgentHandler, *, max_line: int = MAX_LINE) -> AsyncIterator[AgentSide]:
+    """Be an agent on a transport, which is closed at the end of the block.
+
+    Use `AgentSide.wait_closed` in the block to serve until the client leaves.
+    """
+    side = AgentSide(handler)
+    async with open_connection(transport, side, max_line=max_line) as connection:
+        side.attach(connection)
+        handler.connected(side)
+        yield side

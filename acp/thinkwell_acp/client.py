@@ -1,0 +1,339 @@
+"""The client's side: typed calls to an agent, and the rules that a client has to keep on the way."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+import msgspec
+
+from thinkwell_acp import schema as s
+from thinkwell_acp._framing import MAX_LINE
+from thinkwell_acp._gates import check_directories, check_mcp_servers, check_prompt, need
+from thinkwell_acp._side import Route, Side
+from thinkwell_acp.connection import open_connection
+from thinkwell_acp.errors import (
+    INVALID_PARAMS,
+    REQUEST_CANCELLED,
+    AcpError,
+    RpcError,
+    VersionMismatch,
+)
+from thinkwell_acp.handlers import ClientHandler
+from thinkwell_acp.schema import DecodeError, decode
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from thinkwell_acp._jsonrpc import RequestId
+    from thinkwell_acp.connection import Outcome
+    from thinkwell_acp.transport import Transport
+
+PROTOCOL_VERSION = 1
+"""The version of the protocol that this client speaks."""
+
+CANCEL_DRAIN_TIMEOUT = 10.0
+"""Seconds that a cancelled `Client.prompt` waits for the turn's end. Agents were seen to take several."""
+
+PromptOutcome: TypeAlias = s.PromptResponse | AcpError | DecodeError
+"""How a turn ended."""
+
+
+class Client(Side):
+    """A connection to an agent. Made by `connect`."""
+
+    requests = {
+        "session/request_permission": Route(s.RequestPermissionRequest, "request_permission"),
+        "elicitation/create": Route(s.CreateElicitationRequest, "create_elicitation"),
+        "fs/read_text_file": Route(s.ReadTextFileRequest, "read_text_file"),
+        "fs/write_text_file": Route(s.WriteTextFileRequest, "write_text_file"),
+        "terminal/create": Route(s.CreateTerminalRequest, "create_terminal"),
+        "terminal/output": Route(s.TerminalOutputRequest, "terminal_output"),
+        "terminal/wait_for_exit": Route(s.WaitForTerminalExitRequest, "wait_for_terminal_exit"),
+        "terminal/kill": Route(s.KillTerminalRequest, "kill_terminal"),
+        "terminal/release": Route(s.ReleaseTerminalRequest, "release_terminal"),
+        "mcp/connect": Route(s.ConnectMcpRequest, "connect_mcp"),
+        "mcp/message": Route(s.MessageMcpRequest, "message_mcp"),
+        "mcp/disconnect": Route(s.DisconnectMcpRequest, "disconnect_mcp"),
+    }
+    notifications = {
+        "elicitation/complete": Route(s.CompleteElicitationNotification, "complete_elicitation"),
+        "mcp/message": Route(s.MessageMcpNotification, "notify_mcp"),
+    }
+
+    def __init__(self, handler: ClientHandler) -> None:
+        super().__init__(handler)
+        self._client_handler = handler
+        self._offered = s.ClientCapabilities()
+        self._questions: dict[RequestId, s.RequestPermissionRequest | s.CreateElicitationRequest] = {}
+        self._turns: dict[str, anyio.Event] = {}
+        self._cancelling: set[str] = set()
+        self.agent = s.InitializeResponse(protocol_version=PROTOCOL_VERSION)
+        """What the agent said of itself; empty before `initialize`."""
+
+    @property
+    def capabilities(self) -> s.AgentCapabilities:
+        """What the agent can do; nothing before `initialize`."""
+        return self.agent.agent_capabilities or s.AgentCapabilities()
+
+    # Calls to the agent
+
+    async def initialize(self, request: s.InitializeRequest | None = None) -> s.InitializeResponse:
+        """Agree on the protocol version and learn what the agent can do. Must be the first call.
+
+        Raises:
+            VersionMismatch: The agent speaks another version only. Close the connection.
+        """
+        if request is None:
+            request = s.InitializeRequest(protocol_version=PROTOCOL_VERSION, client_capabilities=s.ClientCapabilities())
+        self._offered = request.client_capabilities or s.ClientCapabilities()
+        response = await self.call("initialize", request, s.InitializeResponse)
+        if response.protocol_version != PROTOCOL_VERSION:
+            raise VersionMismatch(request.protocol_version, response.protocol_version)
+        self.agent = response
+        return response
+
+    async def authenticate(self, request: s.AuthenticateRequest) -> s.AuthenticateResponse:
+        """Log in by an advertised method of type ``agent``.
+
+        Raises:
+            CapabilityMissing: The agent offers no such method, or it is one for a terminal, which must not be called.
+        """
+        methods = {m.id for m in self.agent.auth_methods if not isinstance(m, s.AuthMethodTerminal)}
+        need(request.method_id in methods, f"authMethods[{request.method_id!r}]", "authenticate")
+        return await self.call("authenticate", request, s.AuthenticateResponse)
+
+    async def logout(self, request: s.LogoutRequest | None = None) -> s.LogoutResponse:
+        """Log out, where ``auth.logout`` is advertised."""
+        auth = self.capabilities.auth
+        need(auth is not None and auth.logout is not None, "auth.logout", "logout")
+        return await self.call("logout", request or s.LogoutRequest(), s.LogoutResponse)
+
+    async def new_session(self, request: s.NewSessionRequest) -> s.NewSessionResponse:
+        """Open a session."""
+        self._check_setup(request, "session/new")
+        return await self.call("session/new", request, s.NewSessionResponse)
+
+    async def load_session(self, request: s.LoadSessionRequest) -> s.LoadSessionResponse:
+        """Open an old session, where ``loadSession`` is advertised; its history comes as updates before the answer."""
+        need(self.capabilities.load_session, "loadSession", "session/load")
+        self._check_setup(request, "session/load")
+        return await self.call("session/load", request, s.LoadSessionResponse)
+
+    async def resume_session(self, request: s.ResumeSessionRequest) -> s.ResumeSessionResponse:
+        """Open an old session without its history, where ``sessionCapabilities.resume`` is advertised."""
+        need(self._session_flags.resume is not None, "sessionCapabilities.resume", "session/resume")
+        self._check_setup(request, "session/resume")
+        return await self.call("session/resume", request, s.ResumeSessionResponse)
+
+    async def fork_session(self, request: s.ForkSessionRequest) -> s.ForkSessionResponse:
+        """Open a session that begins with another's history, where ``sessionCapabilities.fork`` is advertised."""
+        need(self._session_flags.fork is not None, "sessionCapabilities.fork", "session/fork")
+        self._check_setup(request, "session/fork")
+        return await self.call("session/fork", request, s.ForkSessionResponse)
+
+    async def close_session(self, request: s.CloseSessionRequest) -> s.CloseSessionResponse:
+        """Close a session, where ``sessionCapabilities.close`` is advertised. A running turn is cancelled by it."""
+        need(self._session_flags.close is not None, "sessionCapabilities.close", "session/close")
+        return await self.call("session/close", request, s.CloseSessionResponse)
+
+    async def list_sessions(self, request: s.ListSessionsRequest | None = None) -> s.ListSessionsResponse:
+        """Return a page of sessions, where ``sessionCapabilities.list`` is advertised."""
+        need(self._session_flags.list is not None, "sessionCapabilities.list", "session/list")
+        return await self.call("session/list", request or s.ListSessionsRequest(), s.ListSessionsResponse)
+
+    async def delete_session(self, request: s.DeleteSessionRequest) -> s.DeleteSessionResponse:
+        """Delete a session, where ``sessionCapabilities.delete`` is advertised."""
+        need(self._session_flags.delete is not None, "sessionCapabilities.delete", "session/delete")
+        return await self.call("session/delete", request, s.DeleteSessionResponse)
+
+    async def set_session_mode(self, request: s.SetSessionModeRequest) -> s.SetSessionModeResponse:
+        """Change a session's mode; allowed while a turn runs."""
+        return await self.call("session/set_mode", request, s.SetSessionModeResponse)
+
+    async def set_session_config_option(
+        self, request: s.SetSessionConfigOptionRequest
+    ) -> s.SetSessionConfigOptionResponse:
+        """Change an option of a session and return all of them; allowed while a turn runs."""
+        return await self.call("session/set_config_option", request, s.SetSessionConfigOptionResponse)
+
+    async def message_mcp(self, request: s.MessageMcpRequest) -> s.JsonValue:
+        """Send a request to the agent inside an MCP connection and return the inner result."""
+        return decode(object, await self.connection.request("mcp/message", request))
+
+    def notify_mcp(self, notification: s.MessageMcpNotification) -> None:
+        """Send a notification to the agent inside an MCP connection."""
+        self.connection.notify("mcp/message", notification)
+
+    # Turns
+
+    async def prompt(self, request: s.PromptRequest) -> s.PromptResponse:
+        """Run a turn, after the one before it in this session has ended.
+
+        A caller who is cancelled cancels the turn and waits for its end, `CANCEL_DRAIN_TIMEOUT` at most, so that the
+        cancellation cannot hit the session's next turn.
+
+        Raises:
+            RpcError: The agent answered with an error.
+            ConnectionClosed, ConnectionBroken: There will be no answer.
+            CapabilityMissing: The prompt holds a kind of content that the agent does not take. Nothing was sent.
+        """
+        while (running := self._turns.get(request.session_id)) is not None:
+            await running.wait()
+        outcomes: list[PromptOutcome] = []
+        self.start_prompt(request, outcomes.append)
+        ended = self._turns.get(request.session_id)
+        try:
+            if ended is not None:
+                await ended.wait()
+        finally:
+            if not outcomes:
+                self.cancel(request.session_id)
+                with anyio.move_on_after(CANCEL_DRAIN_TIMEOUT, shield=True):
+                    await self._turns[request.session_id].wait()
+        outcome = outcomes[0]
+        if isinstance(outcome, s.PromptResponse):
+            return outcome
+        raise outcome
+
+    def start_prompt(self, request: s.PromptRequest, settle: Callable[[PromptOutcome], None]) -> None:
+        """Send a prompt; `settle` is called with how the turn ended.
+
+        The call comes while messages are being read: after every update that was read before the answer has been handed
+        over, and before any later one is.
+
+        Raises:
+            CapabilityMissing: The prompt holds a kind of content that the agent does not take. Nothing was sent.
+            RuntimeError: A turn is running in this session.
+        """
+        check_prompt(self.capabilities.prompt_capabilities, request.prompt)
+        session_id = request.session_id
+        if session_id in self._turns:
+            msg = f"a turn is running in session {session_id}"
+            raise RuntimeError(msg)
+        ended = self._turns[session_id] = anyio.Event()
+
+        def end(outcome: Outcome) -> None:
+            del self._turns[session_id]
+            self._cancelling.discard(session_id)
+            settle(_read_prompt_outcome(outcome))
+            ended.set()
+
+        self.connection.call("session/prompt", request, end)
+
+    def cancel(self, session_id: str) -> None:
+        """Cancel the turn that runs in a session; the turn ends when the agent answers its prompt.
+
+        Every open question of the session is answered as cancelled now, and so is any that comes before the turn ends.
+        """
+        self.connection.notify("session/cancel", s.CancelNotification(session_id=session_id))
+        if session_id in self._turns:
+            self._cancelling.add(session_id)
+        for id_, question in list(self._questions.items()):
+            if _session_of(question) == session_id:
+                self.connection.answer(id_, _cancelled(question))
+
+    # What the agent asks
+
+    def updates(self, batch: list[s.SessionNotification], /) -> None:
+        """Pass on session updates."""
+        self._client_handler.session_updates(batch)
+
+    async def serve(self, id: RequestId, method: str, params: s.Model, handle: Callable[..., object]) -> object:  # noqa: A002
+        """Serve a request of the agent's, where it was offered."""
+        self._check_offered(method, params)
+        if not isinstance(params, s.RequestPermissionRequest | s.CreateElicitationRequest):
+            return await super().serve(id, method, params, handle)
+        if _session_of(params) in self._cancelling:
+            return _cancelled(params)
+        self._questions[id] = params
+        try:
+            answer = await super().serve(id, method, params, handle)
+        finally:
+            del self._questions[id]
+        if isinstance(answer, s.RequestPermissionResponse):
+            _check_option(params, answer)
+        return answer
+
+    def _check_offered(self, method: str, params: s.Model) -> None:
+        """Refuse what was not advertised: agents ask all the same (`terminal/create` during session/new was seen)."""
+        fs, elicitation = self._offered.fs, self._offered.elicitation
+        offered = {
+            "fs/read_text_file": fs is not None and fs.read_text_file,
+            "fs/write_text_file": fs is not None and fs.write_text_file,
+        }.get(method, self._offered.terminal if method.startswith("terminal/") else True)
+        if not offered:
+            raise RpcError.method_not_found(method)
+        match params:
+            case s.ElicitationFormMode():
+                offered = elicitation is not None and elicitation.form is not None
+            case s.ElicitationUrlMode():
+                offered = elicitation is not None and elicitation.url is not None
+            case s.CreateElicitationRequest():
+                offered = False
+            case _:
+                pass
+        if not offered:
+            raise RpcError(INVALID_PARAMS, "This client did not advertise this mode of elicitation")
+
+    # Checks
+
+    @property
+    def _session_flags(self) -> s.SessionCapabilities:
+        return self.capabilities.session_capabilities or s.SessionCapabilities()
+
+    def _check_setup(
+        self,
+        request: s.NewSessionRequest | s.LoadSessionRequest | s.ResumeSessionRequest | s.ForkSessionRequest,
+        method: str,
+    ) -> None:
+        check_mcp_servers(self.capabilities.mcp_capabilities, request.mcp_servers, method)
+        check_directories(self._session_flags, request.additional_directories, method)
+
+
+def _read_prompt_outcome(outcome: Outcome) -> PromptOutcome:
+    if isinstance(outcome, AcpError):
+        if isinstance(outcome, RpcError) and outcome.code == REQUEST_CANCELLED:
+            return s.PromptResponse(stop_reason="cancelled")
+        return outcome
+    try:
+        return decode(s.PromptResponse, outcome)
+    except DecodeError as exc:
+        return exc
+
+
+def _session_of(question: s.RequestPermissionRequest | s.CreateElicitationRequest) -> str | None:
+    return question.session_id
+
+
+def _cancelled(question: s.RequestPermissionRequest | s.CreateElicitationRequest) -> s.Model:
+    if isinstance(question, s.RequestPermissionRequest):
+        return s.RequestPermissionResponse(outcome=s.CancelledPermissionOutcome())
+    return s.CreateElicitationResponse(action="cancel")
+
+
+def _check_option(request: s.RequestPermissionRequest | s.CreateElicitationRequest, answer: s.RequestPermissionResponse) -> None:
+    assert isinstance(request, s.RequestPermissionRequest)
+    if isinstance(answer.outcome, s.SelectedPermissionOutcome):
+        offered = [option.option_id for option in request.options]
+        if answer.outcome.option_id not in offered:
+            msg = f"option {answer.outcome.option_id!r} was not offered; the agent offered {offered}"
+            raise ValueError(msg)
+
+
+@asynccontextmanager
+async def connect(
+    transport: Transport, handler: ClientHandler | None = None, *, max_line: int = MAX_LINE
+) -> AsyncIterator[Client]:
+    """Talk to an agent over a transport, which is closed at the end of the block.
+
+    Args:
+        transport: The pipe to the agent, such as one of `stdio_transport`.
+        handler: Serves what the agent asks. The default rejects permissions and serves nothing else.
+        max_line: The longest message accepted, in bytes.
+    """
+    client = Client(handler or ClientHandler())
+    async with open_connection(transport, client, max_line=max_line) as connection:
+        client.attach(connection)
+        yield client

@@ -1,0 +1,27 @@
+"""An MCP server that offers tools, lives in this process, and has three ways to an agent.
+
+`ToolServer` knows the tools and nothing of the way. A host carries many servers to one agent: `AcpToolHost`
+over the ACP connection itself, `HttpToolHost` over loopback HTTP, `ShimToolHost` over a small program that
+the agent starts.
+"""
+
+from __future__ import annotations
+
+from thinkwell_acp.mcp._acp import AcpToolHost
+from thinkwell_acp.mcp._http_host import HttpToolHost
+from thinkwell_acp.mcp._progress import CallContext
+from thinkwell_acp.mcp._server import ToolServer
+from thinkwell_acp.mcp._shim_host import ShimToolHost
+from thinkwell_acp.mcp._types import CallTool, McpError, ToolOutput, ToolSpec
+
+__all__ = (
+    "AcpToolHost",
+    "CallContext",
+    "CallTool",
+    "HttpToolHost",
+    "McpError",
+    "ShimToolHost",
+    "ToolOutput",
+    "ToolServer",
+    "ToolSpec",
+)

@@ -1,0 +1,182 @@
+"""The tool server: its tools, who is connected, and who has seen what."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+
+from thinkwell_acp.errors import INVALID_PARAMS
+from thinkwell_acp.mcp._types import CallTool, McpError, ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from thinkwell_acp.mcp._session import ToolSession
+    from thinkwell_acp.schema import JsonObject
+
+KEEPALIVE = 15.0
+"""Seconds between signs of life of a running call. The most impatient agent seen gives up after 60 s of
+silence."""
+
+
+class ToolServer:
+    """Offers tools to MCP clients, whichever way they come. A host of this package makes it reachable.
+
+    Args:
+        name: What the server is called in ``serverInfo``.
+        call: Runs a tool. Several calls run at once.
+        tools: The tools at first.
+        version: The version in ``serverInfo``.
+        instructions: Advice to the model on how to use the server.
+        keepalive: Seconds between signs of life of a running call, for callers that gave a progress token.
+        discover: Whether to answer ``server/discover``, by which a client of MCP 2026-07-28 finds out that it
+            may leave out the handshake. Without it such a client takes its next older revision. Both are
+            served.
+
+    Raises:
+        ValueError: Two tools have one name.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        call: CallTool,
+        tools: Sequence[ToolSpec] = (),
+        *,
+        version: str,
+        instructions: str | None = None,
+        keepalive: float = KEEPALIVE,
+        discover: bool = False,
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.instructions = instructions
+        self.call = call
+        self.keepalive = keepalive
+        self.discover = discover
+        self._tools: dict[str, ToolSpec] = _by_name(tools)
+        self._generation = 1
+        self._listed_generation = 0
+        self._list_count = 0
+        self._sessions: set[ToolSession] = set()
+        self._running = 0
+        self._closed = False
+        self._changed = anyio.Event()
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """The tools that are offered now."""
+        return tuple(self._tools.values())
+
+    def set_tools(self, tools: Sequence[ToolSpec]) -> None:
+        """Offer these tools from now on, and tell every client that can hear it. The same tools again are no
+        change.
+
+        Raises:
+            ValueError: Two tools have one name.
+        """
+        new = _by_name(tools)
+        if tuple(new.values()) == self.tools:
+            return
+        self._tools = new
+        self._generation += 1
+        for session in tuple(self._sessions):
+            session.announce()
+
+    @property
+    def generation(self) -> int:
+        """Which set of tools is offered: 1 at first, one more at every change."""
+        return self._generation
+
+    @property
+    def listed_generation(self) -> int:
+        """The latest set of tools that an agent was sent as the answer to ``tools/list``; 0 where none
+        was."""
+        return self._listed_generation
+
+    @property
+    def list_count(self) -> int:
+        """How many answers to ``tools/list`` were sent."""
+        return self._list_count
+
+    async def wait_listed(self) -> None:
+        """Return when an agent has been sent the tools that are offered now. Wait without limit: the caller
+        sets one."""
+        wanted = self._generation
+        while self._listed_generation < wanted:
+            await self._changed.wait()
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
+
+    def close(self) -> None:
+        """Cancel the running calls, end every session, and refuse what comes later. Return at once."""
+        self._closed = True
+        for session in tuple(self._sessions):
+            session.close()
+
+    async def aclose(self) -> None:
+        """Close, and return when no tool's handler runs any more."""
+        self.close()
+        while self._running:
+            await self._changed.wait()
+
+    def find(self, name: str) -> ToolSpec:
+        """Return the tool of that name.
+
+        Raises:
+            McpError: There is none; the message says which there are.
+        """
+        if name in self._tools:
+            return self._tools[name]
+        known = ", ".join(self._tools) or "none"
+        raise McpError(INVALID_PARAMS, f"Unknown tool: {name}. Tools offered now: {known}.", {"tool": name})
+
+    def identity(self) -> JsonObject:
+        """Return what the server says of itself (``serverInfo``)."""
+        return {"name": self.name, "version": self.version}
+
+    def listing(self) -> tuple[int, JsonObject]:
+        """Return the set of tools that is offered now, and the answer to ``tools/list``."""
+        return self._generation, {"tools": [tool.wire() for tool in self._tools.values()]}
+
+    def listed(self, generation: int) -> None:
+        """Note that an agent was sent this set of tools."""
+        self._listed_generation = max(self._listed_generation, generation)
+        self._list_count += 1
+        self._wake()
+
+    def join(self, session: ToolSession) -> None:
+        """Add a session, which hears of changes from now on."""
+        self._sessions.add(session)
+
+    def leave(self, session: ToolSession) -> None:
+        """Remove a session that is over."""
+        self._sessions.discard(session)
+
+    @contextmanager
+    def running(self) -> Generator[None]:
+        """Count a call of a tool while the block runs."""
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
+            self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+
+def _by_name(tools: Sequence[ToolSpec]) -> dict[str, ToolSpec]:
+    named: dict[str, ToolSpec] = {}
+    for tool in tools:
+        if tool.name in named:
+            raise ValueError(f"two tools are called {tool.name!r}")
+        named[tool.name] = tool
+    return named

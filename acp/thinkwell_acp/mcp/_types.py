@@ -1,0 +1,75 @@
+"""What a tool server is told and what it answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
+
+from thinkwell_acp.errors import RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from thinkwell_acp.mcp._progress import CallContext
+    from thinkwell_acp.schema import JsonObject, JsonValue
+
+
+class McpError(RpcError):
+    """A request of an MCP client fails with this JSON-RPC error.
+
+    Raised by a tool's handler it fails the request; any other exception of a handler becomes a result that
+    says so.
+    """
+
+
+class ToolSpec(Struct, frozen=True, kw_only=True):
+    """A tool as it is told to the agent (MCP 2025-11-25, server/tools)."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, JsonValue]
+    """JSON Schema of the arguments. Its root has to be of type object."""
+    output_schema: Mapping[str, JsonValue] | None = None
+    """JSON Schema of the structured result, where there is one."""
+    title: str | None = None
+
+    def wire(self) -> JsonObject:
+        """Return the tool as an element of the answer to ``tools/list``."""
+        tool: JsonObject = {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": dict(self.input_schema),
+        }
+        if self.title is not None:
+            tool["title"] = self.title
+        if self.output_schema is not None:
+            tool["outputSchema"] = dict(self.output_schema)
+        return tool
+
+
+class ToolOutput(Struct, frozen=True, kw_only=True):
+    """What a tool answers."""
+
+    content: Sequence[Mapping[str, JsonValue]] = ()
+    """MCP content blocks, such as ``{"type": "text", "text": "…"}``."""
+    structured: Mapping[str, JsonValue] | None = None
+    """The result as data that fits the tool's output schema."""
+    is_error: bool = False
+    """The tool failed, and the content says how, in words that the agent can act on."""
+
+    @classmethod
+    def text(cls, text: str, *, is_error: bool = False) -> ToolOutput:
+        """Return an answer of a single text."""
+        return cls(content=({"type": "text", "text": text},), is_error=is_error)
+
+    def wire(self) -> JsonObject:
+        """Return the answer as the result of ``tools/call``."""
+        result: JsonObject = {"content": [dict(block) for block in self.content], "isError": self.is_error}
+        if self.structured is not None:
+            result["structuredContent"] = dict(self.structured)
+        return result
+
+
+CallTool: TypeAlias = "Callable[[str, JsonObject, CallContext], Awaitable[ToolOutput]]"
+"""Runs a tool: its name, its arguments, and the call's context. What it raises is told to the agent."""

@@ -1,0 +1,144 @@
+"""Modes and config options: what can be set on a session."""
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import msgspec
+
+from thinkwell_acp.schema._base import Choice, Extensible, JsonObject, Lenient, Model
+
+__all__ = (
+    "SessionConfigBoolean",
+    "SessionConfigId",
+    "SessionConfigOption",
+    "SessionConfigOptionCategory",
+    "SessionConfigSelect",
+    "SessionConfigSelectGroup",
+    "SessionConfigSelectOption",
+    "SessionConfigSelectOptions",
+    "SessionConfigValueId",
+    "SessionMode",
+    "SessionModeId",
+    "SessionModeState",
+    "SetSessionConfigOptionRequest",
+    "SetSessionConfigOptionResponse",
+    "SetSessionModeRequest",
+    "SetSessionModeResponse",
+)
+
+SessionModeId: TypeAlias = str
+"""Names a mode."""
+
+SessionConfigId: TypeAlias = str
+"""Names a config option."""
+
+SessionConfigValueId: TypeAlias = str
+"""Names a value of a select."""
+
+SessionConfigOptionCategory: TypeAlias = Literal["mode", "model", "model_config", "thought_level"] | str
+"""What an option is about; vendors add their own."""
+
+
+class SessionMode(Extensible, frozen=True, kw_only=True):
+    """A way of working that the agent offers."""
+
+    id: SessionModeId
+    name: str
+    description: str | None = None
+
+
+class SessionModeState(Extensible, frozen=True, kw_only=True):
+    """The modes of a session and which one it is in."""
+
+    current_mode_id: SessionModeId
+    available_modes: Lenient[tuple[SessionMode, ...]]
+
+
+class _SelectEntry(Choice):
+    __slots__ = ()
+
+    @classmethod
+    def choose(cls, raw: JsonObject) -> type[Model]:
+        return SessionConfigSelectOption if "value" in raw else SessionConfigSelectGroup
+
+
+class SessionConfigSelectOption(Extensible, _SelectEntry, frozen=True, kw_only=True):
+    """A value that a select can take."""
+
+    value: SessionConfigValueId
+    name: str
+    description: str | None = None
+
+
+class SessionConfigSelectGroup(Extensible, _SelectEntry, frozen=True, kw_only=True):
+    """Values of a select under a common heading."""
+
+    group: str
+    name: str
+    options: Lenient[tuple[SessionConfigSelectOption, ...]]
+
+
+if TYPE_CHECKING:
+    SessionConfigSelectOptions: TypeAlias = (
+        tuple[SessionConfigSelectOption, ...] | tuple[SessionConfigSelectGroup, ...]
+    )
+else:
+    SessionConfigSelectOptions = tuple[_SelectEntry, ...]
+
+
+class _ConfigOption(Extensible, frozen=True, kw_only=True):
+    id: SessionConfigId
+    name: str
+    description: str | None = None
+    category: SessionConfigOptionCategory | None = None
+
+
+class SessionConfigSelect(_ConfigOption, frozen=True, kw_only=True, tag_field="type", tag="select"):
+    """An option with a list of values, flat or in groups."""
+
+    current_value: SessionConfigValueId
+    options: SessionConfigSelectOptions
+
+
+class SessionConfigBoolean(_ConfigOption, frozen=True, kw_only=True, tag_field="type", tag="boolean"):
+    """An option that is on or off. Agents send it where `session.configOptions.boolean` is advertised."""
+
+    current_value: bool
+
+
+SessionConfigOption: TypeAlias = SessionConfigSelect | SessionConfigBoolean
+"""A config option, told apart by `type`; one of another type is left out of its list."""
+
+
+class SetSessionModeRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `session/set_mode`."""
+
+    session_id: str
+    mode_id: SessionModeId
+
+
+class SetSessionModeResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `session/set_mode`. It does not repeat the mode: the caller keeps what it set."""
+
+
+class SetSessionConfigOptionRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `session/set_config_option`.
+
+    Attributes:
+        type: follows from the value: `boolean` for a bool, and not on the wire for the id of a value.
+    """
+
+    session_id: str
+    config_id: SessionConfigId
+    value: SessionConfigValueId | bool
+    type: Literal["boolean"] | None = None
+
+    def __post_init__(self) -> None:
+        expected = "boolean" if isinstance(self.value, bool) else None
+        if self.type != expected:
+            msgspec.structs.force_setattr(self, "type", expected)
+
+
+class SetSessionConfigOptionResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `session/set_config_option`: all options, as they are now."""
+
+    config_options: Lenient[tuple[SessionConfigOption, ...]]

@@ -1,0 +1,100 @@
+"""Questions of the agent to the user: forms and web pages."""
+
+from typing import Literal, TypeAlias
+
+from thinkwell_acp.schema._base import (
+    UNSET,
+    Choice,
+    Extensible,
+    JsonObject,
+    Model,
+    RequestId,
+    Strict,
+    UnsetType,
+)
+from thinkwell_acp.schema.forms import ElicitationSchema
+
+__all__ = (
+    "CompleteElicitationNotification",
+    "CreateElicitationRequest",
+    "CreateElicitationResponse",
+    "ElicitationAction",
+    "ElicitationContentValue",
+    "ElicitationFormMode",
+    "ElicitationId",
+    "ElicitationUrlMode",
+    "OtherElicitationMode",
+)
+
+ElicitationId: TypeAlias = str
+"""Names an elicitation that goes on outside of the protocol."""
+
+ElicitationContentValue: TypeAlias = str | int | float | bool | tuple[str, ...]
+"""What the user put into one field of a form."""
+
+ElicitationAction: TypeAlias = Literal["accept", "decline", "cancel"]
+"""What the user did with a question."""
+
+
+class CreateElicitationRequest(Extensible, Choice, frozen=True, kw_only=True):
+    """Parameters of `elicitation/create`; what is decoded is one of the subclasses, by `mode`.
+
+    The question belongs to a session, maybe to a tool call in it, or to a request that the client has made.
+
+    Attributes:
+        request_id: `UNSET` where the question belongs to a session (`None` is an id).
+    """
+
+    message: str
+    session_id: Strict[str | None] = None
+    tool_call_id: str | None = None
+    request_id: Strict[RequestId | UnsetType] = UNSET
+
+    @classmethod
+    def choose(cls, raw: JsonObject) -> type[Model]:
+        """Return the class for the mode.
+
+        Raises:
+            ValueError: the question belongs to nothing.
+        """
+        if raw.get("sessionId") is None and "requestId" not in raw:
+            raise ValueError("neither `sessionId` nor `requestId`")
+        match raw.get("mode"):
+            case "form":
+                return ElicitationFormMode
+            case "url":
+                return ElicitationUrlMode
+            case _:
+                return OtherElicitationMode
+
+
+class ElicitationFormMode(CreateElicitationRequest, frozen=True, kw_only=True, tag_field="mode", tag="form"):
+    """The user is asked to fill in a form. Needs `elicitation.form`."""
+
+    requested_schema: ElicitationSchema
+
+
+class ElicitationUrlMode(CreateElicitationRequest, frozen=True, kw_only=True, tag_field="mode", tag="url"):
+    """The user is asked to go to a web page. Needs `elicitation.url`."""
+
+    elicitation_id: ElicitationId
+    url: str
+
+
+class OtherElicitationMode(CreateElicitationRequest, frozen=True, kw_only=True):
+    """The user is asked in a way that this version does not know. It is to be refused."""
+
+    mode: str
+
+
+class CreateElicitationResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `elicitation/create`. The content goes with `accept` alone."""
+
+    action: ElicitationAction | str
+    content: Strict[dict[str, ElicitationContentValue] | None] = None
+
+
+class CompleteElicitationNotification(Extensible, frozen=True, kw_only=True):
+    """Parameters of `elicitation/complete`: what was begun on a web page is done."""
+
+    elicitation_id: ElicitationId

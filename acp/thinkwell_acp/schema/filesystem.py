@@ -1,0 +1,37 @@
+"""Files that the client reads and writes for the agent. All paths are absolute."""
+
+from thinkwell_acp.schema._base import Extensible, UInt
+
+__all__ = ("ReadTextFileRequest", "ReadTextFileResponse", "WriteTextFileRequest", "WriteTextFileResponse")
+
+
+class ReadTextFileRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `fs/read_text_file`.
+
+    Attributes:
+        line: the first line wanted, counted from 1.
+        limit: how many lines at most.
+    """
+
+    session_id: str
+    path: str
+    line: UInt | None = None
+    limit: UInt | None = None
+
+
+class ReadTextFileResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `fs/read_text_file`."""
+
+    content: str
+
+
+class WriteTextFileRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `fs/write_text_file`. A file that does not exist is made."""
+
+    session_id: str
+    path: str
+    content: str
+
+
+class WriteTextFileResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `fs/write_text_file`."""

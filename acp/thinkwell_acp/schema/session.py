@@ -1,0 +1,142 @@
+"""Making, finding and ending sessions. All paths are absolute."""
+
+from typing import TypeAlias
+
+from thinkwell_acp.schema._base import Extensible, Lenient, Strict
+from thinkwell_acp.schema.config import SessionConfigOption, SessionModeState
+from thinkwell_acp.schema.mcp import McpServer
+
+__all__ = (
+    "CloseSessionRequest",
+    "CloseSessionResponse",
+    "DeleteSessionRequest",
+    "DeleteSessionResponse",
+    "ForkSessionRequest",
+    "ForkSessionResponse",
+    "ListSessionsRequest",
+    "ListSessionsResponse",
+    "LoadSessionRequest",
+    "LoadSessionResponse",
+    "NewSessionRequest",
+    "NewSessionResponse",
+    "ResumeSessionRequest",
+    "ResumeSessionResponse",
+    "SessionId",
+    "SessionInfo",
+)
+
+SessionId: TypeAlias = str
+"""Names a session; chosen by the agent."""
+
+
+class NewSessionRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `session/new`."""
+
+    cwd: str
+    mcp_servers: Lenient[tuple[McpServer, ...]]
+    additional_directories: tuple[str, ...] = ()
+
+
+class NewSessionResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `session/new`. Where both are given, `config_options` count and `modes` do not."""
+
+    session_id: SessionId
+    modes: SessionModeState | None = None
+    config_options: tuple[SessionConfigOption, ...] | None = None
+
+
+class LoadSessionRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `session/load`: go on with a session and replay its history."""
+
+    session_id: SessionId
+    cwd: str
+    mcp_servers: Lenient[tuple[McpServer, ...]]
+    additional_directories: tuple[str, ...] = ()
+
+
+class LoadSessionResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `session/load`."""
+
+    modes: SessionModeState | None = None
+    config_options: tuple[SessionConfigOption, ...] | None = None
+
+
+class ResumeSessionRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `session/resume`: go on with a session without a replay."""
+
+    session_id: SessionId
+    cwd: str
+    mcp_servers: tuple[McpServer, ...] = ()
+    additional_directories: tuple[str, ...] = ()
+
+
+class ResumeSessionResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `session/resume`."""
+
+    modes: SessionModeState | None = None
+    config_options: tuple[SessionConfigOption, ...] | None = None
+
+
+class ForkSessionRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `session/fork` (unstable): a new session with the history of another."""
+
+    session_id: SessionId
+    cwd: str
+    mcp_servers: tuple[McpServer, ...] = ()
+    additional_directories: tuple[str, ...] = ()
+
+
+class ForkSessionResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `session/fork` (unstable)."""
+
+    session_id: SessionId
+    modes: SessionModeState | None = None
+    config_options: tuple[SessionConfigOption, ...] | None = None
+
+
+class CloseSessionRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `session/close`."""
+
+    session_id: SessionId
+
+
+class CloseSessionResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `session/close`."""
+
+
+class DeleteSessionRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `session/delete`."""
+
+    session_id: SessionId
+
+
+class DeleteSessionResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `session/delete`."""
+
+
+class ListSessionsRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `session/list`."""
+
+    cwd: Strict[str | None] = None
+    cursor: Strict[str | None] = None
+
+
+class SessionInfo(Extensible, frozen=True, kw_only=True):
+    """A session that the agent knows.
+
+    Attributes:
+        updated_at: ISO 8601.
+    """
+
+    session_id: SessionId
+    cwd: str
+    additional_directories: tuple[str, ...] = ()
+    title: str | None = None
+    updated_at: str | None = None
+
+
+class ListSessionsResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `session/list`. Without a cursor there is nothing more."""
+
+    sessions: Lenient[tuple[SessionInfo, ...]]
+    next_cursor: str | None = None

@@ -1,0 +1,109 @@
+"""Commands that the client runs for the agent."""
+
+from typing import TypeAlias
+
+from thinkwell_acp.schema._base import Extensible, UInt
+from thinkwell_acp.schema.mcp import EnvVariable
+
+__all__ = (
+    "CreateTerminalRequest",
+    "CreateTerminalResponse",
+    "KillTerminalRequest",
+    "KillTerminalResponse",
+    "ReleaseTerminalRequest",
+    "ReleaseTerminalResponse",
+    "TerminalExitStatus",
+    "TerminalId",
+    "TerminalOutputRequest",
+    "TerminalOutputResponse",
+    "WaitForTerminalExitRequest",
+    "WaitForTerminalExitResponse",
+)
+
+TerminalId: TypeAlias = str
+"""Names a terminal within its session; chosen by the client."""
+
+
+class CreateTerminalRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `terminal/create`.
+
+    Attributes:
+        cwd: absolute path.
+        output_byte_limit: in bytes; more than that drops the oldest output.
+    """
+
+    session_id: str
+    command: str
+    args: tuple[str, ...] = ()
+    env: tuple[EnvVariable, ...] = ()
+    cwd: str | None = None
+    output_byte_limit: UInt | None = None
+
+
+class CreateTerminalResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `terminal/create`, given as soon as the command has started."""
+
+    terminal_id: TerminalId
+
+
+class TerminalOutputRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `terminal/output`."""
+
+    session_id: str
+    terminal_id: TerminalId
+
+
+class TerminalExitStatus(Extensible, frozen=True, kw_only=True):
+    """How a command ended."""
+
+    exit_code: UInt | None = None
+    signal: str | None = None
+
+
+class TerminalOutputResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `terminal/output`: what there is so far.
+
+    Attributes:
+        truncated: older output was dropped.
+        exit_status: `None` while the command runs.
+    """
+
+    output: str
+    truncated: bool
+    exit_status: TerminalExitStatus | None = None
+
+
+class WaitForTerminalExitRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `terminal/wait_for_exit`."""
+
+    session_id: str
+    terminal_id: TerminalId
+
+
+class WaitForTerminalExitResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `terminal/wait_for_exit`, given when the command has ended."""
+
+    exit_code: UInt | None = None
+    signal: str | None = None
+
+
+class KillTerminalRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `terminal/kill`: end the command, keep the terminal."""
+
+    session_id: str
+    terminal_id: TerminalId
+
+
+class KillTerminalResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `terminal/kill`."""
+
+
+class ReleaseTerminalRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `terminal/release`: end the command and forget the terminal."""
+
+    session_id: str
+    terminal_id: TerminalId
+
+
+class ReleaseTerminalResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `terminal/release`."""

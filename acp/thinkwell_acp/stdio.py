@@ -1,0 +1,275 @@
+"""An agent as a child process that speaks over its standard input and output."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections import deque
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from thinkwell_acp._process import Process, read_descriptor, write_descriptor
+from thinkwell_acp._tasks import background_tasks
+from thinkwell_acp.errors import ProcessExited, ProgramNotFound, ProgramNotStarted
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from thinkwell_acp._process import Signal
+    from thinkwell_acp.transport import Transport
+
+logger = logging.getLogger("thinkwell.acp.stdio")
+
+STDERR_TAIL = 64 * 1024
+"""How much of the end of standard error is kept, in bytes."""
+
+EXIT_GRACE = 2.0
+"""Seconds an agent gets to leave by itself once its standard input is closed. Some never do (codex-acp)."""
+
+TERMINATE_GRACE = 2.0
+"""Seconds between SIGTERM and SIGKILL. Launchers of agents were seen to ignore the first (gemini-cli)."""
+
+KILL_GRACE = 5.0
+"""Seconds to wait for the system to end a killed process. One stuck in the kernel is left to it, with a log line."""
+
+LAST_WORDS_GRACE = 0.5
+"""Seconds of silence after the process's end before its output counts as ended, though a grandchild keeps it open."""
+
+EXIT_STATUS_GRACE = 1.0
+"""Seconds after the end of the output in which the process should end too, so that the error can say how."""
+
+
+class StdioTransport:
+    """A running agent process. Made by `stdio_transport`."""
+
+    def __init__(self, process: Process, command: Sequence[str]) -> None:
+        self._process = process
+        self._stderr: deque[bytes] = deque()
+        self._stderr_size = 0
+        self._stderr_ended = anyio.Event()
+        self._exited = anyio.Event()
+        self._reading = anyio.CancelScope()
+        self._read_lock = anyio.Lock(fast_acquire=True)
+        self._closing = False
+        self._attendants = anyio.CancelScope(shield=True)
+        self._unattended = anyio.Event()
+        self._final_exit_code: int | None = None
+        self._released = False
+        self.command = tuple(command)
+        """The command that runs, its program resolved."""
+
+    @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code, negative for a signal; ``None`` while the process runs."""
+        return self._final_exit_code if self._released else self._process.exit_code
+
+    @property
+    def stderr_tail(self) -> str:
+        """The end of what the agent wrote to standard error, `STDERR_TAIL` bytes at most."""
+        return b"".join(self._stderr)[-STDERR_TAIL:].decode("utf-8", "replace")
+
+    async def receive(self) -> bytes:
+        """Return the next output of the agent.
+
+        Raises:
+            ProcessExited: There will be none, with the exit code and the end of standard error.
+            anyio.ClosedResourceError: `aclose` was called.
+        """
+        async with self._read_lock:
+            with anyio.CancelScope() as self._reading:
+                if self._closing:
+                    raise anyio.ClosedResourceError
+                if self._exited.is_set():
+                    self._reading.deadline = anyio.current_time() + LAST_WORDS_GRACE
+                data = await self._process.read_stdout()
+                if data:
+                    return data
+        if self._closing:
+            raise anyio.ClosedResourceError
+        with anyio.move_on_after(EXIT_STATUS_GRACE):
+            await self._exited.wait()
+            await self._stderr_ended.wait()
+        raise ProcessExited(self.exit_code, self.stderr_tail)
+
+    async def send(self, item: bytes, /) -> None:
+        """Send all the bytes to the agent's standard input.
+
+        Raises:
+            anyio.BrokenResourceError: It reads no more.
+        """
+        try:
+            await self._process.write_stdin(item)
+        except (OSError, ValueError) as exc:
+            raise anyio.BrokenResourceError from exc
+
+    async def aclose(self) -> None:
+        """End the process and everything that it started: close its input, then SIGTERM, then SIGKILL.
+
+        Each step waits for a bounded time and is skipped where the process has ended. When this returns, nothing of the
+        agent's process group runs. Calling it again does nothing.
+        """
+        if self._closing:
+            return
+        self._closing = True
+        self._reading.cancel()
+        with anyio.CancelScope(shield=True):
+            self._process.close_stdin()
+            async with background_tasks() as tasks:
+                tasks.start_soon(self._discard_output)
+                await self._ended_within(EXIT_GRACE) or await self._signal("terminate", TERMINATE_GRACE)
+                if not await self._signal("kill", KILL_GRACE):  # pragma: no cover - a process stuck in the kernel
+                    logger.error("Process %s of %s does not die", self.pid, self.command)
+                    return
+        self._final_exit_code = self._process.exit_code
+        self._released = True
+        self._attendants.cancel()
+        with anyio.CancelScope(shield=True):
+            await self._unattended.wait()
+        self._process.release()
+
+    async def _ended_within(self, seconds: float) -> bool:
+        with anyio.move_on_after(seconds):
+            await self._exited.wait()
+        return self._exited.is_set()
+
+    async def _signal(self, which: Signal, grace: float) -> bool:
+        self._process.signal(which)
+        return await self._ended_within(grace)
+
+    async def _discard_output(self) -> None:
+        async with self._read_lock:
+            while await self._process.read_stdout():
+                pass
+
+    async def attend(self) -> None:
+        """Drain standard error and watch for the end, until `aclose` is done with both; nothing else stops it."""
+        try:
+            with self._attendants:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._drain_stderr)
+                    tasks.start_soon(self._watch)
+        finally:
+            self._unattended.set()
+
+    async def _drain_stderr(self) -> None:
+        try:
+            while data := await self._process.read_stderr():
+                logger.debug("stderr of %s: %r", self.command[0], data)
+                self._stderr.append(data)
+                self._stderr_size += len(data)
+                while self._stderr_size - len(self._stderr[0]) >= STDERR_TAIL:
+                    self._stderr_size -= len(self._stderr.popleft())
+        finally:
+            self._stderr_ended.set()
+
+    async def _watch(self) -> None:
+        await self._process.wait()
+        self._exited.set()
+        self._reading.deadline = anyio.current_time() + LAST_WORDS_GRACE
+
+
+@asynccontextmanager
+async def stdio_transport(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+) -> AsyncIterator[StdioTransport]:
+    """Start an agent and talk to it over its standard input and output.
+
+    The agent leads a process group of its own. Leaving the block ends the group.
+
+    Args:
+        command: Program and arguments; never a shell line.
+        env: The whole environment; ``None`` passes on the caller's.
+        cwd: The folder to start in.
+
+    Raises:
+        ProgramNotFound: There is no such program or folder.
+        ProgramNotStarted: The system refuses to run it.
+    """
+    resolved = _resolve(command, env, cwd)
+    try:
+        process = Process(resolved, env=env, cwd=None if cwd is None else os.fspath(cwd))
+    except (OSError, ValueError, subprocess.SubprocessError) as exc:
+        raise ProgramNotStarted(command, f"{command[0]} cannot be started: {exc}") from exc
+    transport = StdioTransport(process, resolved)
+    async with background_tasks() as tasks:
+        tasks.start_soon(transport.attend)
+        try:
+            yield transport
+        finally:
+            await transport.aclose()
+
+
+def _resolve(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | os.PathLike[str] | None) -> list[str]:
+    """Find the program as a shell would, and on Windows by PATHEXT too."""
+    if not command:
+        raise ProgramNotFound(command, "the command is empty: name a program")
+    if cwd is not None and not os.path.isdir(cwd):  # noqa: PTH112
+        raise ProgramNotFound(command, f"the folder {os.fspath(cwd)} to start {command[0]} in does not exist")
+    program = shutil.which(command[0], path=None if env is None else env.get("PATH"))
+    if program is None:
+        exists = os.path.exists(command[0])  # noqa: PTH110
+        if exists:
+            raise ProgramNotStarted(command, f"{command[0]} exists but is not an executable program")
+        raise ProgramNotFound(command, f"there is no program {command[0]!r} on the PATH")
+    return [os.path.abspath(program), *command[1:]]  # noqa: PTH100 - a relative program is the caller's, not relative to cwd
+
+
+class _OwnStdio:
+    """This process's standard input and output as a transport, for programs that are agents."""
+
+    def __init__(self, stdin: int, stdout: int) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
+        self._closed = False
+
+    async def receive(self) -> bytes:
+        """Return the next input."""
+        data = await read_descriptor(self._stdin)
+        if not data:
+            raise anyio.EndOfStream
+        return data
+
+    async def send(self, item: bytes, /) -> None:
+        """Write all the bytes."""
+        try:
+            await write_descriptor(self._stdout, item)
+        except OSError as exc:
+            raise anyio.BrokenResourceError from exc
+
+    async def aclose(self) -> None:
+        """Close both descriptors."""
+        if not self._closed:
+            self._closed = True
+            os.close(self._stdin)
+            os.close(self._stdout)
+        await checkpoint()
+
+
+def own_stdio() -> Transport:
+    """Return a transport over this process's standard input and output.
+
+    From then on ``print`` writes to standard error, and ``input`` reads nothing: no stray line can break the protocol.
+    """
+    stdin, stdout = os.dup(0), os.dup(1)
+    if sys.platform != "win32":
+        os.set_blocking(stdin, False)
+        os.set_blocking(stdout, False)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    return _OwnStdio(stdin, stdout)

@@ -1,0 +1,106 @@
+"""The pipe under a connection: what it has to do, and one made of memory.
+
+Any `anyio.abc.ByteStream` is a `Transport` too: a TCP connection, a Unix socket, TLS.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import anyio
+import anyio.lowlevel
+
+MEMORY_PIPE_SIZE = 1024 * 1024
+"""How many bytes a memory transport holds before its sender has to wait."""
+
+
+class Transport(Protocol):
+    """Carries bytes both ways. How they are cut into blocks means nothing."""
+
+    async def receive(self) -> bytes:
+        """Return the next bytes, at least one.
+
+        Raises:
+            anyio.EndOfStream: The other side will send no more.
+            ConnectionBroken: The same, and why.
+        """
+        ...
+
+    async def send(self, item: bytes, /) -> None:
+        """Send all the bytes.
+
+        Raises:
+            anyio.BrokenResourceError: The other side reads no more.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close both directions and release what the transport holds."""
+        ...
+
+
+class _Pipe:
+    """One direction of a memory transport."""
+
+    def __init__(self) -> None:
+        self.buffer = bytearray()
+        self.sender_closed = False
+        self.receiver_closed = False
+        self._changed = anyio.Event()
+
+    def changed(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def wait_changed(self) -> None:
+        await self._changed.wait()
+
+
+class MemoryTransport:
+    """One end of a pair; made by `memory_transport_pair`."""
+
+    def __init__(self, incoming: _Pipe, outgoing: _Pipe) -> None:
+        self._incoming = incoming
+        self._outgoing = outgoing
+
+    async def receive(self) -> bytes:
+        """Return everything that the other end has sent since."""
+        await anyio.lowlevel.checkpoint()
+        pipe = self._incoming
+        while not pipe.buffer:
+            if pipe.receiver_closed:
+                raise anyio.ClosedResourceError
+            if pipe.sender_closed:
+                raise anyio.EndOfStream
+            await pipe.wait_changed()
+        data = bytes(pipe.buffer)
+        pipe.buffer.clear()
+        pipe.changed()
+        return data
+
+    async def send(self, item: bytes, /) -> None:
+        """Send the bytes; wait while the other end is more than `MEMORY_PIPE_SIZE` behind."""
+        await anyio.lowlevel.checkpoint()
+        pipe = self._outgoing
+        while len(pipe.buffer) >= MEMORY_PIPE_SIZE and not (pipe.sender_closed or pipe.receiver_closed):
+            await pipe.wait_changed()
+        if pipe.sender_closed:
+            raise anyio.ClosedResourceError
+        if pipe.receiver_closed:
+            raise anyio.BrokenResourceError
+        pipe.buffer += item
+        pipe.changed()
+
+    async def aclose(self) -> None:
+        """Close this end. What was sent before can still be received."""
+        self._outgoing.sender_closed = True
+        self._incoming.receiver_closed = True
+        self._outgoing.changed()
+        self._incoming.changed()
+        await anyio.lowlevel.checkpoint()
+
+
+def memory_transport_pair() -> tuple[MemoryTransport, MemoryTransport]:
+    """Return the two ends of a connection inside this process."""
+    one, two = _Pipe(), _Pipe()
+    return MemoryTransport(one, two), MemoryTransport(two, one)

@@ -1,0 +1,1 @@
+"""Measures thinkwell beside other Python clients of the Agent Client Protocol: `python -m benchmarks`."""

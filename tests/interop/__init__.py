@@ -1,0 +1,1 @@
+"""Runs against real agents from npm, with a scripted stand-in for their model services."""

@@ -1,0 +1,220 @@
+"""Real agents from npm: installed once into a cache, started with the stand-in as their model service."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = (
+    "AGENTS",
+    "CLAUDE",
+    "CODEX",
+    "GEMINI",
+    "OPENCODE",
+    "OPENCODE_ASKING",
+    "VENDOR_PREFIXES",
+    "Launch",
+    "NpmAgent",
+)
+
+CACHE = Path(os.environ.get("THINKWELL_INTEROP_CACHE", Path(__file__).parents[2] / ".cache" / "interop"))
+"""Where the packages are kept between runs, one folder per package and version."""
+
+VENDOR_PREFIXES = ("ANTHROPIC_", "CLAUDE", "CODEX_", "GEMINI_", "GOOGLE_", "OPENAI_", "OPENCODE_")
+"""Variables of the caller's environment that would lead an agent to a real account or service."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How to start an agent: hand both to `open_agent`."""
+
+    command: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NpmAgent:
+    """A pinned package, and the settings that tie it to a stand-in.
+
+    In `env` and `files` stand `$HOME` for the scratch home and `$MODEL` for the stand-in's URL.
+    """
+
+    name: str
+    package: str
+    version: str
+    executable: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Contents by path below the scratch home."""
+
+    def install(self, cache: Path) -> Path:
+        """Install the package unless the cache has it, and return the program.
+
+        Raises:
+            FileNotFoundError: If npm is not on the machine.
+            subprocess.CalledProcessError: If npm fails.
+        """
+        folder = cache / f"{self.package.rpartition('/')[2]}-{self.version}"
+        complete = folder / "complete"
+        if not complete.exists():
+            npm = shutil.which("npm")
+            if npm is None:
+                raise FileNotFoundError("npm is needed to install agents; it comes with Node.js")
+            folder.mkdir(parents=True, exist_ok=True)
+            quiet = ("--no-audit", "--no-fund", "--loglevel=error")
+            package = f"{self.package}@{self.version}"
+            subprocess.run([npm, "install", "--prefix", str(folder), *quiet, package], check=True)
+            complete.touch()
+        program = shutil.which(self.executable, path=str(folder / "node_modules" / ".bin"))
+        if program is None:
+            raise FileNotFoundError(f"{folder} holds no program {self.executable}")
+        return Path(program)
+
+    def launch(self, *, home: Path, model_url: str, cache: Path = CACHE) -> Launch:
+        """Install, write the settings below `home` and return how to start the agent."""
+        program = self.install(cache)
+        names = {"HOME": str(home), "MODEL": model_url}
+        for name, text in self.files.items():
+            path = home / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(Template(text).substitute(names), encoding="utf-8")
+        own = {name: Template(value).substitute(names) for name, value in self.env.items()}
+        return Launch(command=(str(program), *self.args), env={**_sealed(home, model_url), **own})
+
+
+def _sealed(home: Path, model_url: str) -> dict[str, str]:
+    """Keep an agent to its scratch home and to loopback: the stand-in is its proxy, and refuses."""
+    places = {
+        "HOME": home,
+        "USERPROFILE": home,
+        "XDG_CACHE_HOME": home / ".cache",
+        "XDG_CONFIG_HOME": home / ".config",
+        "XDG_DATA_HOME": home / ".local" / "share",
+        "XDG_STATE_HOME": home / ".local" / "state",
+    }
+    proxies = {"HTTP_PROXY": model_url, "HTTPS_PROXY": model_url, "NO_PROXY": "127.0.0.1,localhost"}
+    both_cases = proxies | {name.lower(): value for name, value in proxies.items()}
+    return {name: str(path) for name, path in places.items()} | both_cases
+
+
+def _opencode_settings(**more: object) -> str:
+    model = {
+        "name": "scripted",
+        "reasoning": True,
+        "tool_call": True,
+        "limit": {"context": 200_000, "output": 8_000},
+    }
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "Stand-in",
+        "options": {"baseURL": "$MODEL/v1", "apiKey": "none"},
+        "models": {"scripted": model},
+    }
+    settings = {
+        "model": "standin/scripted",
+        "small_model": "standin/scripted",
+        "provider": {"standin": provider},
+        "autoupdate": False,
+        "share": "disabled",
+    }
+    return json.dumps({**settings, **more})
+
+
+CLAUDE = NpmAgent(
+    name="claude",
+    package="@agentclientprotocol/claude-agent-acp",
+    version="0.100.0",
+    executable="claude-agent-acp",
+    env={
+        "ANTHROPIC_API_KEY": "none",
+        "ANTHROPIC_BASE_URL": "$MODEL",
+        "ANTHROPIC_MODEL": "claude-sonnet-4-5",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CONFIG_DIR": "$HOME/.claude",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_TELEMETRY": "1",
+        # Any value but 1 makes the adapter offer root a mode that the program below it refuses to start in.
+        "IS_SANDBOX": "",
+    },
+)
+
+OPENCODE = NpmAgent(
+    name="opencode",
+    package="opencode-ai",
+    version="1.18.33",
+    executable="opencode",
+    args=("acp",),
+    env={
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
+        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    },
+    files={".config/opencode/opencode.json": _opencode_settings()},
+)
+
+OPENCODE_ASKING = replace(
+    OPENCODE,
+    name="opencode-asking",
+    files={".config/opencode/opencode.json": _opencode_settings(permission={"*": "ask"})},
+)
+"""The same agent, set to ask for permission before every tool."""
+
+GEMINI = NpmAgent(
+    name="gemini",
+    package="@google/gemini-cli",
+    version="0.61.0",
+    executable="gemini",
+    args=("--acp",),
+    env={
+        "GEMINI_API_KEY": "none",
+        "GEMINI_TELEMETRY_ENABLED": "false",
+        "GOOGLE_GEMINI_BASE_URL": "$MODEL",
+    },
+    files={
+        ".gemini/settings.json": json.dumps(
+            {
+                # In a folder it does not trust it silently leaves out the session's MCP servers.
+                "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+                "general": {"enableAutoUpdate": False},
+                "privacy": {"usageStatisticsEnabled": False},
+                "telemetry": {"enabled": False},
+            }
+        )
+    },
+)
+
+CODEX = NpmAgent(
+    name="codex",
+    package="@agentclientprotocol/codex-acp",
+    version="2.6.0",
+    executable="codex-acp",
+    env={"CODEX_HOME": "$HOME/.codex", "OPENAI_API_KEY": "none"},
+    files={
+        ".codex/config.toml": """\
+model = "gpt-5"
+model_provider = "standin"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[model_providers.standin]
+name = "Stand-in"
+base_url = "$MODEL/v1"
+env_key = "OPENAI_API_KEY"
+wire_api = "responses"
+supports_websockets = false
+"""
+    },
+)
+
+AGENTS = (CLAUDE, OPENCODE, OPENCODE_ASKING, GEMINI, CODEX)

@@ -1,0 +1,1 @@
+"""Typed streams of what a coding agent thinks, says, does and plans."""

@@ -1,0 +1,180 @@
+"""`ThoughtStream`: the handle of a run. A result that settles by itself, and beside it any number of readers."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from thinkwell import events as ev
+from thinkwell.errors import ThoughtCancelled
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Generator
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from thinkwell._log import RunLog
+    from thinkwell.view import RunView
+
+T = TypeVar("T")
+
+logger = logging.getLogger("thinkwell")
+
+
+class RunControl(Protocol):
+    """What a stream may ask of its run."""
+
+    @property
+    def id(self) -> str:
+        """Name of the run, unique in this process."""
+        ...
+
+    @property
+    def session_id(self) -> str | None:
+        """The agent's name for the session; ``None`` until it is known."""
+        ...
+
+    @property
+    def late(self) -> tuple[ev.ThoughtEvent, ...]:
+        """What came after the end."""
+        ...
+
+    def cancel(self) -> None:
+        """Cancel the run."""
+        ...
+
+    async def wait(self) -> None:
+        """Wait for the run's end."""
+        ...
+
+
+class ThoughtResult(Generic[T]):
+    """The result of a run, to be awaited: any number of times, from any number of tasks.
+
+    It settles whether or not anybody awaits it. Cancelling an ``await`` cancels that wait and nothing else.
+    """
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+        self._settled = anyio.Event()
+        self._value: list[T] = []
+        self._error: Exception | None = None
+        self._seen = False
+
+    def done(self) -> bool:
+        """Return whether there is a result or an error."""
+        return bool(self._value) or self._error is not None
+
+    def exception(self) -> Exception | None:
+        """Return the error, or ``None`` where there is a result or nothing yet."""
+        self._seen = True
+        return self._error
+
+    def __await__(self) -> Generator[object, object, T]:
+        return self._wait().__await__()
+
+    async def _wait(self) -> T:
+        self._seen = True
+        if self.done():
+            await checkpoint()
+        else:
+            await self._settled.wait()
+        if self._error is not None:
+            raise self._error.with_traceback(None)
+        return self._value[0]
+
+    def set(self, value: T) -> bool:
+        """Settle with a value. False: it was settled before, and stays so."""
+        if self.done():
+            return False
+        self._value.append(value)
+        self._settled.set()
+        return True
+
+    def fail(self, error: Exception) -> bool:
+        """Settle with an error. False: it was settled before, and stays so."""
+        if self.done():
+            return False
+        self._error = error
+        self._settled.set()
+        return True
+
+    def warn_unseen(self) -> None:
+        """Log an error that nobody has looked at, once. A cancelled run was ended on purpose and is no error."""
+        if self._error is not None and not self._seen and not isinstance(self._error, ThoughtCancelled):
+            self._seen = True
+            logger.warning("Run %s failed and nobody awaited its result: %s", self._run_id, self._error)
+
+    def __del__(self) -> None:
+        self.warn_unseen()
+
+
+class ThoughtStream(Generic[T]):
+    """A run of an agent: its `result`, and its events by ``async for``.
+
+    The run has started and goes on by itself. Each ``async for`` sees every event from the first; leaving the loop cancels
+    nothing. Used as ``async with stream:``, the run is cancelled when the block is left before its end.
+    """
+
+    def __init__(self, log: RunLog, result: ThoughtResult[T], run: RunControl) -> None:
+        self._log = log
+        self._run = run
+        self.result: ThoughtResult[T] = result
+        """The validated result: ``await stream.result``."""
+
+    @property
+    def id(self) -> str:
+        """Name of the run, unique in this process."""
+        return self._run.id
+
+    @property
+    def session_id(self) -> str | None:
+        """The agent's name for the session; ``None`` until it is known."""
+        return self._run.session_id
+
+    @property
+    def view(self) -> RunView:
+        """The run as it stands."""
+        return self._log.view()
+
+    @property
+    def late(self) -> tuple[ev.ThoughtEvent, ...]:
+        """What the agent sent of this run after it had answered the prompt. No iterator delivers it."""
+        return self._run.late
+
+    def __aiter__(self) -> AsyncIterator[ev.ThoughtEvent]:
+        return self._log.reader()
+
+    def events(self, *, include: ev.Include | None = None, after: int = 0) -> AsyncIterator[ev.ThoughtEvent]:
+        """Return a reader of its own.
+
+        Args:
+            include: Kinds of events to deliver, of those that the run keeps; all of them by default.
+            after: Number of the last event that was seen already.
+        """
+        return self._log.reader(None if include is None else ev.included(include), after)
+
+    def cancel(self) -> None:
+        """Cancel the run: the agent is told, open questions are answered as cancelled, the result raises `ThoughtCancelled`.
+
+        Returns at once; await `wait` for the end. Nothing happens where the run has ended.
+        """
+        self._run.cancel()
+
+    async def wait(self) -> None:
+        """Wait until the run is over. It never raises the run's error."""
+        await self._run.wait()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.cancel()
+        with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+            await self.wait()

@@ -1,0 +1,296 @@
+"""What can go wrong with a run, as one tree.
+
+::
+
+    ThinkwellError
+    ├── AgentError              something about the agent
+    │   ├── AgentNotFound           its program does not exist
+    │   ├── AgentStartFailed        it did not get as far as a conversation
+    │   ├── AgentExited             its process ended
+    │   ├── AgentClosed             `open_agent` was left
+    │   ├── LoginRequired           it wants a login first
+    │   ├── CapabilityMissing       it cannot do what was asked; nothing was sent
+    │   └── AgentReported           it answered with an error
+    ├── ResultError             the turn is over, but there is no result
+    │   ├── ResultMissing           ``return_result`` was never called
+    │   ├── ResultInvalid           every value was invalid
+    │   ├── ResultRefused           the model refused
+    │   └── ToolsNotSeen            the agent never fetched our tools
+    ├── ThoughtCancelled        the run was cancelled
+    ├── ThoughtTimeout          the run took too long
+    ├── BufferOverflow          the run's buffer is full and may not drop anything
+    └── ToolError               raised in a tool, told to the agent
+
+Every error carries what it knows as attributes, can be pickled, and says what to do next.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell.events import JsonValue
+
+
+class ThinkwellError(Exception):
+    """Base of every error that thinkwell raises on its own account."""
+
+
+class AgentError(ThinkwellError):
+    """Something is wrong with the agent, or with the way to it."""
+
+
+class AgentNotFound(AgentError):
+    """The agent's program does not exist.
+
+    Attributes:
+        agent: The name or command that was asked for.
+        reason: What is missing, and what to do.
+    """
+
+    def __init__(self, agent: str, reason: str) -> None:
+        super().__init__(agent, reason)
+        self.agent = agent
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"Agent {self.agent!r} was not found: {self.reason}"
+
+
+class AgentStartFailed(AgentError):
+    """The agent was started, but no conversation came about.
+
+    Attributes:
+        agent: The agent's name.
+        reason: What happened, and what to do.
+        stderr_tail: The end of what it wrote to standard error.
+        exit_code: Its exit code, where it has ended.
+    """
+
+    def __init__(self, agent: str, reason: str, *, stderr_tail: str = "", exit_code: int | None = None) -> None:
+        super().__init__(agent, reason)
+        self.agent = agent
+        self.reason = reason
+        self.stderr_tail = stderr_tail
+        self.exit_code = exit_code
+
+    def __str__(self) -> str:
+        return f"Agent {self.agent!r} could not be started: {self.reason}{_quoted(self.stderr_tail)}"
+
+
+class AgentExited(AgentError):
+    """The agent's process ended, or closed its output, while it was needed.
+
+    Attributes:
+        exit_code: Its exit code, negative for a signal, ``None`` where it is not known.
+        stderr_tail: The end of what it wrote to standard error.
+    """
+
+    def __init__(self, exit_code: int | None, stderr_tail: str = "") -> None:
+        super().__init__(exit_code, stderr_tail)
+        self.exit_code = exit_code
+        self.stderr_tail = stderr_tail
+
+    def __str__(self) -> str:
+        code = self.exit_code
+        if code is None:
+            what = "The agent closed the connection"
+        elif code < 0:
+            what = f"The agent was killed by signal {-code}"
+        else:
+            what = f"The agent exited with code {code}"
+        return f"{what} before it had finished; open it again to go on{_quoted(self.stderr_tail)}"
+
+
+class AgentClosed(AgentError):
+    """The ``async with open_agent(…)`` block was left while this was running, or before it was asked for."""
+
+    def __str__(self) -> str:
+        return "The agent was closed: `async with open_agent(…)` has been left. Await results inside of the block"
+
+
+class LoginRequired(AgentError):
+    """The agent wants a login first.
+
+    Attributes:
+        agent: The agent's name.
+        methods: Id, name and description of the ways that it offers.
+    """
+
+    def __init__(self, agent: str, methods: Sequence[tuple[str, str, str]]) -> None:
+        super().__init__(agent, tuple(methods))
+        self.agent = agent
+        self.methods = tuple(methods)
+
+    def __str__(self) -> str:
+        ways = "".join(f"\n- {id_}: {name}{f' ({text})' if text else ''}" for id_, name, text in self.methods)
+        return (
+            f"Agent {self.agent!r} wants a login first. It offers:{ways or ' nothing'}\n"
+            "Log in with the agent's own program, or call `await agent.authenticate(method_id)`"
+        )
+
+
+class CapabilityMissing(AgentError):
+    """The agent does not advertise what was asked of it. Nothing was sent.
+
+    Attributes:
+        capability: Path of the missing flag in the agent's capabilities.
+        wanted_by: What needs it.
+    """
+
+    def __init__(self, capability: str, wanted_by: str) -> None:
+        super().__init__(capability, wanted_by)
+        self.capability = capability
+        self.wanted_by = wanted_by
+
+    def __str__(self) -> str:
+        return f"This agent does not advertise {self.capability}, which is needed for {self.wanted_by}"
+
+
+class AgentReported(AgentError):
+    """The agent answered with an error.
+
+    Attributes:
+        code: JSON-RPC or ACP error code.
+        message: What the agent says.
+        data: Whatever it added, as JSON.
+    """
+
+    def __init__(self, code: int, message: str, data: JsonValue = None) -> None:
+        super().__init__(code, message, data)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    def __str__(self) -> str:
+        extra = "" if self.data is None else f" ({self.data})"
+        return f"The agent reported: {self.message} [{self.code}]{extra}"
+
+
+class ResultError(ThinkwellError):
+    """The turn is over, but there is no result."""
+
+
+class ResultMissing(ResultError):
+    """The agent ended its turn without calling ``return_result``, reminders included.
+
+    Attributes:
+        stop_reason: Why the turn ended, in the protocol's words, such as ``end_turn`` or ``max_tokens``.
+        text: What the agent said instead.
+    """
+
+    def __init__(self, stop_reason: str, text: str) -> None:
+        super().__init__(stop_reason, text)
+        self.stop_reason = stop_reason
+        self.text = text
+
+    def __str__(self) -> str:
+        said = f"; it said: {self.text[-500:]!r}" if self.text else "; it said nothing"
+        hint = {
+            "max_tokens": "the model ran out of tokens: ask for less, or for a smaller result",
+            "max_turn_requests": "the agent ran out of model requests: ask for less",
+        }.get(self.stop_reason, "say in the prompt what the result is, or raise reminders=")
+        return f"The agent ended its turn ({self.stop_reason}) without a result; {hint}{said}"
+
+
+class ResultInvalid(ResultError):
+    """Every value that the agent returned was invalid.
+
+    Attributes:
+        raw: The last value.
+        errors: What is wrong with it, one line each.
+        attempts: How often the agent tried.
+    """
+
+    def __init__(self, raw: JsonValue, errors: Sequence[str], attempts: int) -> None:
+        super().__init__(raw, tuple(errors), attempts)
+        self.raw = raw
+        self.errors = tuple(errors)
+        self.attempts = attempts
+
+    def __str__(self) -> str:
+        wrong = "".join(f"\n- {line}" for line in self.errors)
+        return f"The agent returned no valid result in {self.attempts} attempts. The last one was {self.raw!r}:{wrong}"
+
+
+class ResultRefused(ResultError):
+    """The model refused.
+
+    Attributes:
+        text: What it said.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"The agent refused: {self.text!r}"
+
+
+class ToolsNotSeen(ResultError):
+    """The agent never fetched the list of our tools, so it could not call ``return_result``.
+
+    Attributes:
+        via: The ways to the agent that were tried: ``acp``, ``http``, ``stdio``.
+        text: What the agent said instead.
+    """
+
+    def __init__(self, via: Sequence[str], text: str = "") -> None:
+        super().__init__(tuple(via), text)
+        self.via = tuple(via)
+        self.text = text
+
+    def __str__(self) -> str:
+        said = f"; it said: {self.text[-500:]!r}" if self.text else ""
+        return (
+            f"The agent never asked for our tools over {', '.join(self.via)}. Its settings may forbid MCP servers in this "
+            f"folder; its log says more{said}"
+        )
+
+
+class ThoughtCancelled(ThinkwellError):
+    """The run was cancelled."""
+
+    def __str__(self) -> str:
+        return "The run was cancelled"
+
+
+class ThoughtTimeout(ThinkwellError):
+    """The run took too long and was cancelled.
+
+    Attributes:
+        seconds: The limit.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+    def __str__(self) -> str:
+        return f"The run took longer than {self.seconds:g} seconds and was cancelled"
+
+
+class BufferOverflow(ThinkwellError):
+    """The run's buffer is full, and its policy is ``error``.
+
+    Attributes:
+        max_events: The limit.
+    """
+
+    def __init__(self, max_events: int) -> None:
+        super().__init__(max_events)
+        self.max_events = max_events
+
+    def __str__(self) -> str:
+        return f'The run kept more than {self.max_events} events (Buffer(overflow="error")) and was cancelled'
+
+
+class ToolError(ThinkwellError):
+    """Raise it in a tool: the agent is told the message, and may try something else."""
+
+
+def _quoted(stderr_tail: str) -> str:
+    return f"\nThe end of its standard error:\n{stderr_tail.rstrip()}" if stderr_tail.strip() else ""
