@@ -1,4 +1,4 @@
-"""Checks before anything is written: is what a call needs advertised? (`initialize`, Capabilities.)"""
+"""Checks that what a call needs is advertised, before anything is written (ACP, Initialization)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ def need(advertised: bool, capability: str, wanted_by: str) -> None:
         raise CapabilityMissing(capability, wanted_by)
 
 
-def check_prompt(flags: s.PromptCapabilities | None, prompt: Sequence[s.ContentBlock]) -> None:
+def check_prompt(flags: s.PromptCapabilities, prompt: Sequence[s.ContentBlock]) -> None:
     """Check that the agent takes every block of a prompt; text and links are always taken."""
-    flags = flags or s.PromptCapabilities()
     for block in prompt:
         match block:
             case s.ImageContent():
@@ -27,15 +26,18 @@ def check_prompt(flags: s.PromptCapabilities | None, prompt: Sequence[s.ContentB
             case s.AudioContent():
                 need(flags.audio, "promptCapabilities.audio", "audio in a prompt")
             case s.EmbeddedResource():
-                need(flags.embedded_context, "promptCapabilities.embeddedContext", "an embedded resource in a prompt")
+                need(
+                    flags.embedded_context,
+                    "promptCapabilities.embeddedContext",
+                    "an embedded resource in a prompt",
+                )
             case _:
                 pass
 
 
-def check_mcp_servers(flags: s.McpCapabilities | None, servers: Sequence[s.McpServer] | None, method: str) -> None:
+def check_mcp_servers(flags: s.McpCapabilities, servers: Sequence[s.McpServer], method: str) -> None:
     """Check that the agent can reach every MCP server; those over stdio it always can."""
-    flags = flags or s.McpCapabilities()
-    for server in servers or ():
+    for server in servers:
         match server:
             case s.McpServerHttp():
                 need(flags.http, "mcpCapabilities.http", f"{method} with the MCP server {server.name!r}")
@@ -47,7 +49,8 @@ def check_mcp_servers(flags: s.McpCapabilities | None, servers: Sequence[s.McpSe
                 pass
 
 
-def check_directories(flags: s.SessionCapabilities, directories: Sequence[str] | None, method: str) -> None:
+def check_directories(flags: s.SessionCapabilities, directories: Sequence[str], method: str) -> None:
     """Check that the agent takes more folders than the working directory, where any are given."""
     if directories:
-        need(flags.additional_directories is not None, "sessionCapabilities.additionalDirectories", f"{method} with more directories")
+        advertised = flags.additional_directories is not None
+        need(advertised, "sessionCapabilities.additionalDirectories", f"{method} with more directories")

@@ -1,6 +1,7 @@
 """JSON-RPC 2.0 messages as values. Nothing here waits, and nothing that a peer sends raises.
 
-`parse` reads only the envelope. Parameters and results stay raw, so that they are decoded once, straight to their type.
+`parse` reads only the envelope. Parameters and results stay raw, so that they are decoded once, straight to
+their type.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from thinkwell_acp.schema import JsonValue
+from thinkwell_acp.schema import JsonValue, encode
 
 RequestId: TypeAlias = int | str | None
 """A request's id. The two directions have id spaces of their own; an id is echoed with its JSON type."""
@@ -41,7 +42,7 @@ class Result(Struct, frozen=True, gc=False):
     value: Raw
 
 
-class ErrorObject(Struct, frozen=True, gc=False, omit_defaults=True):
+class ErrorObject(Struct, frozen=True, gc=False):
     """The error of a failed request."""
 
     code: int
@@ -76,14 +77,15 @@ class _Envelope(Struct, frozen=True, gc=False):
 
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 _decode_error = msgspec.json.Decoder(ErrorObject).decode
-_encode = msgspec.json.Encoder().encode
 
 
 def parse(line: bytes) -> Message:
     """Read one line as a message."""
     try:
         envelope = _decode_envelope(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
+        if not line.isascii():
+            line.decode()  # inside of a `Raw` the decoder does not look at it
+    except (ValueError, RecursionError) as exc:
         repaired = repair(line)
         if repaired is None or repaired == line:
             return Malformed(line, str(exc))
@@ -105,42 +107,55 @@ def parse(line: bytes) -> Message:
 def repair(line: bytes) -> bytes | None:
     """Return the line as valid UTF-8 JSON where only its text was broken, else ``None``.
 
-    Agents pass on what tools print, cut anywhere: bytes that are no UTF-8, and escapes of half a character. The
-    replacement character stands for what cannot be read, and the rest of the message is kept.
+    Agents pass on what tools print, cut anywhere: bytes that are no UTF-8, and escapes of half a character.
+    The replacement character stands for what cannot be read, and the rest of the message is kept.
     """
     text = line.decode("utf-8", "replace")
     try:
         value = json.loads(text)
+        if not isinstance(value, dict):
+            return None
+        whole = json.dumps(value, ensure_ascii=False)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict):
-        return None
-    whole = json.dumps(value, ensure_ascii=False)
     return whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 def _read_error(raw: Raw) -> ErrorObject:
     try:
         return _decode_error(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return ErrorObject(code=-32603, message="The peer sent an error without code and message", data=bytes(raw).decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        text = bytes(raw).decode("utf-8", "replace")
+        return ErrorObject(-32603, "The peer sent an error without code and message", text)
 
 
 def encode_request(id: RequestId, method: str, params: bytes) -> bytes:  # noqa: A002 - the field's name
     """Return a request as one line."""
-    return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b}\n' % (_encode(id), _encode(method), params)
+    return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b}\n' % (_encode_id(id), encode(method), params)
 
 
 def encode_notification(method: str, params: bytes) -> bytes:
     """Return a notification as one line."""
-    return b'{"jsonrpc":"2.0","method":%b,"params":%b}\n' % (_encode(method), params)
+    return b'{"jsonrpc":"2.0","method":%b,"params":%b}\n' % (encode(method), params)
 
 
 def encode_result(id: RequestId, value: bytes) -> bytes:  # noqa: A002 - the field's name
     """Return an answer as one line."""
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (_encode(id), value)
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (_encode_id(id), value)
 
 
 def encode_failure(id: RequestId, error: ErrorObject) -> bytes:  # noqa: A002 - the field's name
-    """Return an answer that says what failed, as one line."""
-    return b'{"jsonrpc":"2.0","id":%b,"error":%b}\n' % (_encode(id), _encode(error))
+    """Return an answer that says what failed, as one line. What has no form in JSON is described."""
+    body: dict[str, object] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    try:
+        encoded = encode(body)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        message = error.message.encode("utf-8", "replace").decode()
+        encoded = encode({"code": error.code, "message": message, "data": ascii(error.data)})
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}\n' % (_encode_id(id), encoded)
+
+
+def _encode_id(id: RequestId) -> bytes:  # noqa: A002 - the field's name
+    return b"%d" % id if isinstance(id, int) else encode(id)  # an integer may have more than 64 bits

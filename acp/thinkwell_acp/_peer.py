@@ -1,7 +1,7 @@
 """One side of a JSON-RPC conversation as a state machine: ids, correlation, what is in flight.
 
-It takes bytes and returns what they mean; it is told what to send and returns bytes. It never waits and never raises
-because of what the other side sent, save for a line beyond the size limit. The laws that it keeps:
+It takes bytes and returns what they mean; it is told what to send and returns bytes. It never waits, and
+never raises because of what the other side sent. The laws that it keeps:
 
 - The two directions have id spaces of their own.
 - A request of ours is settled at most once. The answer to one that was abandoned is swallowed.
@@ -13,20 +13,19 @@ from __future__ import annotations
 
 from typing import Generic, Literal, TypeAlias, TypeVar
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from thinkwell_acp import _jsonrpc as rpc
 from thinkwell_acp._framing import MAX_LINE, LineSplitter
+from thinkwell_acp.errors import FrameTooLong
 from thinkwell_acp.schema import DecodeError, SessionNotification, decode, strict_decoder
 
 T = TypeVar("T")
 
-UPDATE_METHOD = "session/update"
 _UPDATE_MARK = b'"session/update"'
 _MARK_WITHIN = 64
-"""The method of an update stands this near to the start of its line, in bytes, with every agent seen. Where it does not,
-the line is read in two steps instead of one."""
+"""The method of an update stands this near to the start of its line, in bytes, with every agent seen. Where
+it does not, the line is read in two steps instead of one."""
 
 
 class Answer(Struct, Generic[T], frozen=True):
@@ -56,19 +55,24 @@ class Peer(Generic[T]):
         self._abandoned: set[rpc.RequestId] = set()
         self._serving: set[rpc.RequestId] = set()
 
-    def receive(self, data: bytes) -> list[Received[T]]:
-        """Take the next bytes and return what they complete.
+    @property
+    def failure(self) -> FrameTooLong | None:
+        """Set once a line was beyond the limit: what follows it can be made no sense of."""
+        return self._lines.failure
 
-        Raises:
-            FrameTooLong: A line is beyond the limit.
-        """
+    def receive(self, data: bytes) -> list[Received[T]]:
+        """Take the next bytes and return what they complete. Look at `failure` afterwards."""
         received: list[Received[T]] = []
         append, decode_update = received.append, self._decode_update
-        for line in self._lines.feed(data):
+        try:
+            lines = self._lines.feed(data)
+        except FrameTooLong:
+            return received
+        for line in lines:
             if line.find(_UPDATE_MARK, 0, _MARK_WITHIN) >= 0:
                 try:
                     update = decode_update(line)
-                except (msgspec.DecodeError, UnicodeDecodeError):
+                except (ValueError, RecursionError):  # what is wrong with it is found out below
                     pass
                 else:
                     if update.id is UNSET:
@@ -105,7 +109,7 @@ class Peer(Generic[T]):
                 if id_ in self._abandoned:
                     self._abandoned.discard(id_)
                     return None
-                return rpc.Malformed(line, f"an answer to id {id_!r}, which is no request of ours or was answered before")
+                return rpc.Malformed(line, f"an answer to id {id_!r}, which no open request of ours has")
             case other:
                 return other
 
@@ -118,8 +122,9 @@ class Peer(Generic[T]):
 
     def abandon(self, id_: int) -> bool:
         """Give up a request of ours. Its late answer will be swallowed. False: it was settled already."""
-        if self._pending.pop(id_, None) is None:
+        if id_ not in self._pending:
             return False
+        del self._pending[id_]
         self._abandoned.add(id_)
         return True
 

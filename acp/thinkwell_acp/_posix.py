@@ -1,9 +1,9 @@
 """A child process with pipes, on POSIX.
 
-Not `anyio.open_process`: with asyncio that waits for a process by waiting for the end of its pipes too, so a grandchild
-that keeps standard output open makes the wait hang, and its destructor complains once the event loop is gone. Here the
-process leads a process group of its own, is watched by a file descriptor, and is not reaped before its whole group has
-been killed: until then the group's number cannot be given to strangers.
+Not `anyio.open_process`: with asyncio that waits for a process by waiting for the end of its pipes too, so a
+grandchild that keeps standard output open makes the wait hang, and its destructor complains once the event
+loop is gone. Here the process leads a process group of its own, is watched by a file descriptor, and is not
+reaped before its whole group has been killed: until then the group's number cannot be given to strangers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class Process:
             cwd=cwd,
             start_new_session=True,
         )
-        assert self._popen.stdin and self._popen.stdout and self._popen.stderr
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        assert self._popen.stderr is not None
         self._stdin, self._stdout, self._stderr = self._popen.stdin, self._popen.stdout, self._popen.stderr
         for pipe in (self._stdin, self._stdout, self._stderr):
             os.set_blocking(pipe.fileno(), False)
@@ -64,12 +66,15 @@ class Process:
     @property
     def exit_code(self) -> int | None:
         """The exit code, negative for a signal; ``None`` while the process runs."""
-        if self._pidfd is None:
-            return self._popen.poll()
-        ended = os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        if ended is None:
-            return None
-        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+        if self._popen.returncode is None and hasattr(os, "waitid"):  # which macOS has since Python 3.13
+            with contextlib.suppress(
+                ChildProcessError
+            ):  # a caller who ignores SIGCHLD: the system has reaped it
+                ended = os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if ended is None:
+                    return None
+                return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+        return self._popen.poll()
 
     async def read_stdout(self) -> bytes:
         """Return the next output, nothing at its end."""
@@ -92,18 +97,23 @@ class Process:
         if self._pidfd is not None:
             await anyio.wait_readable(self._pidfd)
             return
-        while self._popen.poll() is None:
+        while self.exit_code is None:  # noqa: ASYNC110 - there is nothing to wait for
             await anyio.sleep(POLL_INTERVAL)
 
     def signal(self, which: Signal) -> None:
         """Send a signal to the whole group. A group that is gone already is no error."""
         number = signal.SIGTERM if which == "terminate" else signal.SIGKILL
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS refuses to signal a group of zombies
+        with contextlib.suppress(
+            ProcessLookupError, PermissionError
+        ):  # macOS refuses to signal a group of zombies
             os.killpg(self._popen.pid, number)
 
     def release(self) -> None:
-        """Reap the process, which must have ended, and close what is left of its pipes."""
-        self._popen.wait()
+        """Reap the process where it has ended, and close what is left of its pipes."""
+        if self._popen.poll() is None:
+            self._popen.returncode = (
+                -signal.SIGKILL
+            )  # it will, some day; until then its destructor would complain
         for pipe in (self._stdin, self._stdout, self._stderr):
             _close(pipe)
         if self._pidfd is not None:
@@ -140,12 +150,14 @@ def _close(pipe: IO[bytes]) -> None:
 
 def _enlarge(fd: int) -> None:
     if sys.platform == "linux":
-        with contextlib.suppress(OSError):  # more than the system lets one user have: the size stays as it was
+        with contextlib.suppress(
+            OSError
+        ):  # more than the system lets one user have: the size stays as it was
             fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
 
 
 def _open_pidfd(pid: int) -> int | None:
-    if sys.platform == "linux":
+    if sys.platform == "linux" and hasattr(os, "pidfd_open"):  # not every build of Python has it
         with contextlib.suppress(OSError):  # an old kernel, or a sandbox without it
             return os.pidfd_open(pid)
     return None

@@ -1,28 +1,25 @@
-"""What the client's and the agent's side have in common: typed calls, and the table from methods to handlers."""
+"""What both sides have in common: typed calls, and the way from a method to its handler."""
 
 from __future__ import annotations
 
 import inspect
-import logging
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
-from thinkwell_acp import schema as s
-from thinkwell_acp.errors import RpcError
-from thinkwell_acp.schema import decode
+from thinkwell_acp import schema as s  # noqa: TC001 - a field's type, read at run time
+from thinkwell_acp.errors import INVALID_PARAMS, RpcError
+from thinkwell_acp.schema import DecodeError, decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import msgspec
 
-    from thinkwell_acp._jsonrpc import Malformed, RequestId
+    from thinkwell_acp._jsonrpc import Malformed, Request, RequestId
     from thinkwell_acp.connection import Connection
     from thinkwell_acp.errors import AcpError
     from thinkwell_acp.handlers import CommonHandler
 
 T = TypeVar("T")
-
-logger = logging.getLogger("thinkwell.acp")
 
 
 class Route(NamedTuple):
@@ -35,8 +32,8 @@ class Route(NamedTuple):
 class Side:
     """One end of a connection, with typed calls to the other."""
 
-    requests: Mapping[str, Route]
-    notifications: Mapping[str, Route]
+    requests: ClassVar[Mapping[str, Route]]
+    notifications: ClassVar[Mapping[str, Route]]
 
     def __init__(self, handler: CommonHandler) -> None:
         self._handler = handler
@@ -68,7 +65,9 @@ class Side:
 
     async def ext_call(self, method: str, params: s.JsonValue = None) -> s.JsonValue:
         """Send an extension request. `method` starts with an underscore, which stays on the wire."""
-        return decode(object, await self.connection.request(_extension(method), {} if params is None else params))
+        return decode(
+            object, await self.connection.request(_extension(method), {} if params is None else params)
+        )
 
     def ext_notify(self, method: str, params: s.JsonValue = None) -> None:
         """Send an extension notification. `method` starts with an underscore."""
@@ -76,31 +75,39 @@ class Side:
 
     # The handler's side of a connection
 
+    def arrived(self, request: Request, /) -> None:
+        """Learn of a request in its place among the messages; `request` serves it, in a task of its own."""
+
     async def request(self, id: RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
         """Serve a request of the other side."""
         route = self.requests.get(method)
         if route is None:
             if not method.startswith("_"):
                 raise RpcError.method_not_found(method)
-            return await self._handler.ext_request(method, decode(object, params))
-        return await self.serve(id, method, decode(route.params, params), getattr(self._handler, route.attribute))
+            return await self._handler.ext_request(method, _decode_params(object, method, params))
+        typed = _decode_params(route.params, method, params)
+        result = await self.serve(id, method, typed, getattr(self._handler, route.attribute))
+        return {} if result is None else result
 
-    async def serve(self, id: RequestId, method: str, params: s.Model, handle: Callable[..., object]) -> object:  # noqa: A002
+    async def serve(
+        self,
+        id: RequestId,  # noqa: A002 - the field's name
+        method: str,
+        params: s.Model,
+        handle: Callable[..., object],
+    ) -> object:
         """Call the handler of one request. Sides override it to check and to track."""
         del id, method
         result = handle(params)
         return await result if inspect.isawaitable(result) else result
 
     def notification(self, method: str, params: msgspec.Raw, /) -> None:
-        """Hand a notification to its handler. What the handler raises is logged and costs this message only."""
+        """Hand a notification to its handler."""
         route = self.notifications.get(method)
-        try:
-            if route is None:
-                self._handler.ext_notification(method, decode(object, params))
-            else:
-                self.notified(method, decode(route.params, params))
-        except Exception:
-            logger.exception("The notification %s could not be handled", method)
+        if route is None:
+            self._handler.ext_notification(method, decode(object, params))
+        else:
+            self.notified(method, decode(route.params, params))
 
     def notified(self, method: str, params: s.Model) -> None:
         """Call the handler of one notification."""
@@ -115,8 +122,14 @@ class Side:
         self._handler.closed(reason)
 
 
+def _decode_params(type_: type[T], method: str, params: msgspec.Raw) -> T:
+    try:
+        return decode(type_, params)
+    except DecodeError as exc:
+        raise RpcError(INVALID_PARAMS, f"Invalid params of {method}: {exc}") from exc
+
+
 def _extension(method: str) -> str:
     if not method.startswith("_"):
-        msg = f"an extension method starts with an underscore, {method!r} does not"
-        raise ValueError(msg)
+        raise ValueError(f"an extension method starts with an underscore, {method!r} does not")
     return method

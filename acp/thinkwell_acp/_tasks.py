@@ -1,38 +1,71 @@
-"""A task group whose block keeps its own exceptions."""
+"""Tasks that serve a block of code and live exactly as long as it."""
 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVarTuple
 
 import anyio
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from anyio.abc import TaskGroup
 
+Args = TypeVarTuple("Args")
+
+
+class BackgroundTasks:
+    """Starts tasks; made by `background_tasks`."""
+
+    def __init__(self, group: TaskGroup) -> None:
+        self._group = group
+        self._scopes: set[anyio.CancelScope] = set()
+        self._ended = False
+
+    def start_soon(self, function: Callable[[*Args], Awaitable[object]], *args: *Args) -> None:
+        """Run a function in a task. It must not raise."""
+        self._group.start_soon(self._run, function, args)
+
+    async def _run(self, function: Callable[[*Args], Awaitable[object]], args: tuple[*Args]) -> None:
+        with anyio.CancelScope(shield=True) as scope:
+            if self._ended:
+                return
+            self._scopes.add(scope)
+            try:
+                await function(*args)
+            finally:
+                self._scopes.discard(scope)
+
+    def cancel(self) -> None:
+        """Cancel the tasks; those that have not begun never will."""
+        self._ended = True
+        for scope in self._scopes:
+            scope.cancel()
+
 
 @asynccontextmanager
-async def background_tasks() -> AsyncIterator[TaskGroup]:
-    """Run tasks that serve a block and are cancelled when it ends.
+async def background_tasks() -> AsyncGenerator[BackgroundTasks]:
+    """Run tasks for the time of a block; they are cancelled when it ends.
 
-    A bare task group would wrap whatever the block raises into an exception group, so that ``except ValueError`` around
-    ``async with connect(…)`` would not work. Here an exception of the block passes as it is. The tasks themselves must
-    not raise; where one does, it is a defect, and the group comes out to show it.
+    Two things differ from a bare task group. An exception of the block passes as it is, not in an exception
+    group, so that ``except ValueError`` around ``async with connect(…)`` works. And a cancellation from
+    outside reaches the block only: what the block does in its ``finally`` to end well still has its tasks at
+    work.
     """
     raised: BaseException | None = None
     try:
-        async with anyio.create_task_group() as tasks:
+        async with anyio.create_task_group() as group:
+            tasks = BackgroundTasks(group)
             try:
                 yield tasks
             except BaseException as exc:
                 raised = exc
                 raise
             finally:
-                tasks.cancel_scope.cancel()
-    except BaseExceptionGroup as group:
-        if raised is None or any(exc is not raised for exc in group.exceptions):
+                tasks.cancel()
+    except BaseExceptionGroup as group_error:
+        if raised is None or any(exc is not raised for exc in group_error.exceptions):
             raise
     if raised is not None:
         raise raised

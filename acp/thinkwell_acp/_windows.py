@@ -26,8 +26,28 @@ _LIMIT_FLAGS_OFFSET = 16
 CREATE_NEW_PROCESS_GROUP = 0x00000200
 
 
+class _Job:
+    """A Job Object with one process in it."""
+
+    def __init__(self, process: int) -> None:
+        self._kernel: Any = getattr(ctypes, "WinDLL")("kernel32")  # noqa: B009 - known on Windows only
+        self._kernel.CreateJobObjectW.restype = ctypes.c_void_p
+        self._handle = ctypes.c_void_p(self._kernel.CreateJobObjectW(None, None))
+        limits = ctypes.create_string_buffer(_LIMITS_SIZE)
+        ctypes.c_uint32.from_buffer(limits, _LIMIT_FLAGS_OFFSET).value = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+        what = JOB_OBJECT_EXTENDED_LIMIT_INFORMATION
+        self._kernel.SetInformationJobObject(self._handle, what, limits, _LIMITS_SIZE)
+        self._kernel.AssignProcessToJobObject(self._handle, ctypes.c_void_p(process))
+
+    def terminate(self) -> None:
+        self._kernel.TerminateJobObject(self._handle, 1)
+
+    def close(self) -> None:
+        self._kernel.CloseHandle(self._handle)
+
+
 class Process:
-    """A running child in a Job Object of its own. Its blocking pipes are read and written in worker threads."""
+    """A running child in a Job Object. Its blocking pipes are read and written in worker threads."""
 
     def __init__(self, command: Sequence[str], *, env: Mapping[str, str] | None, cwd: str | None) -> None:
         self._popen = subprocess.Popen(
@@ -40,21 +60,12 @@ class Process:
             cwd=cwd,
             creationflags=CREATE_NEW_PROCESS_GROUP,
         )
-        assert self._popen.stdin
-        assert self._popen.stdout
-        assert self._popen.stderr
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        assert self._popen.stderr is not None
         self._stdin, self._stdout, self._stderr = self._popen.stdin, self._popen.stdout, self._popen.stderr
-        self._kernel: Any = ctypes.WinDLL("kernel32", use_last_error=True) if sys.platform == "win32" else None
-        self._job = self._new_job()
-
-    def _new_job(self) -> int:
-        job: int = self._kernel.CreateJobObjectW(None, None)
-        limits = ctypes.create_string_buffer(_LIMITS_SIZE)
-        ctypes.c_uint32.from_buffer(limits, _LIMIT_FLAGS_OFFSET).value = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
-        self._kernel.SetInformationJobObject(job, JOB_OBJECT_EXTENDED_LIMIT_INFORMATION, limits, _LIMITS_SIZE)
-        handle: int = getattr(self._popen, "_handle")  # noqa: B009 - the only way to it
-        self._kernel.AssignProcessToJobObject(job, handle)
-        return job
+        self._writing = False
+        self._job = _Job(getattr(self._popen, "_handle"))  # noqa: B009 - the only way to it
 
     @property
     def pid(self) -> int:
@@ -76,11 +87,21 @@ class Process:
 
     async def write_stdin(self, data: bytes) -> None:
         """Write it all."""
-        await anyio.to_thread.run_sync(self._stdin.write, data, abandon_on_cancel=True)
+        await anyio.to_thread.run_sync(self._write, data, abandon_on_cancel=True)
+
+    def _write(self, data: bytes) -> None:
+        self._writing = True
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[self._stdin.write(view) :]
+        finally:
+            self._writing = False
 
     def close_stdin(self) -> None:
-        """Tell the process that no more input comes."""
-        self._stdin.close()
+        """Tell the process that no more input comes, unless that would wait for a write to be read."""
+        if not self._writing:
+            self._stdin.close()
 
     async def wait(self) -> None:
         """Wait until the process has ended."""
@@ -89,14 +110,13 @@ class Process:
     def signal(self, which: Signal) -> None:
         """End the whole job. Windows knows no gentle way for a program without a window."""
         del which
-        self._kernel.TerminateJobObject(self._job, 1)
+        self._job.terminate()
 
     def release(self) -> None:
-        """Close what is left of the ended process; closing the job ends any straggler."""
-        self._popen.wait()
+        """Close what is left of the process; closing the job ends any straggler."""
+        self._job.close()
         for pipe in (self._stdin, self._stdout, self._stderr):
             pipe.close()
-        self._kernel.CloseHandle(self._job)
 
 
 async def _read(pipe: IO[bytes]) -> bytes:

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import anyio
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from thinkwell_acp import schema as s
 from thinkwell_acp._framing import MAX_LINE
 from thinkwell_acp._side import Route, Side
 from thinkwell_acp.connection import open_connection
-from thinkwell_acp.schema import decode
+from thinkwell_acp.schema import DecodeError, decode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, Mapping
 
-    from thinkwell_acp._jsonrpc import RequestId
+    import msgspec
+
+    from thinkwell_acp._jsonrpc import Request, RequestId
     from thinkwell_acp.handlers import AgentHandler
     from thinkwell_acp.transport import Transport
+
+
+class _OfSession(s.Model, frozen=True, kw_only=True):
+    """The one field of a prompt that must be known before the prompt is served."""
+
+    session_id: str
+
+
+class _Turn(NamedTuple):
+    session_id: str
+    scope: anyio.CancelScope
 
 
 class AgentSide(Side):
     """A connection to a client. Made by `serve_agent`."""
 
-    requests = {
+    requests: ClassVar[Mapping[str, Route]] = {
         "initialize": Route(s.InitializeRequest, "initialize"),
         "authenticate": Route(s.AuthenticateRequest, "authenticate"),
         "logout": Route(s.LogoutRequest, "logout"),
@@ -40,14 +55,14 @@ class AgentSide(Side):
         "session/prompt": Route(s.PromptRequest, "prompt"),
         "mcp/message": Route(s.MessageMcpRequest, "message_mcp"),
     }
-    notifications = {
+    notifications: ClassVar[Mapping[str, Route]] = {
         "session/cancel": Route(s.CancelNotification, "cancel"),
         "mcp/message": Route(s.MessageMcpNotification, "notify_mcp"),
     }
 
     def __init__(self, handler: AgentHandler) -> None:
         super().__init__(handler)
-        self._turns: dict[str, anyio.CancelScope] = {}
+        self._turns: dict[RequestId, _Turn] = {}
 
     # Calls to the client
 
@@ -87,7 +102,9 @@ class AgentSide(Side):
         """Return what a terminal has printed."""
         return await self.call("terminal/output", request, s.TerminalOutputResponse)
 
-    async def wait_for_terminal_exit(self, request: s.WaitForTerminalExitRequest) -> s.WaitForTerminalExitResponse:
+    async def wait_for_terminal_exit(
+        self, request: s.WaitForTerminalExitRequest
+    ) -> s.WaitForTerminalExitResponse:
         """Wait for a terminal's command to end."""
         return await self.call("terminal/wait_for_exit", request, s.WaitForTerminalExitResponse)
 
@@ -120,31 +137,40 @@ class AgentSide(Side):
     def updates(self, batch: list[s.SessionNotification], /) -> None:
         """Ignore what only an agent may send."""
 
-    async def serve(self, id: RequestId, method: str, params: s.Model, handle: Callable[..., object]) -> object:  # noqa: A002
+    def arrived(self, request: Request, /) -> None:
+        """Note a turn before its task runs: a ``session/cancel`` may be read together with the prompt."""
+        if request.method == "session/prompt":
+            with contextlib.suppress(DecodeError):  # a prompt without a session is refused when it is served
+                session_id = decode(_OfSession, request.params).session_id
+                self._turns[request.id] = _Turn(session_id, anyio.CancelScope())
+
+    async def request(self, id: RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
         """Serve a request; a turn runs in a scope that ``session/cancel`` cancels."""
-        if not isinstance(params, s.PromptRequest):
-            return await super().serve(id, method, params, handle)
-        with anyio.CancelScope() as scope:
-            self._turns[params.session_id] = scope
+        turn = self._turns.get(id)
+        if turn is None:
+            return await super().request(id, method, params)
+        with turn.scope:
             try:
-                return await super().serve(id, method, params, handle)
+                await checkpoint_if_cancelled()
+                return await super().request(id, method, params)
             finally:
-                if self._turns.get(params.session_id) is scope:
-                    del self._turns[params.session_id]
+                del self._turns[id]
         return s.PromptResponse(stop_reason="cancelled")
 
     def notified(self, method: str, params: s.Model) -> None:
         """Take a notification; ``session/cancel`` needs no handler."""
         if isinstance(params, s.CancelNotification):
-            scope = self._turns.get(params.session_id)
-            if scope is not None:
-                scope.cancel()
+            for turn in self._turns.values():
+                if turn.session_id == params.session_id:
+                    turn.scope.cancel()
             return
         super().notified(method, params)
 
 
 @asynccontextmanager
-async def serve_agent(transport: Transport, handler: AgentHandler, *, max_line: int = MAX_LINE) -> AsyncIterator[AgentSide]:
+async def serve_agent(
+    transport: Transport, handler: AgentHandler, *, max_line: int = MAX_LINE
+) -> AsyncGenerator[AgentSide]:
     """Be an agent on a transport, which is closed at the end of the block.
 
     Use `AgentSide.wait_closed` in the block to serve until the client leaves.

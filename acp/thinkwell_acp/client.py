@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import anyio
-import msgspec
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from thinkwell_acp import schema as s
 from thinkwell_acp._framing import MAX_LINE
@@ -24,7 +24,7 @@ from thinkwell_acp.handlers import ClientHandler
 from thinkwell_acp.schema import DecodeError, decode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, Callable, Mapping
 
     from thinkwell_acp._jsonrpc import RequestId
     from thinkwell_acp.connection import Outcome
@@ -43,7 +43,7 @@ PromptOutcome: TypeAlias = s.PromptResponse | AcpError | DecodeError
 class Client(Side):
     """A connection to an agent. Made by `connect`."""
 
-    requests = {
+    requests: ClassVar[Mapping[str, Route]] = {
         "session/request_permission": Route(s.RequestPermissionRequest, "request_permission"),
         "elicitation/create": Route(s.CreateElicitationRequest, "create_elicitation"),
         "fs/read_text_file": Route(s.ReadTextFileRequest, "read_text_file"),
@@ -57,7 +57,7 @@ class Client(Side):
         "mcp/message": Route(s.MessageMcpRequest, "message_mcp"),
         "mcp/disconnect": Route(s.DisconnectMcpRequest, "disconnect_mcp"),
     }
-    notifications = {
+    notifications: ClassVar[Mapping[str, Route]] = {
         "elicitation/complete": Route(s.CompleteElicitationNotification, "complete_elicitation"),
         "mcp/message": Route(s.MessageMcpNotification, "notify_mcp"),
     }
@@ -68,6 +68,8 @@ class Client(Side):
         self._offered = s.ClientCapabilities()
         self._questions: dict[RequestId, s.RequestPermissionRequest | s.CreateElicitationRequest] = {}
         self._turns: dict[str, anyio.Event] = {}
+        self._no_turn = anyio.Event()
+        self._no_turn.set()
         self._cancelling: set[str] = set()
         self.agent = s.InitializeResponse(protocol_version=PROTOCOL_VERSION)
         """What the agent said of itself; empty before `initialize`."""
@@ -75,7 +77,7 @@ class Client(Side):
     @property
     def capabilities(self) -> s.AgentCapabilities:
         """What the agent can do; nothing before `initialize`."""
-        return self.agent.agent_capabilities or s.AgentCapabilities()
+        return self.agent.agent_capabilities
 
     # Calls to the agent
 
@@ -86,8 +88,10 @@ class Client(Side):
             VersionMismatch: The agent speaks another version only. Close the connection.
         """
         if request is None:
-            request = s.InitializeRequest(protocol_version=PROTOCOL_VERSION, client_capabilities=s.ClientCapabilities())
-        self._offered = request.client_capabilities or s.ClientCapabilities()
+            request = s.InitializeRequest(
+                protocol_version=PROTOCOL_VERSION, client_capabilities=s.ClientCapabilities()
+            )
+        self._offered = request.client_capabilities
         response = await self.call("initialize", request, s.InitializeResponse)
         if response.protocol_version != PROTOCOL_VERSION:
             raise VersionMismatch(request.protocol_version, response.protocol_version)
@@ -98,7 +102,8 @@ class Client(Side):
         """Log in by an advertised method of type ``agent``.
 
         Raises:
-            CapabilityMissing: The agent offers no such method, or it is one for a terminal, which must not be called.
+            CapabilityMissing: The agent offers no such method, or it is one for a terminal, which must not be
+            called.
         """
         methods = {m.id for m in self.agent.auth_methods if not isinstance(m, s.AuthMethodTerminal)}
         need(request.method_id in methods, f"authMethods[{request.method_id!r}]", "authenticate")
@@ -106,8 +111,7 @@ class Client(Side):
 
     async def logout(self, request: s.LogoutRequest | None = None) -> s.LogoutResponse:
         """Log out, where ``auth.logout`` is advertised."""
-        auth = self.capabilities.auth
-        need(auth is not None and auth.logout is not None, "auth.logout", "logout")
+        need(self.capabilities.auth.logout is not None, "auth.logout", "logout")
         return await self.call("logout", request or s.LogoutRequest(), s.LogoutResponse)
 
     async def new_session(self, request: s.NewSessionRequest) -> s.NewSessionResponse:
@@ -116,7 +120,7 @@ class Client(Side):
         return await self.call("session/new", request, s.NewSessionResponse)
 
     async def load_session(self, request: s.LoadSessionRequest) -> s.LoadSessionResponse:
-        """Open an old session, where ``loadSession`` is advertised; its history comes as updates before the answer."""
+        """Open an old session, where ``loadSession`` is advertised. Its history comes before the answer."""
         need(self.capabilities.load_session, "loadSession", "session/load")
         self._check_setup(request, "session/load")
         return await self.call("session/load", request, s.LoadSessionResponse)
@@ -128,13 +132,13 @@ class Client(Side):
         return await self.call("session/resume", request, s.ResumeSessionResponse)
 
     async def fork_session(self, request: s.ForkSessionRequest) -> s.ForkSessionResponse:
-        """Open a session that begins with another's history, where ``sessionCapabilities.fork`` is advertised."""
+        """Open a session with another's history, where ``sessionCapabilities.fork`` is advertised."""
         need(self._session_flags.fork is not None, "sessionCapabilities.fork", "session/fork")
         self._check_setup(request, "session/fork")
         return await self.call("session/fork", request, s.ForkSessionResponse)
 
     async def close_session(self, request: s.CloseSessionRequest) -> s.CloseSessionResponse:
-        """Close a session, where ``sessionCapabilities.close`` is advertised. A running turn is cancelled by it."""
+        """Close a session and cancel its turn, where ``sessionCapabilities.close`` is advertised."""
         need(self._session_flags.close is not None, "sessionCapabilities.close", "session/close")
         return await self.call("session/close", request, s.CloseSessionResponse)
 
@@ -171,27 +175,27 @@ class Client(Side):
     async def prompt(self, request: s.PromptRequest) -> s.PromptResponse:
         """Run a turn, after the one before it in this session has ended.
 
-        A caller who is cancelled cancels the turn and waits for its end, `CANCEL_DRAIN_TIMEOUT` at most, so that the
-        cancellation cannot hit the session's next turn.
+        A caller who is cancelled cancels the turn and waits for its end, `CANCEL_DRAIN_TIMEOUT` at most, so
+        that the cancellation cannot hit the session's next turn.
 
         Raises:
-            RpcError: The agent answered with an error.
-            ConnectionClosed, ConnectionBroken: There will be no answer.
-            CapabilityMissing: The prompt holds a kind of content that the agent does not take. Nothing was sent.
+            RpcError: The agent answered with an error. ConnectionClosed, ConnectionBroken: There will be no
+            answer. CapabilityMissing: The prompt holds a kind of content that the agent does not take.
+            Nothing was sent.
         """
         while (running := self._turns.get(request.session_id)) is not None:
             await running.wait()
+        await checkpoint_if_cancelled()
         outcomes: list[PromptOutcome] = []
         self.start_prompt(request, outcomes.append)
-        ended = self._turns.get(request.session_id)
+        ended = self._turns.get(request.session_id, self._no_turn)
         try:
-            if ended is not None:
-                await ended.wait()
+            await ended.wait()
         finally:
             if not outcomes:
                 self.cancel(request.session_id)
                 with anyio.move_on_after(CANCEL_DRAIN_TIMEOUT, shield=True):
-                    await self._turns[request.session_id].wait()
+                    await ended.wait()
         outcome = outcomes[0]
         if isinstance(outcome, s.PromptResponse):
             return outcome
@@ -200,32 +204,36 @@ class Client(Side):
     def start_prompt(self, request: s.PromptRequest, settle: Callable[[PromptOutcome], None]) -> None:
         """Send a prompt; `settle` is called with how the turn ended.
 
-        The call comes while messages are being read: after every update that was read before the answer has been handed
-        over, and before any later one is.
+        The call comes while messages are being read: after every update that was read before the answer has
+        been handed over, and before any later one is.
 
         Raises:
-            CapabilityMissing: The prompt holds a kind of content that the agent does not take. Nothing was sent.
-            RuntimeError: A turn is running in this session.
+            CapabilityMissing: The prompt holds a kind of content that the agent does not take. Nothing was
+            sent. RuntimeError: A turn is running in this session.
         """
         check_prompt(self.capabilities.prompt_capabilities, request.prompt)
         session_id = request.session_id
         if session_id in self._turns:
-            msg = f"a turn is running in session {session_id}"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"a turn is running in session {session_id}")
         ended = self._turns[session_id] = anyio.Event()
 
         def end(outcome: Outcome) -> None:
             del self._turns[session_id]
             self._cancelling.discard(session_id)
-            settle(_read_prompt_outcome(outcome))
             ended.set()
+            settle(_read_prompt_outcome(outcome))
 
-        self.connection.call("session/prompt", request, end)
+        try:
+            self.connection.call("session/prompt", request, end)
+        except BaseException:  # it cannot be written as JSON, so nothing was sent
+            self._turns.pop(session_id, None)
+            raise
 
     def cancel(self, session_id: str) -> None:
         """Cancel the turn that runs in a session; the turn ends when the agent answers its prompt.
 
-        Every open question of the session is answered as cancelled now, and so is any that comes before the turn ends.
+        Every open question of the session is answered as cancelled now, and so is any that comes before the
+        turn ends.
         """
         self.connection.notify("session/cancel", s.CancelNotification(session_id=session_id))
         if session_id in self._turns:
@@ -240,7 +248,13 @@ class Client(Side):
         """Pass on session updates."""
         self._client_handler.session_updates(batch)
 
-    async def serve(self, id: RequestId, method: str, params: s.Model, handle: Callable[..., object]) -> object:  # noqa: A002
+    async def serve(
+        self,
+        id: RequestId,  # noqa: A002 - the field's name
+        method: str,
+        params: s.Model,
+        handle: Callable[..., object],
+    ) -> object:
         """Serve a request of the agent's, where it was offered."""
         self._check_offered(method, params)
         if not isinstance(params, s.RequestPermissionRequest | s.CreateElicitationRequest):
@@ -251,29 +265,34 @@ class Client(Side):
         try:
             answer = await super().serve(id, method, params, handle)
         finally:
-            del self._questions[id]
-        if isinstance(answer, s.RequestPermissionResponse):
+            self._questions.pop(id, None)
+        if isinstance(params, s.RequestPermissionRequest):
             _check_option(params, answer)
         return answer
 
     def _check_offered(self, method: str, params: s.Model) -> None:
-        """Refuse what was not advertised: agents ask all the same (`terminal/create` during session/new was seen)."""
-        fs, elicitation = self._offered.fs, self._offered.elicitation
-        offered = {
-            "fs/read_text_file": fs is not None and fs.read_text_file,
-            "fs/write_text_file": fs is not None and fs.write_text_file,
-        }.get(method, self._offered.terminal if method.startswith("terminal/") else True)
+        """Refuse what was not advertised: agents ask all the same (one for terminals, during session/new)."""
+        match method:
+            case "fs/read_text_file":
+                offered = self._offered.fs.read_text_file
+            case "fs/write_text_file":
+                offered = self._offered.fs.write_text_file
+            case _:
+                offered = self._offered.terminal or not method.startswith("terminal/")
         if not offered:
             raise RpcError.method_not_found(method)
-        match params:
+        if isinstance(params, s.CreateElicitationRequest):
+            self._check_mode(params)
+
+    def _check_mode(self, request: s.CreateElicitationRequest) -> None:
+        modes = self._offered.elicitation or s.ElicitationCapabilities()
+        match request:
             case s.ElicitationFormMode():
-                offered = elicitation is not None and elicitation.form is not None
+                offered = modes.form is not None
             case s.ElicitationUrlMode():
-                offered = elicitation is not None and elicitation.url is not None
-            case s.CreateElicitationRequest():
-                offered = False
+                offered = modes.url is not None
             case _:
-                pass
+                offered = False
         if not offered:
             raise RpcError(INVALID_PARAMS, "This client did not advertise this mode of elicitation")
 
@@ -281,7 +300,7 @@ class Client(Side):
 
     @property
     def _session_flags(self) -> s.SessionCapabilities:
-        return self.capabilities.session_capabilities or s.SessionCapabilities()
+        return self.capabilities.session_capabilities
 
     def _check_setup(
         self,
@@ -313,19 +332,19 @@ def _cancelled(question: s.RequestPermissionRequest | s.CreateElicitationRequest
     return s.CreateElicitationResponse(action="cancel")
 
 
-def _check_option(request: s.RequestPermissionRequest | s.CreateElicitationRequest, answer: s.RequestPermissionResponse) -> None:
-    assert isinstance(request, s.RequestPermissionRequest)
+def _check_option(request: s.RequestPermissionRequest, answer: object) -> None:
+    if not isinstance(answer, s.RequestPermissionResponse):
+        raise TypeError(f"a permission request was answered with {type(answer).__name__}")
     if isinstance(answer.outcome, s.SelectedPermissionOutcome):
         offered = [option.option_id for option in request.options]
         if answer.outcome.option_id not in offered:
-            msg = f"option {answer.outcome.option_id!r} was not offered; the agent offered {offered}"
-            raise ValueError(msg)
+            raise ValueError(f"option {answer.outcome.option_id!r} was not offered, only {offered} were")
 
 
 @asynccontextmanager
 async def connect(
     transport: Transport, handler: ClientHandler | None = None, *, max_line: int = MAX_LINE
-) -> AsyncIterator[Client]:
+) -> AsyncGenerator[Client]:
     """Talk to an agent over a transport, which is closed at the end of the block.
 
     Args:

@@ -1,15 +1,18 @@
 """The asynchronous skin of a `Peer`: reads, writes, and runs handlers.
 
-One task reads. It hands over updates and answers in the order in which they were read and never waits for anything but
-bytes: a slow consumer, a handler or a person cannot hold it up. Each request from the other side runs in a task of its
-own. One task writes, so that a caller who is cancelled can never leave half a message in the pipe.
+One task reads. It hands over updates and answers in the order in which they were read and never waits for
+anything but bytes: a slow consumer, a handler or a person cannot hold it up. Each request from the other side
+runs in a task of its own. One task writes, so that a caller who is cancelled can never leave half a message
+in the pipe.
 """
 
 from __future__ import annotations
 
+import copy
 import logging
+from collections.abc import Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVarTuple
 
 import anyio
 import msgspec
@@ -21,7 +24,6 @@ from thinkwell_acp._peer import Answer, Peer
 from thinkwell_acp._tasks import background_tasks
 from thinkwell_acp.errors import (
     INTERNAL_ERROR,
-    INVALID_PARAMS,
     REQUEST_CANCELLED,
     AcpError,
     ConnectionBroken,
@@ -31,10 +33,10 @@ from thinkwell_acp.errors import (
 from thinkwell_acp.schema import CancelRequestNotification, DecodeError, SessionNotification, decode, encode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncGenerator
 
-    from anyio.abc import TaskGroup
-
+    from thinkwell_acp._peer import Received
+    from thinkwell_acp._tasks import BackgroundTasks
     from thinkwell_acp.transport import Transport
 
 logger = logging.getLogger("thinkwell.acp")
@@ -42,23 +44,37 @@ logger = logging.getLogger("thinkwell.acp")
 SEND_HIGH_WATER = 256 * 1024
 """Bytes waiting to be written beyond which `Connection.drain` waits."""
 
-WRITE_FAILURE_GRACE = 1.0
-"""Seconds in which a peer that reads no more may still say why, before the connection is given up."""
+WRITE_FAILURE_GRACE = 3.0
+"""Seconds in which a peer that reads no more may still say why, before the connection is given up. A process
+that ends takes its transport less to report, however its pipes are held open."""
 
 CLOSE_FLUSH_TIMEOUT = 1.0
-"""Seconds that closing waits for the last messages to be written: a peer that does not read must not hold us."""
+"""Seconds that closing waits for the last messages to be written: a peer that does not read must not hold
+us."""
 
 CANCEL_REQUEST = "$/cancel_request"
 
 Outcome: TypeAlias = msgspec.Raw | AcpError
 """What became of a request: its raw result, or the error."""
 
+Settle: TypeAlias = Callable[[Outcome], None]
+"""Takes what became of a request."""
+
+Args = TypeVarTuple("Args")
+
 
 class Handler(Protocol):
-    """What a connection does with what it receives. Only `request` may wait."""
+    """What a connection does with what it receives. Only `request` may wait.
+
+    What a method raises is logged and costs the one message only.
+    """
 
     def updates(self, batch: list[SessionNotification], /) -> None:
         """Take updates, in the order in which they were read."""
+        ...
+
+    def arrived(self, request: rpc.Request, /) -> None:
+        """Learn of a request in its place among the messages; `request` follows, in a task of its own."""
         ...
 
     async def request(self, id: rpc.RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
@@ -81,13 +97,14 @@ class Handler(Protocol):
 class Connection:
     """A running connection. Made by `open_connection`."""
 
-    def __init__(self, transport: Transport, handler: Handler, tasks: TaskGroup, max_line: int) -> None:
+    def __init__(self, transport: Transport, handler: Handler, tasks: BackgroundTasks, max_line: int) -> None:
         self._transport = transport
         self._handler = handler
         self._tasks = tasks
-        self._peer: Peer[Callable[[Outcome], None]] = Peer(max_line=max_line)
+        self._peer: Peer[Settle] = Peer(max_line=max_line)
         self._serving: dict[rpc.RequestId, anyio.CancelScope] = {}
         self._outbox: list[bytes] = []
+        self._writable = True
         self._waiting_bytes = 0
         self._wake_writer = anyio.Event()
         self._drained = anyio.Event()
@@ -98,14 +115,15 @@ class Connection:
 
     # Sending
 
-    def call(self, method: str, params: object, settle: Callable[[Outcome], None]) -> int:
+    def call(self, method: str, params: object, settle: Settle) -> int:
         """Send a request and return its id; `settle` is called with what becomes of it, exactly once.
 
-        An answer is passed on at its place among the messages that were read: after every update before it, and before
-        every update behind it.
+        An answer is passed on at its place among the messages that were read: after every update before it,
+        and before every update behind it. Where the connection has ended, `settle` is called at once and the
+        id is -1.
         """
         if self.error is not None:
-            settle(self.error)
+            settle(copy.copy(self.error))
             return -1
         id_, line = self._peer.request(method, encode(params), settle)
         self._post(line)
@@ -114,8 +132,8 @@ class Connection:
     async def request(self, method: str, params: object) -> msgspec.Raw:
         """Send a request and return its raw result.
 
-        A caller who is cancelled gives the request up: the peer is told by ``$/cancel_request`` and its late answer is
-        swallowed.
+        A caller who is cancelled gives the request up: the peer is told by ``$/cancel_request`` and its late
+        answer is swallowed.
 
         Raises:
             RpcError: The peer answered with an error.
@@ -151,7 +169,7 @@ class Connection:
             self._post(rpc.encode_notification(method, encode(params)))
 
     def answer(self, id: rpc.RequestId, value: object) -> None:  # noqa: A002 - the field's name
-        """Answer a request of the peer's now, and stop its handler. Nothing happens where it was answered before."""
+        """Answer a request of the peer's now, and stop its handler; nothing where it was answered before."""
         self._post(self._peer.answer(id, encode(value)))
         scope = self._serving.get(id)
         if scope is not None:
@@ -163,19 +181,23 @@ class Connection:
         Raises:
             ConnectionClosed, ConnectionBroken: It never will be.
         """
-        while self._waiting_bytes > SEND_HIGH_WATER and self.error is None:
-            self._drained = anyio.Event()
-            await self._drained.wait()
+        await self._wait_written(SEND_HIGH_WATER)
         if self.error is not None:
-            raise self.error
+            raise copy.copy(self.error)
         await checkpoint_if_cancelled()
+
+    async def _wait_written(self, rest: int) -> None:
+        while self._waiting_bytes > rest:
+            if self._drained.is_set():
+                self._drained = anyio.Event()
+            await self._drained.wait()
 
     async def wait_closed(self) -> None:
         """Wait until the connection has ended, from whichever side."""
         await self._closed.wait()
 
     def _post(self, line: bytes) -> None:
-        if line and self.error is None:
+        if line and self._writable:
             self._outbox.append(line)
             self._waiting_bytes += len(line)
             self._wake_writer.set()
@@ -189,11 +211,16 @@ class Connection:
             try:
                 await self._transport.send(data)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+                self._stop_writing()
                 self._read_scope.deadline = anyio.current_time() + WRITE_FAILURE_GRACE
-                self._drained.set()
                 return
             self._waiting_bytes -= len(data)
             self._drained.set()
+
+    def _stop_writing(self) -> None:
+        self._writable = False
+        self._waiting_bytes = 0
+        self._drained.set()
 
     # Receiving
 
@@ -204,75 +231,77 @@ class Connection:
         self.end(reason)
 
     async def _read_until_end(self) -> AcpError:
-        receive, transport = self._peer.receive, self._transport
-        while True:
+        peer, transport = self._peer, self._transport
+        while peer.failure is None:
             try:
                 data = await transport.receive()
-            except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionBroken) as exc:
-                self._dispatch(self._peer.receive_eof())
-                return exc if isinstance(exc, ConnectionBroken) else ConnectionBroken()
-            try:
-                self._dispatch(receive(data))
+            except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+                self._dispatch(peer.receive_eof())
+                return ConnectionBroken()
             except ConnectionBroken as exc:
+                self._dispatch(peer.receive_eof())
                 return exc
+            self._dispatch(peer.receive(data))
+        return peer.failure
 
-    def _dispatch(self, messages: list[SessionNotification | rpc.Request | rpc.Notification | Answer[Callable[[Outcome], None]] | rpc.Malformed]) -> None:
+    def _dispatch(self, messages: list[Received[Settle]]) -> None:
         batch: list[SessionNotification] = []
         for message in messages:
-            if type(message) is SessionNotification:
+            if isinstance(message, SessionNotification):
                 batch.append(message)
                 continue
             if batch:
-                self._handler.updates(batch)
+                _tell(self._handler.updates, batch)
                 batch = []
             self._dispatch_one(message)
         if batch:
-            self._handler.updates(batch)
+            _tell(self._handler.updates, batch)
 
-    def _dispatch_one(self, message: object) -> None:
+    def _dispatch_one(self, message: rpc.Request | rpc.Notification | Answer[Settle] | rpc.Malformed) -> None:
         match message:
-            case Answer(token=settle, outcome=outcome):
-                settle(_read_outcome(outcome))
+            case Answer():
+                _tell(message.token, _read_outcome(message.outcome))
             case rpc.Request():
+                _tell(self._handler.arrived, message)
                 scope = self._serving[message.id] = anyio.CancelScope()
                 self._tasks.start_soon(self._serve, message, scope)
-            case rpc.Notification(method="$/cancel_request", params=params):
-                self._cancel_serving(params)
+            case rpc.Notification(method="$/cancel_request"):
+                self._cancel_serving(message.params)
             case rpc.Notification():
-                self._handler.notification(message.method, message.params)
+                _tell(self._handler.notification, message.method, message.params)
             case rpc.Malformed():
-                self._handler.malformed(message)
-            case _:  # pragma: no cover - the union above has no other member
-                raise AssertionError(message)
+                _tell(self._handler.malformed, message)
 
     def _cancel_serving(self, params: msgspec.Raw) -> None:
         try:
             id_ = decode(CancelRequestNotification, params).request_id
         except DecodeError as exc:
-            self._handler.malformed(rpc.Malformed(bytes(params), str(exc)))
+            _tell(self._handler.malformed, rpc.Malformed(bytes(params), str(exc)))
             return
         scope = self._serving.get(id_)
         if scope is not None:
             scope.cancel()
 
     async def _serve(self, request: rpc.Request, scope: anyio.CancelScope) -> None:
-        error: rpc.ErrorObject | None = None
+        answer = b""
         with scope:
-            try:
-                value = await self._handler.request(request.id, request.method, request.params)
-                line = self._peer.answer(request.id, encode(value))
-                self._serving.pop(request.id, None)
-                self._post(line)
-                return
-            except RpcError as exc:
-                error = rpc.ErrorObject(exc.code, exc.message, exc.data)
-            except DecodeError as exc:
-                error = rpc.ErrorObject(INVALID_PARAMS, f"Invalid params of {request.method}: {exc}")
-            except Exception as exc:
+            answer = await self._answer(request)
+        if self._serving.get(request.id) is scope:
+            del self._serving[request.id]
+        cancelled = rpc.ErrorObject(REQUEST_CANCELLED, "Request cancelled")
+        self._post(answer or self._peer.refuse(request.id, cancelled))
+
+    async def _answer(self, request: rpc.Request) -> bytes:
+        try:
+            value = await self._handler.request(request.id, request.method, request.params)
+            return self._peer.answer(request.id, encode(value))
+        except RpcError as exc:
+            error = rpc.ErrorObject(exc.code, exc.message, exc.data)
+        except Exception as exc:
+            if self.error is None:  # else it is because of that
                 logger.exception("The handler of %s failed", request.method)
-                error = rpc.ErrorObject(INTERNAL_ERROR, f"{type(exc).__name__}: {exc}")
-        self._serving.pop(request.id, None)
-        self._post(self._peer.refuse(request.id, error or rpc.ErrorObject(REQUEST_CANCELLED, "Request cancelled")))
+            error = rpc.ErrorObject(INTERNAL_ERROR, f"{type(exc).__name__}: {exc}")
+        return self._peer.refuse(request.id, error)
 
     # Ending
 
@@ -281,20 +310,29 @@ class Connection:
         if self.error is not None:
             return
         self.error = reason
-        for settle in self._peer.close():
-            settle(reason)
-        for scope in list(self._serving.values()):
+        self._stop_writing()
+        for scope in list(
+            self._serving.values()
+        ):  # before the next line wakes handlers that have requests of their own
             scope.cancel()
+        for settle in self._peer.close():
+            _tell(settle, copy.copy(reason))
         self._closed.set()
-        self._drained.set()
         self._read_scope.cancel()
-        self._handler.closed(reason)
+        _tell(self._handler.closed, reason)
 
-    async def _flush(self) -> None:
+    async def flush(self) -> None:
+        """Wait until everything is written: shielded, and `CLOSE_FLUSH_TIMEOUT` at most."""
         with anyio.move_on_after(CLOSE_FLUSH_TIMEOUT, shield=True):
-            while self._waiting_bytes and self.error is None:
-                self._drained = anyio.Event()
-                await self._drained.wait()
+            await self._wait_written(0)
+
+
+def _tell(listener: Callable[[*Args], None], *args: *Args) -> None:
+    """Call what belongs to others. What it raises must not end the connection."""
+    try:
+        listener(*args)
+    except Exception:
+        logger.exception("%s failed", listener)
 
 
 def _read_outcome(answer: rpc.Result | rpc.Failure) -> Outcome:
@@ -304,7 +342,9 @@ def _read_outcome(answer: rpc.Result | rpc.Failure) -> Outcome:
 
 
 @asynccontextmanager
-async def open_connection(transport: Transport, handler: Handler, *, max_line: int = MAX_LINE) -> AsyncIterator[Connection]:
+async def open_connection(
+    transport: Transport, handler: Handler, *, max_line: int = MAX_LINE
+) -> AsyncGenerator[Connection]:
     """Run a connection over a transport, which is closed with it.
 
     Args:
@@ -315,12 +355,12 @@ async def open_connection(transport: Transport, handler: Handler, *, max_line: i
     try:
         async with background_tasks() as tasks:
             connection = Connection(transport, handler, tasks, max_line)
-            tasks.start_soon(connection._write)  # noqa: SLF001
-            tasks.start_soon(connection._read)  # noqa: SLF001
+            tasks.start_soon(connection._write)
+            tasks.start_soon(connection._read)
             try:
                 yield connection
             finally:
-                await connection._flush()  # noqa: SLF001
+                await connection.flush()
                 connection.end(ConnectionClosed())
     finally:
         with anyio.CancelScope(shield=True):

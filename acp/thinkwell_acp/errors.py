@@ -6,14 +6,15 @@
     ├── RpcError                 the peer answered with an error object
     ├── CapabilityMissing        the peer did not advertise what a call needs; nothing was sent
     ├── ConnectionClosed         this side closed the connection
-    └── ConnectionBroken         the other side ended it, or broke its rules beyond repair
-        ├── ProcessExited        the agent's process is gone
-        ├── FrameTooLong         a line beyond the size limit
-        └── VersionMismatch      no protocol version in common
-    ProgramNotFound, ProgramNotStarted (AcpError): the agent's program could not be run at all
+    ├── ConnectionBroken         the other side ended it, or broke its rules beyond repair
+    │   ├── ProcessExited        the agent's process is gone
+    │   ├── FrameTooLong         a line beyond the size limit
+    │   └── VersionMismatch      no protocol version in common
+    └── ProgramNotFound          the agent's program does not exist
+        └── ProgramNotStarted    it does, but the system refuses to run it
 
-`DecodeError` (in `thinkwell_acp.schema`) is raised for one message that does not fit its type. It costs that message,
-never the connection.
+`DecodeError` (in `thinkwell_acp.schema`) is raised for one message that does not fit its type. It costs that
+message, never the connection.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class RpcError(AcpError):
         return cls(METHOD_NOT_FOUND, f"Method not found: {method}", {"method": method})
 
 
-class CapabilityMissing(AcpError):
+class CapabilityMissing(AcpError):  # noqa: N818 - says what happened
     """A call needs something that the peer did not advertise. Nothing was sent.
 
     Attributes:
@@ -84,14 +85,14 @@ class CapabilityMissing(AcpError):
         return f"{self.wanted_by} needs {self.capability}, which the agent does not advertise"
 
 
-class ConnectionClosed(AcpError):
+class ConnectionClosed(AcpError):  # noqa: N818 - says what happened
     """This side has closed the connection."""
 
     def __str__(self) -> str:
         return "the connection is closed"
 
 
-class ConnectionBroken(AcpError):
+class ConnectionBroken(AcpError):  # noqa: N818 - says what happened
     """The other side ended the connection, or it cannot go on."""
 
     def __str__(self) -> str:
@@ -150,10 +151,13 @@ class VersionMismatch(ConnectionBroken):
         self.answered = answered
 
     def __str__(self) -> str:
-        return f"the agent speaks version {self.answered} of the Agent Client Protocol, this client version {self.offered}"
+        return (
+            f"the agent speaks version {self.answered} of the Agent Client Protocol, "
+            f"this client version {self.offered}"
+        )
 
 
-class ProgramNotFound(AcpError):
+class ProgramNotFound(AcpError):  # noqa: N818 - says what happened
     """The agent's program, or the folder to start it in, does not exist.
 
     Attributes:

@@ -1,8 +1,8 @@
 """What each side may be asked, as classes to override.
 
-Every method has a default that is right for a side that does not serve it: the request is refused as not found. Requests
-run in a task of their own; an exception costs that request only. The synchronous methods are called while messages are
-being read, in the order in which they came; they must not block.
+Every method has a default that is right for a side that does not serve it: the request is refused as not
+found. Requests run in a task of their own; an exception costs that request only. The synchronous methods are
+called while messages are being read, in the order in which they came; they must not block.
 """
 
 from __future__ import annotations
@@ -55,11 +55,13 @@ class ClientHandler(CommonHandler):
         """Take session updates: all that were read together, in their order."""
 
     async def request_permission(self, request: s.RequestPermissionRequest, /) -> s.RequestPermissionResponse:
-        """Choose one of the offered options. The default rejects, by an option of that kind, else as cancelled."""
+        """Choose one of the offered options. The default rejects; without an option for that, it cancels."""
         for kind in ("reject_once", "reject_always"):
             for option in request.options:
                 if option.kind == kind:
-                    return s.RequestPermissionResponse(outcome=s.SelectedPermissionOutcome(option_id=option.option_id))
+                    return s.RequestPermissionResponse(
+                        outcome=s.SelectedPermissionOutcome(option_id=option.option_id)
+                    )
         return s.RequestPermissionResponse(outcome=s.CancelledPermissionOutcome())
 
     async def create_elicitation(self, request: s.CreateElicitationRequest, /) -> s.CreateElicitationResponse:
@@ -85,7 +87,9 @@ class ClientHandler(CommonHandler):
         """Return what a terminal has printed."""
         raise RpcError.method_not_found("terminal/output")
 
-    async def wait_for_terminal_exit(self, request: s.WaitForTerminalExitRequest, /) -> s.WaitForTerminalExitResponse:
+    async def wait_for_terminal_exit(
+        self, request: s.WaitForTerminalExitRequest, /
+    ) -> s.WaitForTerminalExitResponse:
         """Wait for a terminal's command to end."""
         raise RpcError.method_not_found("terminal/wait_for_exit")
 

@@ -9,7 +9,8 @@ import subprocess
 import sys
 from collections import deque
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -19,7 +20,7 @@ from thinkwell_acp._tasks import background_tasks
 from thinkwell_acp.errors import ProcessExited, ProgramNotFound, ProgramNotStarted
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from thinkwell_acp._process import Signal
     from thinkwell_acp.transport import Transport
@@ -36,20 +37,31 @@ TERMINATE_GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL. Launchers of agents were seen to ignore the first (gemini-cli)."""
 
 KILL_GRACE = 5.0
-"""Seconds to wait for the system to end a killed process. One stuck in the kernel is left to it, with a log line."""
+"""Seconds to wait for the system to end a killed process. One stuck in the kernel is left to it, with a log
+line."""
 
 LAST_WORDS_GRACE = 0.5
-"""Seconds of silence after the process's end before its output counts as ended, though a grandchild keeps it open."""
+"""Seconds of silence after the process's end before its output counts as ended, though a grandchild keeps it
+open."""
 
 EXIT_STATUS_GRACE = 1.0
 """Seconds after the end of the output in which the process should end too, so that the error can say how."""
 
 
+class Graces(NamedTuple):
+    """How long `StdioTransport.aclose` waits on each rung, in seconds."""
+
+    exit: float
+    terminate: float
+    kill: float
+
+
 class StdioTransport:
     """A running agent process. Made by `stdio_transport`."""
 
-    def __init__(self, process: Process, command: Sequence[str]) -> None:
+    def __init__(self, process: Process, command: Sequence[str], graces: Graces) -> None:
         self._process = process
+        self._graces = graces
         self._stderr: deque[bytes] = deque()
         self._stderr_size = 0
         self._stderr_ended = anyio.Event()
@@ -57,10 +69,9 @@ class StdioTransport:
         self._reading = anyio.CancelScope()
         self._read_lock = anyio.Lock(fast_acquire=True)
         self._closing = False
+        self._closed = anyio.Event()
         self._attendants = anyio.CancelScope(shield=True)
         self._unattended = anyio.Event()
-        self._final_exit_code: int | None = None
-        self._released = False
         self.command = tuple(command)
         """The command that runs, its program resolved."""
 
@@ -72,7 +83,7 @@ class StdioTransport:
     @property
     def exit_code(self) -> int | None:
         """The exit code, negative for a signal; ``None`` while the process runs."""
-        return self._final_exit_code if self._released else self._process.exit_code
+        return self._process.exit_code
 
     @property
     def stderr_tail(self) -> str:
@@ -113,13 +124,19 @@ class StdioTransport:
         except (OSError, ValueError) as exc:
             raise anyio.BrokenResourceError from exc
 
+    def kill(self) -> None:
+        """Kill the process and everything that it started, now. `receive` tells of its end."""
+        self._process.signal("kill")
+
     async def aclose(self) -> None:
         """End the process and everything that it started: close its input, then SIGTERM, then SIGKILL.
 
-        Each step waits for a bounded time and is skipped where the process has ended. When this returns, nothing of the
-        agent's process group runs. Calling it again does nothing.
+        Each step waits for a bounded time, cancelled or not, and the first two are skipped where the process
+        has ended. When this returns, nothing of the agent's process group runs. Calling it again waits for
+        that.
         """
         if self._closing:
+            await self._closed.wait()
             return
         self._closing = True
         self._reading.cancel()
@@ -127,16 +144,14 @@ class StdioTransport:
             self._process.close_stdin()
             async with background_tasks() as tasks:
                 tasks.start_soon(self._discard_output)
-                await self._ended_within(EXIT_GRACE) or await self._signal("terminate", TERMINATE_GRACE)
-                if not await self._signal("kill", KILL_GRACE):  # pragma: no cover - a process stuck in the kernel
+                if not await self._ended_within(self._graces.exit):
+                    await self._signal("terminate", self._graces.terminate)
+                if not await self._signal("kill", self._graces.kill):
                     logger.error("Process %s of %s does not die", self.pid, self.command)
-                    return
-        self._final_exit_code = self._process.exit_code
-        self._released = True
-        self._attendants.cancel()
-        with anyio.CancelScope(shield=True):
+            self._attendants.cancel()
             await self._unattended.wait()
-        self._process.release()
+            self._process.release()
+        self._closed.set()
 
     async def _ended_within(self, seconds: float) -> bool:
         with anyio.move_on_after(seconds):
@@ -153,7 +168,7 @@ class StdioTransport:
                 pass
 
     async def attend(self) -> None:
-        """Drain standard error and watch for the end, until `aclose` is done with both; nothing else stops it."""
+        """Drain standard error and watch for the end. Only `aclose` stops it."""
         try:
             with self._attendants:
                 async with anyio.create_task_group() as tasks:
@@ -185,7 +200,10 @@ async def stdio_transport(
     *,
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
-) -> AsyncIterator[StdioTransport]:
+    exit_grace: float = EXIT_GRACE,
+    terminate_grace: float = TERMINATE_GRACE,
+    kill_grace: float = KILL_GRACE,
+) -> AsyncGenerator[StdioTransport]:
     """Start an agent and talk to it over its standard input and output.
 
     The agent leads a process group of its own. Leaving the block ends the group.
@@ -194,6 +212,9 @@ async def stdio_transport(
         command: Program and arguments; never a shell line.
         env: The whole environment; ``None`` passes on the caller's.
         cwd: The folder to start in.
+        exit_grace: Seconds to leave by itself once its standard input is closed.
+        terminate_grace: Seconds to leave after SIGTERM.
+        kill_grace: Seconds to be gone after SIGKILL.
 
     Raises:
         ProgramNotFound: There is no such program or folder.
@@ -204,7 +225,7 @@ async def stdio_transport(
         process = Process(resolved, env=env, cwd=None if cwd is None else os.fspath(cwd))
     except (OSError, ValueError, subprocess.SubprocessError) as exc:
         raise ProgramNotStarted(command, f"{command[0]} cannot be started: {exc}") from exc
-    transport = StdioTransport(process, resolved)
+    transport = StdioTransport(process, resolved, Graces(exit_grace, terminate_grace, kill_grace))
     async with background_tasks() as tasks:
         tasks.start_soon(transport.attend)
         try:
@@ -213,19 +234,22 @@ async def stdio_transport(
             await transport.aclose()
 
 
-def _resolve(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | os.PathLike[str] | None) -> list[str]:
+def _resolve(
+    command: Sequence[str], env: Mapping[str, str] | None, cwd: str | os.PathLike[str] | None
+) -> list[str]:
     """Find the program as a shell would, and on Windows by PATHEXT too."""
     if not command:
         raise ProgramNotFound(command, "the command is empty: name a program")
-    if cwd is not None and not os.path.isdir(cwd):  # noqa: PTH112
+    if cwd is not None and not Path(cwd).is_dir():
         raise ProgramNotFound(command, f"the folder {os.fspath(cwd)} to start {command[0]} in does not exist")
     program = shutil.which(command[0], path=None if env is None else env.get("PATH"))
     if program is None:
-        exists = os.path.exists(command[0])  # noqa: PTH110
-        if exists:
+        if not os.path.dirname(command[0]):  # noqa: PTH120 - Path drops the "./" that makes the difference
+            raise ProgramNotFound(command, f"there is no program {command[0]!r} on the PATH")
+        if Path(command[0]).exists():
             raise ProgramNotStarted(command, f"{command[0]} exists but is not an executable program")
-        raise ProgramNotFound(command, f"there is no program {command[0]!r} on the PATH")
-    return [os.path.abspath(program), *command[1:]]  # noqa: PTH100 - a relative program is the caller's, not relative to cwd
+        raise ProgramNotFound(command, f"there is no program {command[0]}")
+    return [str(Path(program).absolute()), *command[1:]]  # relative to the caller's folder, not to cwd
 
 
 class _OwnStdio:
@@ -238,7 +262,10 @@ class _OwnStdio:
 
     async def receive(self) -> bytes:
         """Return the next input."""
-        data = await read_descriptor(self._stdin)
+        try:
+            data = await read_descriptor(self._stdin)
+        except OSError as exc:  # a terminal that is gone
+            raise anyio.BrokenResourceError from exc
         if not data:
             raise anyio.EndOfStream
         return data
@@ -262,7 +289,8 @@ class _OwnStdio:
 def own_stdio() -> Transport:
     """Return a transport over this process's standard input and output.
 
-    From then on ``print`` writes to standard error, and ``input`` reads nothing: no stray line can break the protocol.
+    From then on ``print`` writes to standard error, and ``input`` reads nothing: no stray line can break the
+    protocol.
     """
     stdin, stdout = os.dup(0), os.dup(1)
     if sys.platform != "win32":

@@ -67,12 +67,12 @@ class MemoryTransport:
         """Return everything that the other end has sent since."""
         await anyio.lowlevel.checkpoint()
         pipe = self._incoming
-        while not pipe.buffer:
-            if pipe.receiver_closed:
-                raise anyio.ClosedResourceError
+        while not (pipe.buffer or pipe.receiver_closed):
             if pipe.sender_closed:
                 raise anyio.EndOfStream
             await pipe.wait_changed()
+        if pipe.receiver_closed:
+            raise anyio.ClosedResourceError
         data = bytes(pipe.buffer)
         pipe.buffer.clear()
         pipe.changed()

@@ -9,6 +9,7 @@ import anyio
 
 from benchmarks.clients import _common as common
 from thinkwell import Agent, Message, Thought, ThoughtStream, ToolUpdate, open_agent
+from thinkwell.events import DiffContent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -34,7 +35,7 @@ async def consume(stream: Stream, expected: int) -> common.Reading:
             characters += len(event.text)
         elif isinstance(event, ToolUpdate):
             for part in event.content or ():
-                if part.type == "diff":
+                if isinstance(part, DiffContent):
                     characters += len(part.new_text)
         if updates == expected:
             last = perf_counter()

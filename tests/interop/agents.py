@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = (
     "AGENTS",
     "CLAUDE",
+    "CLAUDE_DIRECT",
     "CODEX",
     "GEMINI",
     "OPENCODE",
@@ -148,6 +149,9 @@ CLAUDE = NpmAgent(
     },
 )
 
+CLAUDE_DIRECT = replace(CLAUDE, name="claude-direct", env={**CLAUDE.env, "ENABLE_TOOL_SEARCH": "0"})
+"""The same agent, set to offer all tools at once instead of behind a search, as `open_agent("claude")` sets it."""
+
 OPENCODE = NpmAgent(
     name="opencode",
     package="opencode-ai",
@@ -217,4 +221,4 @@ supports_websockets = false
     },
 )
 
-AGENTS = (CLAUDE, OPENCODE, OPENCODE_ASKING, GEMINI, CODEX)
+AGENTS = (CLAUDE, CLAUDE_DIRECT, OPENCODE, OPENCODE_ASKING, GEMINI, CODEX)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import anyio
 import pytest
@@ -58,8 +58,9 @@ def launch(
     return agent.launch(home=tmp_path / "home", model_url=models.url)
 
 
+@pytest.mark.parametrize("way", [None, "stdio"], ids=["as-advertised", "stdio"])
 async def test_an_agent_calls_the_users_tool_and_returns_a_typed_result(
-    launch: Launch, models: ModelServer, tmp_path: Path
+    launch: Launch, models: ModelServer, tmp_path: Path, way: Literal["stdio"] | None
 ) -> None:
     words: list[str] = []
 
@@ -71,7 +72,7 @@ async def test_an_agent_calls_the_users_tool_and_returns_a_typed_result(
     project = tmp_path / "project"
     project.mkdir()
     with anyio.fail_after(TIMEOUT):
-        async with open_agent(command=launch.command, env=launch.env, cwd=project) as agent:
+        async with open_agent(command=launch.command, env=launch.env, cwd=project, tools_via=way) as agent:
             stream = agent.think(Review).text("Review the core of this project.").tool(lookup).stream()
             events = [event async for event in stream]
             review = await stream.result
@@ -88,7 +89,7 @@ async def test_an_agent_calls_the_users_tool_and_returns_a_typed_result(
     assert models.remaining == ()
     with anyio.move_on_after(5):
         # What was killed may take a moment to be gone.
-        while processes_of(tmp_path / "home"):
+        while processes_of(tmp_path / "home"):  # noqa: ASYNC110 - no event tells of a grandchild
             await anyio.sleep(0.05)
     assert processes_of(tmp_path / "home") == []
 

@@ -63,6 +63,8 @@ class RunLog:
         """Changes when kept events are merged or dropped, so that readers look up their place again."""
         self.ended = False
         self.error: Exception | None = None
+        self.overflow: BufferOverflow | None = None
+        """Set when a buffer that may not drop anything is full; what comes is kept all the same."""
         self.readers: WeakSet[EventReader] = WeakSet()
         self._buffer = buffer
         self._shrink_at = buffer.max_events if buffer else None
@@ -81,7 +83,7 @@ class RunLog:
         """Seconds since the run began."""
         return time.monotonic() - self._started
 
-    def add(self, kind: Callable[..., E], **fields: object) -> E:
+    def add(self, kind: Callable[..., E], /, **fields: object) -> E:
         """Make an event from its fields and append it."""
         event = kind(seq=self._seq + 1, at=self.now(), **fields)
         self.append(event)
@@ -153,7 +155,9 @@ class RunLog:
         assert self._buffer is not None
         limit = self._buffer.max_events
         if self._buffer.overflow == "error":
-            raise BufferOverflow(limit)
+            self.overflow = BufferOverflow(limit)
+            self._shrink_at = None
+            return
         self._reduce()
         places = {reader.place for reader in self.readers}
         if self._buffer.overflow == "coalesce":

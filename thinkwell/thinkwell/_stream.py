@@ -74,6 +74,10 @@ class ThoughtResult(Generic[T]):
         self._seen = True
         return self._error
 
+    def exception_unseen(self) -> Exception | None:
+        """Return the error without counting as somebody who looked at it."""
+        return self._error
+
     def __await__(self) -> Generator[object, object, T]:
         return self._wait().__await__()
 

@@ -7,7 +7,8 @@
     │   ├── AgentNotFound           its program does not exist
     │   ├── AgentStartFailed        it did not get as far as a conversation
     │   ├── AgentExited             its process ended
-    │   ├── AgentClosed             `open_agent` was left
+    │   ├── AgentClosed             `open_agent` was left; also a `ThoughtCancelled`
+    │   ├── SessionUnusable         a cancelled turn of the session never ended
     │   ├── LoginRequired           it wants a login first
     │   ├── CapabilityMissing       it cannot do what was asked; nothing was sent
     │   └── AgentReported           it answered with an error
@@ -104,8 +105,15 @@ class AgentExited(AgentError):
         return f"{what} before it had finished; open it again to go on{_quoted(self.stderr_tail)}"
 
 
-class AgentClosed(AgentError):
-    """The ``async with open_agent(…)`` block was left while this was running, or before it was asked for."""
+class ThoughtCancelled(ThinkwellError):
+    """The run was cancelled."""
+
+    def __str__(self) -> str:
+        return "The run was cancelled"
+
+
+class AgentClosed(AgentError, ThoughtCancelled):
+    """The ``async with open_agent(…)`` block was left while the run went on, or before it was asked for."""
 
     def __str__(self) -> str:
         return "The agent was closed: `async with open_agent(…)` has been left. Await results inside of the block"
@@ -167,6 +175,21 @@ class AgentReported(AgentError):
     def __str__(self) -> str:
         extra = "" if self.data is None else f" ({self.data})"
         return f"The agent reported: {self.message} [{self.code}]{extra}"
+
+
+class SessionUnusable(AgentError):
+    """A cancelled turn of this session never ended, so no other can follow it. Open another session.
+
+    Attributes:
+        session_id: The agent's name for the session.
+    """
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id)
+        self.session_id = session_id
+
+    def __str__(self) -> str:
+        return f"Session {self.session_id!r} has a cancelled turn that the agent never ended; open another session"
 
 
 class ResultError(ThinkwellError):
@@ -249,13 +272,6 @@ class ToolsNotSeen(ResultError):
             f"The agent never asked for our tools over {', '.join(self.via)}. Its settings may forbid MCP servers in this "
             f"folder; its log says more{said}"
         )
-
-
-class ThoughtCancelled(ThinkwellError):
-    """The run was cancelled."""
-
-    def __str__(self) -> str:
-        return "The run was cancelled"
 
 
 class ThoughtTimeout(ThinkwellError):

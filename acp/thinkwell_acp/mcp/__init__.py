@@ -8,6 +8,7 @@ the agent starts.
 from __future__ import annotations
 
 from thinkwell_acp.mcp._acp import AcpToolHost
+from thinkwell_acp.mcp._http_connection import HttpLimits
 from thinkwell_acp.mcp._http_host import HttpToolHost
 from thinkwell_acp.mcp._progress import CallContext
 from thinkwell_acp.mcp._server import ToolServer
@@ -18,6 +19,7 @@ __all__ = (
     "AcpToolHost",
     "CallContext",
     "CallTool",
+    "HttpLimits",
     "HttpToolHost",
     "McpError",
     "ShimToolHost",

@@ -45,8 +45,7 @@ logger = logging.getLogger("thinkwell_acp.mcp")
 
 
 class AcpToolHost(AsyncContextManagerMixin):
-    """Makes tool servers reachable through an ACP connection. Its methods serve the requests of that
-    connection.
+    """Makes tool servers reachable through an ACP connection. Its methods serve that connection's requests.
 
     Args:
         send: Sends the agent progress and changes of the tools. What it raises is logged: a connection that

@@ -9,6 +9,8 @@ import anyio
 import h11
 from msgspec import Struct
 
+from thinkwell_acp.mcp._sockets import MAX_CONNECTIONS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -37,6 +39,8 @@ class HttpLimits(Struct, frozen=True, kw_only=True):
     """Seconds that a client may take to read what it is sent."""
     max_body: int = 64 * 1024 * 1024
     """Bytes of a request's body."""
+    max_connections: int = MAX_CONNECTIONS
+    """Connections that are open at once. Beyond it new ones are closed at once."""
 
 
 class HttpError(Exception):

@@ -119,8 +119,7 @@ class HttpEndpoint:
                 return await http.respond(202)
 
     async def _pass(self, http: HttpConnection, request: HttpRequest, message: rpc.Request) -> bool:
-        """Serve a request without a session: MCP 2026-07-28 has none, and some agents leave out the id they
-        were given."""
+        """Serve a request without a session: MCP 2026-07-28 has none, and some agents leave out its id."""
         session = ToolSession(self.server, None)
         self._passing.add(session)
         try:
@@ -157,8 +156,7 @@ class HttpEndpoint:
     async def _reply(
         self, http: HttpConnection, request: HttpRequest, lines: Lines, *headers: Header
     ) -> tuple[bool, int | None]:
-        """Send the answer: plainly if it comes soon and nothing before it, else as the last event of a
-        stream."""
+        """Send the answer: plainly if it comes soon and first, else as the last event of a stream."""
         if request.accepts(JSON_TYPE):
             with anyio.move_on_after(self._times.patience if request.accepts(EVENTS_TYPE) else None):
                 first = await lines.peek()
@@ -189,8 +187,7 @@ class HttpEndpoint:
                     await http.send_event(item)
 
     async def _get(self, http: HttpConnection, request: HttpRequest) -> bool:
-        """Stream what is no answer, until the client goes away or opens another stream, or its session
-        ends."""
+        """Stream what is no answer until the client goes, opens another stream, or its session ends."""
         if not request.accepts(EVENTS_TYPE):
             raise HttpError(406, f"Accept has to allow {EVENTS_TYPE}")
         client = self._client(request)

@@ -26,8 +26,7 @@ the earliest."""
 
 
 class HttpToolHost(AsyncContextManagerMixin):
-    """Makes tool servers reachable over HTTP from this machine. It listens from entering to leaving its
-    block.
+    """Makes tool servers reachable over HTTP from this machine. It listens while its block runs.
 
     Args:
         patience: Seconds after which the reply to a running call becomes a stream of events.
@@ -52,7 +51,7 @@ class HttpToolHost(AsyncContextManagerMixin):
         ):
             (listener,) = listeners.listeners
             self._port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - no Django
-            tasks.start_soon(accept_forever, listener, self._serve)
+            tasks.start_soon(accept_forever, listener, self._serve, self._limits.max_connections)
             try:
                 yield self
             finally:

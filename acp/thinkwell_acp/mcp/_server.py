@@ -71,8 +71,7 @@ class ToolServer:
         return tuple(self._tools.values())
 
     def set_tools(self, tools: Sequence[ToolSpec]) -> None:
-        """Offer these tools from now on, and tell every client that can hear it. The same tools again are no
-        change.
+        """Offer these tools from now on, and tell every client that can hear it. Equal tools are no change.
 
         Raises:
             ValueError: Two tools have one name.
@@ -92,8 +91,7 @@ class ToolServer:
 
     @property
     def listed_generation(self) -> int:
-        """The latest set of tools that an agent was sent as the answer to ``tools/list``; 0 where none
-        was."""
+        """The latest set of tools that an agent was sent by ``tools/list``; 0 where none was."""
         return self._listed_generation
 
     @property
@@ -102,8 +100,7 @@ class ToolServer:
         return self._list_count
 
     async def wait_listed(self) -> None:
-        """Return when an agent has been sent the tools that are offered now. Wait without limit: the caller
-        sets one."""
+        """Return when an agent has been sent the tools that are offered now. The caller limits the wait."""
         wanted = self._generation
         while self._listed_generation < wanted:
             await self._changed.wait()

@@ -1,5 +1,4 @@
-"""The way over pipes: the agent starts a small program that carries bytes to a private socket of this
-process."""
+"""The way over pipes: a small program, started by the agent, carries bytes to a private socket."""
 
 from __future__ import annotations
 
@@ -39,8 +38,7 @@ MAX_GREETING = 256
 
 
 class ShimToolHost(AsyncContextManagerMixin):
-    """Makes tool servers reachable for agents that start their MCP servers. It listens from entering to
-    leaving its block.
+    """Makes tool servers reachable for agents that start their MCP servers. It listens while its block runs.
 
     The socket is in a folder that only this user can enter; where there are no Unix sockets it is a loopback
     port. Either way a connection has to say the server's secret first, which travels in the shim's

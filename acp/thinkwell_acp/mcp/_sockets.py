@@ -22,11 +22,9 @@ logger = logging.getLogger("thinkwell_acp.mcp")
 async def accept_forever(
     listener: Listener[SocketStream],
     serve: Callable[[SocketStream], Awaitable[None]],
-    *,
     max_connections: int = MAX_CONNECTIONS,
 ) -> None:
-    """Serve every connection in a task of its own, until cancelled. What one of them raises ends that one
-    only."""
+    """Serve every connection in a task of its own, until cancelled. What one raises ends that one only."""
     assert isinstance(listener, SocketListener)
     count = 0
 
@@ -48,7 +46,7 @@ async def accept_forever(
         while True:
             try:
                 stream = await listener.accept()
-            except OSError as exc:
+            except (OSError, anyio.BrokenResourceError) as exc:  # the same thing on asyncio and on trio
                 logger.warning("cannot accept an MCP client: %s", exc)
                 await anyio.sleep(ACCEPT_PAUSE)
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 from thinkwell_acp.errors import RpcError
@@ -54,7 +55,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
     content: Sequence[Mapping[str, JsonValue]] = ()
     """MCP content blocks, such as ``{"type": "text", "text": "…"}``."""
     structured: Mapping[str, JsonValue] | None = None
-    """The result as data that fits the tool's output schema."""
+    """The result as data that fits the tool's output schema. Without content it is sent as text as well."""
     is_error: bool = False
     """The tool failed, and the content says how, in words that the agent can act on."""
 
@@ -65,9 +66,13 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
 
     def wire(self) -> JsonObject:
         """Return the answer as the result of ``tools/call``."""
-        result: JsonObject = {"content": [dict(block) for block in self.content], "isError": self.is_error}
+        result: JsonObject = {"content": list(self.content), "isError": self.is_error}
         if self.structured is not None:
-            result["structuredContent"] = dict(self.structured)
+            result["structuredContent"] = self.structured
+            if not self.content:
+                # Clients of before 2025-06-18 know no structured content.
+                text = msgspec.json.encode(self.structured).decode()
+                result["content"] = [{"type": "text", "text": text}]
         return result
 
 

@@ -1,9 +1,9 @@
 """Carries bytes between an agent that speaks MCP over pipes and the tool server in thinkwell's process.
 
-An agent starts this as a program, once per session, so it imports only what costs nothing; `socket` alone would
-double the time that it takes to start. Usage: ``python -I -S shim.py ADDRESS``, where ADDRESS is the path of a Unix
-socket or a loopback TCP port; the environment variable THINKWELL_MCP_SECRET holds what the server wants to hear
-first.
+An agent starts this as a program, once per session, so it imports only what costs nothing; `socket` alone
+doubles that time. Usage: ``python -I -S shim.py ADDRESS``, where ADDRESS is the path
+of a Unix socket or a loopback TCP port; the environment variable THINKWELL_MCP_SECRET holds what the server
+wants to hear first.
 """
 
 import _socket
@@ -37,7 +37,7 @@ def _to_agent(connection: _socket.socket) -> None:
 def main() -> None:
     """Run until either side closes."""
     if sys.platform == "win32":
-        import msvcrt  # noqa: PLC0415 - exists only there
+        import msvcrt
 
         for standard in (0, 1):
             msvcrt.setmode(standard, os.O_BINARY)
@@ -51,7 +51,7 @@ def main() -> None:
         while data := os.read(0, BLOCK):
             connection.sendall(data)
     finally:
-        # The agent has closed its end, or the server its own. The other thread waits, so an ordinary exit would hang.
+        # The other thread still waits for bytes, so an ordinary exit would hang.
         os._exit(0)
 
 

@@ -130,7 +130,6 @@ class Opaque:
     """
 
     __slots__ = ("raw",)
-    __match_args__: tuple[str, ...] = ("raw",)
     raw: JsonValue
 
     def __init__(self, raw: JsonValue) -> None:
@@ -149,11 +148,10 @@ class Opaque:
         return hash(type(self))
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
-        return f"{type(self).__name__}({fields})"
+        return f"{type(self).__name__}({', '.join(map(repr, self._fields()))})"
 
     def _fields(self) -> tuple[object, ...]:
-        return tuple(getattr(self, name) for name in self.__match_args__)
+        return (self.raw,)
 
 
 class DecodeError(ValueError):

@@ -95,12 +95,8 @@ def encode(value: object) -> bytes:
 
 
 def to_builtins(value: object) -> JsonValue:
-    """Return what `encode` writes, as builtins.
-
-    Raises:
-        TypeError: a part of the value has no form in JSON.
-    """
-    return msgspec.to_builtins(value, enc_hook=_raw)
+    """Return what `encode` writes, as builtins. It raises the same errors."""
+    return msgspec.json.decode(_encoder.encode(value))
 
 
 def _reader(type_: type[_T]) -> Callable[[Any], _T]:

@@ -63,12 +63,14 @@ def is_choice(annotation: object) -> TypeGuard[type[Choice]]:
     return isinstance(annotation, type) and issubclass(annotation, Choice) and "choose" in vars(annotation)
 
 
-def resolve_choice(choice: type[Choice], raw: JsonValue) -> Any:
-    """Decode strictly to the class that `choice` picks.
+def resolve_choice(choice: type, raw: JsonValue) -> Any:
+    """Decode strictly to the class that a choice picks, or to anything for `object`: the hook for msgspec.
 
     Raises:
         ValueError: the value is no object, no class reads it, or the class does not take it.
     """
+    if not is_choice(choice):
+        return raw
     if not _is_object(raw):
         raise ValueError(f"Expected `object`, got `{_kind(raw)}`")
     picked = choice.choose(raw)

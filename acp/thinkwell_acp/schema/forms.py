@@ -120,6 +120,7 @@ class OtherMultiSelectItems(Opaque, _Items):
     """Choices of a type that this version does not know."""
 
     __slots__ = ()
+    __match_args__ = ("raw",)
     raw: JsonObject
 
 
@@ -146,6 +147,7 @@ class OtherElicitationPropertySchema(Opaque, _Property):
     """A field of a type that this version does not know. It is not to be shown as any known control."""
 
     __slots__ = ()
+    __match_args__ = ("raw",)
     raw: JsonObject
 
 

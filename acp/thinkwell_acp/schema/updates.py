@@ -228,6 +228,7 @@ class UnknownUpdate(Opaque):
     """
 
     __slots__ = ()
+    __match_args__ = ("raw",)
     raw: JsonObject
 
 
@@ -250,6 +251,9 @@ class InvalidUpdate(Opaque):
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "error", error)
 
+    def _fields(self) -> tuple[object, ...]:
+        return self.kind, self.raw, self.error
+
 
 KnownUpdate: TypeAlias = (
     UserMessageChunk
@@ -271,14 +275,14 @@ KnownUpdate: TypeAlias = (
 )
 """An update that was understood, told apart by `sessionUpdate`."""
 
-_KINDS: Final = frozenset(variant.__struct_config__.tag for variant in get_args(KnownUpdate))
+KINDS: Final = frozenset(variant.__struct_config__.tag for variant in get_args(KnownUpdate))
 
 
 def _unreadable(raw: JsonValue, error: str) -> UnknownUpdate | InvalidUpdate:
     kind = tag_of(raw, "sessionUpdate")
     if kind is None:
         return InvalidUpdate("", raw, error)
-    return InvalidUpdate(kind, raw, error) if kind in _KINDS else UnknownUpdate(raw)
+    return InvalidUpdate(kind, raw, error) if kind in KINDS else UnknownUpdate(raw)
 
 
 if TYPE_CHECKING:

@@ -1,0 +1,166 @@
+"""The tool server as the official MCP client sees it: every way, every revision that it speaks, both backends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import mcp_types as types
+import pytest
+from mcp.client.subscriptions import ToolsListChanged, listen
+from mcp.shared.exceptions import MCPError
+from mcp_support import OTHER, REVISIONS, WAYS, Bench, Inbox, Way, Workbench, bench
+from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from mcp.client.session import ClientSession
+
+pytestmark = [
+    pytest.mark.parametrize("revision", REVISIONS),
+    # The client leaves its HTTP library's generators to the garbage collector.
+    pytest.mark.filterwarnings("ignore:Async generator 'http:ResourceWarning"),
+]
+LIST_CHANGED = "notifications/tools/list_changed"
+
+
+@pytest.fixture(params=WAYS)
+async def way(request: pytest.FixtureRequest) -> AsyncGenerator[Bench]:
+    name: Way = request.param
+    async with bench(name) as opened:
+        yield opened
+
+
+@pytest.fixture
+def workbench() -> Workbench:
+    return Workbench()
+
+
+def text(result: types.CallToolResult) -> str:
+    (block,) = result.content
+    assert isinstance(block, types.TextContent)
+    return block.text
+
+
+async def call(session: ClientSession, name: str, **arguments: object) -> types.CallToolResult:
+    with anyio.fail_after(5):
+        result = await session.call_tool(name, arguments)
+    assert isinstance(result, types.CallToolResult)
+    return result
+
+
+def test_all_revisions_of_the_client_are_tried(revision: str) -> None:
+    assert revision in KNOWN_PROTOCOL_VERSIONS
+    assert set(REVISIONS) == set(KNOWN_PROTOCOL_VERSIONS)
+
+
+async def test_lists_the_tools(way: Bench, workbench: Workbench, revision: str) -> None:
+    with anyio.fail_after(5):
+        async with way.connect(workbench.server, revision) as session:
+            listing = await session.list_tools()
+            await workbench.server.wait_listed()
+    assert [tool.name for tool in listing.tools] == [tool.name for tool in workbench.server.tools]
+    add = listing.tools[0]
+    assert add.description == "Adds two numbers."
+    assert add.input_schema["required"] == ["a", "b"]
+    assert workbench.server.list_count == 1
+
+
+async def test_calls_a_tool(way: Bench, workbench: Workbench, revision: str) -> None:
+    async with way.connect(workbench.server, revision) as session:
+        result = await call(session, "add", a=2, b=3)
+        assert text(result) == '{"sum":5}'
+        assert not result.is_error
+        assert result.structured_content == {"sum": 5}
+
+
+async def test_an_exception_becomes_the_tools_error(way: Bench, workbench: Workbench, revision: str) -> None:
+    async with way.connect(workbench.server, revision) as session:
+        said = await call(session, "fail", why="no such shelf")
+        silent = await call(session, "fail")
+        garbage = await call(session, "garbage")
+        after = await call(session, "echo", still="here")
+    assert (said.is_error, text(said)) == (True, "no such shelf")
+    assert (silent.is_error, text(silent)) == (True, "LookupError")
+    assert garbage.is_error
+    assert text(after) == '{"still":"here"}'
+
+
+async def test_requests_that_cannot_be_served(way: Bench, workbench: Workbench, revision: str) -> None:
+    async with way.connect(workbench.server, revision) as session:
+        with pytest.raises(MCPError) as unknown:
+            await call(session, "sub", a=1)
+        with pytest.raises(MCPError) as refused:
+            await call(session, "refuse")
+        with pytest.raises(MCPError) as prompts:
+            await session.list_prompts()
+        await call(session, "echo")
+    assert unknown.value.error.code == -32602
+    assert "sub" in unknown.value.error.message
+    assert "add, echo" in unknown.value.error.message
+    assert (refused.value.error.code, refused.value.error.data) == (-32042, {"why": "busy"})
+    assert prompts.value.error.code == -32601
+
+
+async def test_calls_run_at_once(way: Bench, workbench: Workbench, revision: str) -> None:
+    async with way.connect(workbench.server, revision) as session, anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(call, session, "wait")
+        await workbench.until(waiting=3)
+        assert text(await call(session, "echo", n=1)) == '{"n":1}'
+        workbench.go.set()
+
+
+@pytest.mark.parametrize("way", ["http", "shim"], indirect=True)  # no ids travel over ACP: see test_acp.py
+async def test_a_call_is_taken_back(way: Bench, workbench: Workbench, revision: str) -> None:
+    async with way.connect(workbench.server, revision) as session:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call, session, "wait")
+            await workbench.until(waiting=1)
+            tasks.cancel_scope.cancel()
+        await workbench.until(cancelled=1)
+        assert text(await call(session, "echo", n=1)) == '{"n":1}'
+
+
+async def test_reports_progress_before_the_result(way: Bench, workbench: Workbench, revision: str) -> None:
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
+
+    async with way.connect(workbench.server, revision) as session:
+        with anyio.fail_after(5):
+            result = await session.call_tool("step", {}, progress_callback=on_progress)
+        await call(session, "echo")
+    assert isinstance(result, types.CallToolResult)
+    assert text(result) == "stepped"
+    assert [(round(progress, 3), total, message) for progress, total, message in heard] == [
+        (1, 3, "step 1"),
+        (2, 3, "step 2"),
+        (2, 3, "step 2"),
+    ]
+    assert heard[2][0] > heard[1][0]
+
+
+async def test_hears_that_the_tools_changed(way: Bench, workbench: Workbench, revision: str) -> None:
+    inbox = Inbox()
+    async with way.connect(workbench.server, revision, inbox) as session:
+        await session.list_tools()
+        if revision == "2026-07-28":
+            with anyio.fail_after(5):
+                async with listen(session, tools_list_changed=True) as subscription:
+                    workbench.server.set_tools([OTHER])
+                    assert await anext(subscription) == ToolsListChanged()
+                    workbench.server.close()
+                    with pytest.raises(StopAsyncIteration):
+                        await anext(subscription)
+            return
+        workbench.server.set_tools([OTHER])
+        await inbox.until(LIST_CHANGED)
+        listing = await session.list_tools()
+        assert [tool.name for tool in listing.tools] == ["other"]
+        with pytest.raises(MCPError, match="other"):
+            await call(session, "add", a=1, b=2)
+        with anyio.fail_after(5):
+            await workbench.server.wait_listed()

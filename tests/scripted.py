@@ -1,0 +1,144 @@
+"""An agent whose turns are Python functions, connected by memory: a real peer for the tests of thinkwell."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import anyio
+
+from thinkwell import Agent, open_agent
+from thinkwell_acp import AgentHandler, AgentSide, memory_transport_pair, serve_agent
+from thinkwell_acp import schema as s
+
+MCP_HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "scripted", "version": "1"}}
+
+
+class Turn:
+    """What a scripted turn can do."""
+
+    def __init__(self, agent: ScriptedAgent, request: s.PromptRequest) -> None:
+        self.agent = agent
+        self.request = request
+        self.session_id = request.session_id
+
+    @property
+    def client(self) -> AgentSide:
+        return self.agent.client
+
+    @property
+    def text(self) -> str:
+        """The text of the prompt."""
+        return "".join(block.text for block in self.request.prompt if isinstance(block, s.TextContent))
+
+    def update(self, update: s.SessionUpdate) -> None:
+        self.client.update(self.session_id, update)
+
+    def say(self, text: str, message_id: str | None = None) -> None:
+        self.update(s.AgentMessageChunk(content=s.TextContent(text=text), message_id=message_id))
+
+    def think(self, text: str, message_id: str | None = None) -> None:
+        self.update(s.AgentThoughtChunk(content=s.TextContent(text=text), message_id=message_id))
+
+    async def call(self, name: str, arguments: dict[str, object]) -> dict[str, Any]:
+        """Call a tool of thinkwell's over MCP and return its MCP result."""
+        connection_id = self.agent.mcp[self.session_id]
+        params = {"name": name, "arguments": arguments}
+        request = s.MessageMcpRequest(connection_id=connection_id, method="tools/call", params=params)
+        result: dict[str, Any] = await self.client.message_mcp(request)
+        return result
+
+    async def returns(self, **arguments: object) -> dict[str, Any]:
+        """Call `return_result`."""
+        return await self.call("return_result", arguments)
+
+    async def list_tools(self) -> list[dict[str, Any]]:
+        return await self.agent.list_tools(self.agent.mcp[self.session_id])
+
+
+Script: TypeAlias = Callable[[Turn], Awaitable[str | None]]
+"""A turn. It returns the stop reason; `None` is `end_turn`."""
+
+
+class ScriptedAgent(AgentHandler):
+    """Plays one script for each prompt, in order; the last one again and again."""
+
+    def __init__(
+        self,
+        scripts: Sequence[Script],
+        *,
+        capabilities: s.AgentCapabilities | None = None,
+        lists_tools: bool = True,
+        before_session: Callable[[AgentSide, str], None] | None = None,
+    ) -> None:
+        self.scripts = list(scripts)
+        self.capabilities = capabilities or s.AgentCapabilities(mcp_capabilities=s.McpCapabilities(acp=True))
+        self.lists_tools = lists_tools
+        self.before_session = before_session
+        self.client: AgentSide
+        self.prompts: list[s.PromptRequest] = []
+        self.sessions: list[s.NewSessionRequest] = []
+        self.closed_sessions: list[str] = []
+        self.mcp: dict[str, str] = {}
+        self.tools: dict[str, list[dict[str, Any]]] = {}
+        self.relisted = anyio.Event()
+
+    def connected(self, client: AgentSide, /) -> None:
+        self.client = client
+
+    async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
+        return s.InitializeResponse(
+            protocol_version=1,
+            agent_capabilities=self.capabilities,
+            agent_info=s.Implementation(name="scripted", version="1"),
+        )
+
+    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+        self.sessions.append(request)
+        session_id = f"session-{len(self.sessions)}"
+        if self.before_session is not None:
+            self.before_session(self.client, session_id)
+        await self._connect_tools(session_id, request.mcp_servers)
+        return s.NewSessionResponse(session_id=session_id)
+
+    async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
+        await self._connect_tools(request.session_id, request.mcp_servers)
+        return s.ResumeSessionResponse()
+
+    async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
+        self.closed_sessions.append(request.session_id)
+        return s.CloseSessionResponse()
+
+    async def _connect_tools(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
+        for server in servers:
+            if isinstance(server, s.McpServerAcp):
+                connection = await self.client.connect_mcp(s.ConnectMcpRequest(server_id=server.server_id))
+                self.mcp[session_id] = connection.connection_id
+                await self.client.message_mcp(
+                    s.MessageMcpRequest(
+                        connection_id=connection.connection_id, method="initialize", params=MCP_HELLO
+                    )
+                )
+                if self.lists_tools:
+                    self.tools[session_id] = await self.list_tools(connection.connection_id)
+
+    async def list_tools(self, connection_id: str) -> list[dict[str, Any]]:
+        request = s.MessageMcpRequest(connection_id=connection_id, method="tools/list")
+        tools: list[dict[str, Any]] = (await self.client.message_mcp(request))["tools"]
+        return tools
+
+    async def prompt(self, request: s.PromptRequest, /) -> s.PromptResponse:
+        script = self.scripts[min(len(self.prompts), len(self.scripts) - 1)]
+        self.prompts.append(request)
+        stop_reason = await script(Turn(self, request))
+        return s.PromptResponse(stop_reason=stop_reason or "end_turn")
+
+
+@asynccontextmanager
+async def scripted(*scripts: Script, agent: ScriptedAgent | None = None, **options: Any) -> AsyncIterator[Agent]:
+    """Open an agent that plays these scripts."""
+    handler = agent or ScriptedAgent(scripts)
+    ours, theirs = memory_transport_pair()
+    async with serve_agent(theirs, handler), open_agent("scripted", transport=ours, **options) as opened:
+        yield opened

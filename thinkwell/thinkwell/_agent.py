@@ -1,0 +1,261 @@
+"""`open_agent` and `Agent`: an agent that runs, and what to ask of it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import anyio
+
+from thinkwell._agents import Profile, environment, find
+from thinkwell._builder import Spec, ThinkBuilder
+from thinkwell._link import Link
+from thinkwell._output import JsonSchema, output_of
+from thinkwell._run import Run
+from thinkwell._session import Session, explain
+from thinkwell._tooling import ToolHosts
+from thinkwell._version import VERSION
+from thinkwell._wire_errors import noise, start_failure
+from thinkwell._wire_session import WireSession
+from thinkwell.errors import AgentClosed, AgentNotFound, AgentStartFailed
+from thinkwell_acp import (
+    AcpError,
+    ConnectionBroken,
+    DecodeError,
+    ProgramNotFound,
+    ProgramNotStarted,
+    StdioTransport,
+    connect,
+    stdio_transport,
+)
+from thinkwell_acp import schema as s
+from thinkwell_acp._tasks import background_tasks
+from thinkwell_acp.client import PROTOCOL_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+    from types import UnionType
+
+    from pydantic import TypeAdapter
+
+    from thinkwell import events as ev
+    from thinkwell._builder import Explanation, Options
+    from thinkwell._stream import ThoughtStream
+    from thinkwell._tooling import Way
+    from thinkwell.permissions import PermissionPolicy, QuestionHandler
+    from thinkwell_acp import Transport
+
+T = TypeVar("T")
+
+
+class Agent:
+    """A running agent. Made by `open_agent`."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._left = False
+
+    @property
+    def name(self) -> str:
+        """What the agent was asked for as, such as ``claude``; the program's name where it was given by command."""
+        return self._link.name
+
+    @property
+    def info(self) -> s.Implementation | None:
+        """Name and version that the agent gives of itself."""
+        return self._link.client.agent.agent_info
+
+    @property
+    def capabilities(self) -> s.AgentCapabilities:
+        """What the agent advertises."""
+        return self._link.client.capabilities
+
+    @overload
+    def think(self, output: None = None, /) -> ThinkBuilder[str]: ...
+    @overload
+    def think(self, output: type[T], /) -> ThinkBuilder[T]: ...
+    @overload
+    def think(self, output: TypeAdapter[T], /) -> ThinkBuilder[T]: ...
+    @overload
+    def think(self, output: JsonSchema, /) -> ThinkBuilder[ev.JsonValue]: ...
+    @overload
+    def think(self, output: UnionType, /) -> ThinkBuilder[object]: ...
+
+    def think(self, output: object = None, /) -> ThinkBuilder[Any]:
+        """Begin a task, in a session of its own.
+
+        Args:
+            output: What the result is: a pydantic model, dataclass, TypedDict, list, scalar, Literal or union of those; a
+                `pydantic.TypeAdapter`, which type checkers understand for all of them; a `JsonSchema`; or nothing (or
+                ``str``) for the text of the agent's last message.
+
+        Raises:
+            TypeError: The output type cannot be used; the message says what to give instead.
+        """
+        return ThinkBuilder(self, Spec(output=output_of(output)))
+
+    def session(
+        self,
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        mcp_servers: Sequence[s.McpServer] = (),
+        output: object = None,
+    ) -> AbstractAsyncContextManager[Session]:
+        """Open a conversation of many turns.
+
+        Args:
+            cwd: The folder to work in; by default that of `open_agent`.
+            mcp_servers: MCP servers for the agent, beside those of `open_agent`.
+            output: The output type of every typed turn, where it is always the same one: the agent then sees its schema in the
+                tool, and not in each prompt.
+
+        Raises:
+            AgentError: The agent did not open it.
+            TypeError: The output type cannot be used.
+        """
+        return self._session(cwd, mcp_servers, output)
+
+    @asynccontextmanager
+    async def _session(
+        self, cwd: str | os.PathLike[str] | None, mcp_servers: Sequence[s.McpServer], output: object
+    ) -> AsyncIterator[Session]:
+        result = None if output is None else output_of(output)
+        if result is not None and result.schema is None:
+            msg = "session(output=str): text needs no output type; leave it out"
+            raise TypeError(msg)
+        folder = self._link.cwd if cwd is None else os.path.abspath(cwd)
+        wire = WireSession(self._link, folder, (*self._link.mcp_servers, *mcp_servers))
+        session = Session(self._link, wire, result)
+        wire.tools.reserve(session.first_tools)
+        await self._link.call(wire.open(session.first_tools))
+        try:
+            yield session
+        finally:
+            session.leave()
+            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+                async with wire.turns:
+                    await wire.close()
+                    wire.between.end()
+
+    def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
+        """Start a run; called by `ThinkBuilder.stream`."""
+        if self._left:
+            raise AgentClosed
+        wire = WireSession(self._link, spec.cwd or self._link.cwd, self._link.mcp_servers)
+        schema = None if spec.output.schema is None else spec.output.tool_schema()
+        return self._link.launch(Run(self._link, spec, options, wire, result_schema=schema, ephemeral=True))
+
+    def explain(self, spec: Spec[T]) -> Explanation:
+        """Return what a run would send; called by `ThinkBuilder.explain`."""
+        return explain(self._link, spec, None if spec.output.schema is None else spec.output.tool_schema())
+
+    async def leave(self) -> None:
+        """Cancel what runs, wait for its end, and start nothing more."""
+        self._left = True
+        runs = tuple(self._link.runs)
+        for run in runs:
+            run.stop(AgentClosed())
+        for run in runs:
+            await run.wait()
+
+
+@asynccontextmanager
+async def open_agent(
+    agent: str | None = None,
+    /,
+    *,
+    command: str | Sequence[str] | None = None,
+    transport: Transport | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    permissions: PermissionPolicy = "deny",
+    on_question: QuestionHandler | None = None,
+    mcp_servers: Sequence[s.McpServer] = (),
+    tools_via: Way | None = None,
+    startup_timeout: float = 60,
+) -> AsyncIterator[Agent]:
+    """Start an agent, or connect to one, for the time of a block.
+
+    Leaving the block cancels what runs and ends the agent's whole process group.
+
+    Args:
+        agent: A known agent: ``builtin``, ``claude``, ``codex``, ``gemini`` or ``opencode``. With neither a name nor a command,
+            the environment decides (``THINKWELL_AGENT_CMD``, then ``THINKWELL_AGENT``), else it is the built-in one.
+        command: The command of any other agent: a sequence, or a line that is split as a shell would, without running one.
+        transport: A connection to an agent that runs already.
+        env: Variables on top of the caller's environment.
+        cwd: The folder in which the agent works; by default the current one.
+        permissions: What the agent may do when it asks: ``deny`` (only call our own tools), ``ask`` (`on_question` decides),
+            ``allow`` (anything).
+        on_question: Decides about permission questions, with ``permissions="ask"``.
+        mcp_servers: MCP servers for the agent, besides our own.
+        tools_via: The way for our tools, ``acp``, ``http`` or ``stdio``, instead of the plainest that the agent offers.
+        startup_timeout: Seconds until the agent has answered its first request.
+
+    Raises:
+        AgentNotFound: There is no such agent, or its program is not there.
+        AgentStartFailed: It was started, but no conversation came about.
+    """
+    profile = Profile(name=agent or "agent", command=()) if transport is not None else find(agent, command)
+    folder = os.path.abspath(cwd or ".")
+    if not os.path.isdir(folder):
+        msg = f"open_agent(cwd=…): there is no folder {folder}"
+        raise NotADirectoryError(msg)
+    async with AsyncExitStack() as stack:
+        pipe = transport or await _started(stack, profile, env, folder)
+        tasks = await stack.enter_async_context(background_tasks())
+        link = Link(
+            name=profile.name,
+            cwd=folder,
+            hosts=ToolHosts(tasks, tools_via or profile.way),
+            tasks=tasks,
+            policy=permissions,
+            on_question=on_question,
+            mcp_servers=mcp_servers,
+        )
+        client = await stack.enter_async_context(connect(pipe, link))
+        link.attach(client)
+        link.kill = pipe.kill if isinstance(pipe, StdioTransport) else partial(client.connection.end, ConnectionBroken())
+        await _initialize(link, pipe, startup_timeout)
+        agent_ = Agent(link)
+        try:
+            yield agent_
+        finally:
+            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+                await agent_.leave()
+
+
+async def _started(
+    stack: AsyncExitStack, profile: Profile, env: Mapping[str, str] | None, folder: str
+) -> StdioTransport:
+    """Start the agent's program; its end is the stack's."""
+    try:
+        return await stack.enter_async_context(
+            stdio_transport(profile.command, env=environment(profile, env), cwd=folder)
+        )
+    except ProgramNotStarted as exc:
+        raise AgentStartFailed(profile.name, exc.reason) from exc
+    except ProgramNotFound as exc:
+        reason = f"{exc.reason}; {profile.install}" if profile.install else exc.reason
+        raise AgentNotFound(profile.name, reason) from exc
+
+
+async def _initialize(link: Link, pipe: Transport, timeout: float) -> None:
+    """Say hello to the agent, and make one error of whatever goes wrong."""
+    request = s.InitializeRequest(
+        protocol_version=PROTOCOL_VERSION,
+        client_capabilities=s.ClientCapabilities(),
+        client_info=s.Implementation(name="thinkwell", title="thinkwell", version=VERSION),
+    )
+    try:
+        with anyio.fail_after(timeout):
+            await link.client.initialize(request)
+    except TimeoutError as exc:
+        reason = f"it did not answer `initialize` within {timeout:g} seconds{noise(link.malformed_lines)}"
+        stderr = pipe.stderr_tail if isinstance(pipe, StdioTransport) else ""
+        raise AgentStartFailed(link.name, reason, stderr_tail=stderr) from exc
+    except (AcpError, DecodeError) as exc:
+        raise start_failure(exc, link.name, link.malformed_lines) from exc

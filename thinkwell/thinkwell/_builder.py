@@ -1,0 +1,230 @@
+"""`ThinkBuilder`: what an agent is to think about, put together step by step."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import anyio
+
+from thinkwell import _prompt as prompt
+from thinkwell import events as ev
+from thinkwell.tools import Tool, ToolFunction
+from thinkwell.tools import tool as make_tool
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from thinkwell._log import Buffer
+    from thinkwell._output import Output
+    from thinkwell._stream import ThoughtStream
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec(Generic[T]):
+    """Everything that a builder has been told."""
+
+    output: Output[T]
+    parts: tuple[prompt.Part, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    cwd: str | None = None
+    meta: Mapping[str, ev.JsonValue] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a run is to go."""
+
+    include: frozenset[str] = ev.DEFAULT_TYPES
+    buffer: Buffer | None = None
+    timeout: float | None = None
+    retries: int = 3
+    reminders: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Exactly what a run would send. Nothing was sent."""
+
+    prompt: tuple[dict[str, Any], ...]
+    """The prompt's content blocks, in the protocol's form."""
+    tools: tuple[dict[str, Any], ...]
+    """Name, description and input schema of every tool, `return_result` included."""
+
+    def __str__(self) -> str:
+        blocks = "\n".join(block.get("text", f"[{block['type']}]") for block in self.prompt)
+        tools = "\n".join(f"{tool['name']}: {tool['inputSchema']}" for tool in self.tools)
+        return f"{blocks}\n--- tools ---\n{tools or '(none)'}"
+
+
+class Starter(Protocol):
+    """Who starts the run: an agent, or a session."""
+
+    def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
+        """Start a run and return its handle."""
+        ...
+
+    def explain(self, spec: Spec[T]) -> Explanation:
+        """Return what a run would send."""
+        ...
+
+
+class ThinkBuilder(Generic[T]):
+    """A task for an agent. Every method returns a new builder, so that one can be kept and used again.
+
+    Made by `Agent.think` and `Session.think`; `stream` starts the run.
+    """
+
+    __slots__ = ("_spec", "_starter")
+
+    def __init__(self, starter: Starter, spec: Spec[T]) -> None:
+        self._starter = starter
+        self._spec = spec
+
+    def _with(self, **changes: Any) -> ThinkBuilder[T]:
+        return ThinkBuilder(self._starter, replace(self._spec, **changes))
+
+    def _add(self, part: prompt.Part) -> ThinkBuilder[T]:
+        return self._with(parts=prompt.joined((*self._spec.parts, part)))
+
+    def _add_block(self, text: str) -> ThinkBuilder[T]:
+        """Add text that has to begin on a line of its own."""
+        last = self._spec.parts[-1] if self._spec.parts else None
+        glue = "" if not isinstance(last, prompt.TextPart) or last.text.endswith("\n") else "\n"
+        return self._add(prompt.TextPart(glue + text))
+
+    def text(self, content: str) -> ThinkBuilder[T]:
+        """Add text as it is."""
+        return self._add(prompt.TextPart(content))
+
+    def line(self, content: str = "") -> ThinkBuilder[T]:
+        """Add text and a line end."""
+        return self._add(prompt.TextPart(content + "\n"))
+
+    def quote(self, content: str, *, tag: str = "quote") -> ThinkBuilder[T]:
+        """Add text between tags that show where it begins and ends, whatever stands in it.
+
+        Raises:
+            ValueError: The tag is no name.
+        """
+        return self._add_block(prompt.quoted(content, tag))
+
+    def code(self, content: str, *, language: str = "") -> ThinkBuilder[T]:
+        """Add text between code fences."""
+        return self._add_block(prompt.fenced(content, language))
+
+    def image(self, data_or_path: bytes | str | os.PathLike[str]) -> ThinkBuilder[T]:
+        """Add a PNG, JPEG, GIF or WebP image: its bytes, or the path of a file.
+
+        The run is refused with `CapabilityMissing` where the agent takes no images (``promptCapabilities.image``).
+
+        Raises:
+            OSError: The file cannot be read.
+            ValueError: It is no such image.
+        """
+        return self._add(prompt.image_part(data_or_path))
+
+    def resource(self, path_or_uri: str | os.PathLike[str]) -> ThinkBuilder[T]:
+        """Add a file or a URI. A file is sent whole where the agent takes that, and as a link where it does not.
+
+        Raises:
+            FileNotFoundError: The path leads to no file.
+        """
+        return self._add(prompt.resource_part(path_or_uri))
+
+    def tool(
+        self,
+        function: Tool | ToolFunction,
+        /,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        mention: bool = True,
+    ) -> ThinkBuilder[T]:
+        """Offer a tool: a typed function, sync or async. See `thinkwell.tool` for the arguments.
+
+        Raises:
+            TypeError: The function cannot be made a tool; the message names the line to fix.
+            ValueError: There is a tool of that name already.
+        """
+        new = make_tool(function, name=name, description=description, mention=mention)
+        taken = {known.name for known in self._spec.tools} | {prompt.RESULT_TOOL}
+        if new.name in taken:
+            msg = f"there is a tool called {new.name!r} already; give this one another name: .tool(fn, name=…)"
+            raise ValueError(msg)
+        return self._with(tools=(*self._spec.tools, new))
+
+    def cwd(self, path: str | os.PathLike[str]) -> ThinkBuilder[T]:
+        """Let the agent work in another folder than `open_agent` was given.
+
+        Raises:
+            NotADirectoryError: There is no such folder.
+        """
+        folder = os.path.abspath(path)
+        if not os.path.isdir(folder):
+            msg = f"cwd(): there is no folder {folder}"
+            raise NotADirectoryError(msg)
+        return self._with(cwd=folder)
+
+    def meta(self, mapping: Mapping[str, ev.JsonValue]) -> ThinkBuilder[T]:
+        """Add to the prompt's ``_meta``, which the protocol reserves for extensions and trace context."""
+        return self._with(meta={**(self._spec.meta or {}), **mapping})
+
+    def stream(
+        self,
+        *,
+        include: ev.Include = "default",
+        buffer: Buffer | None = None,
+        timeout: float | None = None,
+        retries: int = 3,
+        reminders: int = 1,
+    ) -> ThoughtStream[T]:
+        """Start the run and return its handle at once. Needs no ``await``; the run goes on in the agent's task group.
+
+        Args:
+            include: Kinds of events to keep: ``"default"``, ``"all"``, or a set of tags. What is left out is not kept;
+                `ThoughtStream.view` counts it all the same.
+            buffer: A bound for the events that are kept; none by default.
+            timeout: Seconds after which the run is cancelled and the result raises `ThoughtTimeout`.
+            retries: How often the agent may try again after an invalid result.
+            reminders: How often an agent that ends its turn without a result is asked for it.
+
+        Raises:
+            ValueError: The prompt is empty, or an argument is out of range.
+            AgentClosed: The agent's block has been left.
+        """
+        if not self._spec.parts:
+            msg = 'the prompt is empty; say what to think about: agent.think(…).text("…").stream()'
+            raise ValueError(msg)
+        if retries < 0 or reminders < 0 or (timeout is not None and timeout <= 0):
+            msg = f"retries={retries} and reminders={reminders} must not be negative, timeout={timeout} must be positive"
+            raise ValueError(msg)
+        options = Options(
+            include=ev.included(include), buffer=buffer, timeout=timeout, retries=retries, reminders=reminders
+        )
+        return self._starter.start(self._spec, options)
+
+    async def run(
+        self,
+        *,
+        buffer: Buffer | None = None,
+        timeout: float | None = None,
+        retries: int = 3,
+        reminders: int = 1,
+    ) -> T:
+        """Run it and return the result as soon as it is there. A caller who is cancelled cancels the run."""
+        stream = self.stream(buffer=buffer, timeout=timeout, retries=retries, reminders=reminders)
+        try:
+            return await stream.result
+        except anyio.get_cancelled_exc_class():
+            stream.cancel()
+            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+                await stream.wait()
+            raise
+
+    def explain(self) -> Explanation:
+        """Return the exact prompt and the tools' schemas. Nothing is sent."""
+        return self._starter.explain(self._spec)

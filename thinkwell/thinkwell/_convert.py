@@ -1,0 +1,278 @@
+"""Session updates of the protocol become events of a run. The only place that knows both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from thinkwell import events as ev
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell._log import RunLog
+
+PLACEHOLDER_TITLE: Final = "tool call"
+"""Title of a call that the agent never announced and gave no title (gemini-cli sends only the end of some)."""
+
+
+class _Tool:
+    """What has to be remembered of a tool call to tell its end in full."""
+
+    __slots__ = ("content", "done", "output", "title")
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.content: tuple[ev.ToolContent, ...] = ()
+        self.output: ev.JsonValue = None
+        self.done = False
+
+
+class Mapper:
+    """Appends to the log of one run what the updates of its session say."""
+
+    def __init__(self, log: RunLog) -> None:
+        self.log = log
+        self._tools: dict[str, _Tool] = {}
+        self.responded = False
+        """Whether the agent has sent a thought, a message, a tool call or a plan."""
+
+    def extend(self, batch: Sequence[s.SessionNotification]) -> None:
+        """Append a batch of updates and wake the readers once."""
+        log = self.log
+        at = log.now()
+        for notification in batch:
+            update = notification.update
+            kind = type(update)
+            # Nearly all updates are chunks of text, so their way is short.
+            if kind is s.AgentMessageChunk or kind is s.AgentThoughtChunk:
+                chunk: s.ContentChunk = update  # type: ignore[assignment]  # kind says so
+                if not self.responded:
+                    self._respond()
+                cls = ev.Message if kind is s.AgentMessageChunk else ev.Thought
+                content = chunk.content
+                if type(content) is s.TextContent and content.annotations is None:
+                    event = cls(seq=log.seq + 1, at=at, text=content.text, message_id=chunk.message_id)
+                else:
+                    event = cls(seq=log.seq + 1, at=at, content=_block(content), message_id=chunk.message_id)
+                log.append(event)
+            else:
+                self._other(update)
+        log.publish()
+
+    def _respond(self) -> None:
+        self.responded = True
+        self.log.add(ev.PhaseChanged, phase="responding")
+
+    def _other(self, update: s.SessionUpdate) -> None:
+        log = self.log
+        match update:
+            case s.ToolCallStart():
+                self.start_tool(update)
+            case s.ToolCallProgress():
+                self.update_tool(update)
+            case s.AgentPlanUpdate():
+                log.add(ev.PlanUpdate, entries=_entries(update.entries))
+            case s.PlanUpdate():
+                self._plan(update.plan)
+            case s.PlanRemoved():
+                log.add(ev.PlanUpdate, id=update.plan_id, removed=True)
+            case s.UserMessageChunk():
+                log.add(ev.UserMessage, content=_block(update.content), message_id=update.message_id)
+            case s.UsageUpdate():
+                cost = update.cost and ev.Cost(amount=update.cost.amount, currency=update.cost.currency)
+                log.add(ev.UsageUpdate, used=update.used, size=update.size, cost=cost)
+            case s.CurrentModeUpdate():
+                log.add(ev.ModeUpdate, mode_id=update.current_mode_id)
+            case s.AvailableCommandsUpdate():
+                log.add(ev.CommandsUpdate, commands=tuple(map(_command, update.available_commands)))
+            case s.ConfigOptionUpdate():
+                log.add(ev.ConfigUpdate, options=tuple(s.to_builtins(update.config_options)))
+            case s.SessionInfoUpdate():
+                log.add(ev.SessionInfoUpdate, changes=_changes(update))
+            case s.NoticeUpdate():
+                log.add(ev.Notice, severity=update.severity, title=update.title, description=update.description)
+            case s.CompactionUpdate() | s.CompactionSummaryChunk():
+                log.add(ev.Compaction, id=update.compaction_id, changes=_changes(update))
+            case s.UnknownUpdate():
+                log.add(ev.UnknownUpdate, kind=str(update.raw.get("sessionUpdate")), raw=update.raw)
+            case s.InvalidUpdate():
+                log.add(ev.UnknownUpdate, kind=update.kind, raw=update.raw, error=update.error)
+            case _:  # pragma: no cover - chunks of text are taken before
+                pass
+
+    def _plan(self, plan: s.PlanUpdateContent) -> None:
+        match plan:
+            case s.PlanItems():
+                self.log.add(ev.PlanUpdate, id=plan.plan_id, entries=_entries(plan.entries))
+            case s.PlanMarkdown():
+                self.log.add(ev.PlanUpdate, id=plan.plan_id, markdown=plan.content)
+            case s.PlanFile():
+                self.log.add(ev.PlanUpdate, id=plan.plan_id, uri=plan.uri)
+
+    # Tool calls
+
+    def start_tool(self, call: s.ToolCallFields) -> None:
+        """Append the start of a call; one that is known already is replaced."""
+        if not self.responded:
+            self._respond()
+        known = self._tools.get(call.tool_call_id)
+        if known is not None:
+            self._patch(call.tool_call_id, known, _as_patch(call))
+            return
+        tool = self._tools[call.tool_call_id] = _Tool(call.title)
+        tool.content, tool.output = _contents(call.content), call.raw_output
+        ended = call.status in ("completed", "failed")
+        self.log.add(
+            ev.ToolStart,
+            id=call.tool_call_id,
+            title=call.title,
+            kind=call.kind,
+            input=call.raw_input,
+            locations=_locations(call.locations),
+            content=tool.content,
+            status="in_progress" if ended else call.status,
+            name=call.name,
+        )
+        if ended:
+            self._end(call.tool_call_id, tool, "completed" if call.status == "completed" else "failed")
+
+    def update_tool(self, patch: s.ToolCallPatch) -> None:
+        """Append news of a call. A call that was never announced is, now."""
+        known = self._tools.get(patch.tool_call_id)
+        if known is not None:
+            self._patch(patch.tool_call_id, known, patch)
+            return
+        self.start_tool(
+            s.ToolCall(
+                tool_call_id=patch.tool_call_id,
+                title=patch.title or patch.name or PLACEHOLDER_TITLE,
+                name=patch.name,
+                kind=patch.kind or "other",
+                status=patch.status or "pending",
+                content=patch.content or (),
+                locations=patch.locations or (),
+                raw_input=patch.raw_input,
+                raw_output=patch.raw_output,
+            )
+        )
+
+    def _patch(self, id_: str, tool: _Tool, patch: s.ToolCallPatch) -> None:
+        if patch.title is not None:
+            tool.title = patch.title
+        content = None if patch.content is None else _contents(patch.content)
+        if content is not None:
+            tool.content = content
+        if patch.raw_output is not None:
+            tool.output = patch.raw_output
+        if patch.status in ("completed", "failed") and not tool.done:
+            self._end(id_, tool, patch.status)
+            return
+        self.log.add(
+            ev.ToolUpdate,
+            id=id_,
+            status=patch.status,
+            title=patch.title,
+            content=content,
+            kind=patch.kind,
+            input=patch.raw_input,
+            output=patch.raw_output,
+            locations=None if patch.locations is None else _locations(patch.locations),
+        )
+
+    def _end(self, id_: str, tool: _Tool, status: ev.FinalStatus) -> None:
+        tool.done = True
+        self.log.add(
+            ev.ToolDone, id=id_, status=status, content=tool.content, output=tool.output, title=tool.title
+        )
+
+    def cancel_tools(self) -> None:
+        """End the calls that a cancelled turn left open; the protocol has no status for it."""
+        for id_, tool in self._tools.items():
+            if not tool.done:
+                self._end(id_, tool, "cancelled")
+        self.log.publish()
+
+
+def _as_patch(call: s.ToolCallFields) -> s.ToolCallPatch:
+    return s.ToolCallUpdate(
+        tool_call_id=call.tool_call_id,
+        title=call.title,
+        name=call.name,
+        kind=call.kind,
+        status=call.status,
+        content=call.content,
+        locations=call.locations,
+        raw_input=call.raw_input,
+        raw_output=call.raw_output,
+    )
+
+
+def _block(block: s.ContentBlock) -> ev.ContentBlock:
+    match block:
+        case s.EmbeddedResource(resource=resource):
+            return ev.EmbeddedResource(
+                uri=resource.uri,
+                text=resource.text if isinstance(resource, s.TextResourceContents) else None,
+                blob=resource.blob if isinstance(resource, s.BlobResourceContents) else None,
+                mime_type=resource.mime_type,
+                annotations=_json(block.annotations),
+            )
+        case s.ResourceLink():
+            return ev.ResourceLink(
+                uri=block.uri,
+                name=block.name,
+                title=block.title,
+                description=block.description,
+                mime_type=block.mime_type,
+                size=block.size,
+                annotations=_json(block.annotations),
+            )
+        case s.ImageContent():
+            return ev.ImageContent(
+                data=block.data, mime_type=block.mime_type, uri=block.uri, annotations=_json(block.annotations)
+            )
+        case s.AudioContent():
+            return ev.AudioContent(data=block.data, mime_type=block.mime_type, annotations=_json(block.annotations))
+        case s.TextContent():
+            return ev.TextContent(text=block.text, annotations=_json(block.annotations))
+
+
+def _json(model: s.Model | None) -> ev.JsonValue:
+    return None if model is None else s.to_builtins(model)
+
+
+def _contents(contents: Sequence[s.ToolCallContent]) -> tuple[ev.ToolContent, ...]:
+    return tuple(map(_content, contents))
+
+
+def _content(content: s.ToolCallContent) -> ev.ToolContent:
+    match content:
+        case s.Content():
+            return ev.BlockContent(content=_block(content.content))
+        case s.Diff():
+            return ev.DiffContent(path=content.path, old_text=content.old_text, new_text=content.new_text)
+        case s.Terminal():
+            return ev.TerminalContent(terminal_id=content.terminal_id)
+
+
+def _locations(locations: Sequence[s.ToolCallLocation]) -> tuple[ev.Location, ...]:
+    return tuple(ev.Location(path=place.path, line=place.line) for place in locations)
+
+
+def _entries(entries: Sequence[s.PlanEntry]) -> tuple[ev.PlanEntry, ...]:
+    return tuple(msgspec.convert(entry, ev.PlanEntry, from_attributes=True) for entry in entries)
+
+
+def _command(command: s.AvailableCommand) -> ev.Command:
+    return ev.Command(
+        name=command.name, description=command.description, hint=command.input.hint if command.input else None
+    )
+
+
+def _changes(update: s.Model) -> dict[str, ev.JsonValue]:
+    changes: dict[str, ev.JsonValue] = s.to_builtins(update)
+    del changes["sessionUpdate"]
+    return changes

@@ -1,0 +1,248 @@
+"""The line to one agent: who gets which update, and the answers to what the agent asks."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from contextlib import contextmanager
+from itertools import count, groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from thinkwell import events as ev
+from thinkwell import permissions
+from thinkwell.permissions import PermissionPolicy, PermissionQuestion, QuestionHandler
+from thinkwell._wire_errors import translate
+from thinkwell_acp import AcpError, ClientHandler, DecodeError, RpcError
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+    from thinkwell._run import Run
+    from thinkwell._tooling import ToolHosts
+    from thinkwell._wire_session import WireSession
+    from thinkwell_acp import Client
+    from thinkwell._stream import ThoughtStream
+    from thinkwell_acp._jsonrpc import Malformed
+    from thinkwell_acp._tasks import BackgroundTasks
+
+T = TypeVar("T")
+
+EARLY_LIMIT: Final = 10_000
+"""Updates that are kept for sessions whose opening the agent has not answered yet. Some agents send a few."""
+
+MALFORMED_KEPT: Final = 5
+"""Lines that were no message, kept to explain a failed start."""
+
+
+class Link(ClientHandler):
+    """Routes what comes from one agent, and holds what its sessions share."""
+
+    logger = logging.getLogger("thinkwell")
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        cwd: str,
+        hosts: ToolHosts,
+        tasks: BackgroundTasks,
+        policy: PermissionPolicy,
+        on_question: QuestionHandler | None,
+        mcp_servers: Sequence[s.McpServer],
+    ) -> None:
+        self.name = name
+        self.cwd = cwd
+        self.hosts = hosts
+        self.tasks = tasks
+        self.mcp_servers = tuple(mcp_servers)
+        self.sessions: dict[str, WireSession] = {}
+        self.runs: set[Run[Any]] = set()
+        self.kill: Callable[[], None] = _nothing
+        """Ends the agent's process."""
+        self.malformed_lines: deque[bytes] = deque(maxlen=MALFORMED_KEPT)
+        self._policy: PermissionPolicy = policy
+        self._on_question = on_question
+        self._client: Client | None = None
+        self._opening = 0
+        self._early: list[s.SessionNotification] = []
+        self._question_ids = count(1)
+
+    def attach(self, client: Client) -> None:
+        """Take the connection."""
+        self._client = client
+        self.hosts.attach(client)
+
+    @property
+    def client(self) -> Client:
+        """The connection to the agent."""
+        assert self._client is not None
+        return self._client
+
+    # Updates
+
+    @contextmanager
+    def opening(self) -> Iterator[Callable[[WireSession], None]]:
+        """Keep updates of unknown sessions while one is being opened; the block calls what it gets with the session."""
+        self._opening += 1
+        try:
+            yield self._claim
+        finally:
+            self._opening -= 1
+            if not self._opening and self._early:
+                self.logger.warning(
+                    "Agent %s sent %d updates for sessions that were never opened", self.name, len(self._early)
+                )
+                self._early.clear()
+
+    def _claim(self, session: WireSession) -> None:
+        assert session.id is not None
+        self.sessions[session.id] = session
+        early = [note for note in self._early if note.session_id == session.id]
+        self._early = [note for note in self._early if note.session_id != session.id]
+        if early:
+            session.updates(early)
+
+    def session_updates(self, batch: Sequence[s.SessionNotification], /) -> None:
+        """Route updates to their sessions, in order."""
+        first = batch[0].session_id
+        if all(note.session_id == first for note in batch):
+            self._route(first, batch)
+            return
+        # Each session is touched once per block, however its updates are interleaved with others.
+        by_session = attrgetter("session_id")
+        for session_id, group in groupby(sorted(batch, key=by_session), by_session):
+            self._route(session_id, list(group))
+
+    def _route(self, session_id: str, batch: Sequence[s.SessionNotification]) -> None:
+        session = self.sessions.get(session_id)
+        if session is not None:
+            session.updates(batch)
+        elif self._opening and len(self._early) + len(batch) <= EARLY_LIMIT:
+            self._early.extend(batch)
+        else:
+            self.logger.warning("Agent %s sent %d updates for unknown session %r", self.name, len(batch), session_id)
+
+    def malformed(self, report: Malformed, /) -> None:
+        """Log what is no message, and keep the first words of it."""
+        self.malformed_lines.append(report.line[:1000])
+        self.logger.warning("Agent %s sent what is no message (%s): %.200r", self.name, report.reason, report.line)
+
+    def launch(self, run: Run[T]) -> ThoughtStream[T]:
+        """Start a run in the background."""
+        self.runs.add(run)
+        self.tasks.start_soon(run.main)
+        return run.stream
+
+    async def call(self, awaitable: Awaitable[T]) -> T:
+        """Await a call to the agent and translate its errors.
+
+        Raises:
+            AgentError: It failed.
+        """
+        try:
+            return await awaitable
+        except (AcpError, DecodeError) as exc:
+            raise translate(exc, self.name, self.client.agent.auth_methods) from exc
+
+    def give_up(self, run: Run[Any]) -> None:
+        """End the agent's process: a turn of it could not be ended in any other way. Not while others depend on it."""
+        others = len(self.runs - {run})
+        if others:
+            self.logger.warning(
+                "Agent %s does not end the turn of %s; it goes on, because %d other runs need the agent",
+                self.name, run.id, others,
+            )
+            return
+        self.logger.warning("Agent %s does not end the turn of %s, so its process is ended", self.name, run.id)
+        self.kill()
+
+    # Questions
+
+    async def request_permission(self, request: s.RequestPermissionRequest, /) -> s.RequestPermissionResponse:
+        """Answer by the policy; a cancelled turn answers for us."""
+        session = self.sessions.get(request.session_id)
+        run = session.occupant if session else None
+        id_ = f"q{next(self._question_ids)}"
+        if run is not None:
+            run.mapper.update_tool(request.tool_call)
+            run.mapper.log.add(
+                ev.QuestionAsked,
+                id=id_,
+                title=request.tool_call.title or "",
+                tool_id=request.tool_call.tool_call_id,
+                options=tuple(option.name for option in request.options),
+            )
+            run.mapper.log.publish()
+        choice, by, why = None, "cancel", "the turn was cancelled"
+        try:
+            verdict, by, why = await self._decide(id_, request, session)
+            option = permissions.choose(request.options, verdict)
+            if option is None:
+                why += f"; the agent offers no option to {verdict}, so the question was cancelled"
+                return s.RequestPermissionResponse(outcome=s.CancelledPermissionOutcome())
+            choice = option.kind
+            return s.RequestPermissionResponse(outcome=s.SelectedPermissionOutcome(option_id=option.option_id))
+        finally:
+            if run is not None:
+                run.mapper.log.add(ev.QuestionAnswered, id=id_, choice=choice, by=by, why=why)
+                run.mapper.log.publish()
+
+    async def _decide(
+        self, id_: str, request: s.RequestPermissionRequest, session: WireSession | None
+    ) -> tuple[permissions.Verdict, str, str]:
+        call = request.tool_call
+        if session is not None and permissions.is_own_tool(
+            call, session.tools.server.name, [tool.name for tool in session.tools.server.tools], session.own_calls
+        ):
+            return "allow", "policy", "it is a tool of ours"
+        if self._policy == "allow":
+            return "allow", "policy", 'permissions="allow"'
+        if self._policy == "ask" and self._on_question is not None:
+            question = PermissionQuestion(
+                id=id_,
+                title=call.title or "",
+                kind=call.kind or "other",
+                input=call.raw_input,
+                tool_id=call.tool_call_id,
+                options=tuple(option.kind for option in request.options),
+            )
+            try:
+                verdict = await self._on_question(question)
+            except Exception:
+                self.logger.exception("on_question failed; the question %s is denied", id_)
+                return "deny", "handler", "the handler failed"
+            if verdict is not None:
+                return verdict, "handler", "the handler said so"
+            return "deny", "policy", "the handler left it open"
+        return "deny", "policy", f'permissions="{self._policy}"'
+
+    # MCP over ACP
+
+    async def connect_mcp(self, request: s.ConnectMcpRequest, /) -> s.ConnectMcpResponse:
+        """Open an MCP session with a tool server of ours."""
+        if self.hosts.acp is None:
+            raise RpcError.method_not_found("mcp/connect")
+        return await self.hosts.acp.connect(request)
+
+    async def message_mcp(self, request: s.MessageMcpRequest, /) -> s.JsonValue:
+        """Serve a request inside an MCP session."""
+        if self.hosts.acp is None:
+            raise RpcError.method_not_found("mcp/message")
+        return await self.hosts.acp.message(request)
+
+    def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
+        """Take a notification inside an MCP session."""
+        if self.hosts.acp is not None:
+            self.tasks.start_soon(self.hosts.acp.notification, notification)
+
+    async def disconnect_mcp(self, request: s.DisconnectMcpRequest, /) -> s.DisconnectMcpResponse:
+        """Close an MCP session."""
+        if self.hosts.acp is None:
+            raise RpcError.method_not_found("mcp/disconnect")
+        return await self.hosts.acp.disconnect(request)
+
+
+def _nothing() -> None:
+    """Do nothing."""

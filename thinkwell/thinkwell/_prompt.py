@@ -1,0 +1,151 @@
+"""What a prompt is made of."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from thinkwell.tools import Tool
+
+RESULT_TOOL: Final = "return_result"
+"""Name of the tool by which an agent returns its result."""
+
+_IMAGE_MAGIC: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"RIFF", "image/webp"),
+)
+
+
+class TextPart(Struct, frozen=True):
+    """Text. Neighbouring texts become one block."""
+
+    text: str
+
+
+class ImagePart(Struct, frozen=True):
+    """An image, as base64."""
+
+    data: str
+    mime_type: str
+
+
+class LinkPart(Struct, frozen=True):
+    """A URI for the agent to read."""
+
+    uri: str
+    name: str
+
+
+class FilePart(Struct, frozen=True):
+    """A file: sent whole where the agent takes that, else as a link."""
+
+    path: str
+
+
+Part: TypeAlias = TextPart | ImagePart | LinkPart | FilePart
+
+
+def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """Return the parts with neighbouring texts joined and empty ones left out."""
+    merged: list[Part] = []
+    for part in parts:
+        if isinstance(part, TextPart):
+            if merged and isinstance(last := merged[-1], TextPart):
+                merged[-1] = TextPart(last.text + part.text)
+            elif part.text:
+                merged.append(part)
+        else:
+            merged.append(part)
+    return tuple(merged)
+
+
+def quoted(content: str, tag: str) -> str:
+    """Return the content between a pair of tags that does not occur in it."""
+    if not re.fullmatch(r"[A-Za-z_][\w.-]*", tag):
+        msg = f"quote(tag={tag!r}): a tag is a name such as quote or file"
+        raise ValueError(msg)
+    while f"</{tag}>" in content:
+        tag += "_"
+    return f"<{tag}>\n{_closed(content)}</{tag}>\n"
+
+
+def fenced(content: str, language: str) -> str:
+    """Return the content between code fences that are longer than any in it."""
+    longest = max(map(len, re.findall(r"`{3,}", content)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{_closed(content)}{fence}\n"
+
+
+def _closed(content: str) -> str:
+    return content if not content or content.endswith("\n") else content + "\n"
+
+
+def image_part(data_or_path: bytes | str | os.PathLike[str]) -> ImagePart:
+    """Read an image.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is no PNG, JPEG, GIF or WebP.
+    """
+    data = data_or_path if isinstance(data_or_path, bytes) else Path(data_or_path).read_bytes()
+    for magic, mime_type in _IMAGE_MAGIC:
+        if data.startswith(magic):
+            return ImagePart(base64.b64encode(data).decode(), mime_type)
+    where = "the data" if isinstance(data_or_path, bytes) else os.fspath(data_or_path)
+    msg = f"image(): {where} is no PNG, JPEG, GIF or WebP"
+    raise ValueError(msg)
+
+
+def resource_part(path_or_uri: str | os.PathLike[str]) -> LinkPart | FilePart:
+    """Return a link for a URI, and a file for the path of one.
+
+    Raises:
+        FileNotFoundError: The path leads to no file.
+    """
+    if isinstance(path_or_uri, str) and len(urlsplit(path_or_uri).scheme) > 1:  # one letter is a drive of Windows
+        return LinkPart(path_or_uri, path_or_uri.rstrip("/").rsplit("/", 1)[-1] or path_or_uri)
+    path = Path(path_or_uri)
+    if not path.is_file():
+        msg = f"resource(): there is no file {path}"
+        raise FileNotFoundError(msg)
+    return FilePart(str(path.resolve()))
+
+
+def tools_section(tools: Sequence[Tool]) -> str:
+    """Return the words that name the tools which the prompt is to mention."""
+    lines = [f"- {tool.name}: {_first_line(tool.description)}\n" for tool in tools if tool.mention]
+    return "\n\nThese tools are there for this task:\n" + "".join(lines) if lines else ""
+
+
+def result_section(schema_text: str | None) -> str:
+    """Return the words that ask for the result; with the schema, where the tool does not say it."""
+    words = (
+        f"\n\nWhen you have the answer, call the tool {RESULT_TOOL} once with it. Only what you pass to that tool counts "
+        "as the answer; text does not."
+    )
+    if schema_text is not None:
+        words += f" Its argument `result` has to fit this JSON Schema:\n{schema_text}"
+    return words + "\n"
+
+
+def reminder(text: str | None = None) -> str:
+    """Return the prompt for an agent that ended its turn without a result."""
+    return (
+        f"You have ended your turn without calling the tool {RESULT_TOOL}, so there is no answer yet. Call it now with the "
+        "answer." + (f" {text}" if text else "")
+    )
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n", 1)[0]

@@ -1,0 +1,393 @@
+"""A run: from a builder's task to a settled result."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+import anyio
+
+from thinkwell import _prompt as prompt
+from thinkwell import events as ev
+from thinkwell._convert import Mapper
+from thinkwell._log import RunLog
+from thinkwell._output import RESULT_KEY, OutputInvalid
+from thinkwell._stream import ThoughtResult, ThoughtStream
+from thinkwell._wire_errors import translate
+from thinkwell.errors import (
+    BufferOverflow,
+    ResultInvalid,
+    ResultMissing,
+    ResultRefused,
+    SessionUnusable,
+    ThinkwellError,
+    ThoughtCancelled,
+    ThoughtTimeout,
+    ToolsNotSeen,
+)
+from thinkwell.tools import ToolContext
+from thinkwell_acp import AcpError, DecodeError
+from thinkwell_acp import schema as s
+from thinkwell_acp.mcp import ToolOutput, ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell._builder import Options, Spec
+    from thinkwell._link import Link
+    from thinkwell._wire_session import WireSession
+    from thinkwell_acp.client import PromptOutcome
+    from thinkwell_acp.mcp import CallContext
+
+T = TypeVar("T")
+
+CANCEL_TIMEOUT: Final = 10.0
+"""Seconds that a cancelled turn gets to end by itself. Agents were seen to take several."""
+
+CLOSE_TIMEOUT: Final = 5.0
+"""Seconds that it then gets to end by its session being closed, before the agent's process is ended."""
+
+ANY_RESULT: Final[dict[str, ev.JsonValue]] = {
+    "type": "object",
+    "properties": {RESULT_KEY: {"description": "The answer, in the form that the task asks for"}},
+    "required": [RESULT_KEY],
+}
+"""Schema of ``return_result`` in a session whose turns differ: agents keep the first schema they see under a name."""
+
+_run_numbers = count(1)
+
+
+class Run(Generic[T]):
+    """The state of one run, and the task that drives it."""
+
+    def __init__(
+        self,
+        link: Link,
+        spec: Spec[T],
+        options: Options,
+        session: WireSession,
+        *,
+        result_schema: dict[str, ev.JsonValue] | None,
+        ephemeral: bool,
+    ) -> None:
+        self._link = link
+        self._spec = spec
+        self._options = options
+        self._session = session
+        self._ephemeral = ephemeral
+        self._result_schema = result_schema
+        self.id: Final = f"run-{next(_run_numbers)}"
+        self.log = RunLog(options.include, options.buffer)
+        self.result: ThoughtResult[T] = ThoughtResult(self.id)
+        self.mapper = Mapper(self.log)
+        self._scope = anyio.CancelScope()
+        self._prompting = False
+        self._turn_over = anyio.Event()
+        self._over = anyio.Event()
+        self._stopped_by: Exception | None = None
+        self._calls: set[anyio.CancelScope] = set()
+        self._attempts = 0
+        self._turn = 0
+        self._reminders_left = options.reminders
+
+    @property
+    def stream(self) -> ThoughtStream[T]:
+        """A handle for the user."""
+        return ThoughtStream(self.log, self.result, self)
+
+    # What a stream asks
+
+    @property
+    def session_id(self) -> str | None:
+        """The agent's name for the session."""
+        return self._session.id
+
+    @property
+    def late(self) -> tuple[ev.ThoughtEvent, ...]:
+        """What came after the end; known apart only in a session that had no other turn."""
+        return tuple(self._session.between.events) if self._ephemeral else ()
+
+    def cancel(self) -> None:
+        """Cancel the run."""
+        self.stop(ThoughtCancelled())
+
+    async def wait(self) -> None:
+        """Wait until the run is over."""
+        await self._over.wait()
+
+    def stop(self, why: Exception) -> None:
+        """End the run before its time; the result fails with the reason unless it is there already."""
+        if self.log.ended or self._stopped_by is not None:
+            return
+        self._stopped_by = why
+        self.result.fail(why)
+        for scope in tuple(self._calls):
+            scope.cancel()
+        if self._prompting:
+            assert self._session.id is not None
+            self._link.client.cancel(self._session.id)
+        self._scope.cancel()
+
+    # The task
+
+    async def main(self) -> None:
+        """Drive the run to its end. Never raises."""
+        try:
+            await self._drive()
+        except Exception as exc:
+            if not isinstance(exc, AcpError | DecodeError | ThinkwellError | OSError):
+                self._link.logger.exception("Run %s failed in a way that thinkwell did not foresee", self.id)
+            self._end(translate(exc, self._link.name, self._link.client.agent.auth_methods))
+        finally:
+            if self._ephemeral:
+                await self._session.close()
+            self._link.runs.discard(self)
+            self._over.set()
+
+    async def _drive(self) -> None:
+        with anyio.move_on_after(self._options.timeout) as limit, self._scope:
+            async with self._session.turns:
+                self._session.occupant = self
+                try:
+                    await self._work()
+                finally:
+                    # The session is held until its turn is over, so that a late cancellation cannot hit the next one.
+                    with anyio.CancelScope(shield=True):
+                        self._check_limit(limit)
+                        if self._prompting:
+                            await self._wind_down()
+        self._check_limit(limit)
+        self._end(self._stopped_by)
+
+    def _check_limit(self, limit: anyio.CancelScope) -> None:
+        if limit.cancel_called:
+            assert self._options.timeout is not None
+            self.stop(ThoughtTimeout(self._options.timeout))
+
+    async def _work(self) -> None:
+        if not self._session.usable:
+            raise SessionUnusable(self._session.id or "")
+        tools = self.tool_specs()
+        if self._session.id is None:
+            await self._session.open(tools)
+        if tools:
+            self.log.add(ev.PhaseChanged, phase="connecting_tools")
+            self.log.publish()
+            await self._session.offer(tools)
+            if self._session.tools.seen:
+                names = tuple(tool.name for tool in tools)
+                self.log.add(ev.ToolsSeen, names=names, via=self._link.hosts.way)
+        blocks = prompt_blocks(self._spec, self._link, self._result_schema)
+        while blocks:
+            await self._run_turn(blocks)
+            blocks = self._reminder()
+
+    async def _run_turn(self, blocks: Sequence[s.ContentBlock]) -> None:
+        assert self._session.id is not None
+        request = s.PromptRequest(
+            session_id=self._session.id,
+            prompt=tuple(blocks),
+            meta=dict(self._spec.meta) if self._spec.meta is not None else None,
+        )
+        self._turn_over = anyio.Event()
+        self._link.client.start_prompt(request, self._prompt_ended)
+        self._prompting = True
+        self._turn += 1
+        self.log.new_turn()
+        self.log.add(ev.TurnStarted, number=self._turn, reminder=self._turn > 1)
+        self.log.add(ev.PhaseChanged, phase="prompted")
+        self.log.publish()
+        await self._turn_over.wait()
+
+    def _reminder(self) -> Sequence[s.ContentBlock]:
+        if self.log.ended:
+            return ()
+        return (s.TextContent(text=prompt.reminder()),)
+
+    async def _wind_down(self) -> None:
+        """Wait for a cancelled turn to end; then close the session; then end the agent."""
+        with anyio.move_on_after(CANCEL_TIMEOUT):
+            await self._turn_over.wait()
+        client, session = self._link.client, self._session
+        if self._prompting and client.capabilities.session_capabilities.close is not None and session.id is not None:
+            with anyio.move_on_after(CLOSE_TIMEOUT):
+                try:
+                    await client.close_session(s.CloseSessionRequest(session_id=session.id))
+                    await self._turn_over.wait()
+                except (AcpError, DecodeError) as exc:
+                    self._link.logger.debug("session/close of %s: %s", session.id, exc)
+        if self._prompting:
+            session.usable = False
+            session.occupant = None
+            self._link.give_up(self)
+
+    # The end of a turn; called while messages are being read
+
+    def _prompt_ended(self, outcome: PromptOutcome) -> None:
+        self._prompting = False
+        if isinstance(outcome, s.PromptResponse):
+            usage = None if outcome.usage is None else s.to_builtins(outcome.usage)
+            self.log.add(ev.TurnEnded, number=self._turn, stop_reason=outcome.stop_reason, usage=usage)
+            if self._stopped_by is not None:
+                self._end(self._stopped_by)
+            elif not self._wants_reminder(outcome.stop_reason):
+                self._conclude(outcome.stop_reason)
+        else:
+            self._end(
+                self._stopped_by or translate(outcome, self._link.name, self._link.client.agent.auth_methods)
+            )
+        self._turn_over.set()
+
+    def _wants_reminder(self, stop_reason: str) -> bool:
+        if self.result.done() or self._spec.output.schema is None or stop_reason != "end_turn":
+            return False
+        if not self._reminders_left or not self._session.tools.seen:
+            return False
+        self._reminders_left -= 1
+        return True
+
+    def _conclude(self, stop_reason: str) -> None:
+        """Settle the result by what the last turn came to, and end the log."""
+        text = self.log.last_message()
+        output = self._spec.output
+        if self.result.done():
+            self._end(None)
+        elif stop_reason == "refusal":
+            self._end(ResultRefused(text))
+        elif stop_reason == "cancelled":
+            self._end(ThoughtCancelled())
+        elif output.text is not None and stop_reason == "end_turn":
+            self.result.set(output.text(text))
+            self._end(None)
+        elif output.schema is not None and not self._session.tools.seen:
+            self._end(ToolsNotSeen((self._link.hosts.way,), text))
+        else:
+            self._end(ResultMissing(stop_reason, text))
+
+    def _end(self, error: Exception | None) -> None:
+        if self.log.ended:
+            return
+        if self._session.occupant is self:
+            self._session.occupant = None
+        if error is not None:
+            self.result.fail(error)
+        failed = self.result.exception_unseen()
+        cancelled = isinstance(failed, ThoughtCancelled) or (failed is None and self._stopped_by is not None)
+        if cancelled or isinstance(failed, ThoughtTimeout | BufferOverflow):
+            self.mapper.cancel_tools()
+        final = failed or error
+        self.log.add(
+            ev.PhaseChanged, phase="cancelled" if cancelled else "failed" if final is not None else "completed"
+        )
+        self.log.end(final)
+
+    # Tools
+
+    def tool_specs(self) -> list[ToolSpec]:
+        """Return the tools that the run offers."""
+        return tool_specs(self._spec, self._result_schema)
+
+    async def call_tool(self, name: str, arguments: dict[str, ev.JsonValue], context: CallContext) -> ToolOutput:
+        """Run a tool for the agent."""
+        if name == prompt.RESULT_TOOL:
+            return self._take_result(arguments)
+        tool = next(tool for tool in self._spec.tools if tool.name == name)
+        with anyio.CancelScope() as scope:
+            self._calls.add(scope)
+            try:
+                result = await tool.call(arguments, ToolContext(self._session.id or "", context.report))
+            finally:
+                self._calls.discard(scope)
+            return ToolOutput(content=result.content, structured=result.structured, is_error=result.is_error)
+        return ToolOutput.text("The task was cancelled.", is_error=True)
+
+    def _take_result(self, arguments: dict[str, ev.JsonValue]) -> ToolOutput:
+        output = self._spec.output
+        if output.schema is None:
+            return ToolOutput.text("This task wants its answer as a message; write it as text.", is_error=True)
+        if self.result.done():
+            settled = self.result.exception_unseen() is None
+            return ToolOutput.text(
+                "The result was accepted before; this one is ignored. You can end your turn."
+                if settled
+                else "No result is accepted any more. End your turn.",
+                is_error=not settled,
+            )
+        try:
+            value = output.accept(arguments, wrapped=output.wrapped or self._result_schema is ANY_RESULT)
+        except OutputInvalid as exc:
+            return self._refuse_result(arguments, exc.errors)
+        self._attempts += 1
+        self.log.add(ev.ResultAttempt, accepted=True, value=arguments)
+        self.log.publish()
+        self.result.set(value)
+        return ToolOutput.text("The result was accepted. You can end your turn.")
+
+    def _refuse_result(self, arguments: dict[str, ev.JsonValue], errors: tuple[str, ...]) -> ToolOutput:
+        self._attempts += 1
+        self.log.add(ev.ResultAttempt, accepted=False, value=arguments, errors=errors)
+        self.log.publish()
+        wrong = "".join(f"\n- {error}" for error in errors)
+        if self._attempts > self._options.retries:
+            self.result.fail(ResultInvalid(arguments, errors, self._attempts))
+            return ToolOutput.text(f"The result is invalid, and no more are accepted:{wrong}\nEnd your turn.", is_error=True)
+        return ToolOutput.text(
+            f"The result is invalid:{wrong}\nCorrect it and call {prompt.RESULT_TOOL} again.", is_error=True
+        )
+
+
+def tool_specs(spec: Spec[Any], result_schema: dict[str, ev.JsonValue] | None) -> list[ToolSpec]:
+    """Return the tools that a run of this task offers, the one that returns the result last."""
+    specs = [
+        ToolSpec(name=tool.name, description=tool.description, input_schema=tool.input_schema) for tool in spec.tools
+    ]
+    if result_schema is not None:
+        specs.append(result_tool(result_schema))
+    return specs
+
+
+def result_tool(schema: dict[str, ev.JsonValue]) -> ToolSpec:
+    """Return the tool by which an agent returns its result."""
+    return ToolSpec(
+        name=prompt.RESULT_TOOL,
+        description="Return the answer to the task. Call it once, when you have the whole answer.",
+        input_schema=schema,
+    )
+
+
+def prompt_blocks(
+    spec: Spec[Any], link: Link, result_schema: dict[str, ev.JsonValue] | None
+) -> Sequence[s.ContentBlock]:
+    """Return the prompt in the protocol's form.
+
+    Raises:
+        OSError: A file of it cannot be read.
+    """
+    embeds = link.client.capabilities.prompt_capabilities.embedded_context
+    tail = prompt.tools_section(spec.tools)
+    if spec.output.schema is not None:
+        tail += prompt.result_section(json.dumps(spec.output.schema) if result_schema is ANY_RESULT else None)
+    parts = prompt.joined((*spec.parts, prompt.TextPart(tail)))
+    return [_wire_block(part, embeds=embeds) for part in parts]
+
+
+def _wire_block(part: prompt.Part, *, embeds: bool) -> s.ContentBlock:
+    match part:
+        case prompt.TextPart(text=text):
+            return s.TextContent(text=text)
+        case prompt.ImagePart():
+            return s.ImageContent(data=part.data, mime_type=part.mime_type)
+        case prompt.LinkPart():
+            return s.ResourceLink(uri=part.uri, name=part.name)
+        case prompt.FilePart(path=path):
+            file = Path(path)
+            if embeds:
+                try:
+                    text = file.read_text("utf-8")
+                except UnicodeDecodeError:
+                    pass  # no text: the agent gets a link
+                else:
+                    return s.EmbeddedResource(resource=s.TextResourceContents(uri=file.as_uri(), text=text))
+            return s.ResourceLink(uri=file.as_uri(), name=file.name)

@@ -1,0 +1,108 @@
+"""`Session`: many turns in one conversation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from thinkwell import events as ev
+from thinkwell._builder import Explanation, Spec, ThinkBuilder
+from thinkwell._output import JsonSchema, Output, output_of
+from thinkwell._run import ANY_RESULT, Run, prompt_blocks, result_tool, tool_specs
+from thinkwell.errors import AgentClosed
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from types import UnionType
+
+    from pydantic import TypeAdapter
+
+    from thinkwell._builder import Options
+    from thinkwell._link import Link
+    from thinkwell._stream import ThoughtStream
+    from thinkwell._wire_session import WireSession
+    from thinkwell_acp.mcp import ToolSpec
+
+T = TypeVar("T")
+
+
+class Session:
+    """A conversation with an agent. Made by `Agent.session`.
+
+    Turns run one at a time, in the order in which they were started. Each may have tools and an output type of its own.
+    """
+
+    def __init__(self, link: Link, wire: WireSession, result: Output[Any] | None) -> None:
+        self._link = link
+        self._wire = wire
+        self._result = result
+        self._result_schema = ANY_RESULT if result is None else result.tool_schema()
+        self._left = False
+
+    @property
+    def id(self) -> str:
+        """The agent's name for the session."""
+        assert self._wire.id is not None
+        return self._wire.id
+
+    @property
+    def first_tools(self) -> list[ToolSpec]:
+        """What is offered when the session is opened: the tool that returns results, which stays the same."""
+        return [result_tool(self._result_schema)]
+
+    @overload
+    def think(self, output: None = None, /) -> ThinkBuilder[str]: ...
+    @overload
+    def think(self, output: type[T], /) -> ThinkBuilder[T]: ...
+    @overload
+    def think(self, output: TypeAdapter[T], /) -> ThinkBuilder[T]: ...
+    @overload
+    def think(self, output: JsonSchema, /) -> ThinkBuilder[ev.JsonValue]: ...
+    @overload
+    def think(self, output: UnionType, /) -> ThinkBuilder[object]: ...
+
+    def think(self, output: object = None, /) -> ThinkBuilder[Any]:
+        """Begin a turn; see `Agent.think`.
+
+        Raises:
+            TypeError: The output type cannot be used, or is not the one that the session was opened with.
+        """
+        prepared = output_of(output)
+        if self._result is not None and prepared.schema not in (None, self._result.schema):
+            msg = f"this session was opened with output={self._result.name}; every typed turn of it returns that"
+            raise TypeError(msg)
+        return ThinkBuilder(self, Spec(output=prepared))
+
+    def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
+        """Start a turn; called by `ThinkBuilder.stream`."""
+        if self._left:
+            raise AgentClosed
+        if spec.cwd is not None:
+            msg = "a session keeps the folder that it was opened in: agent.session(cwd=…), not .cwd(…)"
+            raise ValueError(msg)
+        run = Run(self._link, spec, options, self._wire, result_schema=self._result_schema, ephemeral=False)
+        self._wire.tools.reserve(run.tool_specs())
+        return self._link.launch(run)
+
+    def explain(self, spec: Spec[T]) -> Explanation:
+        """Return what a turn would send; called by `ThinkBuilder.explain`."""
+        return explain(self._link, spec, self._result_schema)
+
+    def events(self, *, include: ev.Include = "all", after: int = 0) -> AsyncIterator[ev.ThoughtEvent]:
+        """Return a reader of what the agent sends between the turns. It ends with the session."""
+        return self._wire.between.reader(ev.included(include), after)
+
+    def leave(self) -> None:
+        """Cancel what runs and start nothing more."""
+        self._left = True
+        for run in tuple(self._link.runs):
+            if run.session_id == self._wire.id:
+                run.stop(AgentClosed())
+
+
+def explain(link: Link, spec: Spec[Any], result_schema: dict[str, ev.JsonValue] | None) -> Explanation:
+    """Return exactly what a run would send."""
+    return Explanation(
+        prompt=tuple(s.to_builtins(prompt_blocks(spec, link, result_schema))),
+        tools=tuple(tool.wire() for tool in tool_specs(spec, result_schema)),
+    )

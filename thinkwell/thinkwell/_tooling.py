@@ -1,0 +1,194 @@
+"""How our tools reach an agent: one tool server for each session, over the way that the agent offers."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import anyio
+
+from thinkwell import _version
+from thinkwell.errors import CapabilityMissing
+from thinkwell_acp.mcp import AcpToolHost, HttpToolHost, ShimToolHost, ToolOutput, ToolServer, ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell_acp import Client
+    from thinkwell_acp import schema as s
+    from thinkwell_acp._tasks import BackgroundTasks
+    from thinkwell_acp.mcp import CallContext, CallTool
+
+Way: TypeAlias = Literal["acp", "http", "stdio"]
+"""Over the ACP connection, over loopback HTTP, or through a small program that the agent starts."""
+
+LIST_TIMEOUT: Final = 5.0
+"""Seconds that the first prompt of a session waits for the agent to fetch our tools. Those seen took two at most; one
+that prompts without waiting loses the tools half of the time."""
+
+RELIST_TIMEOUT: Final = 0.3
+"""Seconds that an agent gets to fetch a changed list of tools again. Those that do took a few milliseconds."""
+
+RELIST_GRACE: Final = 0.1
+"""Seconds between the new list and the prompt: agents take a moment to work it in."""
+
+
+def choose_way(capabilities: s.AgentCapabilities) -> Way:
+    """Return the plainest way that the agent offers; every agent can start a program (ACP, Session Setup)."""
+    flags = capabilities.mcp_capabilities
+    if flags.acp:
+        return "acp"
+    return "http" if flags.http else "stdio"
+
+
+class ToolHosts:
+    """The ways of one agent process, each opened when it is first needed."""
+
+    def __init__(self, tasks: BackgroundTasks, way: Way | None) -> None:
+        self._tasks = tasks
+        self._preferred = way
+        self._lock = anyio.Lock()
+        self._client: Client | None = None
+        self._acp: AcpToolHost | None = None
+        self._host: AcpToolHost | HttpToolHost | ShimToolHost | None = None
+        self._way: Way = "acp"
+
+    def attach(self, client: Client) -> None:
+        """Take the connection over which ``mcp/message`` goes."""
+        self._client = client
+
+    @property
+    def way(self) -> Way:
+        """The way that is used, once one is."""
+        return self._way
+
+    @property
+    def acp(self) -> AcpToolHost | None:
+        """The host that serves ``mcp/*``, where that is the way."""
+        return self._acp
+
+    async def add(self, server: ToolServer) -> s.McpServer:
+        """Make a server reachable and return what to tell the agent. It listens before this returns."""
+        async with self._lock:
+            if self._host is None:
+                self._host = await self._open()
+        return self._host.add(server)
+
+    def remove(self, server: ToolServer) -> None:
+        """Make a server unreachable."""
+        assert self._host is not None
+        self._host.remove(server)
+
+    async def _open(self) -> AcpToolHost | HttpToolHost | ShimToolHost:
+        assert self._client is not None
+        self._way = self._preferred or choose_way(self._client.capabilities)
+        host: AcpToolHost | HttpToolHost | ShimToolHost
+        match self._way:
+            case "acp":
+                host = self._acp = AcpToolHost(self._send)
+            case "http":
+                host = HttpToolHost()
+            case "stdio":
+                host = ShimToolHost()
+        ready = anyio.Event()
+        self._tasks.start_soon(_keep_open, host, ready)
+        await ready.wait()
+        return host
+
+    async def _send(self, notification: s.MessageMcpNotification) -> None:
+        assert self._client is not None
+        self._client.notify_mcp(notification)
+
+
+async def _keep_open(host: AcpToolHost | HttpToolHost | ShimToolHost, ready: anyio.Event) -> None:
+    async with host:
+        ready.set()
+        await anyio.sleep_forever()
+
+
+def new_server(call: CallTool) -> ToolServer:
+    """Return a tool server with a name that nobody can guess: by it a permission request is known as ours.
+
+    The name has no sign that agents rewrite, and leaves room for a tool's name within the 64 characters of most models.
+    """
+    return ToolServer(f"thinkwell{secrets.token_hex(6)}", call, version=_version.VERSION)
+
+
+class SessionTools:
+    """The tools of one session, whatever turn it is in."""
+
+    def __init__(self, hosts: ToolHosts, call: CallTool) -> None:
+        self._hosts = hosts
+        self._call = call
+        self._known: dict[str, ToolSpec] = {}
+        self._waited = False
+        self.server = new_server(self._dispatch)
+        self.config: s.McpServer | None = None
+
+    async def _dispatch(self, name: str, arguments: dict[str, object], context: CallContext) -> ToolOutput:
+        return await self._call(name, arguments, context)
+
+    def reserve(self, tools: Sequence[ToolSpec]) -> None:
+        """Check that no tool is offered under a name that this session has known with another schema.
+
+        Raises:
+            ValueError: One is. Agents keep the first schema that they saw under a name.
+        """
+        for tool in tools:
+            known = self._known.get(tool.name)
+            if known is not None and known.input_schema != tool.input_schema:
+                msg = (
+                    f"this session has offered a tool {tool.name!r} with other parameters before, and agents keep what they saw "
+                    "first; give this one another name: .tool(fn, name=…)"
+                )
+                raise ValueError(msg)
+        self._known.update({tool.name: tool for tool in tools})
+
+    async def open(self, tools: Sequence[ToolSpec]) -> s.McpServer:
+        """Offer the first tools and return what to tell the agent."""
+        self.server.set_tools(tools)
+        self.config = await self._hosts.add(self.server)
+        return self.config
+
+    async def offer(self, tools: Sequence[ToolSpec]) -> bool:
+        """Offer these tools for the next turn. False: the agent did not fetch the changed list."""
+        before = self.server.generation
+        self.server.set_tools(tools)
+        if not self._waited:
+            self._waited = True
+            return await self._listed_within(LIST_TIMEOUT)
+        if self.server.generation == before:
+            return True
+        if not await self._listed_within(RELIST_TIMEOUT):
+            return False
+        await anyio.sleep(RELIST_GRACE)
+        return True
+
+    async def reopened(self) -> None:
+        """Wait again for the first list: the agent has opened the session anew."""
+        await self._listed_within(LIST_TIMEOUT)
+
+    async def _listed_within(self, seconds: float) -> bool:
+        with anyio.move_on_after(seconds):
+            await self.server.wait_listed()
+        return self.server.listed_generation == self.server.generation
+
+    @property
+    def seen(self) -> bool:
+        """Whether the agent has ever fetched our tools."""
+        return self.server.list_count > 0
+
+    async def close(self) -> None:
+        """Cancel what runs and end the sessions."""
+        if self.config is not None:
+            self._hosts.remove(self.server)
+        await self.server.aclose()
+
+
+def tools_cannot_change() -> CapabilityMissing:
+    """Return the error for an agent that neither fetches changed tools nor lets a session be opened anew."""
+    return CapabilityMissing(
+        "sessionCapabilities.close and sessionCapabilities.resume",
+        "changing the tools of a session, since it has not fetched the changed list by itself. Offer the same tools on every "
+        "turn, or use a session for each set of tools",
+    )

@@ -1,0 +1,76 @@
+"""Errors of the protocol layer become errors of a run. The only place that does so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from thinkwell.errors import (
+    AgentClosed,
+    AgentExited,
+    AgentReported,
+    AgentStartFailed,
+    CapabilityMissing,
+    LoginRequired,
+    ThinkwellError,
+)
+from thinkwell_acp import (
+    CapabilityMissing as WireCapabilityMissing,
+)
+from thinkwell_acp import (
+    AcpError,
+    ConnectionBroken,
+    ConnectionClosed,
+    DecodeError,
+    ProcessExited,
+    RpcError,
+)
+from thinkwell_acp.errors import AUTH_REQUIRED, INTERNAL_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell_acp import schema as s
+
+
+def translate(error: Exception, agent: str, auth_methods: Sequence[s.AuthMethod] = ()) -> Exception:
+    """Return the error to show for one of the protocol layer; any other is returned as it is."""
+    match error:
+        case RpcError(code=code) if code == AUTH_REQUIRED:
+            return LoginRequired(agent, [(m.id, m.name, m.description or "") for m in auth_methods])
+        case RpcError():
+            return AgentReported(error.code, error.message, error.data)
+        case ProcessExited():
+            return AgentExited(error.exit_code, error.stderr_tail)
+        case ConnectionBroken():
+            return AgentExited(None, "" if not error.args else str(error))
+        case ConnectionClosed():
+            return AgentClosed()
+        case WireCapabilityMissing():
+            return CapabilityMissing(error.capability, error.wanted_by)
+        case DecodeError():
+            return AgentReported(INTERNAL_ERROR, f"the agent's answer cannot be read: {error}")
+        case _:
+            return error
+
+
+def noise(malformed: Sequence[bytes]) -> str:
+    """Return what to say of lines that were no messages."""
+    if not malformed:
+        return ""
+    return (
+        f". It printed what is no message of the Agent Client Protocol, such as {malformed[0][:200]!r}: is it started in its "
+        "ACP mode?"
+    )
+
+
+def start_failure(error: AcpError | DecodeError, agent: str, malformed: Sequence[bytes]) -> ThinkwellError:
+    """Return the error to show for an agent that did not get as far as a conversation."""
+    match error:
+        case ProcessExited(exit_code=code, stderr_tail=tail):
+            how = "closed its output" if code is None else f"exited with code {code}"
+            hint = noise(malformed) or ". Run its command by hand to see why"
+            return AgentStartFailed(agent, f"it {how} before it answered{hint}", stderr_tail=tail, exit_code=code)
+        case RpcError(code=code) if code == AUTH_REQUIRED:
+            return LoginRequired(agent, ())
+        case _:
+            return AgentStartFailed(agent, f"{error}{noise(malformed)}")

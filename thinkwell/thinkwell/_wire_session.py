@@ -1,0 +1,144 @@
+"""A session as it is on the wire: its tools, its updates, and whose turn it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+import anyio
+
+from thinkwell import events as ev
+from thinkwell._convert import Mapper
+from thinkwell._log import RunLog
+from thinkwell._tooling import SessionTools, tools_cannot_change
+from thinkwell.permissions import own_renderings
+from thinkwell_acp import AcpError, DecodeError
+from thinkwell_acp import schema as s
+from thinkwell_acp.mcp import ToolOutput
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell._link import Link
+    from thinkwell_acp.mcp import CallContext, ToolSpec
+
+CLOSE_TIMEOUT: Final = 2.0
+"""Seconds that closing a session waits for the agent's answer."""
+
+
+class Occupant(Protocol):
+    """A run while the turns of a session are its own."""
+
+    mapper: Mapper
+
+    def stop(self, why: Exception) -> None:
+        """End the run before its time."""
+        ...
+
+    async def call_tool(self, name: str, arguments: dict[str, ev.JsonValue], context: CallContext) -> ToolOutput:
+        """Run a tool for the agent."""
+        ...
+
+
+class WireSession:
+    """One session of an agent."""
+
+    def __init__(self, link: Link, cwd: str, mcp_servers: Sequence[s.McpServer] = ()) -> None:
+        self._link = link
+        self._cwd = cwd
+        self._mcp_servers = tuple(mcp_servers)
+        self.id: str | None = None
+        self.occupant: Occupant | None = None
+        """The run whose turn it is; set before the session is opened, so that early updates are the run's."""
+        self.turns = anyio.Lock()
+        """Held by a run while it has the session; taken in the order asked."""
+        self.between = RunLog(ev.ALL_TYPES)
+        """What came outside of every turn."""
+        self._between_mapper = Mapper(self.between)
+        self.tools = SessionTools(link.hosts, self._call_tool)
+        self.own_calls: set[str] = set()
+        """Ids of tool calls that are known to be of our own tools."""
+        self._renderings: frozenset[str] = frozenset()
+        self.usable = True
+        """False once a turn could not be ended."""
+
+    # Opening and closing
+
+    async def open(self, tools: Sequence[ToolSpec]) -> None:
+        """Open the session, with our tools where there are any.
+
+        Raises:
+            AcpError, DecodeError: The agent did not open it.
+        """
+        servers = list(self._mcp_servers)
+        if tools:
+            servers.append(await self.tools.open(tools))
+            self._note_tools(tools)
+        with self._link.opening() as claim:
+            response = await self._link.client.new_session(
+                s.NewSessionRequest(cwd=self._cwd, mcp_servers=tuple(servers))
+            )
+            self.id = response.session_id
+            claim(self)
+
+    async def offer(self, tools: Sequence[ToolSpec]) -> None:
+        """Offer these tools from the next prompt on, and wait for the agent to see them.
+
+        Raises:
+            CapabilityMissing: The agent keeps its old tools, and cannot open the session anew.
+        """
+        self._note_tools(tools)
+        if await self.tools.offer(tools) or not self.tools.seen:
+            return
+        flags = self._link.client.capabilities.session_capabilities
+        assert self.id is not None
+        if flags.close is None or flags.resume is None:
+            raise tools_cannot_change()
+        servers = (*self._mcp_servers, *([self.tools.config] if self.tools.config else ()))
+        await self._link.client.close_session(s.CloseSessionRequest(session_id=self.id))
+        await self._link.client.resume_session(
+            s.ResumeSessionRequest(session_id=self.id, cwd=self._cwd, mcp_servers=servers)
+        )
+        await self.tools.reopened()
+
+    def _note_tools(self, tools: Sequence[ToolSpec]) -> None:
+        self._renderings = own_renderings(self.tools.server.name, [tool.name for tool in tools])
+
+    async def close(self) -> None:
+        """Close the session where the agent can, and end our tools."""
+        if self.tools.config is not None:
+            await self.tools.close()
+        if self.id is None or self._link.client.connection.error is not None:
+            return
+        if self._link.client.capabilities.session_capabilities.close is not None:
+            with anyio.move_on_after(CLOSE_TIMEOUT):
+                try:
+                    await self._link.client.close_session(s.CloseSessionRequest(session_id=self.id))
+                except (AcpError, DecodeError) as exc:
+                    self._link.logger.debug("session/close of %s: %s", self.id, exc)
+
+    # What the agent sends
+
+    def updates(self, batch: Sequence[s.SessionNotification]) -> None:
+        """Take updates: they are the run's whose turn it is, or nobody's."""
+        if self._renderings:
+            for notification in batch:
+                update = notification.update
+                if isinstance(update, s.ToolCallStart) and self._is_own(update):
+                    self.own_calls.add(update.tool_call_id)
+        occupant = self.occupant
+        if occupant is None:
+            self._between_mapper.extend(batch)
+            return
+        occupant.mapper.extend(batch)
+        if occupant.mapper.log.overflow is not None:
+            occupant.stop(occupant.mapper.log.overflow)
+
+    def _is_own(self, call: s.ToolCallStart) -> bool:
+        raw = call.raw_input
+        structured = isinstance(raw, dict) and raw.get("server") == self.tools.server.name
+        return structured or call.title in self._renderings
+
+    async def _call_tool(self, name: str, arguments: dict[str, ev.JsonValue], context: CallContext) -> ToolOutput:
+        if self.occupant is None:
+            return ToolOutput.text("No task is running in this session, so no tool can be called.", is_error=True)
+        return await self.occupant.call_tool(name, arguments, context)
