@@ -107,6 +107,7 @@ def plan(*, quick: bool) -> tuple[Measurement, ...]:
             action="round_trip",
             peers=(THINKWELL, TRIO, OFFICIAL),
             count=size(3_000, 20),
+            repeat=size(3, 1),
         ),
         Measurement(
             key="startup",

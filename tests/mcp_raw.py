@@ -9,11 +9,12 @@ from urllib.parse import urlsplit
 import anyio
 import h11
 import msgspec
-from anyio.abc import SocketStream
 from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+
+    from anyio.abc import SocketStream
 
     from thinkwell_acp.mcp import HttpToolHost, ToolServer
     from thinkwell_acp.schema import JsonObject
@@ -100,7 +101,7 @@ class RawHttp:
             fields.append(("content-length", str(len(data))))
         if self._h11.our_state is h11.DONE:
             self._h11.start_next_cycle()
-        raw_fields = [(name, value.encode("latin-1")) for name, value in fields]
+        raw_fields = [(name.encode(), value.encode("latin-1")) for name, value in fields]
         request = h11.Request(method=method, target=path or self.target.path, headers=raw_fields)
         sent = self._h11.send(request) or b""
         if data:
@@ -143,12 +144,16 @@ class RawHttp:
     async def event(self) -> JsonObject | str | None:
         """Return the next event of a stream: a message, the text of a comment, or ``None`` at the end."""
         with anyio.fail_after(5):
-            while b"\n\n" not in self._events:
-                event = await self._next()
-                if not isinstance(event, h11.Data):
-                    assert isinstance(event, h11.EndOfMessage)
-                    return None
-                self._events += event.data
+            return await self.patient_event()
+
+    async def patient_event(self) -> JsonObject | str | None:
+        """Return the next event however long it takes."""
+        while b"\n\n" not in self._events:
+            event = await self._next()
+            if not isinstance(event, h11.Data):
+                assert isinstance(event, h11.EndOfMessage)
+                return None
+            self._events += event.data
         one, _, self._events = self._events.partition(b"\n\n")
         if one.startswith(b":"):
             return one[1:].strip().decode()

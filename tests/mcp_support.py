@@ -214,7 +214,7 @@ async def http_transport(host: HttpToolHost, server: ToolServer) -> AsyncGenerat
 
 
 class AcpLink:
-    """An agent's end of MCP over ACP: takes the official client's messages out of their envelope, and back."""
+    """An agent's end of MCP over ACP: takes the official client's messages out of their envelope."""
 
     def __init__(self) -> None:
         self.host = AcpToolHost(self._hear)

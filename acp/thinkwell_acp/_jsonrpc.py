@@ -89,7 +89,8 @@ def parse(line: bytes) -> Message:
         repaired = repair(line)
         if repaired is None or repaired == line:
             return Malformed(line, str(exc))
-        return parse(repaired)
+        message = parse(repaired)
+        return Malformed(line, message.reason) if isinstance(message, Malformed) else message
     if envelope.method is not UNSET:
         params = NO_PARAMS if envelope.params is UNSET else envelope.params
         if envelope.id is UNSET:

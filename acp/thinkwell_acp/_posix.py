@@ -57,6 +57,7 @@ class Process:
             os.set_blocking(pipe.fileno(), False)
         _enlarge(self._stdout.fileno())
         self._pidfd = _open_pidfd(self._popen.pid)
+        self._released = False
 
     @property
     def pid(self) -> int:
@@ -102,6 +103,8 @@ class Process:
 
     def signal(self, which: Signal) -> None:
         """Send a signal to the whole group. A group that is gone already is no error."""
+        if self._released:  # and its number may be a stranger's by now
+            return
         number = signal.SIGTERM if which == "terminate" else signal.SIGKILL
         with contextlib.suppress(
             ProcessLookupError, PermissionError
@@ -110,6 +113,7 @@ class Process:
 
     def release(self) -> None:
         """Reap the process where it has ended, and close what is left of its pipes."""
+        self._released = True
         if self._popen.poll() is None:
             self._popen.returncode = (
                 -signal.SIGKILL

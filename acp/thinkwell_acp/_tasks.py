@@ -65,7 +65,14 @@ async def background_tasks() -> AsyncGenerator[BackgroundTasks]:
             finally:
                 tasks.cancel()
     except BaseExceptionGroup as group_error:
-        if raised is None or any(exc is not raised for exc in group_error.exceptions):
+        if raised is None or not set(_leaves(group_error)) <= set(_leaves(raised)):
             raise
     if raised is not None:
         raise raised
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    """Return the exceptions within nested groups: trio copies the groups, but not what they hold."""
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    return [leaf for inner in error.exceptions for leaf in _leaves(inner)]

@@ -313,7 +313,7 @@ class Connection:
         self._stop_writing()
         for scope in list(
             self._serving.values()
-        ):  # before the next line wakes handlers that have requests of their own
+        ):  # first, or what follows wakes handlers that wait for answers
             scope.cancel()
         for settle in self._peer.close():
             _tell(settle, copy.copy(reason))

@@ -222,3 +222,4 @@ supports_websockets = false
 )
 
 AGENTS = (CLAUDE, CLAUDE_DIRECT, OPENCODE, OPENCODE_ASKING, GEMINI, CODEX)
+

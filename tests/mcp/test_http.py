@@ -20,8 +20,10 @@ from thinkwell_acp.mcp import HttpLimits, HttpToolHost
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from thinkwell_acp.schema import JsonObject
+
 PING = rpc("ping")
-PONG = {"jsonrpc": "2.0", "id": 1, "result": {}}
+PONG: JsonObject = {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
 @pytest.fixture
@@ -57,7 +59,7 @@ async def test_listens_before_anybody_is_told(raw: RawHttp) -> None:
         (415, {"content_type": None}),
     ],
 )
-async def test_is_refused(raw: RawHttp, status: int, headers: dict[str, str | None]) -> None:
+async def test_is_refused(raw: RawHttp, status: int, headers: JsonObject) -> None:
     answer = await raw.ask(body=PING, **headers)
     assert answer.status == status
     assert ("www-authenticate" in answer.headers) == (status == 401)
@@ -75,7 +77,7 @@ async def test_is_refused(raw: RawHttp, status: int, headers: dict[str, str | No
         {"authorization": "bearer {secret}"},
     ],
 )
-async def test_is_let_in(raw: RawHttp, headers: dict[str, str | None]) -> None:
+async def test_is_let_in(raw: RawHttp, headers: JsonObject) -> None:
     secret = raw.target.authorization.removeprefix("Bearer ")
     filled = {
         name: value and value.format(port=raw.target.port, secret=secret) for name, value in headers.items()
@@ -106,7 +108,15 @@ async def test_a_path_that_is_not_there(raw: RawHttp) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"7", b"[]", b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', b'{"jsonrpc":"2.0"}', b"\xff\xfe"],
+    [
+        b"",
+        b"{",
+        b"7",
+        b"[]",
+        b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
+        b'{"jsonrpc":"2.0"}',
+        b"\xff\xfe",
+    ],
 )
 async def test_a_body_that_is_no_message(raw: RawHttp, body: bytes) -> None:
     answer = await raw.ask(body=body)
@@ -235,30 +245,36 @@ class TestLimits:
     """What a client may cost."""
 
     @pytest.mark.parametrize("headers", [{}, {"transfer_encoding": "chunked"}])
-    async def test_a_body_that_is_too_long(self, headers: dict[str, str | None]) -> None:
-        async with HttpToolHost(limits=HttpLimits(max_body=1000)) as host:
-            async with raw_http(Target.of(host, Workbench().server)) as raw:
-                answer = await raw.ask(body=b" " * 100_000, **headers)
-                assert answer.status == 413
-                assert await raw.closed()
+    async def test_a_body_that_is_too_long(self, headers: JsonObject) -> None:
+        async with (
+            HttpToolHost(limits=HttpLimits(max_body=1000)) as host,
+            raw_http(Target.of(host, Workbench().server)) as raw,
+        ):
+            answer = await raw.ask(body=b" " * 100_000, **headers)
+            assert answer.status == 413
+            assert await raw.closed()
 
     @pytest.mark.parametrize(
         "begun", [b"POST / HT", b"POST {path} HTTP/1.1\r\n{fields}content-length: 9\r\n\r\nabc"]
     )
     async def test_a_request_that_does_not_arrive(self, begun: bytes) -> None:
-        async with HttpToolHost(limits=HttpLimits(request_time=0.05)) as host:
-            async with raw_http(Target.of(host, Workbench().server)) as raw:
-                fields = "".join(f"{name}: {value}\r\n" for name, value in raw.head())
-                sent = begun.replace(b"{path}", raw.target.path.encode())
-                await raw.stream.send(sent.replace(b"{fields}", fields.encode()))
-                with anyio.fail_after(5):
-                    assert (await raw.stream.receive()).startswith(b"HTTP/1.1 408 ")
-                assert await raw.closed()
+        async with (
+            HttpToolHost(limits=HttpLimits(request_time=0.05)) as host,
+            raw_http(Target.of(host, Workbench().server)) as raw,
+        ):
+            fields = "".join(f"{name}: {value}\r\n" for name, value in raw.head())
+            sent = begun.replace(b"{path}", raw.target.path.encode())
+            await raw.stream.send(sent.replace(b"{fields}", fields.encode()))
+            with anyio.fail_after(5):
+                assert (await raw.stream.receive()).startswith(b"HTTP/1.1 408 ")
+            assert await raw.closed()
 
     async def test_a_connection_that_says_nothing(self) -> None:
-        async with HttpToolHost(limits=HttpLimits(request_time=0.05)) as host:
-            async with raw_http(Target.of(host, Workbench().server)) as raw:
-                assert await raw.closed()
+        async with (
+            HttpToolHost(limits=HttpLimits(request_time=0.05)) as host,
+            raw_http(Target.of(host, Workbench().server)) as raw,
+        ):
+            assert await raw.closed()
 
     async def test_who_was_let_in_may_be_silent(self) -> None:
         async with HttpToolHost(limits=HttpLimits(request_time=0.05)) as host:
@@ -272,7 +288,9 @@ class TestLimits:
         async with HttpToolHost(limits=HttpLimits(write_time=0.05, max_connections=1)) as host:
             target = Target.of(host, Workbench().server)
             async with raw_http(target) as deaf:
-                await deaf.send(body=rpc("tools/call", {"name": "echo", "arguments": {"x": "x" * 20_000_000}}))
+                await deaf.send(
+                    body=rpc("tools/call", {"name": "echo", "arguments": {"x": "x" * 20_000_000}})
+                )
                 with anyio.fail_after(5):
                     while not await is_served(target):
                         pass
@@ -327,7 +345,7 @@ async def test_tools_need_no_session(raw: RawHttp) -> None:
 
 async def test_a_server_that_was_removed(host: HttpToolHost) -> None:
     workbench = Workbench()
-    target = Target.of(host, workbench.server)
+    target, kept = Target.of(host, workbench.server), Target.of(host, Workbench().server)
     async with raw_http(target) as stateless, raw_http(target) as stateful, raw_http(target) as stream:
         session = await stateful.shake_hands()
         await stateless.send(body=rpc("tools/call", {"name": "wait"}))
@@ -342,6 +360,8 @@ async def test_a_server_that_was_removed(host: HttpToolHost) -> None:
         assert await stream.event() is None
         assert (await stateful.ask(body=PING)).status == 404
     assert workbench.cancelled == 2
+    async with raw_http(kept) as raw:
+        assert (await raw.ask(body=PING)).json == PONG
 
 
 async def test_leaving_the_host_cancels_what_runs() -> None:

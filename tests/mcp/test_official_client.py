@@ -1,4 +1,4 @@
-"""The tool server as the official MCP client sees it: every way, every revision that it speaks, both backends."""
+"""The tool server as the official MCP client sees it: every way, every revision it speaks, both backends."""
 
 from __future__ import annotations
 

@@ -271,6 +271,7 @@ def test_questions_are_told_apart_by_mode_and_keep_their_scope() -> None:
                         "items": {"anyOf": [{"const": "a", "title": "A"}]},
                         "default": ["a", 1],
                     },
+                    "one": {"type": "array", "items": {"type": "string", "enum": ["a"]}, "maxItems": 1},
                     "map": {"type": "map", "zoom": 3},
                     "odd": {"type": "array", "items": {"type": "colour"}},
                 },
@@ -286,11 +287,13 @@ def test_questions_are_told_apart_by_mode_and_keep_their_scope() -> None:
         "both": s.MultiSelectPropertySchema(
             items=s.TitledMultiSelectItems(any_of=(s.EnumOption(const="a", title="A"),)), default=("a",)
         ),
+        "one": s.MultiSelectPropertySchema(items=s.StringMultiSelectItems(enum=("a",)), max_items=1),
         "map": s.OtherElicitationPropertySchema({"type": "map", "zoom": 3}),
         "odd": s.MultiSelectPropertySchema(items=s.OtherMultiSelectItems({"type": "colour"})),
     }
     assert written(form)["requestedSchema"]["type"] == "object"
     assert written(form)["requestId"] is None
+    assert decode(s.CreateElicitationRequest, encode(form)) == form
     url = read(
         s.CreateElicitationRequest,
         {"mode": "url", "message": "m", "sessionId": "s", "toolCallId": 1, "elicitationId": "e", "url": "u"},

@@ -157,12 +157,13 @@ class HttpEndpoint:
         self, http: HttpConnection, request: HttpRequest, lines: Lines, *headers: Header
     ) -> tuple[bool, int | None]:
         """Send the answer: plainly if it comes soon and first, else as the last event of a stream."""
+        first: bytes | Answer | None = None
         if request.accepts(JSON_TYPE):
             with anyio.move_on_after(self._times.patience if request.accepts(EVENTS_TYPE) else None):
                 first = await lines.peek()
-                if isinstance(first, Answer):
-                    reusable = await http.respond(200, first.line, ("content-type", JSON_TYPE), *headers)
-                    return reusable, first.listed
+        if isinstance(first, Answer):
+            reusable = await http.respond(200, first.line, ("content-type", JSON_TYPE), *headers)
+            return reusable, first.listed
         await http.start_events(*headers)
         answer = await self._send_events(http, lines)
         return await http.end_events(), answer.listed

@@ -1,0 +1,275 @@
+"""The other end of a connection, written out message by message, and a handler that remembers."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+import anyio
+
+from thinkwell_acp import ClientHandler, MemoryTransport, connect, memory_transport_pair
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+
+    from anyio.abc import TaskGroup
+
+    from thinkwell_acp import AcpError, Client
+    from thinkwell_acp._jsonrpc import Malformed
+
+T = TypeVar("T")
+Json: TypeAlias = dict[str, Any]
+
+LIMIT = 10
+"""Seconds after which a test that waits has failed."""
+
+
+def text_of(update: s.SessionNotification) -> str:
+    """The text of a text chunk."""
+    chunk = update.update
+    assert isinstance(chunk, s.AgentMessageChunk)
+    assert isinstance(chunk.content, s.TextContent)
+    return chunk.content.text
+
+
+def chunk(text: str, session: str = "s1") -> Json:
+    """A message that carries a piece of text."""
+    content = {"type": "text", "text": text}
+    return notification(
+        "session/update",
+        {"sessionId": session, "update": {"sessionUpdate": "agent_message_chunk", "content": content}},
+    )
+
+
+def request(id_: object, method: str, params: object) -> Json:
+    """A request."""
+    return {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}
+
+
+def notification(method: str, params: object) -> Json:
+    """A notification."""
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def result(id_: object, value: object) -> Json:
+    """An answer."""
+    return {"jsonrpc": "2.0", "id": id_, "result": value}
+
+
+def failure(id_: object, code: int, message: str = "no", data: object = None) -> Json:
+    """An answer that is an error."""
+    return {"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message, "data": data}}
+
+
+def permission(id_: object, session: str = "s1") -> Json:
+    """A request for permission, with one option of each of two kinds."""
+    options = [
+        {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+        {"optionId": "no", "name": "No", "kind": "reject_once"},
+    ]
+    call = {"toolCallId": "c1", "title": "rm"}
+    return request(
+        id_, "session/request_permission", {"sessionId": session, "toolCall": call, "options": options}
+    )
+
+
+def to_bytes(*messages: Json) -> bytes:
+    """Messages as lines."""
+    return b"".join(json.dumps(message, ensure_ascii=False).encode() + b"\n" for message in messages)
+
+
+class Wire:
+    """The other end: writes what it is told to, and reads one message at a time."""
+
+    def __init__(self, transport: MemoryTransport) -> None:
+        self.transport = transport
+        self._buffer = b""
+        self._lines: deque[bytes] = deque()
+
+    async def send(self, *messages: Json) -> None:
+        """Send messages in one write."""
+        await self.transport.send(to_bytes(*messages))
+
+    async def read(self) -> Json:
+        """Return the next message."""
+        while not self._lines:
+            *lines, self._buffer = (self._buffer + await self.transport.receive()).split(b"\n")
+            self._lines.extend(lines)
+        message: Json = json.loads(self._lines.popleft())
+        return message
+
+    async def expect(self, method: str) -> Json:
+        """Return the next message, which is a call of a method."""
+        message = await self.read()
+        assert message.get("method") == method, message
+        return message
+
+    async def rest(self) -> list[Json]:
+        """Close the sending half's view of the world: return what is still to be read, up to the end."""
+        messages: list[Json] = []
+        while True:
+            try:
+                messages.append(await self.read())
+            except anyio.EndOfStream:
+                return messages
+
+
+class Call(Generic[T]):
+    """A call that runs in a task."""
+
+    def __init__(self, tasks: TaskGroup, function: Callable[[], Awaitable[T]]) -> None:
+        self._function = function
+        self._ended = anyio.Event()
+        self._values: list[T] = []
+        self._error: Exception | None = None
+        self.scope = anyio.CancelScope()
+        tasks.start_soon(self._run)
+
+    async def _run(self) -> None:
+        try:
+            with self.scope:
+                self._values.append(await self._function())
+        except Exception as exc:
+            self._error = exc
+        finally:
+            self._ended.set()
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended."""
+        return self._ended.is_set()
+
+    async def wait(self) -> T:
+        """Return what it returned, or raise what it raised."""
+        await self._ended.wait()
+        if self._error is not None:
+            raise self._error
+        return self._values[0]
+
+    async def wait_ended(self) -> None:
+        """Wait until it has ended, however."""
+        await self._ended.wait()
+
+
+class Recorder(ClientHandler):
+    """Remembers what it is told, and answers permissions when the test says so."""
+
+    def __init__(self) -> None:
+        self.batches: list[Sequence[s.SessionNotification]] = []
+        self.reports: list[Malformed] = []
+        self.extensions: list[tuple[str, s.JsonValue]] = []
+        self.completed: list[str] = []
+        self.reasons: list[AcpError] = []
+        self.asked: list[s.RequestPermissionRequest | s.CreateElicitationRequest] = []
+        self.interrupted = 0
+        self.answer = anyio.Event()
+        self.option = "yes"
+        self._changed = anyio.Event()
+
+    @property
+    def updates(self) -> list[s.SessionNotification]:
+        """All updates, in order."""
+        return [update for batch in self.batches for update in batch]
+
+    @property
+    def texts(self) -> list[str]:
+        """The text of all updates."""
+        return [text_of(update) for update in self.updates]
+
+    async def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait until something holds that changes with what comes in."""
+        while not condition():
+            await self._changed.wait()
+
+    def _change(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    def session_updates(self, batch: Sequence[s.SessionNotification], /) -> None:
+        self.batches.append(batch)
+        self._change()
+
+    def malformed(self, report: Malformed, /) -> None:
+        super().malformed(report)
+        self.reports.append(report)
+        self._change()
+
+    def ext_notification(self, method: str, params: s.JsonValue, /) -> None:
+        self.extensions.append((method, params))
+        self._change()
+
+    def complete_elicitation(self, notification: s.CompleteElicitationNotification, /) -> None:
+        self.completed.append(notification.elicitation_id)
+        self._change()
+
+    def closed(self, reason: AcpError, /) -> None:
+        self.reasons.append(reason)
+        self._change()
+
+    async def request_permission(
+        self, request: s.RequestPermissionRequest, /
+    ) -> s.RequestPermissionResponse:
+        await self._asked(request)
+        return s.RequestPermissionResponse(outcome=s.SelectedPermissionOutcome(option_id=self.option))
+
+    async def create_elicitation(
+        self, request: s.CreateElicitationRequest, /
+    ) -> s.CreateElicitationResponse:
+        await self._asked(request)
+        return s.CreateElicitationResponse(action="decline")
+
+    async def _asked(self, question: s.RequestPermissionRequest | s.CreateElicitationRequest) -> None:
+        self.asked.append(question)
+        self._change()
+        try:
+            await self.answer.wait()
+        except BaseException:
+            self.interrupted += 1
+            raise
+
+
+class Talk(Generic[T]):
+    """A client that talks to a `Wire`."""
+
+    def __init__(self, client: Client, wire: Wire, handler: T, tasks: TaskGroup) -> None:
+        self.client = client
+        self.wire = wire
+        self.handler = handler
+        self._tasks = tasks
+
+    def start(self, function: Callable[[], Awaitable[T]]) -> Call[T]:
+        """Call something in a task."""
+        return Call(self._tasks, function)
+
+    async def initialize(self, agent: Json | None = None, client: s.ClientCapabilities | None = None) -> Json:
+        """Run the handshake; the agent says `agent` of itself. Return the request as it was on the wire."""
+        ask = s.InitializeRequest(
+            protocol_version=1, client_capabilities=client or s.ClientCapabilities()
+        )
+        call = Call(self._tasks, lambda: self.client.initialize(ask))
+        message = await self.wire.expect("initialize")
+        await self.wire.send(result(message["id"], {"protocolVersion": 1, **(agent or {})}))
+        await call.wait()
+        return message
+
+    def prompt(self, text: str = "hi", session: str = "s1") -> Call[s.PromptResponse]:
+        """Start a turn."""
+        ask = s.PromptRequest(session_id=session, prompt=(s.TextContent(text=text),))
+        return Call(self._tasks, lambda: self.client.prompt(ask))
+
+
+H = TypeVar("H", bound=ClientHandler)
+
+
+@asynccontextmanager
+async def talk(handler: H, *, max_line: int = 64 * 1024 * 1024) -> AsyncGenerator[Talk[H]]:
+    """A client with a handler, connected to a `Wire`."""
+    ours, theirs = memory_transport_pair()
+    with anyio.fail_after(LIMIT):
+        async with anyio.create_task_group() as tasks:
+            async with connect(ours, handler, max_line=max_line) as client:
+                yield Talk(client, Wire(theirs), handler, tasks)
+            tasks.cancel_scope.cancel()

@@ -1,0 +1,125 @@
+"""Tasks that serve a block: they live as long as it, and its exceptions are its own."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from thinkwell_acp._tasks import background_tasks
+
+
+async def forever(ended: anyio.Event) -> None:
+    try:
+        await anyio.sleep_forever()
+    finally:
+        ended.set()
+
+
+async def test_tasks_end_with_the_block() -> None:
+    ended = anyio.Event()
+    with anyio.fail_after(5):
+        async with background_tasks() as tasks:
+            tasks.start_soon(forever, ended)
+            await anyio.wait_all_tasks_blocked()
+            assert not ended.is_set()
+    assert ended.is_set()
+
+
+async def test_a_task_that_has_not_begun_never_does() -> None:
+    begun: list[int] = []
+
+    async def task(number: int) -> None:
+        begun.append(number)
+
+    async with background_tasks() as tasks:
+        tasks.start_soon(task, 1)
+        await anyio.wait_all_tasks_blocked()
+        tasks.start_soon(task, 2)
+    assert begun == [1]
+
+
+async def test_an_exception_of_the_block_passes_as_it_is() -> None:
+    error = ValueError("mine")
+    ended = anyio.Event()
+    with pytest.raises(ValueError, match="mine") as caught:
+        async with background_tasks() as tasks:
+            tasks.start_soon(forever, ended)
+            await anyio.wait_all_tasks_blocked()
+            raise error
+    assert caught.value is error
+    assert ended.is_set()
+
+
+async def test_an_exception_group_of_the_block_passes_as_it_is() -> None:
+    error = ExceptionGroup("mine", [ValueError(), ExceptionGroup("inner", [KeyError()])])
+    with pytest.raises(ExceptionGroup) as caught:
+        async with background_tasks():
+            raise error
+    assert caught.value is error
+
+
+async def test_an_exception_passes_as_it_is_from_a_cancelled_block_too() -> None:
+    with pytest.raises(ValueError, match="mine"), anyio.CancelScope() as scope:
+        async with background_tasks() as tasks:
+            tasks.start_soon(forever, anyio.Event())
+            scope.cancel()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                raise ValueError("mine")
+
+
+async def test_a_cancellation_from_outside_reaches_the_block_and_then_the_tasks() -> None:
+    order: list[str] = []
+    wanted, done = anyio.Event(), anyio.Event()
+
+    async def serve() -> None:
+        try:
+            await wanted.wait()
+            done.set()
+            await anyio.sleep_forever()
+        finally:
+            order.append("task")
+
+    with anyio.fail_after(5), anyio.CancelScope() as scope:
+        async with background_tasks() as tasks:
+            tasks.start_soon(serve)
+            await anyio.wait_all_tasks_blocked()
+            scope.cancel()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    wanted.set()
+                    await done.wait()
+                order.append("block")
+    assert order == ["block", "task"]
+    assert scope.cancelled_caught
+
+
+async def test_a_task_that_raises_is_a_defect_that_shows() -> None:
+    async def fail() -> None:
+        raise KeyError("defect")
+
+    with anyio.fail_after(5), pytest.raises(ExceptionGroup) as caught:
+        async with background_tasks() as tasks:
+            tasks.start_soon(fail)
+            tasks.start_soon(forever, anyio.Event())
+            await anyio.sleep_forever()
+    assert caught.group_contains(KeyError)
+
+
+async def test_a_defect_shows_beside_an_exception_of_the_block() -> None:
+    async def fail() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            raise KeyError("defect")
+
+    with anyio.fail_after(5), pytest.raises(ExceptionGroup) as caught:
+        async with background_tasks() as tasks:
+            tasks.start_soon(fail)
+            await anyio.wait_all_tasks_blocked()
+            raise ValueError("mine")
+    assert caught.group_contains(KeyError)
+    assert caught.group_contains(ValueError)

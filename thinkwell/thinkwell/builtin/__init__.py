@@ -1,0 +1,6 @@
+"""The built-in agent: a real ACP agent without a model, run as ``python -m thinkwell.builtin``.
+
+It plans, reads the files that it is pointed at, tells what it finds, calls the tools it is offered and returns a value that
+fits the schema it is given. Everything it says was computed from the files. It needs no key and no network, so that the
+first run works everywhere; and it is what the examples run on in the tests.
+"""

@@ -1,0 +1,26 @@
+"""``python -m thinkwell.builtin``: serve the built-in agent on standard input and output."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import anyio
+
+from thinkwell.builtin._agent import BuiltinAgent
+from thinkwell_acp.agent import serve_agent
+from thinkwell_acp.stdio import own_stdio
+
+
+async def main() -> None:
+    """Serve until the client leaves."""
+    async with BuiltinAgent() as agent, serve_agent(own_stdio(), agent) as side:
+        await side.wait_closed()
+
+
+if __name__ == "__main__":
+    if sys.stdin.isatty():  # pragma: no cover - somebody tries it by hand
+        sys.stderr.write("This program speaks the Agent Client Protocol on its standard input. Start it from a client.\n")
+    warnings.simplefilter("ignore", SyntaxWarning)  # those of the files that it reads
+    warnings.simplefilter("ignore", DeprecationWarning)
+    anyio.run(main)

@@ -1,0 +1,167 @@
+"""What can be computed from the text of one file."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import PurePosixPath
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+LANGUAGES: Final = {
+    ".c": "C",
+    ".css": "CSS",
+    ".go": "Go",
+    ".h": "C",
+    ".html": "HTML",
+    ".java": "Java",
+    ".js": "JavaScript",
+    ".json": "JSON",
+    ".md": "Markdown",
+    ".py": "Python",
+    ".pyi": "Python",
+    ".rs": "Rust",
+    ".rst": "reStructuredText",
+    ".sh": "shell",
+    ".toml": "TOML",
+    ".ts": "TypeScript",
+    ".txt": "text",
+    ".yaml": "YAML",
+    ".yml": "YAML",
+}
+"""Names of what is in files, by suffix."""
+
+_MARK: Final = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b[:\s]*(.*)")
+_COMMENT_MARK: Final = re.compile(r"#.*?" + _MARK.pattern)
+_HEADING: Final = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
+_TABLE: Final = re.compile(r"^\[+\s*([^\[\]]+?)\s*\]+\s*(?:#.*)?$", re.MULTILINE)
+_FENCE: Final = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+
+
+class Function(Struct, frozen=True, kw_only=True, gc=False):
+    """A function, where it begins and how many lines it has."""
+
+    name: str
+    line: int
+    lines: int
+    documented: bool
+
+    @property
+    def public(self) -> bool:
+        """Whether others are meant to call it."""
+        return not self.name.startswith("_")
+
+
+class Mark(Struct, frozen=True, kw_only=True, gc=False):
+    """A place that its author has marked as unfinished."""
+
+    line: int
+    word: str
+    text: str
+
+
+class FileFacts(Struct, frozen=True, kw_only=True, gc=False):
+    """What was found in a file."""
+
+    path: str
+    """As it is to be shown: relative to the session's folder, or the name of a quotation."""
+    absolute: str | None
+    """``None`` for a text that lies in no file."""
+    modified: float
+    """Seconds since 1970; 0 where it is not known."""
+    language: str
+    size: int
+    """In bytes."""
+    lines: int
+    words: int
+    functions: tuple[Function, ...] = ()
+    classes: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    title: str | None = None
+    """The first line of the docstring, or the first heading."""
+    broken: str | None = None
+    """Why the file cannot be parsed, where it cannot."""
+    broken_line: int = 1
+
+
+def examine(path: str, text: str, *, absolute: str | None = None, modified: float = 0) -> FileFacts:
+    """Return the facts about a text. Its path says what language it is in."""
+    suffix = PurePosixPath(path).suffix.lower()
+    base = FileFacts(
+        path=path,
+        absolute=absolute,
+        modified=modified,
+        language=LANGUAGES.get(suffix, "text"),
+        size=len(text.encode("utf-8", "replace")),
+        lines=text.count("\n") + (not text.endswith("\n") and bool(text)),
+        words=len(text.split()),
+    )
+    match base.language:
+        case "Python":
+            return _python(base, text)
+        case "Markdown":
+            headings = tuple(_HEADING.findall(_FENCE.sub("", text)))
+        case "TOML":
+            headings = tuple(_TABLE.findall(text))
+        case _:
+            headings = ()
+    title = headings[0] if headings and base.language == "Markdown" else None
+    return replace(base, headings=headings, marks=_marks(text, _MARK), title=title)
+
+
+def looks_like_python(text: str) -> bool:
+    """Return whether a text without a name is a Python program: it parses, and defines or imports something."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+    return any(isinstance(node, kinds) for node in body)
+
+
+def _python(base: FileFacts, text: str) -> FileFacts:
+    marks = _marks(text, _COMMENT_MARK)
+    try:
+        tree = ast.parse(text)
+        nodes = list(ast.walk(tree))
+    except SyntaxError as exc:
+        return replace(base, marks=marks, broken=exc.msg, broken_line=exc.lineno or 1)
+    except (ValueError, RecursionError, MemoryError) as exc:
+        return replace(base, marks=marks, broken=str(exc) or type(exc).__name__)
+    functions = [_function(node) for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    imports = {name for node in nodes for name in _imported(node)}
+    docstring = ast.get_docstring(tree)
+    return replace(
+        base,
+        functions=tuple(sorted(functions, key=lambda function: function.line)),
+        classes=tuple(node.name for node in nodes if isinstance(node, ast.ClassDef)),
+        imports=tuple(sorted(imports)),
+        marks=marks,
+        title=docstring.strip().split("\n", 1)[0] if docstring and docstring.strip() else None,
+    )
+
+
+def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
+    return Function(
+        name=node.name,
+        line=node.lineno,
+        lines=(node.end_lineno or node.lineno) - node.lineno + 1,
+        documented=ast.get_docstring(node) is not None,
+    )
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name.split(".")[0] for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        return [node.module.split(".")[0]]
+    return []
+
+
+def _marks(text: str, pattern: re.Pattern[str]) -> tuple[Mark, ...]:
+    found = ((number, pattern.search(line)) for number, line in enumerate(text.split("\n"), 1))
+    return tuple(Mark(line=number, word=match[1], text=match[2].strip()) for number, match in found if match)

@@ -1,0 +1,170 @@
+"""Which files to read, and reading them: within the session's folder, a bounded number, no more than is useful."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
+
+from thinkwell.builtin._facts import LANGUAGES, FileFacts, examine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_FILES: Final = 8
+"""How many files a turn reads."""
+
+MAX_BYTES: Final = 256 * 1024
+"""How much of a file is read. The rest of a longer one goes unseen, and the agent says so."""
+
+MAX_SEEN: Final = 5000
+"""How many names in folders are looked at when files are searched for."""
+
+SKIPPED: Final = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "target", "venv"})
+"""Folders of things that others made. Those that begin with a dot are skipped too."""
+
+_FIRST: Final = ("readme", "pyproject.toml", "package.json", "cargo.toml", "go.mod", "makefile")
+_PLAIN_NAMES: Final = frozenset({"Makefile", "LICENSE", "README", "CHANGELOG", "Dockerfile"})
+_PATH: Final = re.compile(r"[^\s\"'`<>|,;:()\[\]{}*?]+")
+_MAX_PATHS: Final = 500
+
+
+class Unread(Exception):
+    """A file is not read. `reason` says why, in words that complete "I do not read it: …"."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """A file that was read."""
+
+    facts: FileFacts
+    cut: bool
+    """Whether it is longer than what was read."""
+
+
+class Folder:
+    """The folder of a session. Nothing outside of it is read, wherever links lead."""
+
+    def __init__(self, path: str) -> None:
+        self.root = Path(path).resolve()
+
+    def shown(self, path: Path) -> str:
+        """Return a path as it is to be shown."""
+        return path.relative_to(self.root).as_posix()
+
+    def inside(self, path: str) -> Path:
+        """Return what a path leads to.
+
+        Raises:
+            Unread: It leads out of the folder, or nowhere.
+        """
+        try:
+            resolved = (self.root / path).resolve(strict=True)
+        except (OSError, ValueError, RuntimeError):
+            raise Unread("there is no such file") from None
+        if not resolved.is_relative_to(self.root):
+            raise Unread("it is outside of the folder that I was started in")
+        if any(_skipped(part) for part in resolved.relative_to(self.root).parts[:-1]):
+            raise Unread("it lies in a folder of tools or of things that were installed")
+        return resolved
+
+    def named_in(self, text: str) -> list[Path]:
+        """Return the files, and folders with a slash, that a text names and that are there."""
+        found: dict[Path, None] = {}
+        for token in _PATH.findall(text)[:_MAX_PATHS]:
+            word = token.rstrip(".!")
+            if not (("." in word or "/" in word) and word.strip("./")) and word not in _PLAIN_NAMES:
+                continue
+            try:
+                path = self.inside(word)
+            except Unread:
+                continue
+            if path.is_file() or "/" in word:
+                found[path] = None
+        return list(found)
+
+    def files_in(self, folder: Path) -> list[Path]:
+        """Return files worth reading: what describes the project first, then the biggest sources."""
+        files = [(path, size) for path, size in _walk(folder) if path.suffix.lower() in LANGUAGES or _rank(path) < 1]
+        files.sort(key=lambda item: (_rank(item[0]), len(item[0].parts) if _rank(item[0]) < 1 else 0, -item[1], item[0]))
+        first = [path for path, _ in files if _rank(path) < 1 and path.parent == folder]
+        return (first + [path for path, _ in files if path not in first])[:MAX_FILES]
+
+    def read(self, path: Path) -> Source:
+        """Read a file and compute what there is to know.
+
+        Raises:
+            Unread: It cannot be read, or is no text.
+        """
+        try:
+            with path.open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+                status = os.fstat(file.fileno())
+        except OSError as exc:
+            raise Unread(exc.strerror or str(exc)) from None
+        if b"\0" in data:
+            raise Unread("it is no text")
+        cut = len(data) > MAX_BYTES
+        text = data[:MAX_BYTES].rpartition(b"\n")[0] if cut else data
+        facts = examine(
+            self.shown(path), text.decode("utf-8", "replace"), absolute=str(path), modified=status.st_mtime
+        )
+        return Source(facts=facts, cut=cut)
+
+
+def path_of_uri(uri: str) -> str | None:
+    """Return the path that a ``file`` URI or a bare path means; ``None`` for what lies elsewhere."""
+    parts = urlsplit(uri)
+    if parts.scheme == "file":
+        path = unquote(parts.path)
+        return path.lstrip("/") if os.name == "nt" else path  # file:///C:/folder
+    return uri if len(parts.scheme) < 2 else None  # one letter is a drive of Windows  # noqa: PLR2004
+
+
+def _skipped(name: str) -> bool:
+    return name.startswith(".") or name in SKIPPED
+
+
+def _rank(path: Path) -> float:
+    """Return how late a file is to be read: what describes a project, then programs, then the rest."""
+    name = path.name.lower()
+    for index, first in enumerate(_FIRST):
+        if name == first or name.startswith(first + "."):
+            return index / 10
+    if path.suffix == ".py" and not name.startswith("test"):
+        return 1
+    return 2 if LANGUAGES.get(path.suffix.lower()) not in (None, "text", "JSON", "YAML", "TOML") else 3
+
+
+def _walk(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Yield files and their sizes, links left out, breadth first, until enough names were seen."""
+    folders, seen = [folder], 0
+    for current in folders:
+        for entry in _entries(current):
+            seen += 1
+            if seen > MAX_SEEN:
+                return
+            if _skipped(entry.name):
+                continue
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(Path(entry.path))
+                elif entry.is_file(follow_symlinks=False):
+                    yield Path(entry.path), entry.stat(follow_symlinks=False).st_size
+            except OSError:  # pragma: no cover - it has gone since
+                continue
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []
