@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, assert_never
 
 MIB = 1 << 20
 
@@ -144,6 +144,7 @@ def rows(measurements: tuple[Measurement, ...]) -> tuple[Row, ...]:
     """The lines of the table, in the order of the measurements."""
     found: list[Row] = []
     for measurement in measurements:
+        figures: list[tuple[str, str, str, float]]
         match measurement.action:
             case "stream":
                 figures = [
@@ -161,6 +162,8 @@ def rows(measurements: tuple[Measurement, ...]) -> tuple[Row, ...]:
                 ]
             case "import":
                 figures = [("import_seconds", "fresh interpreter", "ms", 1e3)]
+            case other:
+                assert_never(other)
         found += [
             Row(
                 measurement=measurement.key,

@@ -132,7 +132,7 @@ def _read_error(raw: Raw) -> ErrorObject:
 
 def encode_request(id: RequestId, method: str, params: bytes) -> bytes:  # noqa: A002 - the field's name
     """Return a request as one line."""
-    return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b}\n' % (_encode_id(id), encode(method), params)
+    return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b}\n' % (encode(id), encode(method), params)
 
 
 def encode_notification(method: str, params: bytes) -> bytes:
@@ -142,7 +142,7 @@ def encode_notification(method: str, params: bytes) -> bytes:
 
 def encode_result(id: RequestId, value: bytes) -> bytes:  # noqa: A002 - the field's name
     """Return an answer as one line."""
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (_encode_id(id), value)
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (encode(id), value)
 
 
 def encode_failure(id: RequestId, error: ErrorObject) -> bytes:  # noqa: A002 - the field's name
@@ -155,8 +155,4 @@ def encode_failure(id: RequestId, error: ErrorObject) -> bytes:  # noqa: A002 - 
     except (TypeError, ValueError, OverflowError, RecursionError):
         message = error.message.encode("utf-8", "replace").decode()
         encoded = encode({"code": error.code, "message": message, "data": ascii(error.data)})
-    return b'{"jsonrpc":"2.0","id":%b,"error":%b}\n' % (_encode_id(id), encoded)
-
-
-def _encode_id(id: RequestId) -> bytes:  # noqa: A002 - the field's name
-    return b"%d" % id if isinstance(id, int) else encode(id)  # an integer may have more than 64 bits
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}\n' % (encode(id), encoded)

@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from acp_client import Agent
+from acp_client import Agent  # type: ignore[import-untyped]
 
 from benchmarks.clients import _common as common
 

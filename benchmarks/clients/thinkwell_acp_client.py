@@ -15,7 +15,7 @@ async def round_trip(task: common.Order) -> common.Figures:
     times: list[float] = []
     async with stdio_transport(task.command) as transport, connect(transport) as client:
         await client.initialize()
-        session = await client.new_session(NewSessionRequest(cwd="/", mcp_servers=[]))
+        session = await client.new_session(NewSessionRequest(cwd="/", mcp_servers=()))
         for _ in range(common.WARM_UP + task.count):
             sent = perf_counter()
             await client.set_session_mode(

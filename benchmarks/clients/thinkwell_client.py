@@ -14,7 +14,9 @@ from thinkwell.events import DiffContent
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-KINDS = frozenset({"thought", "message", "tool_start", "tool_update", "tool_done", "plan", "usage"})
+    from thinkwell.events import Include
+
+KINDS: Include = frozenset({"thought", "message", "tool_start", "tool_update", "tool_done", "plan", "usage"})
 """Every kind of event that the mixes hold: the default six and the usage."""
 
 Stream = ThoughtStream[str]

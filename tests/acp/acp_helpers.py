@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Json: TypeAlias = dict[str, Any]
 
-LIMIT = 10
+LIMIT = 30
 """Seconds after which a test that waits has failed."""
 
 

@@ -131,7 +131,7 @@ def test_escaped_pairs_of_surrogates_survive_a_repair() -> None:
     assert json.loads(bytes(message.params)) == {"text": "\U0001f600"}
 
 
-@pytest.mark.parametrize("data", [object(), 2**70, "\ud800", float("nan")])
+@pytest.mark.parametrize("data", [object(), "\ud800", float("nan")])
 def test_an_error_is_written_whatever_is_in_it(data: object) -> None:
     line = rpc.encode_failure(1, rpc.ErrorObject(1, "caf\u00e9 \ud800", data))
     assert json.loads(line)["error"]["message"] == "caf\u00e9 ?"

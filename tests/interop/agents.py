@@ -150,7 +150,7 @@ CLAUDE = NpmAgent(
 )
 
 CLAUDE_DIRECT = replace(CLAUDE, name="claude-direct", env={**CLAUDE.env, "ENABLE_TOOL_SEARCH": "0"})
-"""The same agent, set to offer all tools at once instead of behind a search, as `open_agent("claude")` sets it."""
+"""The same agent, set to offer all tools at once, not behind a search: so does `open_agent("claude")`."""
 
 OPENCODE = NpmAgent(
     name="opencode",
@@ -222,4 +222,3 @@ supports_websockets = false
 )
 
 AGENTS = (CLAUDE, CLAUDE_DIRECT, OPENCODE, OPENCODE_ASKING, GEMINI, CODEX)
-

@@ -11,8 +11,9 @@ import anyio
 import pytest
 
 from interop.agents import AGENTS, VENDOR_PREFIXES, Launch, NpmAgent
-from interop.model_server import CallTool, ModelServer, Say, Think
-from thinkwell import Message, Thought, ToolDone, open_agent
+from interop.model_server import CallTool, Hold, ModelServer, Say, Think
+from thinkwell import Message, Thought, ThoughtCancelled, ToolDone, open_agent
+from thinkwell.events import ToolsSeen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,16 +34,8 @@ class Review:
 
 @pytest.fixture
 def models() -> Iterator[ModelServer]:
-    """The model that every agent talks to: looks a word up, then returns the result."""
-    steps = (
-        Think("I should look the word up first."),
-        Say("Looking it up."),
-        CallTool("lookup", {"word": "sans-io"}),
-        Think("Now I know what it means."),
-        CallTool("return_result", {"summary": "A clean core.", "score": 7}),
-        Say("The review is in."),
-    )
-    with ModelServer(*steps) as server:
+    """The model that the agents talk to."""
+    with ModelServer() as server:
         yield server
 
 
@@ -62,6 +55,14 @@ def launch(
 async def test_an_agent_calls_the_users_tool_and_returns_a_typed_result(
     launch: Launch, models: ModelServer, tmp_path: Path, way: Literal["stdio"] | None
 ) -> None:
+    models.play(
+        Think("I should look the word up first."),
+        Say("Looking it up."),
+        CallTool("lookup", {"word": "sans-io"}),
+        Think("Now I know what it means."),
+        CallTool("return_result", {"summary": "A clean core.", "score": 7}),
+        Say("The review is in."),
+    )
     words: list[str] = []
 
     def lookup(word: str) -> str:
@@ -73,11 +74,13 @@ async def test_an_agent_calls_the_users_tool_and_returns_a_typed_result(
     project.mkdir()
     with anyio.fail_after(TIMEOUT):
         async with open_agent(command=launch.command, env=launch.env, cwd=project, tools_via=way) as agent:
-            stream = agent.think(Review).text("Review the core of this project.").tool(lookup).stream()
+            think = agent.think(Review).text("Review the core of this project.").tool(lookup)
+            stream = think.stream(include="all")
             events = [event async for event in stream]
             review = await stream.result
     assert review == Review(summary="A clean core.", score=7)
     assert words == ["sans-io"]
+    assert [event.via for event in events if isinstance(event, ToolsSeen)] == [way or "http"]
     thoughts = "".join(event.text for event in events if isinstance(event, Thought))
     assert "I should look the word up first." in thoughts
     assert "Now I know what it means." in thoughts
@@ -87,11 +90,33 @@ async def test_an_agent_calls_the_users_tool_and_returns_a_typed_result(
     finished = [event for event in events if isinstance(event, ToolDone) and event.status == "completed"]
     assert len(finished) >= len(["lookup", "return_result"])
     assert models.remaining == ()
+    await nothing_runs(tmp_path / "home")
+
+
+async def test_cancel_ends_a_turn_in_the_middle_of_an_answer(
+    launch: Launch, models: ModelServer, tmp_path: Path
+) -> None:
+    models.play(Say("This takes long."), Hold(), Say("Never said."))
+    with anyio.fail_after(TIMEOUT):
+        async with open_agent(command=launch.command, env=launch.env, cwd=tmp_path) as agent:
+            stream = agent.think(Review).text("Review the core of this project.").stream()
+            async for event in stream:
+                if isinstance(event, Message) and "long." in event.text:
+                    stream.cancel()
+            with pytest.raises(ThoughtCancelled):
+                await stream.result
+    assert stream.view.stop_reason == "cancelled"
+    assert "Never said." not in stream.view.text
+    await nothing_runs(tmp_path / "home")
+
+
+async def nothing_runs(home: Path) -> None:
+    """Check that no process of the agent is left."""
     with anyio.move_on_after(5):
         # What was killed may take a moment to be gone.
-        while processes_of(tmp_path / "home"):  # noqa: ASYNC110 - no event tells of a grandchild
+        while processes_of(home):  # noqa: ASYNC110 - no event tells of a grandchild
             await anyio.sleep(0.05)
-    assert processes_of(tmp_path / "home") == []
+    assert processes_of(home) == []
 
 
 def processes_of(home: Path) -> list[str]:

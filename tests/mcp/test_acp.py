@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import anyio
@@ -10,7 +11,7 @@ from mcp_support import ADD, OTHER, Workbench
 from trio.testing import MockClock
 
 from thinkwell_acp.errors import RpcError
-from thinkwell_acp.mcp import AcpToolHost, McpError, ToolOutput
+from thinkwell_acp.mcp import AcpToolHost, CallContext, McpError, ToolOutput, ToolServer
 from thinkwell_acp.schema import (
     ConnectMcpRequest,
     DisconnectMcpRequest,
@@ -195,6 +196,20 @@ class TestServer:
             )
         assert times == [10, 30, 45]
         assert [message.params and message.params["message"] for message in agent.heard] == ["half"] * 3
+
+    @pytest.mark.parametrize("anyio_backend", ["asyncio"])
+    async def test_a_cancellation_that_a_handler_lets_out_is_the_tools_error(self) -> None:
+        async def call(_name: str, _arguments: JsonObject, _context: CallContext) -> ToolOutput:
+            waited_for = asyncio.get_running_loop().create_future()
+            waited_for.cancel()
+            await waited_for
+            raise AssertionError
+
+        agent = Agent()
+        async with agent.host:
+            connection = await agent.connect(agent.host.add(ToolServer("s", call, [OTHER], version="1")))
+            result = await agent.ask(connection, "tools/call", {"name": "other"})
+        assert result == {"content": [{"type": "text", "text": "The tool was cancelled"}], "isError": True}
 
     def test_structured_output_is_sent_as_text_too(self) -> None:
         text = {"type": "text", "text": '{"n":1}'}

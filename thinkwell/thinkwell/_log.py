@@ -1,7 +1,8 @@
 """The log of a run, and its readers.
 
-A run appends numbered events; everything else reads. Appending never waits. Each reader has a place of its own and wakes
-when something was published; the end is an element of the log too, so completion never overtakes delivery.
+A run appends numbered events; everything else reads. Appending never waits. Each reader has a place of its own
+and wakes when something was published; the end is an element of the log too, so completion never overtakes
+delivery.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from anyio.lowlevel import checkpoint
 from msgspec import Struct
 
 from thinkwell import events as ev
+from thinkwell._shrink import drop_text, merge_text
 from thinkwell.errors import BufferOverflow
 from thinkwell.view import ViewReducer
 
@@ -37,11 +39,12 @@ class Buffer(Struct, frozen=True, kw_only=True):
     """
 
     max_events: int
-    """How many events to keep, about; what may not be merged or dropped comes on top."""
+    """How many events to keep. Where more than half as many may not be merged or dropped, up to twice of those
+    are kept."""
 
     overflow: Literal["coalesce", "drop_oldest", "error"] = "coalesce"
-    """What to do beyond that: merge neighbouring text of the same message, drop the oldest text and leave a `Dropped`
-    in its place, or fail the run with `BufferOverflow`."""
+    """What to do beyond that: merge neighbouring text of the same message, drop the oldest text and leave a
+    `Dropped` in its place, or fail the run with `BufferOverflow`."""
 
     def __post_init__(self) -> None:
         if self.max_events < 1:
@@ -55,19 +58,24 @@ class Buffer(Struct, frozen=True, kw_only=True):
 class RunLog:
     """What has happened in a run, in order."""
 
-    def __init__(self, include: frozenset[str] = ev.DEFAULT_TYPES, buffer: Buffer | None = None) -> None:
-        self.include = include
+    def __init__(
+        self,
+        include: frozenset[str] = ev.DEFAULT_TYPES,
+        buffer: Buffer | None = None,
+        on_overflow: Callable[[BufferOverflow], None] | None = None,
+    ) -> None:
         self.events: list[ev.ThoughtEvent] = []
         """What is kept, in order of `seq`."""
         self.epoch = 0
         """Changes when kept events are merged or dropped, so that readers look up their place again."""
         self.ended = False
         self.error: Exception | None = None
-        self.overflow: BufferOverflow | None = None
-        """Set when a buffer that may not drop anything is full; what comes is kept all the same."""
         self.readers: WeakSet[EventReader] = WeakSet()
+        self._include = include
         self._buffer = buffer
         self._shrink_at = buffer.max_events if buffer else None
+        self._on_overflow = on_overflow
+        self._overflow: BufferOverflow | None = None
         self._seq = 0
         self._started = time.monotonic()
         self._reducer = ViewReducer()
@@ -90,8 +98,11 @@ class RunLog:
         return event
 
     def append(self, event: ev.ThoughtEvent) -> None:
-        """Append an event that was made with the next number; what the run does not include only counts for the view."""
-        if event.type in self.include:
+        """Append an event that was made with the next number.
+
+        What the run does not include, and what comes behind the end, only counts for the view.
+        """
+        if event.type in self._include:
             self._seq = event.seq
             self.events.append(event)
             if self._shrink_at is not None and len(self.events) > self._shrink_at:
@@ -105,11 +116,16 @@ class RunLog:
         if self._changed is not None:
             self._changed.set()
             self._changed = None
+        if self._overflow is not None and self._on_overflow is not None:
+            # Here and not where it is found: the listener may append events of its own.
+            overflow, self._overflow = self._overflow, None
+            self._on_overflow(overflow)
 
     def end(self, error: Exception | None = None) -> None:
         """Append the end. Readers stop behind the last event."""
         self.ended = True
         self.error = error
+        self._include = frozenset()
         self.publish()
 
     async def wait(self) -> None:
@@ -126,7 +142,7 @@ class RunLog:
     def new_turn(self) -> None:
         """Begin a new message with the next text."""
         self._reduce()
-        self._reducer.forget_message()
+        self._reducer.forget_messages()
 
     def last_message(self) -> str:
         """Return the text of the last message."""
@@ -135,7 +151,7 @@ class RunLog:
 
     def reader(self, include: frozenset[str] | None = None, after: int = 0) -> EventReader:
         """Return a reader that starts behind the event with number `after`."""
-        reader = EventReader(self, include, after)
+        reader = EventReader(self, include, min(after, self._seq))
         self.readers.add(reader)
         return reader
 
@@ -149,38 +165,39 @@ class RunLog:
             apply(event)
         self._reduced = len(self.events)
 
-    # Bounds
-
     def _shrink(self) -> None:
         assert self._buffer is not None
         limit = self._buffer.max_events
         if self._buffer.overflow == "error":
-            self.overflow = BufferOverflow(limit)
+            self._overflow = BufferOverflow(limit)
             self._shrink_at = None
             return
         self._reduce()
         places = {reader.place for reader in self.readers}
         if self._buffer.overflow == "coalesce":
-            self.events = _merge_text(self.events, places)
+            self.events = merge_text(self.events, places)
         else:
-            self.events, dropped = _drop_text(self.events, len(self.events) - limit // 2, places)
+            surplus = len(self.events) - max(limit // 2, 1)
+            self.events, dropped = drop_text(self.events, surplus, places)
             self._reducer.dropped(dropped)
         self.epoch += 1
         self._reduced = len(self.events)
-        # Where little could be merged or dropped, the next attempt waits, so that the work per event stays bounded.
-        self._shrink_at = max(limit, len(self.events) + limit // 2)
+        # Twice of what is left, so that the work per event stays bounded where little can be merged or dropped.
+        self._shrink_at = max(limit, 2 * len(self.events))
 
 
 class EventReader:
     """An iterator over a log, with a place of its own."""
 
-    __slots__ = ("__weakref__", "_epoch", "_include", "_index", "_log", "place")
+    __slots__ = ("__weakref__", "_credit", "_epoch", "_include", "_index", "_log", "place")
 
     def __init__(self, log: RunLog, include: frozenset[str] | None, after: int) -> None:
         self._log = log
         self._include = include
         self._index = log.index_after(after)
         self._epoch = log.epoch
+        self._credit = 0
+        """Events that may still be taken before other tasks get their turn."""
         self.place = after
         """Number of the last event that was taken."""
 
@@ -190,6 +207,9 @@ class EventReader:
     async def __anext__(self) -> ev.ThoughtEvent:
         log = self._log
         while True:
+            if not self._credit:
+                await checkpoint()  # before an event is taken: a cancelled reader must not lose it
+                self._credit = CHECKPOINT_EVERY
             if self._epoch != log.epoch:
                 self._index = log.index_after(self.place)
                 self._epoch = log.epoch
@@ -198,9 +218,8 @@ class EventReader:
             if index < len(events):
                 event = events[index]
                 self._index = index + 1
+                self._credit -= 1
                 self.place = event.seq
-                if not index % CHECKPOINT_EVERY:
-                    await checkpoint()
                 if self._include is None or event.type in self._include:
                     return event
             elif log.ended:
@@ -211,61 +230,3 @@ class EventReader:
 
 def _seq_of(event: ev.ThoughtEvent) -> int:
     return event.seq
-
-
-def _same_text(one: ev.ThoughtEvent, two: ev.ThoughtEvent) -> bool:
-    return (
-        isinstance(one, ev.Thought | ev.Message)
-        and type(one) is type(two)
-        and one.message_id == two.message_id
-        and isinstance(one.content, ev.TextContent)
-        and isinstance(two.content, ev.TextContent)
-    )
-
-
-def _merge_text(events: list[ev.ThoughtEvent], places: set[int]) -> list[ev.ThoughtEvent]:
-    """Join runs of text of the same message, never across the place of a reader."""
-    merged: list[ev.ThoughtEvent] = []
-    run: list[ev.Thought | ev.Message] = []
-
-    def close() -> None:
-        if len(run) > 1:
-            last = run[-1]
-            text = "".join(event.text for event in run)
-            merged.append(type(last)(seq=last.seq, at=last.at, text=text, message_id=last.message_id))
-        else:
-            merged.extend(run)
-        run.clear()
-
-    for event in events:
-        if run and (run[-1].seq in places or not _same_text(run[-1], event)):
-            close()
-        if isinstance(event, ev.Thought | ev.Message):
-            run.append(event)
-        else:
-            merged.append(event)
-    close()
-    return merged
-
-
-def _drop_text(events: list[ev.ThoughtEvent], surplus: int, places: set[int]) -> tuple[list[ev.ThoughtEvent], int]:
-    """Replace the oldest text by a count of it, one for each gap, never across the place of a reader."""
-    kept: list[ev.ThoughtEvent] = []
-    dropped = 0
-    for index, event in enumerate(events):
-        if surplus <= 0:
-            kept.extend(events[index:])
-            break
-        if not isinstance(event, ev.Thought | ev.Message | ev.Dropped):
-            kept.append(event)
-            continue
-        count = event.count if isinstance(event, ev.Dropped) else 1
-        last = kept[-1] if kept else None
-        if isinstance(last, ev.Dropped) and last.seq not in places:
-            kept[-1] = ev.Dropped(seq=event.seq, at=event.at, count=last.count + count)
-        else:
-            kept.append(ev.Dropped(seq=event.seq, at=event.at, count=count))
-        if not isinstance(event, ev.Dropped):
-            dropped += 1
-            surplus -= 1
-    return kept, dropped

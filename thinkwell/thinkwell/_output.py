@@ -6,8 +6,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from thinkwell._json_schema import checker, declared, moved, without_agent_extras
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from pydantic import ValidationError
 
     from thinkwell.events import JsonValue
 
@@ -17,12 +21,14 @@ RESULT_KEY: Final = "result"
 """The key under which a result stands whose schema is not that of an object: arguments of MCP tools are objects."""
 
 ENVELOPES: Final = frozenset(
-    {"result", "value", "output", "data", "response", "answer", "arguments", "args", "input", "parameters", "return_result"}
+    ("result", "value", "output", "data", "response", "answer")
+    + ("arguments", "args", "input", "parameters", "return_result")
 )
 """Keys under which models were seen to wrap what they return."""
 
-MAX_LAYERS: Final = 4
-"""How many envelopes and layers of stringified JSON are taken off."""
+WHAT_TO_GIVE: Final = (
+    "Give a pydantic model, a dataclass, a TypedDict, a union, list, Literal or scalar of those, or JsonSchema({…})."
+)
 
 
 class JsonSchema(dict[str, object]):
@@ -48,10 +54,12 @@ class Output(Generic[T]):
     """Returns the validated value or raises `OutputInvalid`."""
     text: Callable[[str], T] | None = None
     """Turns the last message into the value, where there is no schema."""
+    drops_unknown: bool = False
+    """Whether the value has no place for keys that the schema does not name."""
 
     @property
     def wrapped(self) -> bool:
-        """Whether the value stands under `RESULT_KEY`, because its schema is not that of an object."""
+        """Whether the value stands under `RESULT_KEY`, because its schema is not plainly that of an object."""
         return self.schema is not None and not _is_object(self.schema)
 
     def tool_schema(self) -> dict[str, JsonValue]:
@@ -59,7 +67,7 @@ class Output(Generic[T]):
         assert self.schema is not None
         if not self.wrapped:
             return dict(self.schema)
-        inner = dict(self.schema)
+        inner = moved(self.schema, f"/properties/{RESULT_KEY}")
         definitions = inner.pop("$defs", None)
         schema: dict[str, JsonValue] = {
             "type": "object",
@@ -71,12 +79,11 @@ class Output(Generic[T]):
             schema["$defs"] = definitions
         return schema
 
-    def accept(self, arguments: JsonValue, *, wrapped: bool) -> T:
+    def accept(self, arguments: dict[str, JsonValue], *, wrapped: bool) -> T:
         """Return the value in the arguments of a call of ``return_result``.
 
-        The arguments are read as they should be, and without the envelopes that models add. What is taken off stays off only
-        where the value is valid after it. An envelope that is no property of the type is taken off first: a type whose
-        fields are all optional would be "valid" with it, and empty.
+        The arguments are read as they should be, and without the envelopes and quotes that models add. What is taken off stays
+        off only where the value is valid after it.
 
         Args:
             arguments: What the agent sent.
@@ -85,42 +92,52 @@ class Output(Generic[T]):
         Raises:
             OutputInvalid: No reading is valid; the errors are those of the plainest one.
         """
-        plain = arguments
-        if wrapped and isinstance(plain, dict) and set(plain) == {RESULT_KEY}:
-            plain = plain[RESULT_KEY]
-        readings = [plain, *self._without_envelopes(plain)]
-        if self._in_foreign_envelope(plain):
-            readings.append(readings.pop(0))
-        errors: dict[int, OutputInvalid] = {}
-        for candidate in readings:
+        failures: list[tuple[JsonValue, OutputInvalid]] = []
+        for reading in self._readings(arguments, wrapped):
             try:
-                return self.check(candidate)
+                return self.check(reading)
             except OutputInvalid as exc:
-                errors[id(candidate)] = exc
-        raise errors[id(plain)]
+                failures.append((reading, exc))
+            except Exception as exc:  # a validator of the user's
+                failures.append((reading, OutputInvalid((f"{type(exc).__name__}: {exc}",))))
+        raise next((exc for reading, exc in failures if not isinstance(reading, str)), failures[0][1])
 
-    def _in_foreign_envelope(self, value: JsonValue) -> bool:
-        if self._envelope(value) is None or self.schema is None:
-            return False
-        return next(iter(value)) not in _properties(self.schema)
+    def _readings(self, arguments: dict[str, JsonValue], wrapped: bool) -> list[JsonValue]:
+        """Return what the arguments may mean, the likeliest first.
+
+        An envelope that the type has no place for comes behind what is in it: a type whose fields are all optional would be
+        valid with it, and empty.
+        """
+        assert self.schema is not None
+        plain = without_agent_extras(arguments, self.schema)
+        readings = list(self._layers(plain))
+        if wrapped and RESULT_KEY in arguments:
+            readings = [*self._layers(arguments[RESULT_KEY]), plain]
+        readings.sort(key=self._is_foreign_envelope)
+        return readings
+
+    def _layers(self, value: JsonValue) -> Iterator[JsonValue]:
+        yield value
+        if isinstance(value, str):
+            try:
+                inner = json.loads(value)
+            except (ValueError, RecursionError):
+                return
+            yield from self._layers(inner)
+        elif (key := self._envelope(value)) is not None:
+            yield from self._layers(value[key])
 
     def _envelope(self, value: JsonValue) -> str | None:
-        if isinstance(value, dict) and len(value) == 1 and (key := next(iter(value))) in ENVELOPES | {self.name}:
-            return str(key)
-        return None
+        keys: list[str] = list(value) if isinstance(value, dict) else []
+        return keys[0] if len(keys) == 1 and (keys[0] in ENVELOPES or keys[0] == self.name) else None
 
-    def _without_envelopes(self, value: JsonValue) -> Iterator[JsonValue]:
-        for _ in range(MAX_LAYERS):
-            if isinstance(value, str):
-                try:
-                    value = json.loads(value)
-                except (ValueError, RecursionError):
-                    return
-            elif (key := self._envelope(value)) is not None:
-                value = value[key]
-            else:
-                return
-            yield value
+    def _is_foreign_envelope(self, value: JsonValue) -> bool:
+        assert self.schema is not None
+        key = self._envelope(value)
+        if key is None or not self.drops_unknown:
+            return False
+        known = declared(self.schema)
+        return not known.open and key not in known.names
 
 
 def output_of(type_: object) -> Output[Any]:
@@ -132,7 +149,7 @@ def output_of(type_: object) -> Output[Any]:
     if type_ is None or type_ is str:
         return Output(name="str", schema=None, check=_reject, text=str)
     if isinstance(type_, dict):
-        return _of_schema(type_)
+        return _of_schema(JsonSchema(type_))
     return _of_type(type_)
 
 
@@ -140,71 +157,53 @@ def _reject(value: JsonValue) -> Any:
     raise AssertionError(value)  # pragma: no cover - a text result is never returned by the tool
 
 
-def _root(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Return the schema that the root means: recursive models stand behind a reference."""
-    reference = schema.get("$ref")
-    if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
-        return schema
-    target: Mapping[str, JsonValue] = schema.get("$defs", {}).get(reference.removeprefix("#/$defs/"), {})
-    return target
-
-
 def _is_object(schema: Mapping[str, JsonValue]) -> bool:
-    # Agents' own checkers want the type at the root itself, so a root that is a reference is wrapped.
-    return schema.get("type") == "object"
+    # Agents' own checkers, and models' services, want the type at the root itself and no alternatives beside it.
+    return schema.get("type") == "object" and not {"anyOf", "oneOf", "allOf"} & schema.keys()
 
 
-def _properties(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    properties: Mapping[str, JsonValue] = _root(schema).get("properties", {})
-    return properties
-
-
-def _of_schema(schema: dict[str, Any]) -> Output[JsonValue]:
-    from jsonschema import SchemaError  # noqa: PLC0415 - loaded by those who use raw schemas
-    from jsonschema.validators import validator_for  # noqa: PLC0415
-
-    validator_class = validator_for(schema)
+def _of_schema(schema: JsonSchema) -> Output[JsonValue]:
     try:
-        validator_class.check_schema(schema)
-    except SchemaError as exc:
-        msg = f"think({schema!r:.200}): this is no valid JSON Schema: {exc.message} (at {exc.json_path})"
-        raise TypeError(msg) from exc
-    validator = validator_class(schema)
+        find_flaws = checker(schema)
+    except TypeError as exc:
+        raise TypeError(f"think(JsonSchema({dict(schema)!r:.200})): {exc}") from exc
 
     def check(value: JsonValue) -> JsonValue:
-        errors = tuple(f"{error.json_path}: {error.message}" for error in validator.iter_errors(value))
-        if errors:
-            raise OutputInvalid(errors)
+        flaws = find_flaws(value)
+        if flaws:
+            raise OutputInvalid(tuple(flaw.line for flaw in flaws))
         return value
 
     return Output(name=str(schema.get("title", "result")), schema=schema, check=check)
 
 
-def _of_type(type_: object) -> Output[Any]:
-    from pydantic import PydanticUserError, TypeAdapter, ValidationError  # noqa: PLC0415 - loaded when first needed
+def _of_type(type_: Any) -> Output[Any]:
+    from pydantic import TypeAdapter, ValidationError  # loaded when first needed
 
+    from thinkwell._pydantic_schema import QuietSchema
+    from thinkwell._where import where
+
+    name: str = getattr(type_, "__name__", None) or str(type_)
     adapter: TypeAdapter[Any]
-    name = getattr(type_, "__name__", None) or str(type_)
     try:
+        if isinstance(type_, str) or hasattr(type_, "__code__"):
+            raise TypeError("it is a name or a function, not a type")  # noqa: TRY301 - pydantic would take it
         adapter = type_ if isinstance(type_, TypeAdapter) else TypeAdapter(type_)
-        schema = adapter.json_schema()
-    except (PydanticUserError, NameError) as exc:
-        msg = (
-            f"think({name}): pydantic cannot make a schema of it. Give a pydantic model, a dataclass, a TypedDict, a union, "
-            f"list, Literal or scalar of those, or JsonSchema({{…}}).\n{exc}"
-        )
-        raise TypeError(msg) from exc
+        schema = adapter.json_schema(schema_generator=QuietSchema)
+    except Exception as exc:  # pydantic's own errors, and whatever the type's hooks raise
+        raise TypeError(f"think({name}){where(type_)}: pydantic cannot make a schema of it. {WHAT_TO_GIVE}\n{exc}") from exc
 
     def check(value: JsonValue) -> Any:
         try:
-            return adapter.validate_json(json.dumps(value))  # only the JSON mode reads dates and such in strict models
+            # Only the JSON mode reads dates and such in strict models.
+            return adapter.validate_json(json.dumps(value))
         except ValidationError as exc:
             raise OutputInvalid(_describe(exc)) from None
 
-    return Output(name=name, schema=schema, check=check)
+    return Output(name=name, schema=schema, check=check, drops_unknown=True)
 
 
-def _describe(error: Any) -> tuple[str, ...]:
+def _describe(error: ValidationError) -> tuple[str, ...]:
     lines: list[str] = []
     for item in error.errors(include_url=False, include_context=False):
         place = ".".join(map(str, item["loc"])) or "the value"

@@ -1,4 +1,4 @@
-"""`ThoughtStream`: the handle of a run. A result that settles by itself, and beside it any number of readers."""
+"""`ThoughtStream`: the handle of a run. A result that settles by itself, and any number of readers beside it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from thinkwell.errors import ThoughtCancelled
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator
     from types import TracebackType
-
-    from typing_extensions import Self
+    from typing import Self
 
     from thinkwell._log import RunLog
     from thinkwell.view import RunView
@@ -71,23 +70,23 @@ class ThoughtResult(Generic[T]):
 
     def exception(self) -> Exception | None:
         """Return the error, or ``None`` where there is a result or nothing yet."""
-        self._seen = True
+        self._seen = self._error is not None
         return self._error
 
     def exception_unseen(self) -> Exception | None:
         """Return the error without counting as somebody who looked at it."""
         return self._error
 
-    def __await__(self) -> Generator[object, object, T]:
+    def __await__(self) -> Generator[object, None, T]:
         return self._wait().__await__()
 
     async def _wait(self) -> T:
-        self._seen = True
         if self.done():
             await checkpoint()
         else:
             await self._settled.wait()
         if self._error is not None:
+            self._seen = True
             raise self._error.with_traceback(None)
         return self._value[0]
 
@@ -103,12 +102,13 @@ class ThoughtResult(Generic[T]):
         """Settle with an error. False: it was settled before, and stays so."""
         if self.done():
             return False
-        self._error = error
+        # A traceback would keep its frames, and with them this result, from being collected and so from warning.
+        self._error = error.with_traceback(None)
         self._settled.set()
         return True
 
     def warn_unseen(self) -> None:
-        """Log an error that nobody has looked at, once. A cancelled run was ended on purpose and is no error."""
+        """Log an error that nobody has looked at, once. A run that was cancelled was ended on purpose."""
         if self._error is not None and not self._seen and not isinstance(self._error, ThoughtCancelled):
             self._seen = True
             logger.warning("Run %s failed and nobody awaited its result: %s", self._run_id, self._error)
@@ -120,8 +120,8 @@ class ThoughtResult(Generic[T]):
 class ThoughtStream(Generic[T]):
     """A run of an agent: its `result`, and its events by ``async for``.
 
-    The run has started and goes on by itself. Each ``async for`` sees every event from the first; leaving the loop cancels
-    nothing. Used as ``async with stream:``, the run is cancelled when the block is left before its end.
+    The run has started and goes on by itself. Each ``async for`` sees every event from the first; leaving the loop
+    cancels nothing. Used as ``async with stream:``, the run is cancelled when the block is left before its end.
     """
 
     def __init__(self, log: RunLog, result: ThoughtResult[T], run: RunControl) -> None:
@@ -147,7 +147,10 @@ class ThoughtStream(Generic[T]):
 
     @property
     def late(self) -> tuple[ev.ThoughtEvent, ...]:
-        """What the agent sent of this run after it had answered the prompt. No iterator delivers it."""
+        """What the agent sent after it had answered the prompt. No iterator delivers it.
+
+        In a session, everything up to the next turn counts as that.
+        """
         return self._run.late
 
     def __aiter__(self) -> AsyncIterator[ev.ThoughtEvent]:
@@ -158,13 +161,18 @@ class ThoughtStream(Generic[T]):
 
         Args:
             include: Kinds of events to deliver, of those that the run keeps; all of them by default.
-            after: Number of the last event that was seen already.
+            after: Number of the last event that was seen already. Where a buffer has merged text around it
+                meanwhile, the text is delivered whole.
+
+        Raises:
+            ValueError: There is no such kind of event.
         """
         return self._log.reader(None if include is None else ev.included(include), after)
 
     def cancel(self) -> None:
-        """Cancel the run: the agent is told, open questions are answered as cancelled, the result raises `ThoughtCancelled`.
+        """Cancel the run.
 
+        The agent is told, its open questions are answered as cancelled, and the result raises `ThoughtCancelled`.
         Returns at once; await `wait` for the end. Nothing happens where the run has ended.
         """
         self._run.cancel()

@@ -1,8 +1,9 @@
 """What a run tells while it goes on: one frozen value for each thing that happened.
 
-Six kinds are delivered by default: `Thought`, `Message`, `ToolStart`, `ToolUpdate`, `ToolDone` and `PlanUpdate`. The rest
-is opt-in, by ``stream(include=…)``. Every event has a `type` tag, a sequence number and a time; ``match`` narrows them,
-`event_to_json` and `event_from_json` take them through JSON, and they are valid field types of pydantic models.
+Six kinds are delivered by default: `Thought`, `Message`, `ToolStart`, `ToolUpdate`, `ToolDone` and
+`PlanUpdate`. The rest is opt-in, by ``stream(include=…)``. Every event has a `type` tag, a sequence number
+and a time; ``match`` narrows them, `event_to_json` and `event_from_json` take them through JSON, and they are
+valid field types of pydantic models.
 
 Nothing here knows the protocol that an event came by.
 """
@@ -10,193 +11,104 @@ Nothing here knows the protocol that an event came by.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, get_args
 
 import msgspec
-from msgspec import Struct
-from msgspec.structs import force_setattr
+
+from thinkwell._content import (
+    AudioContent,
+    BlockContent,
+    Command,
+    ContentBlock,
+    Cost,
+    DiffContent,
+    EmbeddedResource,
+    Event,
+    FinalStatus,
+    ImageContent,
+    JsonValue,
+    Location,
+    PlanEntry,
+    ResourceLink,
+    TerminalContent,
+    TextContent,
+    TextEvent,
+    ToolContent,
+    ToolKind,
+    ToolStatus,
+    to_builtins,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from typing_extensions import Self
+__all__ = (
+    "ALL_TYPES",
+    "DEFAULT_TYPES",
+    "AudioContent",
+    "BlockContent",
+    "Command",
+    "CommandsUpdate",
+    "Compaction",
+    "ConfigUpdate",
+    "ContentBlock",
+    "Cost",
+    "DiffContent",
+    "Dropped",
+    "EmbeddedResource",
+    "Event",
+    "EventType",
+    "FinalStatus",
+    "ImageContent",
+    "Include",
+    "JsonValue",
+    "Location",
+    "Message",
+    "ModeUpdate",
+    "Notice",
+    "Phase",
+    "PhaseChanged",
+    "PlanEntry",
+    "PlanUpdate",
+    "QuestionAnswered",
+    "QuestionAsked",
+    "ResourceLink",
+    "ResultAttempt",
+    "SessionInfoUpdate",
+    "TerminalContent",
+    "TextContent",
+    "Thought",
+    "ThoughtEvent",
+    "ToolContent",
+    "ToolDone",
+    "ToolKind",
+    "ToolStart",
+    "ToolStatus",
+    "ToolUpdate",
+    "ToolsSeen",
+    "TurnEnded",
+    "TurnStarted",
+    "UnknownUpdate",
+    "UsageUpdate",
+    "UserMessage",
+    "event_from_json",
+    "event_to_json",
+    "included",
+)
 
-JsonValue: TypeAlias = Any
-"""A JSON value: ``None``, ``bool``, ``int``, ``float``, ``str``, a list or a dict with string keys."""
-
-ToolKind: TypeAlias = Literal[
-    "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
+Phase: TypeAlias = Literal[
+    "starting", "connecting_tools", "prompted", "responding", "completed", "failed", "cancelled"
 ]
-"""What sort of thing a tool does (ACP, Tool Calls)."""
-
-ToolStatus: TypeAlias = Literal["pending", "in_progress", "completed", "failed"]
-"""How far the agent says a tool call is (ACP, Tool Calls)."""
-
-FinalStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
-"""How a tool call ended. ``cancelled`` is said by the client, for calls that a cancelled turn left open."""
-
-Phase: TypeAlias = Literal["starting", "connecting_tools", "prompted", "responding", "completed", "failed", "cancelled"]
 """Where a run is."""
 
 
-# Content
-
-
-class _Block(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag_field="type"):
-    annotations: JsonValue = None
-    """Hints of the agent's about audience and priority, as it sent them."""
-
-
-class TextContent(_Block, frozen=True, tag="text"):
-    """Text."""
-
-    text: str
-
-
-class ImageContent(_Block, frozen=True, tag="image"):
-    """An image; `data` is base64."""
-
-    data: str
-    mime_type: str
-    uri: str | None = None
-
-
-class AudioContent(_Block, frozen=True, tag="audio"):
-    """Sound; `data` is base64."""
-
-    data: str
-    mime_type: str
-
-
-class ResourceLink(_Block, frozen=True, tag="resource_link"):
-    """A reference to something that the agent can read."""
-
-    uri: str
-    name: str
-    title: str | None = None
-    description: str | None = None
-    mime_type: str | None = None
-    size: int | None = None
-
-
-class EmbeddedResource(_Block, frozen=True, tag="resource"):
-    """The contents of a resource: `text`, or base64 in `blob`."""
-
-    uri: str
-    text: str | None = None
-    blob: str | None = None
-    mime_type: str | None = None
-
-
-ContentBlock: TypeAlias = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
-
-
-class BlockContent(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", tag="content"):
-    """A content block that a tool produced."""
-
-    content: ContentBlock
-
-
-class DiffContent(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag_field="type", tag="diff"):
-    """A change to a file. `old_text` is ``None`` for a new file."""
-
-    path: str
-    new_text: str
-    old_text: str | None = None
-
-
-class TerminalContent(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", tag="terminal"):
-    """The output of a terminal of the client's."""
-
-    terminal_id: str
-
-
-ToolContent: TypeAlias = BlockContent | DiffContent | TerminalContent
-
-
-class Location(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """A place in a file that a tool works on. `line` counts from 1."""
-
-    path: str
-    line: int | None = None
-
-
-class PlanEntry(Struct, frozen=True, kw_only=True, gc=False):
-    """A step of a plan."""
-
-    content: str
-    priority: Literal["high", "medium", "low"] = "medium"
-    status: Literal["pending", "in_progress", "completed"] = "pending"
-
-
-class Cost(Struct, frozen=True, kw_only=True, gc=False):
-    """What a session has cost so far, as the agent reports it."""
-
-    amount: float
-    currency: str
-
-
-# Events
-
-
-class Event(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag_field="type"):
-    """What all events have."""
-
-    seq: int = 0
-    """Number in the log of the run: 1, 2, 3 and so on. 0: not in a log."""
-
-    at: float = 0.0
-    """Seconds from the start of the run to when the event was read, by the client's clock."""
-
-    type: ClassVar[str]
-    """The tag of this kind of event."""
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> Any:
-        """Let pydantic models hold events: as they are, or from their JSON form."""
-        from pydantic_core import core_schema  # noqa: PLC0415 - pydantic is loaded by those who use it
-
-        return core_schema.no_info_plain_validator_function(
-            cls._validated, serialization=core_schema.plain_serializer_function_ser_schema(_to_builtins)
-        )
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: object, handler: object) -> dict[str, Any]:
-        """Describe an event by its tag."""
-        return {"type": "object", "properties": {"type": {"const": cls.type}}, "required": ["type"]}
-
-    @classmethod
-    def _validated(cls, value: object) -> Self:
-        return value if isinstance(value, cls) else msgspec.convert(value, cls)
-
-
-_NO_CONTENT: Final = TextContent(text="")
-
-
-class _Text(Event, frozen=True):
-    text: str = ""
-    """The text; empty where the content is something else."""
-
-    content: ContentBlock = _NO_CONTENT
-    """The content as a block: the text again, or an image, sound, or resource."""
-
-    message_id: str | None = None
-    """Chunks with the same id belong to one message. Opaque; ``None`` from agents that give none."""
-
-    def __post_init__(self) -> None:
-        if self.content is _NO_CONTENT:
-            force_setattr(self, "content", TextContent(text=self.text))
-        elif not self.text and isinstance(self.content, TextContent):
-            force_setattr(self, "text", self.content.text)
-
-
-class Thought(_Text, frozen=True, tag="thought"):
+class Thought(TextEvent, frozen=True, tag="thought"):
     """A piece of the agent's reasoning."""
 
     type: ClassVar[Literal["thought"]] = "thought"
 
 
-class Message(_Text, frozen=True, tag="message"):
+class Message(TextEvent, frozen=True, tag="message"):
     """A piece of what the agent says."""
 
     type: ClassVar[Literal["message"]] = "message"
@@ -263,7 +175,7 @@ class PlanUpdate(Event, frozen=True, tag="plan"):
     removed: bool = False
 
 
-class UserMessage(_Text, frozen=True, tag="user_message"):
+class UserMessage(TextEvent, frozen=True, tag="user_message"):
     """What the user said, as the agent repeats it."""
 
     type: ClassVar[Literal["user_message"]] = "user_message"
@@ -285,14 +197,6 @@ class ModeUpdate(Event, frozen=True, tag="mode"):
     type: ClassVar[Literal["mode"]] = "mode"
 
     mode_id: str
-
-
-class Command(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """A command that can be prompted as ``/name``."""
-
-    name: str
-    description: str = ""
-    hint: str | None = None
 
 
 class CommandsUpdate(Event, frozen=True, tag="commands"):
@@ -527,11 +431,4 @@ def event_from_json(data: bytes | str) -> ThoughtEvent:
 
 def event_to_json(event: ThoughtEvent) -> bytes:
     """Return an event as a JSON object, without what is at its default."""
-    return msgspec.json.encode(_to_builtins(event))
-
-
-def _to_builtins(event: Event) -> dict[str, Any]:
-    fields: dict[str, Any] = msgspec.to_builtins(event)
-    if isinstance(event, _Text) and event.content == TextContent(text=event.text):
-        del fields["content"]  # the text says it
-    return fields
+    return msgspec.json.encode(to_builtins(event))

@@ -8,6 +8,7 @@ changes by plain notifications. From 2026-07-28 on there is no handshake: every 
 from __future__ import annotations
 
 import logging
+import math
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -263,7 +264,13 @@ class ToolSession:
             return exc
         except Exception as exc:
             logger.info("tool %s raised", call.name, exc_info=True)
-            return _reply(ToolOutput.text(_describe(exc), is_error=True).wire() | stamp)
+            failed = str(exc) or type(exc).__name__
+        except anyio.get_cancelled_exc_class():
+            if anyio.current_effective_deadline() == -math.inf:
+                raise
+            # Nobody cancelled this call: its handler let out the cancellation of what it waited for.
+            failed = "The tool was cancelled"
+        return _reply(ToolOutput.text(failed, is_error=True).wire() | stamp)
 
     async def _listen(self, listen: _Listen, id_: RequestId, notify: Notify, stamp: JsonObject) -> Reply:
         wanted = listen.notifications.get("toolsListChanged") is True
@@ -292,10 +299,6 @@ class ToolSession:
 
 def _ignore(_method: str, _params: JsonObject) -> None:
     pass
-
-
-def _describe(exc: Exception) -> str:
-    return str(exc) or type(exc).__name__
 
 
 def _reply(result: JsonObject, listed: int | None = None) -> Reply:

@@ -35,9 +35,9 @@ async def accept_forever(
             async with stream:
                 if count <= max_connections:
                     await serve(stream)
-        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError):
+        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             logger.debug("an MCP client went away")
-        except Exception:
+        except Exception:  # pragma: no cover - that would be a defect of this package
             logger.warning("a connection of an MCP client failed", exc_info=True)
         finally:
             count -= 1

@@ -20,7 +20,9 @@ async def main() -> None:
 
 if __name__ == "__main__":
     if sys.stdin.isatty():  # pragma: no cover - somebody tries it by hand
-        sys.stderr.write("This program speaks the Agent Client Protocol on its standard input. Start it from a client.\n")
+        sys.stderr.write(
+            "This program speaks the Agent Client Protocol on its standard input. Start it from a client.\n"
+        )
     warnings.simplefilter("ignore", SyntaxWarning)  # those of the files that it reads
     warnings.simplefilter("ignore", DeprecationWarning)
     anyio.run(main)

@@ -132,7 +132,9 @@ def _python(base: FileFacts, text: str) -> FileFacts:
         return replace(base, marks=marks, broken=exc.msg, broken_line=exc.lineno or 1)
     except (ValueError, RecursionError, MemoryError) as exc:
         return replace(base, marks=marks, broken=str(exc) or type(exc).__name__)
-    functions = [_function(node) for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [
+        _function(node) for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
     imports = {name for node in nodes for name in _imported(node)}
     docstring = ast.get_docstring(tree)
     return replace(

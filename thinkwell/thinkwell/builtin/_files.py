@@ -24,7 +24,9 @@ MAX_BYTES: Final = 256 * 1024
 MAX_SEEN: Final = 5000
 """How many names in folders are looked at when files are searched for."""
 
-SKIPPED: Final = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "target", "venv"})
+SKIPPED: Final = frozenset(
+    {"__pycache__", "build", "dist", "node_modules", "site-packages", "target", "venv"}
+)
 """Folders of things that others made. Those that begin with a dot are skipped too."""
 
 _FIRST: Final = ("readme", "pyproject.toml", "package.json", "cargo.toml", "go.mod", "makefile")
@@ -33,7 +35,7 @@ _PATH: Final = re.compile(r"[^\s\"'`<>|,;:()\[\]{}*?]+")
 _MAX_PATHS: Final = 500
 
 
-class Unread(Exception):
+class UnreadError(Exception):
     """A file is not read. `reason` says why, in words that complete "I do not read it: …"."""
 
     def __init__(self, reason: str) -> None:
@@ -63,16 +65,16 @@ class Folder:
         """Return what a path leads to.
 
         Raises:
-            Unread: It leads out of the folder, or nowhere.
+            UnreadError: It leads out of the folder, or nowhere.
         """
         try:
             resolved = (self.root / path).resolve(strict=True)
         except (OSError, ValueError, RuntimeError):
-            raise Unread("there is no such file") from None
+            raise UnreadError("there is no such file") from None
         if not resolved.is_relative_to(self.root):
-            raise Unread("it is outside of the folder that I was started in")
+            raise UnreadError("it is outside of the folder that I was started in")
         if any(_skipped(part) for part in resolved.relative_to(self.root).parts[:-1]):
-            raise Unread("it lies in a folder of tools or of things that were installed")
+            raise UnreadError("it lies in a folder of tools or of things that were installed")
         return resolved
 
     def named_in(self, text: str) -> list[Path]:
@@ -84,7 +86,7 @@ class Folder:
                 continue
             try:
                 path = self.inside(word)
-            except Unread:
+            except UnreadError:
                 continue
             if path.is_file() or "/" in word:
                 found[path] = None
@@ -92,8 +94,19 @@ class Folder:
 
     def files_in(self, folder: Path) -> list[Path]:
         """Return files worth reading: what describes the project first, then the biggest sources."""
-        files = [(path, size) for path, size in _walk(folder) if path.suffix.lower() in LANGUAGES or _rank(path) < 1]
-        files.sort(key=lambda item: (_rank(item[0]), len(item[0].parts) if _rank(item[0]) < 1 else 0, -item[1], item[0]))
+        files = [
+            (path, size)
+            for path, size in _walk(folder)
+            if path.suffix.lower() in LANGUAGES or _rank(path) < 1
+        ]
+        files.sort(
+            key=lambda item: (
+                _rank(item[0]),
+                len(item[0].parts) if _rank(item[0]) < 1 else 0,
+                -item[1],
+                item[0],
+            )
+        )
         first = [path for path, _ in files if _rank(path) < 1 and path.parent == folder]
         return (first + [path for path, _ in files if path not in first])[:MAX_FILES]
 
@@ -101,16 +114,16 @@ class Folder:
         """Read a file and compute what there is to know.
 
         Raises:
-            Unread: It cannot be read, or is no text.
+            UnreadError: It cannot be read, or is no text.
         """
         try:
             with path.open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
                 status = os.fstat(file.fileno())
         except OSError as exc:
-            raise Unread(exc.strerror or str(exc)) from None
+            raise UnreadError(exc.strerror or str(exc)) from None
         if b"\0" in data:
-            raise Unread("it is no text")
+            raise UnreadError("it is no text")
         cut = len(data) > MAX_BYTES
         text = data[:MAX_BYTES].rpartition(b"\n")[0] if cut else data
         facts = examine(
@@ -125,7 +138,7 @@ def path_of_uri(uri: str) -> str | None:
     if parts.scheme == "file":
         path = unquote(parts.path)
         return path.lstrip("/") if os.name == "nt" else path  # file:///C:/folder
-    return uri if len(parts.scheme) < 2 else None  # one letter is a drive of Windows  # noqa: PLR2004
+    return uri if len(parts.scheme) < 2 else None  # one letter is a drive of Windows
 
 
 def _skipped(name: str) -> bool:

@@ -1,0 +1,453 @@
+"""Agents as processes: whatever they do, nothing hangs, nothing is lost, and nothing of theirs is left."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from acp_helpers import LIMIT, Recorder, chunk, to_bytes
+
+from thinkwell_acp import (
+    ClientHandler,
+    ProcessExited,
+    ProgramNotFound,
+    ProgramNotStarted,
+    StdioTransport,
+    connect,
+    stdio_transport,
+)
+from thinkwell_acp.stdio import STDERR_TAIL
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and process groups")
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+STUBBORN = "import signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True)\n"
+FOREVER = "while True: time.sleep(60)\n"
+
+
+def python(code: str, *arguments: str) -> list[str]:
+    """A command that runs some Python, fast to start."""
+    return [sys.executable, "-I", "-S", "-c", code, *arguments]
+
+
+@asynccontextmanager
+async def running(
+    code: str, *arguments: str, exit_grace: float = 0.1, terminate_grace: float = 0.1, kill_grace: float = 5
+) -> AsyncGenerator[StdioTransport]:
+    """A program with little patience for its end."""
+    graces = {"exit_grace": exit_grace, "terminate_grace": terminate_grace, "kill_grace": kill_grace}
+    with anyio.fail_after(LIMIT):
+        async with stdio_transport(python(code, *arguments), **graces) as transport:
+            yield transport
+
+
+async def read_until(transport: StdioTransport, end: bytes) -> bytes:
+    data = b""
+    while not data.endswith(end):
+        data += await transport.receive()
+    return data
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return not Path("/proc/self").exists()
+
+
+async def wait_gone(*pids: int) -> None:
+    """Wait until the system has ended processes that were killed."""
+    with anyio.fail_after(5):
+        while any(map(is_alive, pids)):
+            await anyio.sleep(0.01)
+
+
+def assert_reaped(pid: int) -> None:
+    """A process of ours is neither running nor a zombie."""
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+# Talking
+
+
+async def test_bytes_go_both_ways() -> None:
+    async with running("import sys; [print(line.upper(), end='', flush=True) for line in sys.stdin]", exit_grace=5) as t:
+        await t.send(b"hello\n")
+        assert await read_until(t, b"\n") == b"HELLO\n"
+        assert t.exit_code is None
+    assert t.exit_code == 0
+    assert t.command[0] == sys.executable
+    assert_reaped(t.pid)
+
+
+async def test_a_flood_on_standard_error_holds_up_nothing_and_its_end_is_kept() -> None:
+    code = "import sys; [sys.stderr.write(f'{n:9}\\n') for n in range(300_000)]; print('done', flush=True); sys.stdin.read()"
+    async with running(code, exit_grace=5) as t:
+        assert await t.receive() == b"done\n"
+    assert len(t.stderr_tail) == STDERR_TAIL
+    assert t.stderr_tail.endswith("   299999\n")
+
+
+@pytest.mark.parametrize("size", [8 * 1024 * 1024])
+async def test_a_line_of_eight_megabytes_goes_both_ways(size: int) -> None:
+    handler = Recorder()
+    code = "import sys; line = sys.stdin.buffer.readline(); sys.stdout.buffer.write(line); sys.stdout.flush(); sys.stdin.read()"
+    async with running(code, exit_grace=5) as transport, connect(transport, handler) as client:
+        update = chunk("x" * size)
+        client.connection.notify(update["method"], update["params"])
+        await handler.wait_until(lambda: len(handler.updates) > 0)
+        assert len(handler.texts[0]) == size
+
+
+async def test_bytes_cut_within_a_character_are_joined() -> None:
+    handler = Recorder()
+    line = to_bytes(chunk("\U0001f600 h\u00e9"))
+    code = "import sys, time\nfor byte in bytes.fromhex(sys.argv[1]): sys.stdout.buffer.write(bytes([byte])); sys.stdout.flush()"
+    async with running(code, line.hex()) as transport, connect(transport, handler):
+        await handler.wait_until(lambda: handler.texts == ["\U0001f600 h\u00e9"])
+
+
+async def test_the_environment_and_the_folder_are_as_asked(tmp_path: Path) -> None:
+    code = "import os; print(os.environ.get('A'), os.environ.get('THINKWELL_TEST'), os.getcwd(), flush=True)"
+    with anyio.fail_after(LIMIT):
+        async with stdio_transport(python(code), env={"A": "b"}, cwd=tmp_path) as t:
+            assert await t.receive() == f"b None {tmp_path.resolve()}\n".encode()
+
+
+async def test_a_program_is_found_on_the_path_of_its_environment(tmp_path: Path) -> None:
+    program = tmp_path / "agent-of-ours"
+    program.write_text("#!/bin/sh\necho found $1\n")
+    program.chmod(0o755)
+    with anyio.fail_after(LIMIT):
+        async with stdio_transport(["agent-of-ours", "it"], env={"PATH": str(tmp_path)}) as t:
+            assert await t.receive() == b"found it\n"
+        assert t.command == (str(program), "it")
+
+
+# Ending by itself
+
+
+async def test_an_agent_that_exits_at_start_says_so() -> None:
+    async with running("import sys; sys.exit('no key')") as t:
+        with pytest.raises(ProcessExited) as caught:
+            await t.receive()
+        assert (caught.value.exit_code, caught.value.stderr_tail) == (1, "no key\n")
+        with pytest.raises(ProcessExited):
+            await t.receive()
+    assert_reaped(t.pid)
+
+
+async def test_an_agent_that_is_killed_says_so() -> None:
+    async with running("import os; os.kill(os.getpid(), 9)") as t:
+        with pytest.raises(ProcessExited) as caught:
+            await t.receive()
+        assert caught.value.exit_code == -9
+    assert t.exit_code == -9
+
+
+async def test_an_agent_that_closes_its_output_and_lives_on_says_so() -> None:
+    async with running("import os, time; os.write(2, b'hm'); os.close(1); time.sleep(60)") as t:
+        with pytest.raises(ProcessExited) as caught:
+            await t.receive()
+        assert (caught.value.exit_code, caught.value.stderr_tail) == (None, "hm")
+    assert t.exit_code == -signal.SIGTERM
+
+
+async def test_the_last_words_of_an_agent_are_read() -> None:
+    async with running("import os; os.write(1, b'x' * 500_000 + b'\\n'); os._exit(7)") as t:
+        assert len(await read_until(t, b"\n")) == 500_001
+        with pytest.raises(ProcessExited) as caught:
+            await t.receive()
+        assert caught.value.exit_code == 7
+
+
+HOLDER = (
+    "import os, signal, sys, time\n"
+    "pid = os.fork()\n"
+    "if pid == 0:\n"
+    "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "    os.close(0)\n"
+    "    print(os.getpid(), flush=True)\n"
+    "    time.sleep(60)\n"
+)
+
+
+async def test_an_end_is_noticed_although_a_grandchild_holds_every_pipe() -> None:
+    async with running(HOLDER + "else: time.sleep(0.3); os._exit(5)") as t:
+        grandchild = int(await t.receive())
+        with pytest.raises(ProcessExited) as caught:
+            await t.receive()
+        assert caught.value.exit_code == 5
+        assert is_alive(grandchild)
+    await wait_gone(grandchild)
+    assert_reaped(t.pid)
+
+
+async def test_a_connection_tells_of_the_exit_although_its_writes_failed_first() -> None:
+    async with running(HOLDER + "else: sys.stdin.readline(); os._exit(5)") as t, connect(t) as client:
+        with pytest.raises(ProcessExited) as caught:
+            async with anyio.create_task_group() as tasks:
+                try:
+                    client.ext_notify("_go")
+                    await client.ext_call("_x", {"x": "y" * 2_000_000})
+                finally:
+                    tasks.cancel_scope.cancel()
+        assert caught.value.exit_code == 5
+
+
+# Being ended
+
+
+async def test_an_agent_that_ignores_the_end_of_its_input_is_terminated() -> None:
+    async with running("import time; print('up', flush=True)\n" + FOREVER) as t:
+        await t.receive()
+    assert t.exit_code == -signal.SIGTERM
+    assert_reaped(t.pid)
+
+
+async def test_an_agent_that_ignores_sigterm_is_killed() -> None:
+    async with running(STUBBORN + FOREVER) as t:
+        await t.receive()
+    assert t.exit_code == -signal.SIGKILL
+    assert_reaped(t.pid)
+
+
+@pytest.mark.parametrize("parent", ["else: os.wait()", "else: sys.stdin.read()"])
+async def test_a_grandchild_that_ignores_everything_is_killed_too(parent: str) -> None:
+    async with running(HOLDER + parent, exit_grace=1) as t:
+        grandchild = int(await t.receive())
+        assert is_alive(grandchild)
+    assert_reaped(t.pid)
+    await wait_gone(grandchild)
+
+
+async def test_what_an_agent_writes_while_it_is_ended_holds_up_nothing() -> None:
+    code = "import os, sys; print('up', flush=True); sys.stdin.read(); os.write(1, b'x' * 3_000_000); os._exit(4)"
+    async with running(code, exit_grace=5) as t:
+        await t.receive()
+    assert t.exit_code == 4
+
+
+async def test_a_patient_ladder_gives_time_to_end_well() -> None:
+    code = "import sys, time; print('up', flush=True); sys.stdin.read(); time.sleep(0.2); sys.exit(6)"
+    async with running(code, exit_grace=5) as t:
+        await t.receive()
+    assert t.exit_code == 6
+
+
+async def test_killing_is_immediate_and_harmless_afterwards() -> None:
+    async with running(STUBBORN + FOREVER) as t:
+        await t.receive()
+        t.kill()
+        with pytest.raises(ProcessExited) as caught:
+            await t.receive()
+        assert caught.value.exit_code == -9
+    t.kill()
+
+
+async def test_a_process_that_does_not_die_is_left_with_a_word_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with running(STUBBORN + FOREVER, exit_grace=0, terminate_grace=0, kill_grace=0) as t:
+        await t.receive()
+    assert "does not die" in caplog.text
+    os.waitpid(t.pid, 0)
+
+
+async def test_a_closed_transport_is_of_no_more_use() -> None:
+    async with running("import sys; sys.stdin.read()", exit_grace=5) as t:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(t.aclose)
+            tasks.start_soon(t.aclose)
+        assert t.exit_code == 0
+        with pytest.raises(anyio.ClosedResourceError):
+            await t.receive()
+        with pytest.raises(anyio.BrokenResourceError):
+            await t.send(b"x")
+
+
+async def test_closing_wakes_a_reader_and_a_writer() -> None:
+    async with running("import time; time.sleep(60)", exit_grace=0) as t, anyio.create_task_group() as tasks:
+
+        async def receive() -> None:
+            with pytest.raises(anyio.ClosedResourceError):
+                await t.receive()
+
+        async def send() -> None:
+            with pytest.raises((anyio.ClosedResourceError, anyio.BrokenResourceError)):
+                await t.send(b"x" * 10_000_000)
+
+        tasks.start_soon(receive)
+        tasks.start_soon(send)
+        await anyio.wait_all_tasks_blocked()
+        await t.aclose()
+
+
+async def test_writing_to_an_agent_that_has_ended_fails() -> None:
+    async with running("pass") as t:
+        with pytest.raises(ProcessExited):
+            await t.receive()
+        with pytest.raises(anyio.BrokenResourceError):
+            await t.send(b"x" * 1_000_000)
+
+
+async def test_reading_can_be_cancelled_and_goes_on_later() -> None:
+    async with running("import sys; [print(line, end='', flush=True) for line in sys.stdin]", exit_grace=5) as t:
+        with anyio.move_on_after(0.05):
+            await t.receive()
+        await t.send(b"later\n")
+        assert await read_until(t, b"\n") == b"later\n"
+
+
+async def test_cancelling_the_surrounding_scope_still_ends_everything() -> None:
+    pids: list[int] = []
+    with anyio.CancelScope() as scope:
+        async with running(HOLDER + "else: time.sleep(60)") as transport, connect(transport) as client:
+            pids.append(transport.pid)
+            await anyio.wait_all_tasks_blocked()
+            scope.cancel()
+            await client.initialize()
+    assert scope.cancelled_caught
+    assert_reaped(pids[0])
+
+
+async def test_a_scope_that_is_cancelled_already_leaves_nothing() -> None:
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        async with running(STUBBORN + FOREVER) as t:
+            await t.receive()
+    assert scope.cancelled_caught
+    assert_reaped(t.pid)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_task_cancelled_by_asyncio_itself_still_ends_everything() -> None:
+    pids: list[int] = []
+
+    async def run() -> None:
+        async with running(STUBBORN + FOREVER) as transport, connect(transport) as client:
+            pids.append(transport.pid)
+            await client.initialize()
+
+    task = asyncio.create_task(run())
+    while not pids:
+        await anyio.sleep(0)
+    await anyio.wait_all_tasks_blocked()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert_reaped(pids[0])
+
+
+async def test_an_error_in_the_block_passes_as_it_is_and_ends_the_process() -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with running("import sys; sys.stdin.read()", exit_grace=5) as t:
+            raise ZeroDivisionError
+    assert_reaped(t.pid)
+
+
+async def test_several_agents_do_not_hold_one_anothers_pipes() -> None:
+    code = "import sys; print('up', flush=True); sys.stdin.read()"
+    async with running(code, exit_grace=5) as one, running(code, exit_grace=5) as two:
+        await one.receive()
+        await two.receive()
+        await one.aclose()
+        assert one.exit_code == 0
+        assert two.exit_code is None
+
+
+async def test_what_an_agent_logs_is_logged_for_debugging(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "thinkwell.acp.stdio")
+    async with running("import sys; sys.stderr.write('a note'); sys.stderr.flush(); print('up'); sys.stdin.read()") as t:
+        while "a note" not in t.stderr_tail:
+            await anyio.sleep(0.01)
+    assert "a note" in caplog.text
+
+
+# Not starting
+
+
+@pytest.mark.parametrize("command", [["no-such-agent-anywhere"], ["/no/such/agent"], ["./no-such-agent"]])
+async def test_a_program_that_does_not_exist_is_named(command: list[str]) -> None:
+    with pytest.raises(ProgramNotFound, match="there is no program .*no.such.agent") as caught:
+        async with stdio_transport(command):
+            pass
+    assert not isinstance(caught.value, ProgramNotStarted)
+    assert caught.value.command == tuple(command)
+
+
+async def test_an_empty_command_is_refused() -> None:
+    with pytest.raises(ProgramNotFound, match="name a program"):
+        async with stdio_transport([]):
+            pass
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o755])
+async def test_a_file_that_is_no_program_is_not_started(tmp_path: Path, mode: int) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_bytes(b"\x7fELF is what programs begin with")
+    file.chmod(mode)
+    with pytest.raises(ProgramNotStarted, match=r"notes\.txt"):
+        async with stdio_transport([str(file)]):
+            pass
+
+
+async def test_a_folder_named_like_the_program_is_not_taken_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "no-such-agent-anywhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ProgramNotFound, match="on the PATH"):
+        async with stdio_transport(["no-such-agent-anywhere"]):
+            pass
+
+
+@pytest.mark.parametrize("name", ["missing", "file"])
+async def test_a_folder_that_is_none_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ProgramNotFound, match=f"the folder .*{name} to start"):
+        async with stdio_transport(python("pass"), cwd=tmp_path / name):
+            pass
+
+
+@pytest.mark.parametrize(("arguments", "env"), [(["a\0b"], None), ([], {"a=b": "c"})])
+async def test_what_no_system_can_pass_on_is_refused(arguments: list[str], env: dict[str, str] | None) -> None:
+    with pytest.raises(ProgramNotStarted):
+        async with stdio_transport([sys.executable, *arguments], env=env):
+            pass
+
+
+# Other systems
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("quirk", ["plain", "no-pidfd", "no-waitid", "sigchld-ignored"])
+def test_systems_without_one_thing_or_the_other(quirk: str, backend: str) -> None:
+    command = [sys.executable, "-W", "error", str(PROGRAMS / "quirky_system.py"), quirk, backend]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""
+    codes = ["0", "0"] if quirk == "sigchld-ignored" else ["7", "-15"]
+    assert done.stdout.split() == codes
+
+
+async def test_a_handler_of_nothing_is_the_default() -> None:
+    async with running("import sys; sys.stdin.read()", exit_grace=5) as t, connect(t) as client:
+        assert type(client._handler) is ClientHandler

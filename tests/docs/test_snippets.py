@@ -1,0 +1,79 @@
+"""Every Python snippet of the README and the docs runs, against the built-in agent."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import FunctionType
+
+import anyio
+import pytest
+
+import thinkwell
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+SNIPPET = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def snippets(page: Path) -> list[tuple[int, str]]:
+    """The line and the text of each snippet of a page."""
+    text = page.read_text("utf-8")
+    return [(text.count("\n", 0, m.start()) + 2, m[1]) for m in SNIPPET.finditer(text)]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder for the agent to look at."""
+    (tmp_path / "parser.py").write_text("def parse(text: str) -> list[str]:\n    return text.split()\n", "utf-8")
+    (tmp_path / "report.py").write_text("# TODO: totals\ndef report() -> None:\n    print('report')\n", "utf-8")
+    (tmp_path / "README.md").write_text("# A project\n\nIt parses.\n", "utf-8")
+    return tmp_path
+
+
+def programs() -> list[object]:
+    return [
+        pytest.param(page, line, code, id=f"{page.relative_to(ROOT)}:{line}")
+        for page in PAGES
+        for line, code in snippets(page)
+        if "anyio.run(" in code
+    ]
+
+
+@pytest.mark.parametrize(("page", "line", "code"), programs())
+def test_program(page: Path, line: int, code: str, project: Path) -> None:
+    """A snippet that is a whole program runs as one."""
+    script = project / "snippet.py"
+    script.write_text("\n" * (line - 1) + code, "utf-8")
+    result = subprocess.run(
+        [sys.executable, "-W", "error", str(script)],
+        cwd=project,
+        env={**os.environ, "THINKWELL_BUILTIN_PACE": "0"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode == 0, f"{page}:{line}\n{result.stderr}"
+    assert result.stdout.strip()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=lambda page: str(page.relative_to(ROOT)))
+async def test_fragments(page: Path, project: Path) -> None:
+    """The other snippets of a page run one after another, where `agent` is the built-in agent."""
+    fragments = [(line, code) for line, code in snippets(page) if "anyio.run(" not in code]
+    names: dict[str, object] = {"anyio": anyio, "__name__": "snippets"}
+    with anyio.fail_after(60):
+        async with thinkwell.open_agent("builtin", cwd=project, env={"THINKWELL_BUILTIN_PACE": "0"}) as agent:
+            names["agent"] = agent
+            for line, code in fragments:
+                source = "\n" * (line - 1) + code
+                compiled = compile(source, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+                result = FunctionType(compiled, names)()
+                if inspect.iscoroutine(result):
+                    await result

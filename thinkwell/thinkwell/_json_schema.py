@@ -1,0 +1,151 @@
+"""JSON Schemas: what they say of keys, moving them, and checking values against them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple, TypeAlias
+from urllib.parse import unquote
+
+from thinkwell.events import JsonValue
+
+Schema: TypeAlias = Mapping[str, JsonValue]
+
+AGENT_EXTRAS: Final = frozenset({"wait_for_previous", "security_risk"})
+"""Arguments that agents were seen to add to every tool, and to pass on even where the schema forbids it."""
+
+
+class Flaw(NamedTuple):
+    """Something in a value that does not fit."""
+
+    key: str
+    """The key or index at the top of the value under which it stands; empty for the value itself."""
+    line: str
+    """Where and what, in words."""
+
+
+class Declared(NamedTuple):
+    """What a schema says of the keys of an object."""
+
+    names: frozenset[str]
+    open: bool
+    """Whether keys without a name of their own have a meaning too, as in a mapping."""
+
+
+def declared(schema: Schema) -> Declared:
+    """Return the keys that an object of this schema has, in any of its variants."""
+    names: set[str] = set()
+    is_open = False
+    for variant in _variants(schema):
+        properties = variant.get("properties")
+        if isinstance(properties, dict):
+            names.update(map(str, properties))
+        rest = variant.get("additionalProperties", properties is None and _takes_objects(variant))
+        is_open |= rest is not False or "patternProperties" in variant
+    return Declared(frozenset(names), is_open)
+
+
+def _takes_objects(variant: Schema) -> bool:
+    return "object" in _types(variant) if "type" in variant else not {"enum", "const"} & variant.keys()
+
+
+def _types(variant: Schema) -> list[JsonValue]:
+    types = variant["type"]
+    return types if isinstance(types, list) else [types]
+
+
+def _variants(schema: Schema) -> Iterator[Schema]:
+    """Yield the schemas that a value may be of: through references and combinations, each once."""
+    waiting: list[JsonValue] = [schema]
+    seen: list[JsonValue] = []
+    while waiting:
+        variant = waiting.pop()
+        if variant is True:
+            yield {}
+        if not isinstance(variant, Mapping) or any(variant is one for one in seen):
+            continue
+        seen.append(variant)
+        further = [one for key in ("anyOf", "oneOf", "allOf") for one in variant.get(key, ())]
+        if "$ref" in variant:
+            further.append(resolve(schema, variant["$ref"]))
+        waiting.extend(further)
+        if not further or "properties" in variant:
+            yield variant
+
+
+def resolve(root: Schema, reference: JsonValue) -> JsonValue:
+    """Return what a reference within a schema (``#/…``) leads to; ``None`` where it leads to nothing."""
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return None
+    place: JsonValue = root
+    for step in unquote(reference[1:]).split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(place, list) and key.isdecimal() and int(key) < len(place):
+            place = place[int(key)]
+        elif isinstance(place, Mapping) and key in place:
+            place = place[key]
+        else:
+            return None
+    return place
+
+
+def moved(schema: JsonValue, prefix: str) -> JsonValue:
+    """Return a schema that is going to stand at `prefix` of another one, with its ``$defs`` at that one's root."""
+    if isinstance(schema, list):
+        return [moved(item, prefix) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    new = {key: moved(value, prefix) for key, value in schema.items()}
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#") and not reference.startswith("#/$defs/"):
+        new["$ref"] = f"#{prefix}{reference[1:]}"
+    return new
+
+
+def checker(schema: Schema) -> Callable[[JsonValue], list[Flaw]]:
+    """Return a function that finds what in a value does not fit. Nothing is fetched from anywhere.
+
+    Raises:
+        TypeError: It is no valid schema, or refers to what it does not hold.
+    """
+    from jsonschema import SchemaError  # loaded by those who use raw schemas
+    from jsonschema.validators import validator_for
+    from referencing.jsonschema import SPECIFICATIONS
+
+    validator_class = validator_for(schema)
+    try:
+        validator_class.check_schema(schema)
+    except SchemaError as exc:
+        raise TypeError(f"this is no valid JSON Schema: {exc.message} (at {exc.json_path})") from exc
+    for reference in _references(schema):
+        if reference.startswith("#/") and resolve(schema, reference) is None:
+            raise TypeError(f"this JSON Schema refers to {reference}, which it does not hold")
+    validator = validator_class(schema, registry=SPECIFICATIONS)
+
+    def check(value: JsonValue) -> list[Flaw]:
+        return [
+            Flaw(str(next(iter(error.absolute_path), "")), f"{error.json_path}: {error.message}")
+            for error in validator.iter_errors(value)
+        ]
+
+    return check
+
+
+def _references(schema: JsonValue) -> Iterator[str]:
+    values: list[JsonValue] = []
+    if isinstance(schema, list):
+        values = schema
+    elif isinstance(schema, Mapping):
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            yield reference
+        values = list(schema.values())
+    for value in values:
+        if not isinstance(value, Mapping) or "$id" not in value:  # its references are relative to itself
+            yield from _references(value)
+
+
+def without_agent_extras(arguments: Mapping[str, JsonValue], schema: Schema) -> dict[str, JsonValue]:
+    """Return the arguments of a tool without those that an agent has added and the schema does not know."""
+    keys = declared(schema)
+    known = keys.names if keys.names or not keys.open else AGENT_EXTRAS
+    return {key: value for key, value in arguments.items() if key in known or key not in AGENT_EXTRAS}

@@ -1,0 +1,149 @@
+"""The built-in agent's side of the protocol: sessions, their tools, and turns that can be cancelled."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio import AsyncContextManagerMixin
+
+from thinkwell._version import VERSION
+from thinkwell.builtin._files import Folder
+from thinkwell.builtin._mcp import McpClient
+from thinkwell.builtin._request import read_prompt
+from thinkwell.builtin._speech import Speaker, pace_of
+from thinkwell.builtin._turn import Turn
+from thinkwell_acp import AcpError, AgentHandler, RpcError
+from thinkwell_acp import schema as s
+from thinkwell_acp._tasks import BackgroundTasks, background_tasks
+from thinkwell_acp.errors import INVALID_PARAMS
+
+if TYPE_CHECKING:
+    from thinkwell.builtin._facts import FileFacts
+    from thinkwell_acp import AgentSide
+
+logger = logging.getLogger("thinkwell.builtin")
+
+
+class _Session:
+    """A conversation: its folder, its tools and what was read so far."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.servers: list[McpClient] = []
+        self.unreachable: list[str] = []
+        self.remembered: tuple[FileFacts, ...] = ()
+        self.turns = 0
+        self.lock = anyio.Lock()
+        self.open = anyio.CancelScope()
+
+
+class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
+    """Serves one client. Its work ends with its block."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, _Session] = {}
+        self._client: AgentSide
+        self._tasks: BackgroundTasks
+
+    @asynccontextmanager
+    async def __asynccontextmanager__(self) -> AsyncGenerator[BuiltinAgent]:
+        async with background_tasks() as self._tasks:
+            yield self
+
+    def connected(self, client: AgentSide, /) -> None:
+        """Learn whom to talk to."""
+        self._client = client
+
+    async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
+        """Say what this agent is: no model, in its title."""
+        return s.InitializeResponse(
+            protocol_version=1,
+            agent_info=s.Implementation(
+                name="thinkwell-builtin", title="thinkwell's built-in agent (no model)", version=VERSION
+            ),
+            agent_capabilities=s.AgentCapabilities(
+                prompt_capabilities=s.PromptCapabilities(embedded_context=True),
+                mcp_capabilities=s.McpCapabilities(acp=True),
+                session_capabilities=s.SessionCapabilities(close=s.SessionCloseCapabilities()),
+            ),
+        )
+
+    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+        """Open a session, and fetch the tools that it is offered before answering."""
+        if not Path(request.cwd).is_dir():  # noqa: ASYNC240 - one look
+            raise RpcError(INVALID_PARAMS, f"cwd: there is no folder {request.cwd}")
+        session = _Session(Folder(request.cwd))
+        for server in request.mcp_servers:
+            if not isinstance(server, s.McpServerAcp):
+                session.unreachable.append(server.name)
+                continue
+            try:
+                session.servers.append(await McpClient.open(self._client, server, VERSION))
+            except RpcError as exc:
+                session.unreachable.append(f"{server.name} ({exc.message})")
+        session_id = secrets.token_hex(8)
+        self._sessions[session_id] = session
+        return s.NewSessionResponse(session_id=session_id)
+
+    async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
+        """End a session, what runs in it included."""
+        session = self._find(request.session_id)
+        del self._sessions[request.session_id]
+        session.open.cancel()
+        for server in session.servers:
+            try:
+                await server.close()
+            except RpcError as exc:
+                logger.debug("mcp/disconnect: %s", exc)
+        return s.CloseSessionResponse()
+
+    async def prompt(self, request: s.PromptRequest, /) -> s.PromptResponse:
+        """Run a turn; one at a time in each session."""
+        session = self._find(request.session_id)
+        async with session.lock:
+            with session.open:
+                await self._run(session, request)
+                return s.PromptResponse(stop_reason="end_turn")
+        return s.PromptResponse(stop_reason="cancelled")
+
+    async def _run(self, session: _Session, request: s.PromptRequest) -> None:
+        session.turns += 1
+        speaker = Speaker(
+            self._client, request.session_id, f"{request.session_id}-{session.turns}", pace_of(request.meta)
+        )
+        turn = Turn(
+            read_prompt(request.prompt),
+            session.folder,
+            speaker,
+            remembered=session.remembered,
+            first=session.turns == 1,
+        )
+        await turn.run(session.servers, session.unreachable)
+        session.remembered = tuple(turn.files) or session.remembered
+
+    def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
+        """Fetch the tools again when they have changed."""
+        if notification.method == "notifications/tools/list_changed":
+            for session in self._sessions.values():
+                for server in session.servers:
+                    if server.connection_id == notification.connection_id:
+                        self._tasks.start_soon(_relist, server)
+
+    def _find(self, session_id: str) -> _Session:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise RpcError(INVALID_PARAMS, f"There is no session {session_id}", {"sessionId": session_id})
+        return session
+
+
+async def _relist(server: McpClient) -> None:
+    try:
+        await server.list_tools()
+    except AcpError as exc:
+        logger.debug("tools/list: %s", exc)

@@ -1,0 +1,325 @@
+"""A value that fits a JSON Schema, made of facts."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from thinkwell.builtin._constraints import bounds, clamped, formatted, merge, nests, sized, type_of
+from thinkwell.builtin._enums import choose
+from thinkwell.builtin._pick import Picker
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from thinkwell.builtin._findings import Findings
+    from thinkwell.builtin._subjects import Subject
+    from thinkwell_acp.schema import JsonObject, JsonValue
+
+MAX_DEPTH: Final = 8
+"""How deep values are nested where the schema leaves it open."""
+
+MAX_ITEMS: Final = 10
+"""How many items a list gets where the schema leaves it open."""
+
+_TEN: Final = 10.0
+"""Upper end of a score that has none."""
+
+
+class UnfillableError(Exception):
+    """No value for a place in a schema could be found. `path` says where, `wanted` what."""
+
+    def __init__(self, path: str, wanted: str) -> None:
+        super().__init__(path, wanted)
+        self.path = path
+        self.wanted = wanted
+
+    def __str__(self) -> str:
+        return f"{self.path or 'the value'}: I have no fact that fits {self.wanted}"
+
+
+class _Place(Struct, frozen=True, kw_only=True):
+    """Where in the value something stands, and what it is about."""
+
+    name: str
+    path: str
+    depth: int
+    subject: Subject
+    item: bool = False
+
+    def child(self, name: str, subject: Subject, *, label: str | None = None, item: bool = False) -> _Place:
+        path = f"{self.path}.{name}" if self.path else name
+        return _Place(name=label or name, path=path, depth=self.depth + 1, subject=subject, item=item)
+
+
+class Filler:
+    """Fills schemas from what was found.
+
+    Args:
+        findings: What was found.
+        arguments: Whether they are arguments of a tool: then a text without a telling name is the path of a file and not a
+            sentence, and what is optional is left to the tool.
+    """
+
+    def __init__(self, findings: Findings, *, arguments: bool = False) -> None:
+        self._findings = findings
+        self._picker = Picker(findings)
+        self._corrections: dict[str, JsonObject] = {}
+        self._arguments = arguments
+        self._root: JsonObject = {}
+        self._reasons: list[str] = []
+
+    def correct(self, corrections: Mapping[str, JsonObject]) -> bool:
+        """Add constraints to those of the schema, by the path of their place, such as ``issues.0.line``.
+
+        Returns:
+            Whether there is a new one among them, so that another try makes sense.
+        """
+        before = {path: dict(constraints) for path, constraints in self._corrections.items()}
+        for path, constraints in corrections.items():
+            self._corrections.setdefault(path, {}).update(constraints)
+        return before != self._corrections
+
+    def take_reasons(self) -> list[str]:
+        """Return, once, why something was chosen where that is not plain; sentences."""
+        reasons, self._reasons = self._reasons, []
+        return reasons
+
+    def fill(self, schema: JsonObject) -> JsonValue:
+        """Return a value that fits the schema.
+
+        Raises:
+            UnfillableError: Some place asks for what is not known.
+        """
+        self._root = schema
+        return self._value(schema, _Place(name="", path="", depth=0, subject=self._findings.project))
+
+    def _value(self, schema: JsonValue, place: _Place) -> JsonValue:
+        if not isinstance(schema, dict):  # `true`: anything
+            return place.subject.text
+        schema = self._resolve(schema)
+        correction = self._corrections.get(place.path)
+        if correction is not None:
+            schema = {**schema, **correction}
+        if "const" in schema:
+            return schema["const"]
+        if "enum" in schema:
+            return self._enum(schema["enum"], schema, place)
+        for key in ("anyOf", "oneOf"):
+            if key in schema:
+                return self._branch(schema, key, place)
+        match type_of(schema):
+            case "object":
+                return self._object(schema, place)
+            case "array":
+                return self._array(schema, place)
+            case "string":
+                return self._string(schema, place)
+            case "integer":
+                return self._number(schema, place, whole=True)
+            case "number":
+                return self._number(schema, place, whole=False)
+            case "boolean":
+                return self._boolean(schema, place)
+            case "null":
+                return None
+            case _:
+                return self._untyped(place)
+
+    def _resolve(self, schema: JsonObject) -> JsonObject:
+        """Follow references and merge what has to hold together."""
+        for _ in range(MAX_DEPTH):
+            reference = schema.get("$ref")
+            parts: list[Any] = list(schema.get("allOf", ()))
+            if isinstance(reference, str):
+                parts.append(self._target(reference))
+            if not parts:
+                return schema
+            merged: JsonObject = {}
+            for part in (
+                *parts,
+                {key: value for key, value in schema.items() if key not in ("$ref", "allOf")},
+            ):
+                if isinstance(part, dict):
+                    merged = merge(merged, part)
+            schema = merged
+        return schema
+
+    def _target(self, reference: str) -> JsonValue:
+        node: JsonValue = self._root
+        for part in reference.removeprefix("#").strip("/").split("/"):
+            key = part.replace("~1", "/").replace("~0", "~")
+            node = node.get(key, {}) if isinstance(node, dict) and part else node
+        return node
+
+    def _branch(self, schema: JsonObject, key: str, place: _Place) -> JsonValue:
+        """Fill the first alternative that can be; none at all only where it is deep already."""
+        rest = {name: value for name, value in schema.items() if name != key}
+        branches: list[JsonObject] = [merge(rest, self._resolve(branch)) for branch in schema[key]]
+        nulls = [branch for branch in branches if branch.get("type") == "null"]
+        if nulls and place.depth >= MAX_DEPTH:
+            return None
+        failure = UnfillableError(place.path, key)
+        for branch in sorted(
+            branches, key=lambda branch: (branch in nulls, place.depth >= MAX_DEPTH and nests(branch))
+        ):
+            try:
+                return self._value(branch, place)
+            except UnfillableError as exc:
+                failure = exc
+        raise failure
+
+    def _enum(self, options: list[JsonValue], schema: JsonObject, place: _Place) -> JsonValue:
+        option, reason = choose(options, place.name, place.subject, self._findings)
+        if len(options) > 1 and not place.item:
+            self._reasons.append(f"For {place.name or 'the answer'} I choose {option!r}: {reason}.")
+        return option
+
+    def _object(self, schema: JsonObject, place: _Place) -> JsonValue:
+        properties: JsonObject = schema.get("properties", {})
+        required: list[str] = schema.get("required", [])
+        subject = (
+            place.subject
+            if place.item
+            else self._picker.subject(self._hints(schema, place)[:1], place.subject)
+        )
+        filled: JsonObject = {}
+        for name in [*properties, *(key for key in required if key not in properties)]:
+            child = place.child(name, subject)
+            optional = name not in required
+            if optional and (
+                self._arguments or place.depth >= MAX_DEPTH or "drop" in self._corrections.get(child.path, ())
+            ):
+                continue
+            try:
+                filled[name] = self._value(properties.get(name, True), child)
+            except (UnfillableError, RecursionError):
+                if not optional:
+                    raise
+        extra = schema.get("additionalProperties")
+        if isinstance(extra, dict) and not properties:
+            for item in self._chosen(schema, place, "minProperties", "maxProperties"):
+                key = self._picker.label(("path",) if item.kind == "file" else (), item)
+                filled[key] = self._value(extra, place.child(key, item, label=place.name, item=True))
+        return filled
+
+    def _array(self, schema: JsonObject, place: _Place) -> JsonValue:
+        prefix: list[JsonValue] = schema.get("prefixItems", [])
+        filled = [
+            self._value(part, place.child(str(index), place.subject)) for index, part in enumerate(prefix)
+        ]
+        items = schema.get("items", not prefix)
+        if items is False:
+            return filled
+        minimum = int(schema.get("minItems", 0))
+        for subject in self._chosen(schema, place, "minItems", "maxItems")[len(filled) :]:
+            child = place.child(str(len(filled)), subject, label=place.name, item=True)
+            value = self._value(items, child)
+            if not (schema.get("uniqueItems") and value in filled):
+                filled.append(value)
+        if len(filled) < minimum:
+            raise UnfillableError(place.path, f"{minimum} items")
+        return filled
+
+    def _chosen(self, schema: JsonObject, place: _Place, least: str, most: str) -> Sequence[Subject]:
+        """Return as many things as the schema takes; where too few were found, they are gone through again."""
+        subjects = self._picker.items(self._hints(schema, place), place.subject)
+        minimum = int(schema.get(least, 0))
+        maximum = max(minimum, min(int(schema.get(most, MAX_ITEMS)), MAX_ITEMS))
+        if place.depth >= MAX_DEPTH:
+            maximum = minimum
+        chosen = list(subjects[:maximum])
+        reserve = [*self._findings.all("function", place.subject), *self._findings.all("file", place.subject)]
+        chosen += [subject for subject in reserve if subject not in chosen][: max(0, minimum - len(chosen))]
+        while len(chosen) < minimum:
+            chosen.append(place.subject)
+        return chosen
+
+    def _string(self, schema: JsonObject, place: _Place) -> str:
+        if "format" in schema:
+            return formatted(schema["format"], place.subject)
+        answer = self._picker.answer(place.name)
+        hints = self._hints(schema, place)
+        if answer is not None and not place.item:
+            text = str(answer)
+        elif place.item:
+            text = self._picker.label(hints, place.subject)
+        elif self._arguments and self._picker.string(hints, place.subject) == place.subject.text:
+            text = place.subject.path
+        else:
+            text = self._picker.string(hints, place.subject)
+        pattern = schema.get("pattern")
+        if pattern is not None:
+            text = self._matching(pattern, text, place)
+        return sized(text, int(schema.get("minLength", 0)), schema.get("maxLength"))
+
+    def _matching(self, pattern: str, text: str, place: _Place) -> str:
+        """Return the first of the facts that matches."""
+        subject = place.subject
+        numbers = [str(count) for count in subject.counts.values()]
+        texts = (
+            text,
+            subject.name,
+            subject.path,
+            subject.language,
+            subject.severity,
+            *numbers,
+            *text.split(),
+        )
+        variants = (
+            form for text in texts for form in (text, text.lower(), text.upper(), re.sub(r"\W+", "-", text))
+        )
+        try:
+            expression = re.compile(pattern)
+        except re.error:
+            raise UnfillableError(place.path, f"the pattern {pattern}") from None
+        for variant in variants:
+            if expression.search(variant):
+                return variant
+        raise UnfillableError(place.path, f"the pattern {pattern}")
+
+    def _number(self, schema: JsonObject, place: _Place, *, whole: bool) -> float:
+        hints = self._hints(schema, place)
+        low, high = bounds(schema, whole=whole)
+        answer = self._picker.answer(place.name)
+        count = self._picker.count(hints, place.subject)
+        if isinstance(answer, int | float) and not isinstance(answer, bool):
+            value = float(answer)
+        elif self._picker.scored(hints) or (count is None and low is not None and high is not None):
+            value = self._score(
+                place, low, high, share=bool({"confidence", "probability", "ratio", "share"} & set(hints))
+            )
+        else:
+            value = float(
+                count if count is not None else place.subject.counts.get("line", place.subject.line)
+            )
+        return clamped(value, low, high, schema.get("multipleOf"), whole=whole)
+
+    def _score(self, place: _Place, low: float | None, high: float | None, *, share: bool) -> float:
+        bottom = 0.0 if low is None else low
+        top = high if high is not None else bottom + (1.0 if share else _TEN)
+        quality = place.subject.quality
+        if not place.item:
+            self._reasons.append(
+                f"For {place.name or 'the answer'} I scale {quality:.2f} to {bottom:g}..{top:g}: "
+                "documented and short functions count for it, TODOs against it."
+            )
+        return round(bottom + quality * (top - bottom), 2)
+
+    def _boolean(self, schema: JsonObject, place: _Place) -> bool:
+        answer = self._picker.answer(place.name)
+        return (
+            answer
+            if isinstance(answer, bool)
+            else self._picker.truth(self._hints(schema, place), place.subject)
+        )
+
+    def _untyped(self, place: _Place) -> JsonValue:
+        answer = self._picker.answer(place.name)
+        return place.subject.text if answer is None else answer
+
+    def _hints(self, schema: JsonObject, place: _Place) -> tuple[str, ...]:
+        texts = [text for text in (schema.get("title"), schema.get("description")) if isinstance(text, str)]
+        return self._picker.hints(place.name, texts)

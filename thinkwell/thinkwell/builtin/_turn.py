@@ -1,0 +1,189 @@
+"""One turn of the built-in agent: plan, read, tell, ask the tools, return the result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import anyio.to_thread
+
+from thinkwell.builtin._calls import ask_tools, return_result
+from thinkwell.builtin._facts import FileFacts, examine
+from thinkwell.builtin._files import MAX_BYTES, MAX_FILES, Folder, UnreadError
+from thinkwell.builtin._findings import Findings
+from thinkwell.builtin._speech import Plan, Speaker
+from thinkwell.builtin._subjects import subject_of
+from thinkwell.builtin._words import listed, number
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell.builtin._mcp import McpClient
+    from thinkwell.builtin._request import Request
+
+RESULT_TOOL: Final = "return_result"
+"""The tool that takes the result of a task."""
+
+CONFESSION: Final = "I am the agent that is built into thinkwell. I hold no model: what follows is computed from the files, not thought up."
+
+_SHOWN: Final = 4
+"""How many names of a kind a sentence tells."""
+
+
+class Turn:
+    """A turn, with what it has found so far.
+
+    Args:
+        request: What is asked.
+        folder: Where files may be read.
+        speaker: Takes the updates.
+        remembered: Files that earlier turns have read.
+        first: Whether it is the first turn of its session.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        folder: Folder,
+        speaker: Speaker,
+        *,
+        remembered: tuple[FileFacts, ...],
+        first: bool,
+    ) -> None:
+        self._request = request
+        self._folder = folder
+        self._speaker = speaker
+        self._remembered = remembered
+        self._first = first
+        self.files: list[FileFacts] = []
+        """What was read."""
+
+    async def run(self, servers: Sequence[McpClient], unreachable: Sequence[str]) -> None:
+        """Do it. `unreachable` names the MCP servers that are not among the `servers`."""
+        offered = [(server, tool) for server in servers for tool in server.tools]
+        returns = next((pair for pair in offered if pair[1].name == RESULT_TOOL), None)
+        others = [pair for pair in offered if pair is not returns]
+        steps = ["Find out what to read", "Read it"]
+        steps += [f"Ask {listed([tool.name for _, tool in others[:_SHOWN]])}"] if others else []
+        steps += ["Return the result" if returns else "Answer"]
+        plan = Plan(self._speaker, steps)
+        plan.next()
+        if self._first:
+            await self._speaker.think(CONFESSION)
+        if unreachable:
+            await self._speaker.think(f"I reach MCP servers over ACP only, so not {listed(unreachable)}.")
+        paths = await self._find()
+        plan.next()
+        await self._read(paths)
+        about = self._request.about([tool.name for _, tool in offered])
+        findings = Findings(self._folder.root.name, self.files or self._remembered, about)
+        plan.next()
+        if others:
+            answers = await ask_tools(others, findings, self._speaker)
+            findings = findings.with_answers(answers)
+            plan.next()
+        if returns is None:
+            await self._answer(findings)
+        else:
+            await return_result(*returns, findings, self._request.schema, self._speaker)
+        plan.next()
+
+    async def _find(self) -> list[Path]:
+        """Return the files to read: those pointed at, else none where there is something else to go by."""
+        request, found = self._request, dict[Path, None]()
+        for name in request.elsewhere:
+            await self._speaker.think(f"I cannot look at {name}: I read files only.")
+        for name in request.paths:
+            try:
+                found[self._folder.inside(name)] = None
+            except UnreadError as exc:
+                await self._speaker.think(f"I do not read {name}: {exc.reason}.")
+        found |= dict.fromkeys(self._folder.named_in(request.text))
+        files = [path for path in found if not path.is_dir()]
+        for path in found:
+            if path.is_dir():
+                files += await self._search(path)
+        if not (found or request.quotations or request.paths):
+            if self._remembered:
+                names = listed([file.path for file in self._remembered])
+                await self._speaker.think(
+                    f"Nothing new to read is named, so I go by what I have read before: {names}."
+                )
+            else:
+                files = await self._search(self._folder.root)
+        return list(dict.fromkeys(files))[:MAX_FILES]
+
+    async def _search(self, folder: Path) -> list[Path]:
+        shown = self._folder.shown(folder)
+        title = "List the files of the project" if shown == "." else f"List the files of {shown}"
+        call = self._speaker.start_tool(title, "search", arguments={"path": shown}, path=str(folder))
+        files = await anyio.to_thread.run_sync(self._folder.files_in, folder, abandon_on_cancel=True)
+        names = [self._folder.shown(path) for path in files]
+        await self._speaker.end_tool(call, "\n".join(names) or "There are none.", output=names)
+        return files
+
+    async def _read(self, paths: Sequence[Path]) -> None:
+        for quotation in self._request.quotations:
+            await self._take(examine(quotation.name, quotation.text))
+        for path in paths:
+            shown = self._folder.shown(path)
+            call = self._speaker.start_tool(
+                f"Read {shown}", "read", arguments={"path": shown}, path=str(path)
+            )
+            try:
+                source = await anyio.to_thread.run_sync(self._folder.read, path, abandon_on_cancel=True)
+            except UnreadError as exc:
+                await self._speaker.end_tool(call, f"I do not read it: {exc.reason}.", failed=True)
+                continue
+            cut = f" It is longer than the {MAX_BYTES} bytes that I read." if source.cut else ""
+            text = f"{number(source.facts.lines, 'line')}, {number(source.facts.size, 'byte')}.{cut}"
+            await self._speaker.end_tool(call, text)
+            await self._take(source.facts)
+
+    async def _take(self, facts: FileFacts) -> None:
+        self.files.append(facts)
+        size = sum(file.size for file in self.files)
+        # There are no tokens without a model; what is counted are bytes, against what a turn may read.
+        self._speaker.update(s.UsageUpdate(used=size, size=max(size, MAX_FILES * MAX_BYTES)))
+        for sentence in told(facts):
+            await self._speaker.think(sentence)
+
+    async def _answer(self, findings: Findings) -> None:
+        await self._speaker.say(findings.project.text)
+        for answer in findings.answers:
+            await self._speaker.say(f"{answer.tool} answers: {answer.text}")
+        issues = findings.issues[:_SHOWN]
+        if issues:
+            await self._speaker.say(
+                "What I would look at first:\n" + "\n".join(f"- {issue.text}" for issue in issues)
+            )
+
+
+def told(facts: FileFacts) -> list[str]:
+    """Return what there is to say about a file, in sentences."""
+    sentences = [subject_of(facts).text]
+    if facts.title:
+        sentences[0] += f" It says of itself: {facts.title}"
+    if facts.broken:
+        sentences.append(f"It does not parse; at line {facts.broken_line}: {facts.broken}.")
+    if facts.functions:
+        longest = max(facts.functions, key=lambda function: function.lines)
+        bare = sum(function.public and not function.documented for function in facts.functions)
+        sentences.append(
+            f"Its longest function is {longest.name} at line {longest.line} with {number(longest.lines, 'line')}; "
+            f"{number(bare, 'public function')} {'has' if bare == 1 else 'have'} no docstring."
+        )
+    if facts.imports:
+        sentences.append(f"It imports {_some(facts.imports)}.")
+    if facts.headings:
+        sentences.append(f"Its parts are {_some(facts.headings)}.")
+    if facts.marks:
+        mark = facts.marks[0]
+        sentences.append(f"Line {mark.line} is left open: {mark.word} {mark.text}".rstrip())
+    return sentences
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = list(names[:_SHOWN])
+    return listed([*shown, f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else shown)
