@@ -106,18 +106,15 @@ class Process:
         if self._released:  # and its number may be a stranger's by now
             return
         number = signal.SIGTERM if which == "terminate" else signal.SIGKILL
-        with contextlib.suppress(
-            ProcessLookupError, PermissionError
-        ):  # macOS refuses to signal a group of zombies
+        # macOS refuses to signal a group of zombies.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._popen.pid, number)
 
     def release(self) -> None:
         """Reap the process where it has ended, and close what is left of its pipes."""
         self._released = True
-        if self._popen.poll() is None:
-            self._popen.returncode = (
-                -signal.SIGKILL
-            )  # it will, some day; until then its destructor would complain
+        if self._popen.poll() is None:  # pragma: no cover - a process that is stuck in the kernel
+            self._popen.returncode = -signal.SIGKILL  # else its destructor complains
         for pipe in (self._stdin, self._stdout, self._stderr):
             _close(pipe)
         if self._pidfd is not None:

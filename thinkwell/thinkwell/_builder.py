@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import anyio
+import msgspec
 
 from thinkwell import _prompt as prompt
 from thinkwell import events as ev
+from thinkwell._tool_arguments import label
 from thinkwell.tools import Tool, ToolFunction
 from thinkwell.tools import tool as make_tool
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from thinkwell._stream import ThoughtStream
 
 T = TypeVar("T")
+
+ANOTHER: Final = ".tool(fn, name=…)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +75,14 @@ class Starter(Protocol):
         """Return what a run would send."""
         ...
 
+    def check(self, part: prompt.Part) -> None:
+        """Check that the agent takes such a part of a prompt.
+
+        Raises:
+            CapabilityMissing: It does not.
+        """
+        ...
+
 
 class ThinkBuilder(Generic[T]):
     """A task for an agent. Every method returns a new builder, so that one can be kept and used again.
@@ -88,6 +100,7 @@ class ThinkBuilder(Generic[T]):
         return ThinkBuilder(self._starter, replace(self._spec, **changes))
 
     def _add(self, part: prompt.Part) -> ThinkBuilder[T]:
+        self._starter.check(part)
         return self._with(parts=prompt.joined((*self._spec.parts, part)))
 
     def _add_block(self, text: str) -> ThinkBuilder[T]:
@@ -151,10 +164,14 @@ class ThinkBuilder(Generic[T]):
             ValueError: There is a tool of that name already.
         """
         new = make_tool(function, name=name, description=description, mention=mention)
-        taken = {known.name for known in self._spec.tools} | {prompt.RESULT_TOOL}
-        if new.name in taken:
-            msg = f"there is a tool called {new.name!r} already; give this one another name: .tool(fn, name=…)"
-            raise ValueError(msg)
+        if new.name == prompt.RESULT_TOOL:
+            raise ValueError(f"{label(new.function)}: {new.name} is the tool for the result; use another name: {ANOTHER}")
+        same = next((known for known in self._spec.tools if known.name == new.name), None)
+        if same is not None:
+            raise ValueError(
+                f"{label(new.function)}: there is a tool called {new.name!r} already, {label(same.function)}; "
+                f"give this one another name: {ANOTHER}"
+            )
         return self._with(tools=(*self._spec.tools, new))
 
     def cwd(self, path: str | os.PathLike[str]) -> ThinkBuilder[T]:
@@ -163,14 +180,18 @@ class ThinkBuilder(Generic[T]):
         Raises:
             NotADirectoryError: There is no such folder.
         """
-        folder = os.path.abspath(path)
-        if not os.path.isdir(folder):
-            msg = f"cwd(): there is no folder {folder}"
-            raise NotADirectoryError(msg)
-        return self._with(cwd=folder)
+        return self._with(cwd=existing_folder(path, "cwd()"))
 
     def meta(self, mapping: Mapping[str, ev.JsonValue]) -> ThinkBuilder[T]:
-        """Add to the prompt's ``_meta``, which the protocol reserves for extensions and trace context."""
+        """Add to the prompt's ``_meta``, which the protocol reserves for extensions and trace context.
+
+        Raises:
+            TypeError: It cannot be written as JSON.
+        """
+        try:
+            msgspec.json.encode(mapping)
+        except (TypeError, ValueError) as exc:
+            raise TypeError(f"meta({mapping!r:.200}): this cannot be written as JSON: {exc}") from exc
         return self._with(meta={**(self._spec.meta or {}), **mapping})
 
     def stream(
@@ -196,12 +217,12 @@ class ThinkBuilder(Generic[T]):
             ValueError: The prompt is empty, or an argument is out of range.
             AgentClosed: The agent's block has been left.
         """
-        if not self._spec.parts:
-            msg = 'the prompt is empty; say what to think about: agent.think(…).text("…").stream()'
-            raise ValueError(msg)
+        if all(isinstance(part, prompt.TextPart) and not part.text.strip() for part in self._spec.parts):
+            raise ValueError('the prompt is empty; say what to think about: agent.think(…).text("…").stream()')
         if retries < 0 or reminders < 0 or (timeout is not None and timeout <= 0):
-            msg = f"retries={retries} and reminders={reminders} must not be negative, timeout={timeout} must be positive"
-            raise ValueError(msg)
+            raise ValueError(
+                f"retries={retries} and reminders={reminders} must not be negative, timeout={timeout} must be positive"
+            )
         options = Options(
             include=ev.included(include), buffer=buffer, timeout=timeout, retries=retries, reminders=reminders
         )
@@ -228,3 +249,15 @@ class ThinkBuilder(Generic[T]):
     def explain(self) -> Explanation:
         """Return the exact prompt and the tools' schemas. Nothing is sent."""
         return self._starter.explain(self._spec)
+
+
+def existing_folder(path: str | os.PathLike[str], who: str) -> str:
+    """Return the absolute form of a path.
+
+    Raises:
+        NotADirectoryError: There is no such folder.
+    """
+    folder = os.path.abspath(path)
+    if not os.path.isdir(folder):
+        raise NotADirectoryError(f"{who}: there is no folder {folder}")
+    return folder

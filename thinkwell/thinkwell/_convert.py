@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from thinkwell._log import RunLog
 
 PLACEHOLDER_TITLE: Final = "tool call"
-"""Title of a call that the agent never announced and gave no title (gemini-cli sends only the end of some)."""
+"""Title of a call that the agent neither announced nor gave one (gemini-cli sends only the end of some)."""
 
 
 class _Tool:
@@ -36,8 +36,11 @@ class Mapper:
     def __init__(self, log: RunLog) -> None:
         self.log = log
         self._tools: dict[str, _Tool] = {}
-        self.responded = False
-        """Whether the agent has sent a thought, a message, a tool call or a plan."""
+        self._awaiting = False
+
+    def await_response(self) -> None:
+        """Tell by a phase when the agent first thinks, speaks, calls a tool or plans: a prompt was sent."""
+        self._awaiting = True
 
     def extend(self, batch: Sequence[s.SessionNotification]) -> None:
         """Append a batch of updates and wake the readers once."""
@@ -49,7 +52,7 @@ class Mapper:
             # Nearly all updates are chunks of text, so their way is short.
             if kind is s.AgentMessageChunk or kind is s.AgentThoughtChunk:
                 chunk: s.ContentChunk = update  # type: ignore[assignment]  # kind says so
-                if not self.responded:
+                if self._awaiting:
                     self._respond()
                 cls = ev.Message if kind is s.AgentMessageChunk else ev.Thought
                 content = chunk.content
@@ -63,8 +66,9 @@ class Mapper:
         log.publish()
 
     def _respond(self) -> None:
-        self.responded = True
-        self.log.add(ev.PhaseChanged, phase="responding")
+        if self._awaiting:
+            self._awaiting = False
+            self.log.add(ev.PhaseChanged, phase="responding")
 
     def _other(self, update: s.SessionUpdate) -> None:
         log = self.log
@@ -74,13 +78,26 @@ class Mapper:
             case s.ToolCallProgress():
                 self.update_tool(update)
             case s.AgentPlanUpdate():
+                self._respond()
                 log.add(ev.PlanUpdate, entries=_entries(update.entries))
             case s.PlanUpdate():
+                self._respond()
                 self._plan(update.plan)
             case s.PlanRemoved():
                 log.add(ev.PlanUpdate, id=update.plan_id, removed=True)
             case s.UserMessageChunk():
                 log.add(ev.UserMessage, content=_block(update.content), message_id=update.message_id)
+            case s.UnknownUpdate():
+                log.add(ev.UnknownUpdate, kind=str(update.raw.get("sessionUpdate")), raw=update.raw)
+            case s.InvalidUpdate():
+                log.add(ev.UnknownUpdate, kind=update.kind, raw=update.raw, error=update.error)
+            case _:
+                self._state(update)
+
+    def _state(self, update: s.SessionUpdate) -> None:
+        """Append what is not part of the conversation."""
+        log = self.log
+        match update:
             case s.UsageUpdate():
                 cost = update.cost and ev.Cost(amount=update.cost.amount, currency=update.cost.currency)
                 log.add(ev.UsageUpdate, used=update.used, size=update.size, cost=cost)
@@ -93,15 +110,13 @@ class Mapper:
             case s.SessionInfoUpdate():
                 log.add(ev.SessionInfoUpdate, changes=_changes(update))
             case s.NoticeUpdate():
-                log.add(ev.Notice, severity=update.severity, title=update.title, description=update.description)
+                log.add(
+                    ev.Notice, severity=update.severity, title=update.title, description=update.description
+                )
             case s.CompactionUpdate() | s.CompactionSummaryChunk():
                 log.add(ev.Compaction, id=update.compaction_id, changes=_changes(update))
-            case s.UnknownUpdate():
-                log.add(ev.UnknownUpdate, kind=str(update.raw.get("sessionUpdate")), raw=update.raw)
-            case s.InvalidUpdate():
-                log.add(ev.UnknownUpdate, kind=update.kind, raw=update.raw, error=update.error)
-            case _:  # pragma: no cover - chunks of text are taken before
-                pass
+            case _:  # pragma: no cover - every other kind is taken before
+                raise AssertionError(update)
 
     def _plan(self, plan: s.PlanUpdateContent) -> None:
         match plan:
@@ -116,8 +131,7 @@ class Mapper:
 
     def start_tool(self, call: s.ToolCallFields) -> None:
         """Append the start of a call; one that is known already is replaced."""
-        if not self.responded:
-            self._respond()
+        self._respond()
         known = self._tools.get(call.tool_call_id)
         if known is not None:
             self._patch(call.tool_call_id, known, _as_patch(call))
@@ -180,6 +194,7 @@ class Mapper:
             input=patch.raw_input,
             output=patch.raw_output,
             locations=None if patch.locations is None else _locations(patch.locations),
+            name=patch.name,
         )
 
     def _end(self, id_: str, tool: _Tool, status: ev.FinalStatus) -> None:
@@ -232,10 +247,15 @@ def _block(block: s.ContentBlock) -> ev.ContentBlock:
             )
         case s.ImageContent():
             return ev.ImageContent(
-                data=block.data, mime_type=block.mime_type, uri=block.uri, annotations=_json(block.annotations)
+                data=block.data,
+                mime_type=block.mime_type,
+                uri=block.uri,
+                annotations=_json(block.annotations),
             )
         case s.AudioContent():
-            return ev.AudioContent(data=block.data, mime_type=block.mime_type, annotations=_json(block.annotations))
+            return ev.AudioContent(
+                data=block.data, mime_type=block.mime_type, annotations=_json(block.annotations)
+            )
         case s.TextContent():
             return ev.TextContent(text=block.text, annotations=_json(block.annotations))
 

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from itertools import count, groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 from thinkwell import events as ev
 from thinkwell import permissions
-from thinkwell.permissions import PermissionPolicy, PermissionQuestion, QuestionHandler
 from thinkwell._wire_errors import translate
+from thinkwell.permissions import PermissionPolicy, PermissionQuestion, QuestionHandler
 from thinkwell_acp import AcpError, ClientHandler, DecodeError, RpcError
 from thinkwell_acp import schema as s
 
@@ -57,7 +58,9 @@ class Link(ClientHandler):
         self.hosts = hosts
         self.tasks = tasks
         self.mcp_servers = tuple(mcp_servers)
-        self.sessions: dict[str, WireSession] = {}
+        self.sessions: WeakValueDictionary[str, WireSession] = WeakValueDictionary()
+        """Sessions by id, as long as somebody may ask for what comes in them."""
+        self._session_ids: set[str] = set()
         self.runs: set[Run[Any]] = set()
         self.kill: Callable[[], None] = _nothing
         """Ends the agent's process."""
@@ -99,6 +102,7 @@ class Link(ClientHandler):
     def _claim(self, session: WireSession) -> None:
         assert session.id is not None
         self.sessions[session.id] = session
+        self._session_ids.add(session.id)
         early = [note for note in self._early if note.session_id == session.id]
         self._early = [note for note in self._early if note.session_id != session.id]
         if early:
@@ -122,12 +126,21 @@ class Link(ClientHandler):
         elif self._opening and len(self._early) + len(batch) <= EARLY_LIMIT:
             self._early.extend(batch)
         else:
-            self.logger.warning("Agent %s sent %d updates for unknown session %r", self.name, len(batch), session_id)
+            # Some agents send a last word about a session when everybody has left it.
+            level = logging.DEBUG if session_id in self._session_ids else logging.WARNING
+            self.logger.log(
+                level, "Agent %s sent %d updates for unknown session %r", self.name, len(batch), session_id
+            )
 
     def malformed(self, report: Malformed, /) -> None:
         """Log what is no message, and keep the first words of it."""
         self.malformed_lines.append(report.line[:1000])
         self.logger.warning("Agent %s sent what is no message (%s): %.200r", self.name, report.reason, report.line)
+
+    def closed(self, reason: AcpError, /) -> None:
+        """Fail the runs that wait for something else than an answer of the agent's, such as their turn."""
+        for run in tuple(self.runs):
+            run.stop(translate(reason, self.name))
 
     def launch(self, run: Run[T]) -> ThoughtStream[T]:
         """Start a run in the background."""
@@ -163,60 +176,62 @@ class Link(ClientHandler):
     async def request_permission(self, request: s.RequestPermissionRequest, /) -> s.RequestPermissionResponse:
         """Answer by the policy; a cancelled turn answers for us."""
         session = self.sessions.get(request.session_id)
-        run = session.occupant if session else None
+        if session is None:
+            self.logger.warning("Agent %s asks for permission in unknown session %r", self.name, request.session_id)
+            return _answer(permissions.choose(request.options, "deny"))
+        mapper = session.mapper
         id_ = f"q{next(self._question_ids)}"
-        if run is not None:
-            run.mapper.update_tool(request.tool_call)
-            run.mapper.log.add(
-                ev.QuestionAsked,
-                id=id_,
-                title=request.tool_call.title or "",
-                tool_id=request.tool_call.tool_call_id,
-                options=tuple(option.name for option in request.options),
-            )
-            run.mapper.log.publish()
+        mapper.update_tool(request.tool_call)
+        mapper.log.add(
+            ev.QuestionAsked,
+            id=id_,
+            title=request.tool_call.title or "",
+            tool_id=request.tool_call.tool_call_id,
+            options=tuple(option.name for option in request.options),
+        )
+        mapper.log.publish()
         choice, by, why = None, "cancel", "the turn was cancelled"
         try:
             verdict, by, why = await self._decide(id_, request, session)
-            option = permissions.choose(request.options, verdict)
+            option = permissions.choose(request.options, verdict, widen=by == "policy")
             if option is None:
-                why += f"; the agent offers no option to {verdict}, so the question was cancelled"
-                return s.RequestPermissionResponse(outcome=s.CancelledPermissionOutcome())
-            choice = option.kind
-            return s.RequestPermissionResponse(outcome=s.SelectedPermissionOutcome(option_id=option.option_id))
+                option = permissions.choose(request.options, "deny")
+                why += f"; the agent offers no option for {verdict!r}"
+            choice = option and option.kind
+            return _answer(option)
         finally:
-            if run is not None:
-                run.mapper.log.add(ev.QuestionAnswered, id=id_, choice=choice, by=by, why=why)
-                run.mapper.log.publish()
+            mapper.log.add(ev.QuestionAnswered, id=id_, choice=choice, by=by, why=why)
+            mapper.log.publish()
 
     async def _decide(
-        self, id_: str, request: s.RequestPermissionRequest, session: WireSession | None
+        self, id_: str, request: s.RequestPermissionRequest, session: WireSession
     ) -> tuple[permissions.Verdict, str, str]:
         call = request.tool_call
-        if session is not None and permissions.is_own_tool(
-            call, session.tools.server.name, [tool.name for tool in session.tools.server.tools], session.own_calls
-        ):
+        if call.tool_call_id in session.own_calls or session.is_own(call):
             return "allow", "policy", "it is a tool of ours"
         if self._policy == "allow":
             return "allow", "policy", 'permissions="allow"'
-        if self._policy == "ask" and self._on_question is not None:
-            question = PermissionQuestion(
-                id=id_,
-                title=call.title or "",
-                kind=call.kind or "other",
-                input=call.raw_input,
-                tool_id=call.tool_call_id,
-                options=tuple(option.kind for option in request.options),
-            )
-            try:
-                verdict = await self._on_question(question)
-            except Exception:
-                self.logger.exception("on_question failed; the question %s is denied", id_)
-                return "deny", "handler", "the handler failed"
-            if verdict is not None:
-                return verdict, "handler", "the handler said so"
+        if self._policy == "deny" or self._on_question is None:
+            return "deny", "policy", 'permissions="deny"'
+        question = PermissionQuestion(
+            id=id_,
+            title=call.title or "",
+            kind=call.kind or "other",
+            input=call.raw_input,
+            tool_id=call.tool_call_id,
+            options=tuple(option.kind for option in request.options),
+        )
+        try:
+            verdict = await self._on_question(question)
+        except Exception:
+            self.logger.exception("on_question failed; the question %s is denied", id_)
+            return "deny", "handler", "the handler failed"
+        if verdict is None:
             return "deny", "policy", "the handler left it open"
-        return "deny", "policy", f'permissions="{self._policy}"'
+        if not permissions.is_verdict(verdict):
+            self.logger.error("on_question answered %r, which is no verdict; the question %s is denied", verdict, id_)
+            return "deny", "handler", f"the handler answered {verdict!r}, which is no verdict"
+        return verdict, "handler", "the handler said so"
 
     # MCP over ACP
 
@@ -242,6 +257,12 @@ class Link(ClientHandler):
         if self.hosts.acp is None:
             raise RpcError.method_not_found("mcp/disconnect")
         return await self.hosts.acp.disconnect(request)
+
+
+def _answer(option: s.PermissionOption | None) -> s.RequestPermissionResponse:
+    if option is None:
+        return s.RequestPermissionResponse(outcome=s.CancelledPermissionOutcome())
+    return s.RequestPermissionResponse(outcome=s.SelectedPermissionOutcome(option_id=option.option_id))
 
 
 def _nothing() -> None:

@@ -1,8 +1,8 @@
 """The log of a run, and its readers.
 
-A run appends numbered events; everything else reads. Appending never waits. Each reader has a place of its own
-and wakes when something was published; the end is an element of the log too, so completion never overtakes
-delivery.
+A run appends numbered events; everything else reads. Appending never waits. Each reader has a place of its
+own and wakes when something was published; the end is an element of the log too, so completion never
+overtakes delivery.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=ev.ThoughtEvent)
 
+NOTHING: Final[frozenset[str]] = frozenset()
+
 CHECKPOINT_EVERY: Final = 1024
 """Events that a reader takes without letting other tasks run."""
 
@@ -39,8 +41,8 @@ class Buffer(Struct, frozen=True, kw_only=True):
     """
 
     max_events: int
-    """How many events to keep. Where more than half as many may not be merged or dropped, up to twice of those
-    are kept."""
+    """How many events to keep. Where more than half as many may not be merged or dropped, up to twice of
+    those are kept."""
 
     overflow: Literal["coalesce", "drop_oldest", "error"] = "coalesce"
     """What to do beyond that: merge neighbouring text of the same message, drop the oldest text and leave a
@@ -125,7 +127,7 @@ class RunLog:
         """Append the end. Readers stop behind the last event."""
         self.ended = True
         self.error = error
-        self._include = frozenset()
+        self._include = NOTHING
         self.publish()
 
     async def wait(self) -> None:
@@ -182,7 +184,7 @@ class RunLog:
             self._reducer.dropped(dropped)
         self.epoch += 1
         self._reduced = len(self.events)
-        # Twice of what is left, so that the work per event stays bounded where little can be merged or dropped.
+        # Twice of what is left: the work per event stays bounded where little can be merged or dropped.
         self._shrink_at = max(limit, 2 * len(self.events))
 
 

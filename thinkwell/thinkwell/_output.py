@@ -117,15 +117,18 @@ class Output(Generic[T]):
         return readings
 
     def _layers(self, value: JsonValue) -> Iterator[JsonValue]:
-        yield value
-        if isinstance(value, str):
-            try:
-                inner = json.loads(value)
-            except (ValueError, RecursionError):
+        """Yield the value, what is in it, what is in that, and so on."""
+        while True:
+            yield value
+            if isinstance(value, str):
+                try:
+                    value = json.loads(value)
+                except (ValueError, RecursionError):
+                    return
+            elif (key := self._envelope(value)) is not None:
+                value = value[key]
+            else:
                 return
-            yield from self._layers(inner)
-        elif (key := self._envelope(value)) is not None:
-            yield from self._layers(value[key])
 
     def _envelope(self, value: JsonValue) -> str | None:
         keys: list[str] = list(value) if isinstance(value, dict) else []
@@ -187,7 +190,7 @@ def _of_type(type_: Any) -> Output[Any]:
     adapter: TypeAdapter[Any]
     try:
         if isinstance(type_, str) or hasattr(type_, "__code__"):
-            raise TypeError("it is a name or a function, not a type")  # noqa: TRY301 - pydantic would take it
+            raise TypeError("it is a name or a function, not a type")  # pydantic would take it
         adapter = type_ if isinstance(type_, TypeAdapter) else TypeAdapter(type_)
         schema = adapter.json_schema(schema_generator=QuietSchema)
     except Exception as exc:  # pydantic's own errors, and whatever the type's hooks raise

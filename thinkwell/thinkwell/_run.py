@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -17,7 +18,7 @@ from thinkwell._output import RESULT_KEY, OutputInvalid
 from thinkwell._stream import ThoughtResult, ThoughtStream
 from thinkwell._wire_errors import translate
 from thinkwell.errors import (
-    BufferOverflow,
+    AgentClosed,
     ResultInvalid,
     ResultMissing,
     ResultRefused,
@@ -54,7 +55,8 @@ ANY_RESULT: Final[dict[str, ev.JsonValue]] = {
     "properties": {RESULT_KEY: {"description": "The answer, in the form that the task asks for"}},
     "required": [RESULT_KEY],
 }
-"""Schema of ``return_result`` in a session whose turns differ: agents keep the first schema they see under a name."""
+"""Schema of ``return_result`` in a session whose turns differ: agents keep the first schema that they see
+under a name."""
 
 _run_numbers = count(1)
 
@@ -79,18 +81,20 @@ class Run(Generic[T]):
         self._ephemeral = ephemeral
         self._result_schema = result_schema
         self.id: Final = f"run-{next(_run_numbers)}"
-        self.log = RunLog(options.include, options.buffer)
+        self.log = RunLog(options.include, options.buffer, self.stop)
         self.result: ThoughtResult[T] = ThoughtResult(self.id)
         self.mapper = Mapper(self.log)
         self._scope = anyio.CancelScope()
-        self._prompting = False
-        self._turn_over = anyio.Event()
+        self._turn_over: anyio.Event | None = None
+        """Set when the agent answers the prompt; ``None`` before the first one is sent."""
         self._over = anyio.Event()
         self._stopped_by: Exception | None = None
         self._calls: set[anyio.CancelScope] = set()
         self._attempts = 0
         self._turn = 0
         self._reminders_left = options.reminders
+        self._place: int | None = None
+        """How many runs had the session before this one; ``None`` until it has it."""
 
     @property
     def stream(self) -> ThoughtStream[T]:
@@ -106,8 +110,11 @@ class Run(Generic[T]):
 
     @property
     def late(self) -> tuple[ev.ThoughtEvent, ...]:
-        """What came after the end; known apart only in a session that had no other turn."""
-        return tuple(self._session.between.events) if self._ephemeral else ()
+        """What came after the end and before the session's next turn."""
+        if self._place is None:
+            return ()
+        begin, *end = self._session.turn_marks[self._place : self._place + 2]
+        return tuple(self._session.between.events[begin : end[0] if end else None])
 
     def cancel(self) -> None:
         """Cancel the run."""
@@ -123,12 +130,16 @@ class Run(Generic[T]):
             return
         self._stopped_by = why
         self.result.fail(why)
-        for scope in tuple(self._calls):
-            scope.cancel()
-        if self._prompting:
+        if self._in_turn:
             assert self._session.id is not None
             self._link.client.cancel(self._session.id)
+        self._cancel_calls()
+        self.mapper.cancel_tools()
         self._scope.cancel()
+
+    def _cancel_calls(self) -> None:
+        for scope in tuple(self._calls):
+            scope.cancel()
 
     # The task
 
@@ -141,25 +152,26 @@ class Run(Generic[T]):
                 self._link.logger.exception("Run %s failed in a way that thinkwell did not foresee", self.id)
             self._end(translate(exc, self._link.name, self._link.client.agent.auth_methods))
         finally:
-            if self._ephemeral:
-                await self._session.close()
-            self._link.runs.discard(self)
-            self._over.set()
+            self._end(self._stopped_by or AgentClosed())
+            try:
+                if self._ephemeral:
+                    await self._session.close()
+            finally:
+                self._link.runs.discard(self)
+                self._over.set()
 
     async def _drive(self) -> None:
         with anyio.move_on_after(self._options.timeout) as limit, self._scope:
             async with self._session.turns:
-                self._session.occupant = self
                 try:
                     await self._work()
                 finally:
-                    # The session is held until its turn is over, so that a late cancellation cannot hit the next one.
+                    # The session is held until its turn is over: a late cancellation cannot hit the next one.
                     with anyio.CancelScope(shield=True):
                         self._check_limit(limit)
-                        if self._prompting:
+                        if self._in_turn:
                             await self._wind_down()
         self._check_limit(limit)
-        self._end(self._stopped_by)
 
     def _check_limit(self, limit: anyio.CancelScope) -> None:
         if limit.cancel_called:
@@ -171,6 +183,7 @@ class Run(Generic[T]):
             raise SessionUnusable(self._session.id or "")
         tools = self.tool_specs()
         if self._session.id is None:
+            self._take_session()  # before it is there: some agents send updates before they answer
             await self._session.open(tools)
         if tools:
             self.log.add(ev.PhaseChanged, phase="connecting_tools")
@@ -184,6 +197,17 @@ class Run(Generic[T]):
             await self._run_turn(blocks)
             blocks = self._reminder()
 
+    def _take_session(self) -> None:
+        self._place = len(self._session.turn_marks)
+        self._session.turn_marks.append(self._session.between.seq)
+        self._session.occupant = self
+
+    # Turns
+
+    @property
+    def _in_turn(self) -> bool:
+        return self._turn_over is not None and not self._turn_over.is_set()
+
     async def _run_turn(self, blocks: Sequence[s.ContentBlock]) -> None:
         assert self._session.id is not None
         request = s.PromptRequest(
@@ -191,15 +215,20 @@ class Run(Generic[T]):
             prompt=tuple(blocks),
             meta=dict(self._spec.meta) if self._spec.meta is not None else None,
         )
-        self._turn_over = anyio.Event()
-        self._link.client.start_prompt(request, self._prompt_ended)
-        self._prompting = True
+        if self._place is None:
+            self._take_session()  # not before: what comes until now is late news of the turn before
+        turn_over = anyio.Event()
+        self._link.client.start_prompt(request, partial(self._prompt_ended, turn_over))
+        self._turn_over = turn_over
+        if turn_over.is_set():
+            return  # the connection had ended
         self._turn += 1
         self.log.new_turn()
         self.log.add(ev.TurnStarted, number=self._turn, reminder=self._turn > 1)
         self.log.add(ev.PhaseChanged, phase="prompted")
         self.log.publish()
-        await self._turn_over.wait()
+        self.mapper.await_response()
+        await turn_over.wait()
 
     def _reminder(self) -> Sequence[s.ContentBlock]:
         if self.log.ended:
@@ -208,37 +237,40 @@ class Run(Generic[T]):
 
     async def _wind_down(self) -> None:
         """Wait for a cancelled turn to end; then close the session; then end the agent."""
+        assert self._turn_over is not None
         with anyio.move_on_after(CANCEL_TIMEOUT):
             await self._turn_over.wait()
+            return
         client, session = self._link.client, self._session
-        if self._prompting and client.capabilities.session_capabilities.close is not None and session.id is not None:
+        assert session.id is not None
+        session.usable = False
+        if client.capabilities.session_capabilities.close is not None:
             with anyio.move_on_after(CLOSE_TIMEOUT):
                 try:
                     await client.close_session(s.CloseSessionRequest(session_id=session.id))
                     await self._turn_over.wait()
+                    return
                 except (AcpError, DecodeError) as exc:
                     self._link.logger.debug("session/close of %s: %s", session.id, exc)
-        if self._prompting:
-            session.usable = False
-            session.occupant = None
-            self._link.give_up(self)
+        session.occupant = None
+        self._link.give_up(self)
 
     # The end of a turn; called while messages are being read
 
-    def _prompt_ended(self, outcome: PromptOutcome) -> None:
-        self._prompting = False
-        if isinstance(outcome, s.PromptResponse):
-            usage = None if outcome.usage is None else s.to_builtins(outcome.usage)
-            self.log.add(ev.TurnEnded, number=self._turn, stop_reason=outcome.stop_reason, usage=usage)
-            if self._stopped_by is not None:
-                self._end(self._stopped_by)
-            elif not self._wants_reminder(outcome.stop_reason):
-                self._conclude(outcome.stop_reason)
-        else:
+    def _prompt_ended(self, turn_over: anyio.Event, outcome: PromptOutcome) -> None:
+        turn_over.set()
+        if not isinstance(outcome, s.PromptResponse):
             self._end(
                 self._stopped_by or translate(outcome, self._link.name, self._link.client.agent.auth_methods)
             )
-        self._turn_over.set()
+            return
+        usage = None if outcome.usage is None else s.to_builtins(outcome.usage)
+        self.log.add(ev.TurnEnded, number=self._turn, stop_reason=outcome.stop_reason, usage=usage)
+        self.log.publish()  # a full buffer stops the run now or never
+        if self._stopped_by is not None:
+            self._end(self._stopped_by)
+        elif not self._wants_reminder(outcome.stop_reason):
+            self._conclude(outcome.stop_reason)
 
     def _wants_reminder(self, stop_reason: str) -> bool:
         if self.result.done() or self._spec.output.schema is None or stop_reason != "end_turn":
@@ -267,20 +299,20 @@ class Run(Generic[T]):
             self._end(ResultMissing(stop_reason, text))
 
     def _end(self, error: Exception | None) -> None:
+        """Append the end, once. Without an error it is the result's, where that is one."""
         if self.log.ended:
             return
         if self._session.occupant is self:
             self._session.occupant = None
+        self._cancel_calls()
         if error is not None:
             self.result.fail(error)
-        failed = self.result.exception_unseen()
-        cancelled = isinstance(failed, ThoughtCancelled) or (failed is None and self._stopped_by is not None)
-        if cancelled or isinstance(failed, ThoughtTimeout | BufferOverflow):
+        final = self.result.exception_unseen() or error
+        phase: ev.Phase = "completed"
+        if final is not None:
             self.mapper.cancel_tools()
-        final = failed or error
-        self.log.add(
-            ev.PhaseChanged, phase="cancelled" if cancelled else "failed" if final is not None else "completed"
-        )
+            phase = "cancelled" if isinstance(final, ThoughtCancelled) else "failed"
+        self.log.add(ev.PhaseChanged, phase=phase)
         self.log.end(final)
 
     # Tools
@@ -289,10 +321,14 @@ class Run(Generic[T]):
         """Return the tools that the run offers."""
         return tool_specs(self._spec, self._result_schema)
 
-    async def call_tool(self, name: str, arguments: dict[str, ev.JsonValue], context: CallContext) -> ToolOutput:
+    async def call_tool(
+        self, name: str, arguments: dict[str, ev.JsonValue], context: CallContext
+    ) -> ToolOutput:
         """Run a tool for the agent."""
         if name == prompt.RESULT_TOOL:
             return self._take_result(arguments)
+        if self._stopped_by is not None:
+            return _task_cancelled()
         tool = next(tool for tool in self._spec.tools if tool.name == name)
         with anyio.CancelScope() as scope:
             self._calls.add(scope)
@@ -301,12 +337,14 @@ class Run(Generic[T]):
             finally:
                 self._calls.discard(scope)
             return ToolOutput(content=result.content, structured=result.structured, is_error=result.is_error)
-        return ToolOutput.text("The task was cancelled.", is_error=True)
+        return _task_cancelled()
 
     def _take_result(self, arguments: dict[str, ev.JsonValue]) -> ToolOutput:
         output = self._spec.output
         if output.schema is None:
-            return ToolOutput.text("This task wants its answer as a message; write it as text.", is_error=True)
+            return ToolOutput.text(
+                "This task wants its answer as a message; write it as text.", is_error=True
+            )
         if self.result.done():
             settled = self.result.exception_unseen() is None
             return ToolOutput.text(
@@ -332,16 +370,23 @@ class Run(Generic[T]):
         wrong = "".join(f"\n- {error}" for error in errors)
         if self._attempts > self._options.retries:
             self.result.fail(ResultInvalid(arguments, errors, self._attempts))
-            return ToolOutput.text(f"The result is invalid, and no more are accepted:{wrong}\nEnd your turn.", is_error=True)
+            return ToolOutput.text(
+                f"The result is invalid, and no more are accepted:{wrong}\nEnd your turn.", is_error=True
+            )
         return ToolOutput.text(
             f"The result is invalid:{wrong}\nCorrect it and call {prompt.RESULT_TOOL} again.", is_error=True
         )
 
 
+def _task_cancelled() -> ToolOutput:
+    return ToolOutput.text("The task was cancelled.", is_error=True)
+
+
 def tool_specs(spec: Spec[Any], result_schema: dict[str, ev.JsonValue] | None) -> list[ToolSpec]:
     """Return the tools that a run of this task offers, the one that returns the result last."""
     specs = [
-        ToolSpec(name=tool.name, description=tool.description, input_schema=tool.input_schema) for tool in spec.tools
+        ToolSpec(name=tool.name, description=tool.description, input_schema=tool.input_schema)
+        for tool in spec.tools
     ]
     if result_schema is not None:
         specs.append(result_tool(result_schema))

@@ -34,8 +34,8 @@ def _continues(one: _Text, two: _Text) -> bool:
 def merge_text(events: Sequence[ev.ThoughtEvent], places: Collection[int]) -> list[ev.ThoughtEvent]:
     """Return the events with neighbouring text of the same message joined.
 
-    Never across the place of a reader: it would see the text in front of its place again, or miss what follows.
-    A joined event has the number and the time of its last part.
+    Never across the place of a reader: it would see the text in front of its place again, or miss what
+    follows. A joined event has the number and the time of its last part.
     """
     merged: list[ev.ThoughtEvent] = []
     run: list[_Text] = []

@@ -1,4 +1,4 @@
-"""`ThoughtStream`: the handle of a run. A result that settles by itself, and any number of readers beside it."""
+"""`ThoughtStream`: the handle of a run. A result that settles by itself, and any number of readers."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class ThoughtResult(Generic[T]):
         """Settle with an error. False: it was settled before, and stays so."""
         if self.done():
             return False
-        # A traceback would keep its frames, and with them this result, from being collected and so from warning.
+        # A traceback would keep its frames, and with them this result, from being collected and from warning.
         self._error = error.with_traceback(None)
         self._settled.set()
         return True
@@ -120,8 +120,9 @@ class ThoughtResult(Generic[T]):
 class ThoughtStream(Generic[T]):
     """A run of an agent: its `result`, and its events by ``async for``.
 
-    The run has started and goes on by itself. Each ``async for`` sees every event from the first; leaving the loop
-    cancels nothing. Used as ``async with stream:``, the run is cancelled when the block is left before its end.
+    The run has started and goes on by itself. Each ``async for`` sees every event from the first; leaving the
+    loop cancels nothing. Used as ``async with stream:``, the run is cancelled when the block is left before
+    its end.
     """
 
     def __init__(self, log: RunLog, result: ThoughtResult[T], run: RunControl) -> None:
@@ -172,8 +173,9 @@ class ThoughtStream(Generic[T]):
     def cancel(self) -> None:
         """Cancel the run.
 
-        The agent is told, its open questions are answered as cancelled, and the result raises `ThoughtCancelled`.
-        Returns at once; await `wait` for the end. Nothing happens where the run has ended.
+        The agent is told, its open questions are answered as cancelled, and the result raises
+        `ThoughtCancelled`. Returns at once; await `wait` for the end. Nothing happens where the run has
+        ended.
         """
         self._run.cancel()
 

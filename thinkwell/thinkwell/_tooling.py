@@ -9,7 +9,7 @@ import anyio
 
 from thinkwell import _version
 from thinkwell.errors import CapabilityMissing
-from thinkwell_acp.mcp import AcpToolHost, HttpToolHost, ShimToolHost, ToolOutput, ToolServer, ToolSpec
+from thinkwell_acp.mcp import AcpToolHost, HttpToolHost, ShimToolHost, ToolServer, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from thinkwell_acp import Client
     from thinkwell_acp import schema as s
     from thinkwell_acp._tasks import BackgroundTasks
-    from thinkwell_acp.mcp import CallContext, CallTool
+    from thinkwell_acp.mcp import CallTool
 
 Way: TypeAlias = Literal["acp", "http", "stdio"]
 """Over the ACP connection, over loopback HTTP, or through a small program that the agent starts."""
+
+Host: TypeAlias = AcpToolHost | HttpToolHost | ShimToolHost
 
 LIST_TIMEOUT: Final = 5.0
 """Seconds that the first prompt of a session waits for the agent to fetch our tools. Those seen took two at most; one
@@ -50,7 +52,7 @@ class ToolHosts:
         self._lock = anyio.Lock()
         self._client: Client | None = None
         self._acp: AcpToolHost | None = None
-        self._host: AcpToolHost | HttpToolHost | ShimToolHost | None = None
+        self._host: Host | None = None
         self._way: Way = "acp"
 
     def attach(self, client: Client) -> None:
@@ -79,20 +81,21 @@ class ToolHosts:
         assert self._host is not None
         self._host.remove(server)
 
-    async def _open(self) -> AcpToolHost | HttpToolHost | ShimToolHost:
+    async def _open(self) -> Host:
         assert self._client is not None
         self._way = self._preferred or choose_way(self._client.capabilities)
-        host: AcpToolHost | HttpToolHost | ShimToolHost
-        match self._way:
-            case "acp":
-                host = self._acp = AcpToolHost(self._send)
-            case "http":
-                host = HttpToolHost()
-            case "stdio":
-                host = ShimToolHost()
-        ready = anyio.Event()
-        self._tasks.start_soon(_keep_open, host, ready)
-        await ready.wait()
+        host: Host
+        if self._way == "acp":
+            host = self._acp = AcpToolHost(self._send)
+        elif self._way == "http":
+            host = HttpToolHost()
+        else:
+            host = ShimToolHost()
+        opening = _Opening()
+        self._tasks.start_soon(opening.keep_open, host)
+        await opening.over.wait()
+        if opening.error is not None:
+            raise opening.error
         return host
 
     async def _send(self, notification: s.MessageMcpNotification) -> None:
@@ -100,10 +103,21 @@ class ToolHosts:
         self._client.notify_mcp(notification)
 
 
-async def _keep_open(host: AcpToolHost | HttpToolHost | ShimToolHost, ready: anyio.Event) -> None:
-    async with host:
-        ready.set()
-        await anyio.sleep_forever()
+class _Opening:
+    """A host that is opened in the background, and lives as long as the agent."""
+
+    def __init__(self) -> None:
+        self.over = anyio.Event()
+        self.error: OSError | None = None
+
+    async def keep_open(self, host: Host) -> None:
+        try:
+            async with host:
+                self.over.set()
+                await anyio.sleep_forever()
+        except OSError as exc:
+            self.error = exc
+            self.over.set()
 
 
 def new_server(call: CallTool) -> ToolServer:
@@ -119,14 +133,11 @@ class SessionTools:
 
     def __init__(self, hosts: ToolHosts, call: CallTool) -> None:
         self._hosts = hosts
-        self._call = call
         self._known: dict[str, ToolSpec] = {}
+        self._generations: dict[int, frozenset[str]] = {0: frozenset()}
         self._waited = False
-        self.server = new_server(self._dispatch)
+        self.server = new_server(call)
         self.config: s.McpServer | None = None
-
-    async def _dispatch(self, name: str, arguments: dict[str, object], context: CallContext) -> ToolOutput:
-        return await self._call(name, arguments, context)
 
     def reserve(self, tools: Sequence[ToolSpec]) -> None:
         """Check that no tool is offered under a name that this session has known with another schema.
@@ -146,37 +157,43 @@ class SessionTools:
 
     async def open(self, tools: Sequence[ToolSpec]) -> s.McpServer:
         """Offer the first tools and return what to tell the agent."""
-        self.server.set_tools(tools)
+        self._set(tools)
         self.config = await self._hosts.add(self.server)
         return self.config
 
-    async def offer(self, tools: Sequence[ToolSpec]) -> bool:
-        """Offer these tools for the next turn. False: the agent did not fetch the changed list."""
-        before = self.server.generation
+    def _set(self, tools: Sequence[ToolSpec]) -> None:
         self.server.set_tools(tools)
-        if not self._waited:
-            self._waited = True
-            return await self._listed_within(LIST_TIMEOUT)
-        if self.server.generation == before:
-            return True
-        if not await self._listed_within(RELIST_TIMEOUT):
-            return False
-        await anyio.sleep(RELIST_GRACE)
-        return True
+        self._generations[self.server.generation] = frozenset(tool.name for tool in tools)
+
+    async def offer(self, tools: Sequence[ToolSpec]) -> None:
+        """Offer these tools for the next turn and wait, not for ever, until the agent has fetched them."""
+        relists = self.seen
+        self._set(tools)
+        if self.server.listed_generation == self.server.generation:
+            return
+        await self._wait_listed(RELIST_TIMEOUT if self._waited or relists else LIST_TIMEOUT)
+        if relists and not self.outdated:
+            await anyio.sleep(RELIST_GRACE)
 
     async def reopened(self) -> None:
         """Wait again for the first list: the agent has opened the session anew."""
-        await self._listed_within(LIST_TIMEOUT)
+        await self._wait_listed(LIST_TIMEOUT)
 
-    async def _listed_within(self, seconds: float) -> bool:
+    async def _wait_listed(self, seconds: float) -> None:
+        self._waited = True
         with anyio.move_on_after(seconds):
             await self.server.wait_listed()
-        return self.server.listed_generation == self.server.generation
 
     @property
     def seen(self) -> bool:
         """Whether the agent has ever fetched our tools."""
         return self.server.list_count > 0
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the agent has fetched our tools once, but not all of those that are offered now."""
+        listed, offered = self.server.listed_generation, self.server.generation
+        return self.seen and not self._generations[offered] <= self._generations[listed]
 
     async def close(self) -> None:
         """Cancel what runs and end the sessions."""

@@ -10,7 +10,7 @@ from thinkwell import events as ev
 from thinkwell._convert import Mapper
 from thinkwell._log import RunLog
 from thinkwell._tooling import SessionTools, tools_cannot_change
-from thinkwell.permissions import own_renderings
+from thinkwell.permissions import is_own_tool
 from thinkwell_acp import AcpError, DecodeError
 from thinkwell_acp import schema as s
 from thinkwell_acp.mcp import ToolOutput
@@ -54,10 +54,11 @@ class WireSession:
         self.between = RunLog(ev.ALL_TYPES)
         """What came outside of every turn."""
         self._between_mapper = Mapper(self.between)
+        self.turn_marks: list[int] = []
+        """How many events `between` had when each run took the session: what lies between two marks came late."""
         self.tools = SessionTools(link.hosts, self._call_tool)
         self.own_calls: set[str] = set()
         """Ids of tool calls that are known to be of our own tools."""
-        self._renderings: frozenset[str] = frozenset()
         self.usable = True
         """False once a turn could not be ended."""
 
@@ -72,7 +73,6 @@ class WireSession:
         servers = list(self._mcp_servers)
         if tools:
             servers.append(await self.tools.open(tools))
-            self._note_tools(tools)
         with self._link.opening() as claim:
             response = await self._link.client.new_session(
                 s.NewSessionRequest(cwd=self._cwd, mcp_servers=tuple(servers))
@@ -86,22 +86,23 @@ class WireSession:
         Raises:
             CapabilityMissing: The agent keeps its old tools, and cannot open the session anew.
         """
-        self._note_tools(tools)
-        if await self.tools.offer(tools) or not self.tools.seen:
+        await self.tools.offer(tools)
+        if not self.tools.outdated:
             return
         flags = self._link.client.capabilities.session_capabilities
-        assert self.id is not None
         if flags.close is None or flags.resume is None:
             raise tools_cannot_change()
-        servers = (*self._mcp_servers, *([self.tools.config] if self.tools.config else ()))
+        assert self.id is not None
+        assert self.tools.config is not None
         await self._link.client.close_session(s.CloseSessionRequest(session_id=self.id))
         await self._link.client.resume_session(
-            s.ResumeSessionRequest(session_id=self.id, cwd=self._cwd, mcp_servers=servers)
+            s.ResumeSessionRequest(
+                session_id=self.id, cwd=self._cwd, mcp_servers=(*self._mcp_servers, self.tools.config)
+            )
         )
         await self.tools.reopened()
-
-    def _note_tools(self, tools: Sequence[ToolSpec]) -> None:
-        self._renderings = own_renderings(self.tools.server.name, [tool.name for tool in tools])
+        if self.tools.outdated:
+            raise tools_cannot_change()
 
     async def close(self) -> None:
         """Close the session where the agent can, and end our tools."""
@@ -120,23 +121,32 @@ class WireSession:
 
     def updates(self, batch: Sequence[s.SessionNotification]) -> None:
         """Take updates: they are the run's whose turn it is, or nobody's."""
-        if self._renderings:
+        if self.tools.config is not None:
             for notification in batch:
                 update = notification.update
-                if isinstance(update, s.ToolCallStart) and self._is_own(update):
-                    self.own_calls.add(update.tool_call_id)
+                if isinstance(update, s.ToolCallStart | s.ToolCallProgress):
+                    self._note_call(update)
         occupant = self.occupant
         if occupant is None:
             self._between_mapper.extend(batch)
             return
         occupant.mapper.extend(batch)
-        if occupant.mapper.log.overflow is not None:
-            occupant.stop(occupant.mapper.log.overflow)
 
-    def _is_own(self, call: s.ToolCallStart) -> bool:
-        raw = call.raw_input
-        structured = isinstance(raw, dict) and raw.get("server") == self.tools.server.name
-        return structured or call.title in self._renderings
+    def _note_call(self, call: s.ToolCallStart | s.ToolCallProgress) -> None:
+        """Know our own calls by their ids, as long as they last: some agents use an id again."""
+        if isinstance(call, s.ToolCallStart) and self.is_own(call):
+            self.own_calls.add(call.tool_call_id)
+        elif isinstance(call, s.ToolCallStart) or call.status in ("completed", "failed"):
+            self.own_calls.discard(call.tool_call_id)
+
+    def is_own(self, call: s.ToolCallFields | s.ToolCallPatch) -> bool:
+        """Return whether a call is of a tool of ours."""
+        return is_own_tool(call, self.tools.server.name, self.tools.server.tools)
+
+    @property
+    def mapper(self) -> Mapper:
+        """What turns updates into events now: the run's whose turn it is, or that of what comes between the turns."""
+        return self._between_mapper if self.occupant is None else self.occupant.mapper
 
     async def _call_tool(self, name: str, arguments: dict[str, ev.JsonValue], context: CallContext) -> ToolOutput:
         if self.occupant is None:

@@ -145,6 +145,7 @@ class ToolUpdate(Event, frozen=True, tag="tool_update"):
     input: JsonValue = None
     output: JsonValue = None
     locations: tuple[Location, ...] | None = None
+    name: str | None = None
 
 
 class ToolDone(Event, frozen=True, tag="tool_done"):

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeGuard
 
 from msgspec import Struct
 
+from thinkwell._json_schema import AGENT_EXTRAS, declared
 from thinkwell.events import JsonValue, ToolKind
 
 if TYPE_CHECKING:
     from thinkwell_acp import schema as s
+    from thinkwell_acp.mcp import ToolSpec
+
+__all__ = (
+    "PermissionPolicy",
+    "PermissionQuestion",
+    "QuestionHandler",
+    "Verdict",
+    "choose",
+    "is_own_tool",
+    "is_verdict",
+    "own_renderings",
+)
 
 PermissionPolicy: TypeAlias = Literal["deny", "ask", "allow"]
 """``deny``: refuse everything but our own tools. ``ask``: let `on_question` decide. ``allow``: allow everything."""
@@ -34,49 +47,65 @@ class PermissionQuestion(Struct, frozen=True, kw_only=True):
 QuestionHandler: TypeAlias = Callable[[PermissionQuestion], Awaitable[Verdict | None]]
 """Decides about a question; ``None`` leaves it to the default, which is to deny."""
 
-_WANTED: dict[Verdict, Sequence[str]] = {
-    "allow": ("allow_once", "allow_always"),
+_KINDS: Final[dict[Verdict, Sequence[str]]] = {
+    "allow": ("allow_once",),
     "allow_always": ("allow_always", "allow_once"),
     "deny": ("reject_once", "reject_always"),
     "deny_always": ("reject_always", "reject_once"),
 }
 
 
-def choose(options: Sequence[s.PermissionOption], verdict: Verdict) -> s.PermissionOption | None:
-    """Return the offered option for a verdict: by kind, never by position. ``None``: there is none of that sense."""
-    for kind in _WANTED[verdict]:
+def is_verdict(value: object) -> TypeGuard[Verdict]:
+    """Return whether a handler's answer is one."""
+    return isinstance(value, str) and value in _KINDS
+
+
+def choose(
+    options: Sequence[s.PermissionOption], verdict: Verdict, *, widen: bool = False
+) -> s.PermissionOption | None:
+    """Return the offered option for a verdict: by kind, never by position. ``None``: there is none of that sense.
+
+    Args:
+        options: What the agent offers.
+        verdict: What was decided.
+        widen: Whether "allow" may also be said by an option that allows for good.
+    """
+    kinds = (*_KINDS[verdict], "allow_always") if widen and verdict == "allow" else _KINDS[verdict]
+    for kind in kinds:
         for option in options:
             if option.kind == kind:
                 return option
     return None
 
 
-def is_own_tool(call: s.ToolCallUpdate, server: str, tools: Sequence[str], known_calls: frozenset[str] | set[str]) -> bool:
-    """Return whether a permission request is for a tool of ours.
+def is_own_tool(call: s.ToolCallFields | s.ToolCallPatch, server: str, tools: Sequence[ToolSpec]) -> bool:
+    """Return whether a tool call is of a tool of ours, going by what the agent shows of it.
 
-    The server's name cannot be guessed, but the model knows it and may put it into a shell command. So only exact forms
-    count: a call already known as ours, structured input or `_meta` that name server and tool, or a title that is one of
-    the renderings that agents use for MCP tools. See `own_renderings`.
+    The server's name cannot be guessed, but the model knows it, and may put it into a title or an argument of another tool.
+    So only exact forms count: the tool's name in claude-agent-acp's `_meta`; else a title in one of the renderings of
+    `own_renderings`, with the kind that goes with it and no arguments that the tool does not have.
     """
-    if call.tool_call_id in known_calls:
-        return True
-    raw = call.raw_input
-    if isinstance(raw, dict):
-        if raw.get("server") == server and raw.get("tool") in tools:
-            return True
-        if "command" in raw:
-            return False
-    renderings = own_renderings(server, tools)
     vendor = (call.meta or {}).get("claudeCode")
+    named = {form: tool for tool in tools for form in own_renderings(server, tool.name)}
     if isinstance(vendor, dict) and "toolName" in vendor:
-        return vendor["toolName"] in renderings
-    return call.title in renderings
+        return vendor["toolName"] in named
+    tool = named.get(call.title or "")
+    if tool is None:
+        return False
+    raw: JsonValue = call.raw_input
+    if isinstance(raw, dict) and set(raw) == {"server", "tool", "arguments"}:  # codex-acp
+        return raw["server"] == server and raw["tool"] == tool.name
+    return call.kind in (None, "other") and (raw is None or _fits(raw, tool.input_schema))
 
 
-def own_renderings(server: str, tools: Sequence[str]) -> frozenset[str]:
-    """Return the titles under which agents show our tools, as seen with claude-agent-acp, gemini-cli, opencode and codex."""
-    return frozenset(
-        form
-        for tool in tools
-        for form in (f"mcp__{server}__{tool}", f"{tool} ({server} MCP Server)", f"{server}_{tool}", f"mcp.{server}.{tool}")
-    )
+def _fits(raw: JsonValue, schema: Mapping[str, JsonValue]) -> bool:
+    keys = declared(schema)
+    return isinstance(raw, dict) and (keys.open or set(raw) <= keys.names | AGENT_EXTRAS)
+
+
+def own_renderings(server: str, tool: str) -> tuple[str, ...]:
+    """Return the titles under which agents show a tool of ours.
+
+    They were seen with claude-agent-acp, gemini-cli, opencode and codex-acp.
+    """
+    return (f"mcp__{server}__{tool}", f"{tool} ({server} MCP Server)", f"{server}_{tool}", f"mcp.{server}.{tool}")

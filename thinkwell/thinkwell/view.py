@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from thinkwell import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_EMPTY: Mapping[str, ToolView] = MappingProxyType({})
+_NO_TOOLS: Final[Mapping[str, ToolView]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,8 @@ class ToolView:
 
     id: str
     title: str = ""
+    name: str | None = None
+    """The tool's own name, from agents that give it."""
     kind: ev.ToolKind = "other"
     status: ev.ToolStatus | ev.FinalStatus = "pending"
     input: ev.JsonValue = None
@@ -56,11 +60,11 @@ class RunView:
     """The same, message by message."""
     thoughts: str = ""
     """Everything that the agent has thought aloud."""
-    tools: Mapping[str, ToolView] = field(default_factory=lambda: _EMPTY)
+    tools: Mapping[str, ToolView] = field(default_factory=lambda: _NO_TOOLS)
     """Tool calls by id, in the order in which they began."""
     plan: tuple[ev.PlanEntry, ...] = ()
     plans: Mapping[str, ev.PlanUpdate] = field(default_factory=lambda: MappingProxyType({}))
-    """Plans by id, from agents that keep several."""
+    """Plans by id, from agents that keep several. `plan` has the steps of ``main``, or else of the oldest."""
     usage: ev.UsageUpdate | None = None
     questions: tuple[QuestionView, ...] = ()
     """What waits for an answer."""
@@ -82,10 +86,15 @@ class ViewReducer:
     def __init__(self) -> None:
         self._phase: ev.Phase = "starting"
         self._messages: list[list[str]] = []
-        self._message_key: str | None = None
-        self._in_message = False
+        """The pieces of each message."""
+        self._open: list[str] | None = None
+        """The message without an id that the next text without an id belongs to."""
+        self._named: dict[str, list[str]] = {}
+        """The messages of the turn that have an id."""
         self._thoughts: list[str] = []
         self._tools: dict[str, ToolView] = {}
+        self._shown_tools: Mapping[str, ToolView] | None = _NO_TOOLS
+        """What the last snapshot showed, as long as it is still right."""
         self._plans: dict[str, ev.PlanUpdate] = {}
         self._usage: ev.UsageUpdate | None = None
         self._questions: dict[str, QuestionView] = {}
@@ -100,20 +109,29 @@ class ViewReducer:
         match event:
             case ev.Message():
                 self._message(event)
-                return  # what follows ends a message without an id
+                return
             case ev.Thought():
                 self._thoughts.append(event.text)
             case ev.ToolStart() | ev.ToolUpdate() | ev.ToolDone():
-                self._tool(event)
-            case ev.PlanUpdate():
+                self._tools[event.id] = _merged(self._tools.get(event.id), event)
+                self._shown_tools = None
+            case ev.PlanUpdate(removed=True):
                 self._plans.pop(event.id, None)
-                if not event.removed:
-                    self._plans[event.id] = event
+            case ev.PlanUpdate():
+                self._plans[event.id] = event
+            case ev.UserMessage():
+                pass
+            case _:
+                self._apply_state(event)
+                return  # such news may come in the middle of a message
+        self._open = None
+
+    def _apply_state(self, event: ev.ThoughtEvent) -> None:
+        match event:
             case ev.UsageUpdate():
-                known = self._usage.cost if self._usage else None
-                self._usage = event if event.cost else ev.UsageUpdate(
-                    seq=event.seq, at=event.at, used=event.used, size=event.size, cost=known
-                )
+                self._usage = event
+                if event.cost is None and self._cost is not None:
+                    self._usage = replace(event, cost=self._cost)
             case ev.ModeUpdate():
                 self._mode = event.mode_id
             case ev.CommandsUpdate():
@@ -130,60 +148,25 @@ class ViewReducer:
                 self._turns = event.number
             case ev.TurnEnded():
                 self._stop_reason = event.stop_reason
-            case ev.Dropped():  # pragma: no cover - stands for events that were reduced before they were dropped
-                pass
+            case ev.Dropped():
+                self._dropped += event.count
             case _:
-                pass
-        self._in_message = self._in_message and self._message_key is not None
+                pass  # nothing of it is shown
 
     def _message(self, event: ev.Message) -> None:
-        if not self._in_message or event.message_id != self._message_key:
-            self._messages.append([])
-            self._message_key = event.message_id
-            self._in_message = True
-        self._messages[-1].append(event.text)
-
-    def _tool(self, event: ev.ToolStart | ev.ToolUpdate | ev.ToolDone) -> None:
-        old = self._tools.get(event.id) or ToolView(id=event.id, started_at=event.at)
-        match event:
-            case ev.ToolStart():
-                new = ToolView(
-                    id=event.id,
-                    title=event.title,
-                    kind=event.kind,
-                    status=event.status,
-                    input=event.input,
-                    content=event.content,
-                    locations=event.locations,
-                    started_at=old.started_at,
-                )
-            case ev.ToolUpdate():
-                new = ToolView(
-                    id=event.id,
-                    title=old.title if event.title is None else event.title,
-                    kind=event.kind or old.kind,
-                    status=event.status or old.status,
-                    input=old.input if event.input is None else event.input,
-                    output=old.output if event.output is None else event.output,
-                    content=old.content if event.content is None else event.content,
-                    locations=old.locations if event.locations is None else event.locations,
-                    started_at=old.started_at,
-                    ended_at=old.ended_at,
-                )
-            case ev.ToolDone():
-                new = ToolView(
-                    id=event.id,
-                    title=event.title or old.title,
-                    kind=old.kind,
-                    status=event.status,
-                    input=old.input,
-                    output=event.output,
-                    content=event.content,
-                    locations=old.locations,
-                    started_at=old.started_at,
-                    ended_at=event.at,
-                )
-        self._tools[event.id] = new
+        id_ = event.message_id
+        pieces = self._open if id_ is None else self._named.get(id_)
+        if pieces is None:
+            if not event.text:
+                return  # some agents send empty pieces; none is the last message of a turn
+            pieces = list[str]()
+            self._messages.append(pieces)
+        pieces.append(event.text)
+        if id_ is None:
+            self._open = pieces
+        else:
+            self._named[id_] = pieces
+            self._open = None
 
     def dropped(self, count: int) -> None:
         """Count events that the buffer has dropped."""
@@ -191,32 +174,27 @@ class ViewReducer:
 
     def last_message(self) -> str:
         """Return the text of the last message."""
-        return self._join_messages()[-1] if self._messages else ""
+        return _joined(self._messages[-1]) if self._messages else ""
 
-    def forget_message(self) -> None:
+    def forget_messages(self) -> None:
         """Begin a new message with the next text: a turn has begun."""
-        self._in_message = False
-
-    def _join_messages(self) -> list[str]:
-        for pieces in self._messages:
-            if len(pieces) > 1:
-                pieces[:] = ["".join(pieces)]
-        return [pieces[0] for pieces in self._messages]
+        self._open = None
+        self._named.clear()
 
     def snapshot(self, error: Exception | None) -> RunView:
         """Return the run as it stands."""
-        messages = tuple(self._join_messages())
-        if len(self._thoughts) > 1:
-            self._thoughts = ["".join(self._thoughts)]
+        messages = tuple(map(_joined, self._messages))
+        if self._shown_tools is None:
+            self._shown_tools = MappingProxyType(self._tools.copy())
         main = self._plans.get("main") or next(iter(self._plans.values()), None)
         return RunView(
             phase=self._phase,
             text="".join(messages),
             messages=messages,
-            thoughts="".join(self._thoughts),
-            tools=MappingProxyType(dict(self._tools)),
+            thoughts=_joined(self._thoughts),
+            tools=self._shown_tools,
             plan=main.entries if main else (),
-            plans=MappingProxyType(dict(self._plans)),
+            plans=MappingProxyType(self._plans.copy()),
             usage=self._usage,
             questions=tuple(self._questions.values()),
             mode=self._mode,
@@ -226,3 +204,60 @@ class ViewReducer:
             stop_reason=self._stop_reason,
             error=error,
         )
+
+    @property
+    def _cost(self) -> ev.Cost | None:
+        return None if self._usage is None else self._usage.cost
+
+
+def _joined(pieces: list[str]) -> str:
+    if len(pieces) != 1:
+        pieces[:] = ["".join(pieces)]
+    return pieces[0]
+
+
+def _merged(old: ToolView | None, event: ev.ToolStart | ev.ToolUpdate | ev.ToolDone) -> ToolView:
+    """Return a tool call with the news of an event in it."""
+    if old is None:
+        old = ToolView(id=event.id, started_at=event.at)
+    match event:
+        case ev.ToolStart():
+            return ToolView(
+                id=event.id,
+                title=event.title,
+                name=event.name,
+                kind=event.kind,
+                status=event.status,
+                input=event.input,
+                content=event.content,
+                locations=event.locations,
+                started_at=old.started_at,
+            )
+        case ev.ToolUpdate():
+            return ToolView(
+                id=event.id,
+                title=old.title if event.title is None else event.title,
+                name=event.name or old.name,
+                kind=event.kind or old.kind,
+                status=event.status or old.status,
+                input=old.input if event.input is None else event.input,
+                output=old.output if event.output is None else event.output,
+                content=old.content if event.content is None else event.content,
+                locations=old.locations if event.locations is None else event.locations,
+                started_at=old.started_at,
+                ended_at=old.ended_at,
+            )
+        case ev.ToolDone():
+            return ToolView(
+                id=event.id,
+                title=event.title or old.title,
+                name=old.name,
+                kind=old.kind,
+                status=event.status,
+                input=old.input,
+                output=event.output,
+                content=event.content,
+                locations=old.locations,
+                started_at=old.started_at,
+                ended_at=event.at,
+            )

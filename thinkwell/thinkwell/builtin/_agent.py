@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +23,8 @@ from thinkwell_acp._tasks import BackgroundTasks, background_tasks
 from thinkwell_acp.errors import INVALID_PARAMS
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from thinkwell.builtin._facts import FileFacts
     from thinkwell_acp import AgentSide
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from thinkwell.builtin._constraints import as_object
 from thinkwell.builtin._fill import Filler, UnfillableError
 from thinkwell.builtin._findings import Answer
 from thinkwell.builtin._mcp import ToolOutcome
@@ -99,7 +100,8 @@ def _value(outcome: ToolOutcome) -> JsonValue:
             value = json.loads(outcome.text)
         except (ValueError, RecursionError):
             return None
-    return value["result"] if isinstance(value, dict) and set(value) == {"result"} else value
+    envelope = as_object(value)
+    return envelope["result"] if set(envelope) == {"result"} else value
 
 
 def _result_schema(offered: JsonObject, stated: JsonObject | None) -> JsonObject:

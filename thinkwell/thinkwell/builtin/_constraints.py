@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from uuid import NAMESPACE_URL, uuid5
 
 if TYPE_CHECKING:
     from thinkwell.builtin._subjects import Subject
-    from thinkwell_acp.schema import JsonObject
+    from thinkwell_acp.schema import JsonObject, JsonValue
+
+
+def as_object(schema: JsonValue) -> JsonObject:
+    """Return a schema as an object; ``true``, which takes anything, is an empty one."""
+    return cast("JsonObject", schema) if isinstance(schema, dict) else {}
 
 
 def type_of(schema: JsonObject) -> str | None:

@@ -19,12 +19,9 @@ _WORDS: Final = {
 _RANKS: Final = (
     (
         0.85,
-        "excellent great good approve approved accept pass passed ok yes ready healthy positive a green keep clean",
+        "excellent great good approve approved accept pass passed ok yes ready healthy positive a green keep",
     ),
-    (
-        0.5,
-        "fair acceptable mixed neutral comment maybe average medium partial b c yellow refactor improve needs_work",
-    ),
+    (0.5, "fair acceptable mixed neutral comment maybe average medium partial b c yellow refactor improve"),
     (
         0.0,
         "poor bad reject rejected request_changes fail failed no broken unhealthy negative d e f red rewrite",
@@ -38,8 +35,8 @@ def choose(
 ) -> tuple[JsonValue, str]:
     """Return one of the options, and why.
 
-    A word that is a fact (a language, a kind of thing, a path) is taken first, then one that says how grave or how good
-    what was found is. Where the options say neither, it is the first that the request names, else the first.
+    A word that is a fact (a language, a kind of thing, a path) is taken first, then one that says how grave or
+    how good what was found is. Where there is none, it is one that the request names, else the first.
     """
     texts = {str(option).lower(): option for option in options}
     for fact in (subject.language.lower(), subject.kind, subject.path.lower(), subject.name.lower()):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LANGUAGES: Final = {
     ".c": "C",
@@ -47,11 +50,8 @@ class Function(Struct, frozen=True, kw_only=True, gc=False):
     line: int
     lines: int
     documented: bool
-
-    @property
-    def public(self) -> bool:
-        """Whether others are meant to call it."""
-        return not self.name.startswith("_")
+    public: bool
+    """Whether others are meant to call it."""
 
 
 class Mark(Struct, frozen=True, kw_only=True, gc=False):
@@ -114,7 +114,7 @@ def examine(path: str, text: str, *, absolute: str | None = None, modified: floa
 
 
 def looks_like_python(text: str) -> bool:
-    """Return whether a text without a name is a Python program: it parses, and defines or imports something."""
+    """Return whether a text without a name is Python: it parses, and defines or imports something."""
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -132,14 +132,11 @@ def _python(base: FileFacts, text: str) -> FileFacts:
         return replace(base, marks=marks, broken=exc.msg, broken_line=exc.lineno or 1)
     except (ValueError, RecursionError, MemoryError) as exc:
         return replace(base, marks=marks, broken=str(exc) or type(exc).__name__)
-    functions = [
-        _function(node) for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
     imports = {name for node in nodes for name in _imported(node)}
     docstring = ast.get_docstring(tree)
     return replace(
         base,
-        functions=tuple(sorted(functions, key=lambda function: function.line)),
+        functions=tuple(_functions(tree, public=True)),
         classes=tuple(node.name for node in nodes if isinstance(node, ast.ClassDef)),
         imports=tuple(sorted(imports)),
         marks=marks,
@@ -147,20 +144,31 @@ def _python(base: FileFacts, text: str) -> FileFacts:
     )
 
 
-def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
-    return Function(
-        name=node.name,
-        line=node.lineno,
-        lines=(node.end_lineno or node.lineno) - node.lineno + 1,
-        documented=ast.get_docstring(node) is not None,
-    )
+def _functions(parent: ast.AST, *, public: bool) -> Iterator[Function]:
+    """Yield the functions in their order, without overloads; those inside of others are not public."""
+    for node in ast.iter_child_nodes(parent):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from _functions(node, public=public)
+            continue
+        seen = public and not node.name.startswith("_")
+        if isinstance(node, ast.ClassDef):
+            yield from _functions(node, public=seen)
+        elif not any(ast.unparse(decorator).endswith("overload") for decorator in node.decorator_list):
+            yield Function(
+                name=node.name,
+                line=node.lineno,
+                lines=(node.end_lineno or node.lineno) - node.lineno + 1,
+                documented=ast.get_docstring(node) is not None,
+                public=seen,
+            )
+            yield from _functions(node, public=False)
 
 
 def _imported(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name.split(".")[0] for alias in node.names]
-    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-        return [node.module.split(".")[0]]
+    if isinstance(node, ast.ImportFrom) and node.module not in (None, "__future__") and not node.level:
+        return [str(node.module).split(".")[0]]
     return []
 
 

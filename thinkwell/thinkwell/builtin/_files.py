@@ -1,4 +1,4 @@
-"""Which files to read, and reading them: within the session's folder, a bounded number, no more than is useful."""
+"""Which files to read, and reading them: within the session's folder, and no more than is useful."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ SKIPPED: Final = frozenset(
 """Folders of things that others made. Those that begin with a dot are skipped too."""
 
 _FIRST: Final = ("readme", "pyproject.toml", "package.json", "cargo.toml", "go.mod", "makefile")
+_DATA: Final = frozenset({"CSS", "HTML", "JSON", "TOML", "YAML", "text"})
+_UNKNOWN: Final = len(_FIRST) + 3
 _PLAIN_NAMES: Final = frozenset({"Makefile", "LICENSE", "README", "CHANGELOG", "Dockerfile"})
 _PATH: Final = re.compile(r"[^\s\"'`<>|,;:()\[\]{}*?]+")
 _MAX_PATHS: Final = 500
@@ -94,21 +96,8 @@ class Folder:
 
     def files_in(self, folder: Path) -> list[Path]:
         """Return files worth reading: what describes the project first, then the biggest sources."""
-        files = [
-            (path, size)
-            for path, size in _walk(folder)
-            if path.suffix.lower() in LANGUAGES or _rank(path) < 1
-        ]
-        files.sort(
-            key=lambda item: (
-                _rank(item[0]),
-                len(item[0].parts) if _rank(item[0]) < 1 else 0,
-                -item[1],
-                item[0],
-            )
-        )
-        first = [path for path, _ in files if _rank(path) < 1 and path.parent == folder]
-        return (first + [path for path, _ in files if path not in first])[:MAX_FILES]
+        ranked = [(_rank(path, folder), -size, path) for path, size in _walk(folder)]
+        return [path for rank, _, path in sorted(ranked) if rank < _UNKNOWN][:MAX_FILES]
 
     def read(self, path: Path) -> Source:
         """Read a file and compute what there is to know.
@@ -145,15 +134,19 @@ def _skipped(name: str) -> bool:
     return name.startswith(".") or name in SKIPPED
 
 
-def _rank(path: Path) -> float:
-    """Return how late a file is to be read: what describes a project, then programs, then the rest."""
+def _rank(path: Path, folder: Path) -> int:
+    """Return how late a file is to be read: what describes a project, then programs, then texts."""
     name = path.name.lower()
-    for index, first in enumerate(_FIRST):
-        if name == first or name.startswith(first + "."):
-            return index / 10
-    if path.suffix == ".py" and not name.startswith("test"):
-        return 1
-    return 2 if LANGUAGES.get(path.suffix.lower()) not in (None, "text", "JSON", "YAML", "TOML") else 3
+    if path.parent == folder:
+        for index, first in enumerate(_FIRST):
+            if name == first or name.startswith(first + "."):
+                return index
+    language = LANGUAGES.get(path.suffix.lower())
+    if language is None:
+        return _UNKNOWN
+    if language == "Python" and not name.startswith("test"):
+        return len(_FIRST)
+    return len(_FIRST) + (2 if language in _DATA else 1)
 
 
 def _walk(folder: Path) -> Iterator[tuple[Path, int]]:

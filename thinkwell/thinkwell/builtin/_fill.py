@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from thinkwell.builtin._constraints import bounds, clamped, formatted, merge, nests, sized, type_of
+from thinkwell.builtin._constraints import as_object, bounds, clamped, formatted, merge, nests, sized, type_of
 from thinkwell.builtin._enums import choose
 from thinkwell.builtin._pick import Picker
+from thinkwell.builtin._repair import DROP
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from thinkwell.builtin._findings import Findings
     from thinkwell.builtin._subjects import Subject
@@ -59,8 +60,8 @@ class Filler:
 
     Args:
         findings: What was found.
-        arguments: Whether they are arguments of a tool: then a text without a telling name is the path of a file and not a
-            sentence, and what is optional is left to the tool.
+        arguments: Whether it is for arguments of a tool: then a text without a telling name is the path of a
+            file and not a sentence, and what is optional is left to the tool.
     """
 
     def __init__(self, findings: Findings, *, arguments: bool = False) -> None:
@@ -96,10 +97,8 @@ class Filler:
         self._root = schema
         return self._value(schema, _Place(name="", path="", depth=0, subject=self._findings.project))
 
-    def _value(self, schema: JsonValue, place: _Place) -> JsonValue:
-        if not isinstance(schema, dict):  # `true`: anything
-            return place.subject.text
-        schema = self._resolve(schema)
+    def _value(self, given: JsonValue, place: _Place) -> JsonValue:
+        schema = self._resolve(as_object(given))
         correction = self._corrections.get(place.path)
         if correction is not None:
             schema = {**schema, **correction}
@@ -110,40 +109,22 @@ class Filler:
         for key in ("anyOf", "oneOf"):
             if key in schema:
                 return self._branch(schema, key, place)
-        match type_of(schema):
-            case "object":
-                return self._object(schema, place)
-            case "array":
-                return self._array(schema, place)
-            case "string":
-                return self._string(schema, place)
-            case "integer":
-                return self._number(schema, place, whole=True)
-            case "number":
-                return self._number(schema, place, whole=False)
-            case "boolean":
-                return self._boolean(schema, place)
-            case "null":
-                return None
-            case _:
-                return self._untyped(place)
+        fill = _FILLERS.get(type_of(schema))
+        return self._untyped(schema, place) if fill is None else fill(self, schema, place)
 
     def _resolve(self, schema: JsonObject) -> JsonObject:
         """Follow references and merge what has to hold together."""
         for _ in range(MAX_DEPTH):
             reference = schema.get("$ref")
-            parts: list[Any] = list(schema.get("allOf", ()))
+            parts: list[JsonValue] = list(schema.get("allOf", ()))
             if isinstance(reference, str):
                 parts.append(self._target(reference))
             if not parts:
                 return schema
             merged: JsonObject = {}
-            for part in (
-                *parts,
-                {key: value for key, value in schema.items() if key not in ("$ref", "allOf")},
-            ):
-                if isinstance(part, dict):
-                    merged = merge(merged, part)
+            parts.append({key: value for key, value in schema.items() if key not in ("$ref", "allOf")})
+            for part in parts:
+                merged = merge(merged, as_object(part))
             schema = merged
         return schema
 
@@ -151,7 +132,7 @@ class Filler:
         node: JsonValue = self._root
         for part in reference.removeprefix("#").strip("/").split("/"):
             key = part.replace("~1", "/").replace("~0", "~")
-            node = node.get(key, {}) if isinstance(node, dict) and part else node
+            node = as_object(node).get(key, {}) if part else node
         return node
 
     def _branch(self, schema: JsonObject, key: str, place: _Place) -> JsonValue:
@@ -190,7 +171,7 @@ class Filler:
             child = place.child(name, subject)
             optional = name not in required
             if optional and (
-                self._arguments or place.depth >= MAX_DEPTH or "drop" in self._corrections.get(child.path, ())
+                self._arguments or place.depth >= MAX_DEPTH or DROP in self._corrections.get(child.path, ())
             ):
                 continue
             try:
@@ -224,7 +205,7 @@ class Filler:
         return filled
 
     def _chosen(self, schema: JsonObject, place: _Place, least: str, most: str) -> Sequence[Subject]:
-        """Return as many things as the schema takes; where too few were found, they are gone through again."""
+        """Return as many things as the schema takes; where too few were found, others stand in."""
         subjects = self._picker.items(self._hints(schema, place), place.subject)
         minimum = int(schema.get(least, 0))
         maximum = max(minimum, min(int(schema.get(most, MAX_ITEMS)), MAX_ITEMS))
@@ -280,21 +261,18 @@ class Filler:
                 return variant
         raise UnfillableError(place.path, f"the pattern {pattern}")
 
-    def _number(self, schema: JsonObject, place: _Place, *, whole: bool) -> float:
+    def _number(self, schema: JsonObject, place: _Place) -> float:
         hints = self._hints(schema, place)
+        whole = type_of(schema) == "integer"
         low, high = bounds(schema, whole=whole)
         answer = self._picker.answer(place.name)
         count = self._picker.count(hints, place.subject)
         if isinstance(answer, int | float) and not isinstance(answer, bool):
             value = float(answer)
         elif self._picker.scored(hints) or (count is None and low is not None and high is not None):
-            value = self._score(
-                place, low, high, share=bool({"confidence", "probability", "ratio", "share"} & set(hints))
-            )
+            value = self._score(place, low, high, share=self._picker.share(hints))
         else:
-            value = float(
-                count if count is not None else place.subject.counts.get("line", place.subject.line)
-            )
+            value = float(place.subject.line if count is None else count)
         return clamped(value, low, high, schema.get("multipleOf"), whole=whole)
 
     def _score(self, place: _Place, low: float | None, high: float | None, *, share: bool) -> float:
@@ -316,10 +294,21 @@ class Filler:
             else self._picker.truth(self._hints(schema, place), place.subject)
         )
 
-    def _untyped(self, place: _Place) -> JsonValue:
+    def _untyped(self, schema: JsonObject, place: _Place) -> JsonValue:
         answer = self._picker.answer(place.name)
         return place.subject.text if answer is None else answer
 
     def _hints(self, schema: JsonObject, place: _Place) -> tuple[str, ...]:
         texts = [text for text in (schema.get("title"), schema.get("description")) if isinstance(text, str)]
         return self._picker.hints(place.name, texts)
+
+
+_FILLERS: Final[dict[str | None, Callable[[Filler, JsonObject, _Place], JsonValue]]] = {
+    "object": Filler._object,
+    "array": Filler._array,
+    "string": Filler._string,
+    "integer": Filler._number,
+    "number": Filler._number,
+    "boolean": Filler._boolean,
+    "null": lambda _filler, _schema, _place: None,
+}

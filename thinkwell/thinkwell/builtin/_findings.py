@@ -64,7 +64,7 @@ class Findings:
             line=self.longest[1].line if self.longest else 1,
             language=self._language(),
             severity=self.issues[0].severity if self.issues else "low",
-            advice=self.issues[0].advice if self.issues else "Leave it as it is.",
+            advice=self.issues[0].advice if self.issues else self._where_to_begin(),
             quality=quality_of(self.files),
             counts=counts_of(self.files) | {"issue": len(self.issues)},
             modified=max((file.modified for file in self.files), default=0),
@@ -116,6 +116,12 @@ class Findings:
     def _named(self, kind: Kind, names: Callable[[FileFacts], Iterable[str]]) -> tuple[Subject, ...]:
         return tuple(part_of(file, kind, name) for file in self.files for name in names(file))
 
+    def _where_to_begin(self) -> str:
+        if self.longest is None:
+            return "Leave it as it is."
+        file, function = self.longest
+        return f"Begin with {function.name} in {file.path}: it is the longest function."
+
     def _language(self) -> str:
         lines: dict[str, int] = {}
         for file in self.files:
@@ -135,5 +141,6 @@ class Findings:
         summary = f"{what}, mostly {self._language()}: {number(counts['line'], 'line')}, {listed(parts)}."
         if self.longest:
             file, function = self.longest
-            summary += f" The longest function is {function.name} in {file.path} with {number(function.lines, 'line')}."
+            summary += f" The longest function is {function.name} in {file.path}"
+            summary += f" with {number(function.lines, 'line')}."
         return summary

@@ -25,7 +25,6 @@ class ToolInfo(Struct, frozen=True, kw_only=True):
     description: str
     schema: s.JsonObject
     """JSON Schema of the arguments."""
-    connection_id: str
 
 
 class ToolOutcome(Struct, frozen=True, kw_only=True):
@@ -72,19 +71,18 @@ class McpClient:
         params: s.JsonObject = {}
         for _ in range(MAX_PAGES):
             page = await self._ask("tools/list", params)
-            for tool in page.get("tools", ()):
-                found.append(
-                    ToolInfo(
-                        name=tool["name"],
-                        description=tool.get("description") or "",
-                        schema=tool.get("inputSchema") or {},
-                        connection_id=self.connection_id,
-                    )
-                )
+            found += [self._tool(tool) for tool in page.get("tools", ())]
             if not page.get("nextCursor"):
                 break
             params = {"cursor": page["nextCursor"]}
         self.tools = tuple(found)
+
+    def _tool(self, raw: s.JsonObject) -> ToolInfo:
+        return ToolInfo(
+            name=raw["name"],
+            description=raw.get("description") or "",
+            schema=raw.get("inputSchema") or {},
+        )
 
     async def call(self, name: str, arguments: s.JsonObject) -> ToolOutcome:
         """Call a tool.

@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from thinkwell.builtin._findings import Findings
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from thinkwell.builtin._findings import Findings
     from thinkwell.builtin._subjects import Kind, Subject
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SYNONYMS: Final = {
@@ -40,44 +44,15 @@ _SYNONYMS: Final = {
     "weakness": "issue",
 }
 _KINDS: Final[tuple[Kind, ...]] = ("function", "class", "import", "heading", "issue", "file", "project")
-_ADVICE: Final = frozenset(
-    {
-        "action",
-        "advice",
-        "change",
-        "fix",
-        "improvement",
-        "next",
-        "recommendation",
-        "step",
-        "suggestion",
-        "todo",
-    }
-)
-_SCORES: Final = frozenset(
-    {"confidence", "grade", "probability", "quality", "rating", "ratio", "score", "share", "star", "percent"}
-)
-_PATHS: Final = frozenset({"file", "filename", "location", "path", "where"})
-_NAMES: Final = frozenset({"id", "identifier", "name", "subject"})
-_TITLES: Final = frozenset({"headline", "heading", "title"})
-_VAGUE: Final = frozenset({"answer", "output", "response", "result", "value"})
-_GOOD: Final = frozenset(
-    {
-        "approve",
-        "approved",
-        "clean",
-        "correct",
-        "good",
-        "healthy",
-        "ok",
-        "pass",
-        "passed",
-        "passing",
-        "ready",
-        "valid",
-    }
-)
-_FILLERS: Final = frozenset({"a", "count", "find", "get", "look", "of", "the", "to", "up"})
+_ADVICE: Final = _words("action advice change fix improvement next recommendation step suggestion todo")
+_SCORES: Final = _words("confidence grade probability quality rating ratio score share star percent")
+_TEXTS: Final = _words("summary description detail explanation message reason text why")
+_PATHS: Final = _words("file filename location path where")
+_NAMES: Final = _words("headline heading id identifier keyword name query subject term title topic word")
+_VAGUE: Final = _words("answer output response result value")
+_GOOD: Final = _words("approve approved clean correct good healthy ok pass passed passing ready valid")
+_SHARES: Final = _words("confidence probability ratio share")
+_FILLERS: Final = _words("a count find get look of the to up")
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -90,9 +65,7 @@ def _singular(word: str) -> str:
         return word[:-3] + "y"
     if word.endswith(("sses", "xes")):
         return word[:-2]
-    return (
-        word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 2 else word
-    )
+    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
 
 
 def _meanings(words: Iterable[str]) -> tuple[str, ...]:
@@ -107,7 +80,7 @@ class Picker:
         self._request = words_of(findings.request)
 
     def hints(self, name: str, schema_text: Sequence[str]) -> tuple[str, ...]:
-        """Return the words by which to choose: of the name, of what the schema says, and else of the request."""
+        """Return the words by which to choose: of the name and the schema's texts, else of the request."""
         words = tuple(word for text in (name, *schema_text) for word in words_of(text))
         return words if set(words) - _VAGUE else (*words, *self._request)
 
@@ -122,12 +95,11 @@ class Picker:
     def items(self, words: Sequence[str], within: Subject) -> tuple[Subject, ...]:
         """Return the things that a list is about."""
         kind = self._kind(words)
-        if kind is None and _ADVICE & set(words):
-            kind = "issue"
+        if kind in (None, "issue") and _ADVICE & set(words):
+            return self._findings.all("issue", within) or (within,)
         if kind is None:
             kind = "file" if within.kind == "project" else "issue"
-        found = self._findings.all(kind, within)
-        return found
+        return self._findings.all(kind, within)
 
     def subject(self, words: Sequence[str], within: Subject) -> Subject:
         """Return the thing that an object is about."""
@@ -140,20 +112,11 @@ class Picker:
         for word in words:
             if word in _ADVICE:
                 return subject.advice or self._findings.project.advice
-            if word in {
-                "summary",
-                "description",
-                "detail",
-                "explanation",
-                "message",
-                "reason",
-                "text",
-                "why",
-            }:
+            if word in _TEXTS:
                 return subject.text
             if word in _PATHS or (_SYNONYMS.get(word) == "file" and subject.kind != "import"):
                 return subject.path
-            if word in _TITLES or word in _NAMES:
+            if word in _NAMES:
                 return subject.name
             if word == "language":
                 return subject.language
@@ -189,6 +152,10 @@ class Picker:
     def scored(self, words: Sequence[str]) -> bool:
         """Return whether a number is to judge."""
         return bool(_SCORES & set(words))
+
+    def share(self, words: Sequence[str]) -> bool:
+        """Return whether a number is a part of one."""
+        return bool(_SHARES & set(words))
 
     def truth(self, words: Sequence[str], subject: Subject) -> bool:
         """Return whether what the words say is so."""

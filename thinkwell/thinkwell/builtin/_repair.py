@@ -3,60 +3,42 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from thinkwell_acp.schema import JsonObject
+    from thinkwell_acp.schema import JsonObject, JsonValue
+
+DROP: Final = "drop"
+"""Key of a constraint beside those of JSON Schema: leave the place out."""
 
 _NUMBER: Final = r"(-?\d+(?:\.\d+)?)"
 _LINE: Final = re.compile(r"^[\s-]*(?P<path>the value|\$?[\w.\[\]'-]*)\s*:\s+(?P<message>.+)$")
 _QUOTED: Final = re.compile(r"'([^']*)'")
 
 
-def _integer(key: str) -> Callable[[re.Match[str]], JsonObject]:
-    return lambda match: {key: int(match[1])}
+_Reader: TypeAlias = "Callable[[str], JsonValue]"
 
-
-def _float(key: str) -> Callable[[re.Match[str]], JsonObject]:
-    return lambda match: {key: float(next(group for group in match.groups() if group))}
-
-
-_RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], JsonObject]], ...]] = tuple(
-    (re.compile(pattern, re.IGNORECASE), constraint)
-    for pattern, constraint in (
-        (r"at most (\d+) (?:character|long)", _integer("maxLength")),
-        (r"at least (\d+) (?:character|long)", _integer("minLength")),
-        (r"at most (\d+) item", _integer("maxItems")),
-        (r"at least (\d+) item", _integer("minItems")),
-        (
-            rf"less than or equal to {_NUMBER}|(?:at most|maximum of|not above|no more than) {_NUMBER}",
-            _float("maximum"),
-        ),
-        (
-            rf"greater than or equal to {_NUMBER}|(?:at least|minimum of|not below) {_NUMBER}",
-            _float("minimum"),
-        ),
-        (rf"(?:less than|below|under) {_NUMBER}", _float("exclusiveMaximum")),
-        (rf"(?:greater than|above|over) {_NUMBER}", _float("exclusiveMinimum")),
-        (rf"multiple of {_NUMBER}", _float("multipleOf")),
-        (r"match (?:the )?pattern '(.*?)'(?: \(|$)", lambda match: {"pattern": match[1]}),
-        (
-            r"(?:should|must) be ((?:one of )?'.*?)(?: \(got|$)",
-            lambda match: {"enum": _QUOTED.findall(match[1])},
-        ),
-        (
-            r"(?:should|must) be a valid (integer|number|string|boolean)",
-            lambda match: {"type": match[1].lower()},
-        ),
-        (r"extra inputs are not permitted|unexpected", lambda _: {"drop": True}),
-    )
+_RULES: Final[tuple[tuple[str, str, _Reader], ...]] = (
+    ("maxLength", r"at most (\d+) character", int),
+    ("minLength", r"at least (\d+) character", int),
+    ("maxItems", r"at most (\d+) item", int),
+    ("minItems", r"at least (\d+) item", int),
+    ("maximum", rf"(?:less than or equal to|at most|maximum of|not above|no more than) {_NUMBER}", float),
+    ("minimum", rf"(?:greater than or equal to|at least|minimum of|not below|no less than) {_NUMBER}", float),
+    ("exclusiveMaximum", rf"(?:less than|below|under) {_NUMBER}", float),
+    ("exclusiveMinimum", rf"(?:greater than|above|over) {_NUMBER}", float),
+    ("multipleOf", rf"multiple of {_NUMBER}", float),
+    ("pattern", r"match (?:the )?pattern '(.*)'", str),
+    ("enum", r"(?:should|must) be ((?:one of )?'.*)", _QUOTED.findall),
+    ("type", r"(?:should|must) be a valid (integer|number|string|boolean)", str),
+    (DROP, r"(extra inputs are not permitted|unexpected)", bool),
 )
 
 
 def corrections(error: str) -> dict[str, JsonObject]:
-    """Return constraints by the path of the place that they are for, as a tool's error names them, line by line.
+    """Return constraints by the path of the place that they are for, as the lines of a tool's error name it.
 
     The words are those that checkers of values commonly use. What is said in other words is left out.
     """
@@ -66,10 +48,10 @@ def corrections(error: str) -> dict[str, JsonObject]:
         if match is None:
             continue
         message = re.sub(r"\s*\(got .*", "", match["message"])
-        for pattern, constraint in _RULES:
-            said = pattern.search(message)
+        for key, pattern, read in _RULES:
+            said = re.search(pattern, message, re.IGNORECASE)
             if said is not None:
-                found.setdefault(_path(match["path"]), {}).update(constraint(said))
+                found.setdefault(_path(match["path"]), {})[key] = read(said[1])
                 break
     return found
 

@@ -29,8 +29,8 @@ def pace_of(meta: s.JsonObject | None) -> float:
     """Return the pace that a prompt's ``_meta`` or the environment asks for, in seconds."""
     for wanted in ((meta or {}).get(PACE_KEY), os.environ.get(PACE_VARIABLE)):
         try:
-            pace = float(wanted)
-        except (TypeError, ValueError):
+            pace = float(str(wanted))
+        except ValueError:
             continue
         return max(0.0, pace)
     return PACE

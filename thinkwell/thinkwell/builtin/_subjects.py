@@ -65,8 +65,9 @@ def counts_of(files: Sequence[FileFacts]) -> dict[str, int]:
 def quality_of(files: Sequence[FileFacts]) -> float:
     """Return a score from 0 to 1.
 
-    A half is the share of public functions that are documented, four tenths that of functions which are not long, a tenth
-    is for having no TODO. Texts without functions have the first two in full; a file that does not parse costs a half.
+    A half is the share of public functions that are documented, four tenths that of functions which are not
+    long, a tenth is for having no TODO. Texts without functions have the first two in full; a file that does
+    not parse costs a half.
     """
     functions = [function for file in files for function in file.functions]
     public = [function for function in functions if function.public]

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 RESULT_TOOL: Final = "return_result"
 """The tool that takes the result of a task."""
 
-CONFESSION: Final = "I am the agent that is built into thinkwell. I hold no model: what follows is computed from the files, not thought up."
+CONFESSION: Final = (
+    "I am the agent that is built into thinkwell. I hold no model: all this is computed from files."
+)
 
 _SHOWN: Final = 4
 """How many names of a kind a sentence tells."""
@@ -169,14 +171,13 @@ def told(facts: FileFacts) -> list[str]:
         sentences.append(f"It does not parse; at line {facts.broken_line}: {facts.broken}.")
     if facts.functions:
         longest = max(facts.functions, key=lambda function: function.lines)
-        bare = sum(function.public and not function.documented for function in facts.functions)
-        sentences.append(
-            f"Its longest function is {longest.name} at line {longest.line} with {number(longest.lines, 'line')}; "
-            f"{number(bare, 'public function')} {'has' if bare == 1 else 'have'} no docstring."
-        )
+        size = number(longest.lines, "line")
+        text = f"Its longest function is {longest.name} at line {longest.line} with {size}"
+        bare = [function.name for function in facts.functions if function.public and not function.documented]
+        sentences.append(f"{text}; no docstring has {_some(bare)}." if bare else f"{text}.")
     if facts.imports:
         sentences.append(f"It imports {_some(facts.imports)}.")
-    if facts.headings:
+    if len(facts.headings) > 1:
         sentences.append(f"Its parts are {_some(facts.headings)}.")
     if facts.marks:
         mark = facts.marks[0]

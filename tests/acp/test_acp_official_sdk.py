@@ -1,0 +1,136 @@
+"""Both sides against the official SDK's other side, over real pipes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from acp_helpers import Recorder
+
+from thinkwell_acp import connect, stdio_transport
+from thinkwell_acp import schema as s
+
+PROGRAMS = Path(__file__).parent / "programs"
+LIMIT = 60
+
+
+class Services(Recorder):
+    """Serves everything."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[object] = []
+        self.answer.set()
+
+    async def read_text_file(self, request: s.ReadTextFileRequest, /) -> s.ReadTextFileResponse:
+        self.calls.append((request.path, request.line, request.limit))
+        return s.ReadTextFileResponse(content="content")
+
+    async def write_text_file(self, request: s.WriteTextFileRequest, /) -> s.WriteTextFileResponse:
+        self.calls.append((request.path, request.content))
+        return s.WriteTextFileResponse()
+
+    async def create_terminal(self, request: s.CreateTerminalRequest, /) -> s.CreateTerminalResponse:
+        self.calls.append((request.command, request.args, [(e.name, e.value) for e in request.env]))
+        return s.CreateTerminalResponse(terminal_id="t1")
+
+    async def terminal_output(self, request: s.TerminalOutputRequest, /) -> s.TerminalOutputResponse:
+        return s.TerminalOutputResponse(output="listing", truncated=False)
+
+    async def wait_for_terminal_exit(
+        self, request: s.WaitForTerminalExitRequest, /
+    ) -> s.WaitForTerminalExitResponse:
+        return s.WaitForTerminalExitResponse(exit_code=0)
+
+    async def kill_terminal(self, request: s.KillTerminalRequest, /) -> s.KillTerminalResponse:
+        self.calls.append(("kill", request.terminal_id))
+        return s.KillTerminalResponse()
+
+    async def release_terminal(self, request: s.ReleaseTerminalRequest, /) -> s.ReleaseTerminalResponse:
+        self.calls.append(("release", request.terminal_id))
+        return s.ReleaseTerminalResponse()
+
+    async def ext_request(self, method: str, params: s.JsonValue, /) -> s.JsonValue:
+        return {"asked": method, **params}
+
+
+CALLS = [
+    ("/in", 2, 1),
+    ("/out", "content"),
+    ("ls", ("-l",), [("A", "b")]),
+    ("kill", "t1"),
+    ("release", "t1"),
+]
+
+
+def prompt(text: str) -> s.PromptRequest:
+    return s.PromptRequest(session_id="s1", prompt=(s.TextContent(text=text),))
+
+
+@pytest.mark.parametrize("name", ["official", "ours"])
+async def test_our_client_uses_every_method_of_an_agent(name: str) -> None:
+    services = Services()
+    program = {"official": "official_agent.py", "ours": "our_agent.py"}[name]
+    command = [sys.executable, "-W", "error", str(PROGRAMS / program)]
+    capabilities = s.ClientCapabilities(
+        fs=s.FileSystemCapabilities(read_text_file=True, write_text_file=True), terminal=True
+    )
+    of = {"session_id": "s1"}
+    with anyio.fail_after(LIMIT):
+        async with stdio_transport(command, exit_grace=20) as transport, connect(transport, services) as client:
+            hello = await client.initialize(
+                s.InitializeRequest(protocol_version=1, client_capabilities=capabilities)
+            )
+            assert hello.agent_info == s.Implementation(name=name, version="1")
+            await client.authenticate(s.AuthenticateRequest(method_id="key"))
+            new = await client.new_session(s.NewSessionRequest(cwd="/w", mcp_servers=()))
+            assert new.modes is not None
+            assert (new.session_id, new.modes.current_mode_id) == ("s1", "ask")
+            await client.load_session(s.LoadSessionRequest(**of, cwd="/w", mcp_servers=()))
+            assert services.texts == ["history"]
+            await client.resume_session(s.ResumeSessionRequest(**of, cwd="/w"))
+            assert (await client.fork_session(s.ForkSessionRequest(**of, cwd="/w"))).session_id == "s2"
+            listed = await client.list_sessions()
+            assert [entry.session_id for entry in listed.sessions] == ["s1"]
+            assert listed.next_cursor == "more"
+            await client.set_session_mode(s.SetSessionModeRequest(**of, mode_id="ask"))
+            assert services.updates[-1].update == s.CurrentModeUpdate(current_mode_id="ask")
+            answer = await client.set_session_config_option(
+                s.SetSessionConfigOptionRequest(**of, config_id="speed", value="fast")
+            )
+            assert [(option.id, option.current_value) for option in answer.config_options] == [("speed", "fast")]
+            services.batches.clear()
+
+            assert (await client.prompt(prompt("all"))).stop_reason == "end_turn"
+            assert services.texts == ["yes", "listing 0"]
+            assert services.calls == CALLS
+            await services.wait_until(lambda: bool(services.extensions))
+            assert services.extensions == [("_note", {"answer": {"asked": "_ask", "a": 1}})]
+            services.batches.clear()
+
+            await client.prompt(prompt("many"))
+            assert services.texts == [str(number) for number in range(1000)]
+            services.batches.clear()
+
+            async with anyio.create_task_group() as tasks:
+
+                async def wait() -> None:
+                    assert (await client.prompt(prompt("wait"))).stop_reason == "cancelled"
+
+                tasks.start_soon(wait)
+                await services.wait_until(lambda: services.texts == ["waiting"])
+                client.cancel("s1")
+            assert await client.ext_call("_x", {"y": 1}) == {"method": "_x", "params": {"y": 1}}
+            await client.close_session(s.CloseSessionRequest(**of))
+    assert transport.exit_code == 0
+    assert services.reports == []
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_the_official_client_uses_every_method_of_our_agent(backend: str) -> None:
+    command = [str(PROGRAMS / "official_client.py"), sys.executable, "-W", "error", str(PROGRAMS / "our_agent.py"), backend]
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert done.stdout == "conforms\n", done.stderr

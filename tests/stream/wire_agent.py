@@ -1,0 +1,124 @@
+"""An agent that is played by the test itself, message by message and write by write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import anyio
+
+from thinkwell import Agent, open_agent
+from thinkwell_acp import Transport, memory_transport_pair
+
+Json: TypeAlias = dict[str, Any]
+
+
+class WireAgent:
+    """Keeps what thinkwell sent, and sends what the test says."""
+
+    def __init__(self, transport: Transport, capabilities: Json) -> None:
+        self._transport = transport
+        self._capabilities = capabilities
+        self._unread: list[Json] = []
+        self._news = anyio.Event()
+
+    async def serve(self) -> None:
+        """Read until the end, and answer `initialize`."""
+        data = b""
+        while True:
+            try:
+                data += await self._transport.receive()
+            except (anyio.EndOfStream, anyio.ClosedResourceError):
+                return
+            *lines, data = data.split(b"\n")
+            for line in lines:
+                message: Json = json.loads(line)
+                if message.get("method") == "initialize":
+                    await self.write(
+                        answer(message, {"protocolVersion": 1, "agentCapabilities": self._capabilities})
+                    )
+                else:
+                    self._unread.append(message)
+            self._news.set()
+            self._news = anyio.Event()
+
+    async def write(self, *messages: Json) -> None:
+        """Send these messages in one write."""
+        await self._transport.send(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+
+    async def expect(self, method: str | None) -> Json:
+        """Take the next message, which must be of this method. `None`: it must be an answer."""
+        with anyio.fail_after(5):
+            while not self._unread:
+                await self._news.wait()
+        message = self._unread.pop(0)
+        assert message.get("method") == method, message
+        return message
+
+    async def begin(self, session_id: str = "s") -> Json:
+        """Open the session that thinkwell asks for, and return its first prompt."""
+        opening = await self.expect("session/new")
+        await self.write(answer(opening, {"sessionId": session_id}))
+        return await self.expect("session/prompt")
+
+    async def hang_up(self) -> None:
+        """End the connection."""
+        await self._transport.aclose()
+
+    @property
+    def unread(self) -> list[str]:
+        """The methods of what was sent and not taken yet."""
+        return [message.get("method", "answer") for message in self._unread]
+
+
+def answer(request: Json, result: object) -> Json:
+    return {"jsonrpc": "2.0", "id": request["id"], "result": result}
+
+
+def refuse(request: Json, message: str, code: int = -32603) -> Json:
+    return {"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": message}}
+
+
+def end_turn(prompt: Json, stop_reason: str = "end_turn") -> Json:
+    return answer(prompt, {"stopReason": stop_reason})
+
+
+def update(kind: str, session_id: str = "s", **fields: object) -> Json:
+    body = {"sessionUpdate": kind, **fields}
+    return {
+        "jsonrpc": "2.0",
+        "method": "session/update",
+        "params": {"sessionId": session_id, "update": body},
+    }
+
+
+def say(text: str, session_id: str = "s", **fields: object) -> Json:
+    return update("agent_message_chunk", session_id, content={"type": "text", "text": text}, **fields)
+
+
+def permission(id_: int, tool_id: str = "t", session_id: str = "s") -> Json:
+    """Return a question whether a tool may run."""
+    options = [
+        {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+        {"optionId": "no", "name": "No", "kind": "reject_once"},
+    ]
+    params = {"sessionId": session_id, "toolCall": {"toolCallId": tool_id, "title": "rm"}, "options": options}
+    return {"jsonrpc": "2.0", "id": id_, "method": "session/request_permission", "params": params}
+
+
+@asynccontextmanager
+async def wire_agent(
+    *, capabilities: Json | None = None, **options: Any
+) -> AsyncGenerator[tuple[Agent, WireAgent]]:
+    """Open an agent that the test plays."""
+    ours, theirs = memory_transport_pair()
+    wire = WireAgent(theirs, capabilities or {})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wire.serve)
+        try:
+            async with open_agent("wire", transport=ours, **options) as agent:
+                yield agent, wire
+        finally:
+            tasks.cancel_scope.cancel()
