@@ -1,51 +1,77 @@
-"""Stream an agent's run to the terminal and end with a typed result.
+"""Stream an agent's run to the terminal, and end with a typed result.
 
-Run it with ``python examples/quickstart.py [FOLDER]``. The agent is the built-in one, which holds no model and needs no key;
-``THINKWELL_AGENT=claude python examples/quickstart.py`` uses a real one.
+    python examples/quickstart.py [FOLDER]
+
+The agent is the built-in one, which holds no model and needs no key. For a real one, set THINKWELL_AGENT to ``claude``,
+``codex``, ``gemini`` or ``opencode``.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from time import perf_counter
 from typing import Annotated
 
 import anyio
-from _show import Printer
 from pydantic import BaseModel, Field
 
-from thinkwell import open_agent
+from thinkwell import Message, PlanUpdate, Thought, ThoughtEvent, ToolDone, ToolStart, open_agent
 
 
 class Review(BaseModel):
-    """What we want to have: the agent is shown the schema of this, and what it returns is checked against it."""
+    """What we want. The agent sees the schema of it; what it returns is checked against it."""
 
     title: str
     summary: str
-    score: Annotated[int, Field(ge=0, le=10, description="How good the code is")]
-    suggestions: list[str] = Field(max_length=3)
+    score: Annotated[int, Field(ge=0, le=10, description="how good the code is")]
+    suggestions: Annotated[list[str], Field(max_length=3)]
+
+
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+"""What an agent sends is somebody else's text: no escape sequence in it may reach the terminal."""
+
+DIM, PLAIN = ("\x1b[2m", "\x1b[0m") if sys.stdout.isatty() else ("", "")
+BOXES = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
+
+
+def show(event: ThoughtEvent) -> None:
+    """Print one event."""
+    match event:
+        case Thought(text=text):
+            print(f"{DIM}{CONTROL.sub('', text)}{PLAIN}", end="", flush=True)
+        case Message(text=text):
+            print(CONTROL.sub("", text), end="", flush=True)
+        case ToolStart(kind=kind, title=title):
+            print(f"  {kind}: {CONTROL.sub('', title)}")
+        case ToolDone(status="failed" | "cancelled" as status):
+            print(f"  {status}")
+        case PlanUpdate(entries=entries):
+            plan = "   ".join(f"{BOXES[entry.status]} {entry.content}" for entry in entries)
+            print(CONTROL.sub("", plan))
+        case _:
+            pass
 
 
 async def main() -> None:
     folder = sys.argv[1] if len(sys.argv) > 1 else "."
-    printer = Printer()
     started = perf_counter()
     async with open_agent(cwd=folder) as agent:
-        # The run starts here, whether or not anybody looks at it.
+        # From here on the run goes on by itself, whether or not anybody watches it.
         stream = agent.think(Review).text("Review this project.").stream()
 
-        first_event: float | None = None
-        async for event in stream:  # thoughts, messages, tools and plan, as they come
-            first_event = first_event or perf_counter() - started
-            printer.show(event)
+        first = 0.0
+        async for event in stream:
+            first = first or perf_counter() - started
+            show(event)
 
-        review = await stream.result  # a Review: validated, typed
+        review = await stream.result  # a Review, validated; type checkers know it
 
-    printer.line(f"\n{review.title}: {review.score} of 10\n{review.summary}")
+    print(f"\nThe result is a {type(review).__name__}:")
+    print(f"{review.title}: {review.score} of 10\n{review.summary}")
     for suggestion in review.suggestions:
-        printer.line(f"- {suggestion}")
-    if first_event is not None:
-        printer.line(f"\n(first event after {first_event:.2f} s, all of it in {perf_counter() - started:.1f} s)")
+        print(f"- {suggestion}")
+    print(f"\n{DIM}first event after {first:.2f} s, all after {perf_counter() - started:.1f} s{PLAIN}")
 
 
 if __name__ == "__main__":

@@ -38,12 +38,19 @@ POLL_INTERVAL = 0.02
 class Process:
     """A running child in a process group of its own."""
 
-    def __init__(self, command: Sequence[str], *, env: Mapping[str, str] | None, cwd: str | None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None,
+        cwd: str | None,
+        merge_stderr: bool = False,
+    ) -> None:
         self._popen = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.STDOUT if merge_stderr else subprocess.PIPE,
             bufsize=0,
             env=env,
             cwd=cwd,
@@ -51,13 +58,15 @@ class Process:
         )
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
-        assert self._popen.stderr is not None
         self._stdin, self._stdout, self._stderr = self._popen.stdin, self._popen.stdout, self._popen.stderr
-        for pipe in (self._stdin, self._stdout, self._stderr):
+        for pipe in self._pipes():
             os.set_blocking(pipe.fileno(), False)
         _enlarge(self._stdout.fileno())
         self._pidfd = _open_pidfd(self._popen.pid)
         self._released = False
+
+    def _pipes(self) -> list[IO[bytes]]:
+        return [pipe for pipe in (self._stdin, self._stdout, self._stderr) if pipe is not None]
 
     @property
     def pid(self) -> int:
@@ -82,7 +91,9 @@ class Process:
         return await read_descriptor(self._stdout.fileno())
 
     async def read_stderr(self) -> bytes:
-        """Return the next error output, nothing at its end."""
+        """Return the next error output, nothing at its end or where it goes with the output."""
+        if self._stderr is None:
+            return b""
         return await read_descriptor(self._stderr.fileno())
 
     async def write_stdin(self, data: bytes) -> None:
@@ -115,7 +126,7 @@ class Process:
         self._released = True
         if self._popen.poll() is None:  # pragma: no cover - a process that is stuck in the kernel
             self._popen.returncode = -signal.SIGKILL  # else its destructor complains
-        for pipe in (self._stdin, self._stdout, self._stderr):
+        for pipe in self._pipes():
             _close(pipe)
         if self._pidfd is not None:
             os.close(self._pidfd)
@@ -150,7 +161,7 @@ def _close(pipe: IO[bytes]) -> None:
 
 
 def _enlarge(fd: int) -> None:
-    if sys.platform == "linux":
+    if sys.platform == "linux":  # pragma: no branch - macOS has fixed sizes
         with contextlib.suppress(
             OSError
         ):  # more than the system lets one user have: the size stays as it was

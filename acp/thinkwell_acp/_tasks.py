@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeVarTuple
+from typing import TYPE_CHECKING, TypeVarTuple, cast
 
 import anyio
 
@@ -75,4 +75,5 @@ def _leaves(error: BaseException) -> list[BaseException]:
     """Return the exceptions within nested groups: trio copies the groups, but not what they hold."""
     if not isinstance(error, BaseExceptionGroup):
         return [error]
-    return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    return [leaf for inner in group.exceptions for leaf in _leaves(inner)]

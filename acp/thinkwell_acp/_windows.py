@@ -49,12 +49,19 @@ class _Job:
 class Process:
     """A running child in a Job Object. Its blocking pipes are read and written in worker threads."""
 
-    def __init__(self, command: Sequence[str], *, env: Mapping[str, str] | None, cwd: str | None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None,
+        cwd: str | None,
+        merge_stderr: bool = False,
+    ) -> None:
         self._popen = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.STDOUT if merge_stderr else subprocess.PIPE,
             bufsize=0,
             env=env,
             cwd=cwd,
@@ -62,10 +69,12 @@ class Process:
         )
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
-        assert self._popen.stderr is not None
         self._stdin, self._stdout, self._stderr = self._popen.stdin, self._popen.stdout, self._popen.stderr
         self._writing = False
         self._job = _Job(getattr(self._popen, "_handle"))  # noqa: B009 - the only way to it
+
+    def _pipes(self) -> list[IO[bytes]]:
+        return [pipe for pipe in (self._stdin, self._stdout, self._stderr) if pipe is not None]
 
     @property
     def pid(self) -> int:
@@ -82,7 +91,9 @@ class Process:
         return await _read(self._stdout)
 
     async def read_stderr(self) -> bytes:
-        """Return the next error output, nothing at its end."""
+        """Return the next error output, nothing at its end or where it goes with the output."""
+        if self._stderr is None:
+            return b""
         return await _read(self._stderr)
 
     async def write_stdin(self, data: bytes) -> None:
@@ -115,7 +126,7 @@ class Process:
     def release(self) -> None:
         """Close what is left of the process; closing the job ends any straggler."""
         self._job.close()
-        for pipe in (self._stdin, self._stdout, self._stderr):
+        for pipe in self._pipes():
             pipe.close()
 
 

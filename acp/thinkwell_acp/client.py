@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from thinkwell_acp._jsonrpc import RequestId
     from thinkwell_acp.connection import Outcome
     from thinkwell_acp.transport import Transport
+
+logger = logging.getLogger("thinkwell.acp")
 
 PROTOCOL_VERSION = 1
 """The version of the protocol that this client speaks."""
@@ -219,9 +222,10 @@ class Client(Side):
 
         def end(outcome: Outcome) -> None:
             del self._turns[session_id]
+            cancelled = session_id in self._cancelling
             self._cancelling.discard(session_id)
             ended.set()
-            settle(_read_prompt_outcome(outcome))
+            settle(_read_prompt_outcome(outcome, cancelled))
 
         try:
             self.connection.call("session/prompt", request, end)
@@ -311,10 +315,12 @@ class Client(Side):
         check_directories(self._session_flags, request.additional_directories, method)
 
 
-def _read_prompt_outcome(outcome: Outcome) -> PromptOutcome:
+def _read_prompt_outcome(outcome: Outcome, cancelled: bool) -> PromptOutcome:
+    """Read how a turn ended. Some agents answer a cancelled one with an error, of whatever code."""
+    if isinstance(outcome, RpcError) and (cancelled or outcome.code == REQUEST_CANCELLED):
+        logger.info("The cancelled turn ended with an error: %s", outcome)
+        return s.PromptResponse(stop_reason="cancelled")
     if isinstance(outcome, AcpError):
-        if isinstance(outcome, RpcError) and outcome.code == REQUEST_CANCELLED:
-            return s.PromptResponse(stop_reason="cancelled")
         return outcome
     try:
         return decode(s.PromptResponse, outcome)

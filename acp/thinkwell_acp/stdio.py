@@ -220,7 +220,7 @@ async def stdio_transport(
         ProgramNotFound: There is no such program or folder.
         ProgramNotStarted: The system refuses to run it.
     """
-    resolved = _resolve(command, env, cwd)
+    resolved = find_program(command, env, cwd)
     try:
         process = Process(resolved, env=env, cwd=None if cwd is None else os.fspath(cwd))
     except (OSError, ValueError, subprocess.SubprocessError) as exc:
@@ -234,10 +234,15 @@ async def stdio_transport(
             await transport.aclose()
 
 
-def _resolve(
+def find_program(
     command: Sequence[str], env: Mapping[str, str] | None, cwd: str | os.PathLike[str] | None
 ) -> list[str]:
-    """Find the program as a shell would, and on Windows by PATHEXT too."""
+    """Return the command with its program's path, found as a shell would, and on Windows by PATHEXT too.
+
+    Raises:
+        ProgramNotFound: There is no such program or folder.
+        ProgramNotStarted: It is no program.
+    """
     if not command:
         raise ProgramNotFound(command, "the command is empty: name a program")
     if cwd is not None and not Path(cwd).is_dir():
@@ -293,7 +298,7 @@ def own_stdio() -> Transport:
     protocol.
     """
     stdin, stdout = os.dup(0), os.dup(1)
-    if sys.platform != "win32":
+    if sys.platform != "win32":  # pragma: no branch - the tests run on POSIX
         os.set_blocking(stdin, False)
         os.set_blocking(stdout, False)
     null = os.open(os.devnull, os.O_RDONLY)

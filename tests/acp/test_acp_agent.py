@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from acp_helpers import LIMIT, Wire, notification, request, result
+from acp_support import LIMIT, Json, Wire, notification, request, result
 
 from thinkwell_acp import (
     AgentHandler,
@@ -44,23 +44,41 @@ async def raw(handler: AgentHandler) -> AsyncGenerator[tuple[AgentSide, Wire]]:
 
 
 CALLS: list[tuple[str, Callable[[Client], Awaitable[object]]]] = [
-    ("authenticate", lambda c: c.call("authenticate", s.AuthenticateRequest(method_id="m"), s.AuthenticateResponse)),
+    (
+        "authenticate",
+        lambda c: c.call("authenticate", s.AuthenticateRequest(method_id="m"), s.AuthenticateResponse),
+    ),
     ("logout", lambda c: c.call("logout", s.LogoutRequest(), s.LogoutResponse)),
     ("session/new", lambda c: c.new_session(s.NewSessionRequest(cwd="/", mcp_servers=()))),
     (
         "session/load",
         lambda c: c.call(
-            "session/load", s.LoadSessionRequest(session_id="s", cwd="/", mcp_servers=()), s.LoadSessionResponse
+            "session/load",
+            s.LoadSessionRequest(session_id="s", cwd="/", mcp_servers=()),
+            s.LoadSessionResponse,
         ),
     ),
     (
         "session/resume",
-        lambda c: c.call("session/resume", s.ResumeSessionRequest(session_id="s", cwd="/"), s.ResumeSessionResponse),
+        lambda c: c.call(
+            "session/resume", s.ResumeSessionRequest(session_id="s", cwd="/"), s.ResumeSessionResponse
+        ),
     ),
-    ("session/fork", lambda c: c.call("session/fork", s.ForkSessionRequest(session_id="s", cwd="/"), s.ForkSessionResponse)),
-    ("session/close", lambda c: c.call("session/close", s.CloseSessionRequest(session_id="s"), s.CloseSessionResponse)),
+    (
+        "session/fork",
+        lambda c: c.call(
+            "session/fork", s.ForkSessionRequest(session_id="s", cwd="/"), s.ForkSessionResponse
+        ),
+    ),
+    (
+        "session/close",
+        lambda c: c.call("session/close", s.CloseSessionRequest(session_id="s"), s.CloseSessionResponse),
+    ),
     ("session/list", lambda c: c.call("session/list", s.ListSessionsRequest(), s.ListSessionsResponse)),
-    ("session/delete", lambda c: c.call("session/delete", s.DeleteSessionRequest(session_id="s"), s.DeleteSessionResponse)),
+    (
+        "session/delete",
+        lambda c: c.call("session/delete", s.DeleteSessionRequest(session_id="s"), s.DeleteSessionResponse),
+    ),
     ("session/set_mode", lambda c: c.set_session_mode(s.SetSessionModeRequest(session_id="s", mode_id="m"))),
     (
         "session/set_config_option",
@@ -151,24 +169,28 @@ async def test_an_agent_can_ask_everything() -> None:
     handler = Everything()
     async with pair(handler, AgentHandler()) as (client, agent):
         await client.initialize(s.InitializeRequest(protocol_version=1, client_capabilities=CAPABILITIES))
-        of = {"session_id": "s"}
-        terminal = {**of, "terminal_id": "t"}
         ask = s.RequestPermissionRequest(
-            **of,
+            session_id="s",
             tool_call=s.ToolCallUpdate(tool_call_id="c"),
             options=(s.PermissionOption(option_id="o", name="n", kind="reject_once"),),
         )
         assert (await agent.request_permission(ask)).outcome == s.SelectedPermissionOutcome(option_id="o")
-        url = s.ElicitationUrlMode(**of, message="m", elicitation_id="e", url="https://x")
+        url = s.ElicitationUrlMode(session_id="s", message="m", elicitation_id="e", url="https://x")
         assert (await agent.create_elicitation(url)).content == {"a": 1}
-        assert (await agent.read_text_file(s.ReadTextFileRequest(**of, path="/p"))).content == "/p"
-        await agent.write_text_file(s.WriteTextFileRequest(**of, path="/p", content="c"))
-        assert (await agent.create_terminal(s.CreateTerminalRequest(**of, command="ls"))).terminal_id == "ls"
-        assert (await agent.terminal_output(s.TerminalOutputRequest(**terminal))).truncated
-        waited = await agent.wait_for_terminal_exit(s.WaitForTerminalExitRequest(**terminal))
+        assert (await agent.read_text_file(s.ReadTextFileRequest(session_id="s", path="/p"))).content == "/p"
+        await agent.write_text_file(s.WriteTextFileRequest(session_id="s", path="/p", content="c"))
+        assert (
+            await agent.create_terminal(s.CreateTerminalRequest(session_id="s", command="ls"))
+        ).terminal_id == "ls"
+        assert (
+            await agent.terminal_output(s.TerminalOutputRequest(session_id="s", terminal_id="t"))
+        ).truncated
+        waited = await agent.wait_for_terminal_exit(
+            s.WaitForTerminalExitRequest(session_id="s", terminal_id="t")
+        )
         assert waited.exit_code == 3
-        await agent.kill_terminal(s.KillTerminalRequest(**terminal))
-        await agent.release_terminal(s.ReleaseTerminalRequest(**terminal))
+        await agent.kill_terminal(s.KillTerminalRequest(session_id="s", terminal_id="t"))
+        await agent.release_terminal(s.ReleaseTerminalRequest(session_id="s", terminal_id="t"))
         connected = await agent.connect_mcp(s.ConnectMcpRequest(server_id="m"))
         assert connected.connection_id == "m"
         asked = s.MessageMcpRequest(connection_id="m", method="tools/list")
@@ -209,16 +231,19 @@ class Turns(AgentHandler):
             return s.PromptResponse(stop_reason="end_turn")
         try:
             await anyio.sleep_forever()
+            raise AssertionError
         finally:
-            self.client.update(request.session_id, s.AgentMessageChunk(content=s.TextContent(text="last words")))
+            self.client.update(
+                request.session_id, s.AgentMessageChunk(content=s.TextContent(text="last words"))
+            )
             self.ended.append(request.session_id)
 
 
-def prompt(id_: object, session: str) -> dict[str, object]:
+def prompt(id_: object, session: str) -> Json:
     return request(id_, "session/prompt", {"sessionId": session, "prompt": []})
 
 
-def cancel(session: str) -> dict[str, object]:
+def cancel(session: str) -> Json:
     return notification("session/cancel", {"sessionId": session})
 
 
@@ -268,7 +293,7 @@ async def test_updates_that_a_client_sends_are_ignored_and_mcp_messages_are_not(
 
     handler = Inner()
     async with raw(handler) as (agent, wire):
-        update = {"sessionUpdate": "plan", "entries": []}
+        update: Json = {"sessionUpdate": "plan", "entries": []}
         await wire.send(
             notification("session/update", {"sessionId": "s", "update": update}),
             notification("mcp/message", {"connectionId": "c", "method": "n"}),

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from acp_helpers import Json, Recorder, failure, notification, permission, request, result, talk
+from acp_support import Json, Recorder, failure, notification, permission, request, result, talk
 
-from thinkwell_acp import CapabilityMissing, ClientHandler, ConnectionClosed, DecodeError, RpcError, VersionMismatch
+from thinkwell_acp import (
+    CapabilityMissing,
+    ClientHandler,
+    ConnectionClosed,
+    DecodeError,
+    RpcError,
+    VersionMismatch,
+)
 from thinkwell_acp import schema as s
-from thinkwell_acp.client import Client
+from thinkwell_acp.client import Client  # noqa: TC001 - a field's type, read at run time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -21,19 +29,25 @@ MORE = ("/more",)
 TEXT = s.TextContent(text="t")
 
 
-class Outgoing(NamedTuple):
-    """A call of the client's, what it needs, and an answer to it."""
+FREE: tuple[Json, str] = ({}, "")
+"""No capability is needed."""
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A call of the client's, an answer to it, and what the agent has to say of itself before."""
 
     method: str
     call: Callable[[Client], Awaitable[object]]
-    answer: object = {}
-    agent: Json = {}  # noqa: RUF012 - never changed
-    capability: str = ""
+    answer: object
+    gate: tuple[Json, str] = FREE
 
 
 def needs(capability: str, *path: str) -> tuple[Json, str]:
     """What the agent says of itself to have one capability, and the capability's name."""
-    value: object = True if path[-1] in {"loadSession", "image", "audio", "embeddedContext", "http", "sse", "acp"} else {}
+    value: object = (
+        True if path[-1] in {"loadSession", "image", "audio", "embeddedContext", "http", "sse", "acp"} else {}
+    )
     for name in reversed(path):
         value = {name: value}
     assert isinstance(value, dict)
@@ -60,65 +74,136 @@ STDIO = s.McpServerStdio(name="m", command="/m", args=(), env=())
 HTTP = s.McpServerHttp(name="m", url="http://m", headers=())
 SSE = s.McpServerSse(name="m", url="http://m", headers=())
 ACP = s.McpServerAcp(name="m", server_id="m1")
-LOGIN = {"authMethods": [{"id": "key", "name": "Key"}]}
+LOGIN: Json = {"authMethods": [{"id": "key", "name": "Key"}]}
 END = {"stopReason": "end_turn"}
-OF = {"session_id": "s1"}
 
-CALLS = [
-    Outgoing("authenticate", lambda c: c.authenticate(s.AuthenticateRequest(method_id="key")), {}, LOGIN, "authMethods['key']"),
-    Outgoing("logout", lambda c: c.logout(), {}, *needs("auth.logout", "auth", "logout")),
+CALLS: list[Outgoing] = [
+    Outgoing(
+        "authenticate",
+        lambda c: c.authenticate(s.AuthenticateRequest(method_id="key")),
+        {},
+        (LOGIN, "authMethods['key']"),
+    ),
+    Outgoing("logout", lambda c: c.logout(), {}, needs("auth.logout", "auth", "logout")),
     Outgoing("session/new", lambda c: c.new_session(new()), {"sessionId": "s1"}),
     Outgoing("session/new", lambda c: c.new_session(new(STDIO)), {"sessionId": "s1"}),
-    Outgoing("session/new", lambda c: c.new_session(new(HTTP)), {"sessionId": "s1"}, *needs("mcpCapabilities.http", "mcpCapabilities", "http")),
-    Outgoing("session/new", lambda c: c.new_session(new(SSE)), {"sessionId": "s1"}, *needs("mcpCapabilities.sse", "mcpCapabilities", "sse")),
-    Outgoing("session/new", lambda c: c.new_session(new(ACP)), {"sessionId": "s1"}, *needs("mcpCapabilities.acp", "mcpCapabilities", "acp")),
-    Outgoing("session/new", lambda c: c.new_session(new(more=MORE)), {"sessionId": "s1"}, *session("additionalDirectories")),
-    Outgoing("session/load", lambda c: c.load_session(s.LoadSessionRequest(**OF, cwd="/w", mcp_servers=())), {}, *needs("loadSession", "loadSession")),
-    Outgoing("session/resume", lambda c: c.resume_session(s.ResumeSessionRequest(**OF, cwd="/w")), {}, *session("resume")),
-    Outgoing("session/fork", lambda c: c.fork_session(s.ForkSessionRequest(**OF, cwd="/w")), {"sessionId": "s2"}, *session("fork")),
-    Outgoing("session/close", lambda c: c.close_session(s.CloseSessionRequest(**OF)), {}, *session("close")),
-    Outgoing("session/list", lambda c: c.list_sessions(), {"sessions": []}, *session("list")),
-    Outgoing("session/delete", lambda c: c.delete_session(s.DeleteSessionRequest(**OF)), {}, *session("delete")),
-    Outgoing("session/set_mode", lambda c: c.set_session_mode(s.SetSessionModeRequest(**OF, mode_id="m"))),
+    Outgoing(
+        "session/new",
+        lambda c: c.new_session(new(HTTP)),
+        {"sessionId": "s1"},
+        needs("mcpCapabilities.http", "mcpCapabilities", "http"),
+    ),
+    Outgoing(
+        "session/new",
+        lambda c: c.new_session(new(SSE)),
+        {"sessionId": "s1"},
+        needs("mcpCapabilities.sse", "mcpCapabilities", "sse"),
+    ),
+    Outgoing(
+        "session/new",
+        lambda c: c.new_session(new(ACP)),
+        {"sessionId": "s1"},
+        needs("mcpCapabilities.acp", "mcpCapabilities", "acp"),
+    ),
+    Outgoing(
+        "session/new",
+        lambda c: c.new_session(new(more=MORE)),
+        {"sessionId": "s1"},
+        session("additionalDirectories"),
+    ),
+    Outgoing(
+        "session/load",
+        lambda c: c.load_session(s.LoadSessionRequest(session_id="s1", cwd="/w", mcp_servers=())),
+        {},
+        needs("loadSession", "loadSession"),
+    ),
+    Outgoing(
+        "session/resume",
+        lambda c: c.resume_session(s.ResumeSessionRequest(session_id="s1", cwd="/w")),
+        {},
+        session("resume"),
+    ),
+    Outgoing(
+        "session/fork",
+        lambda c: c.fork_session(s.ForkSessionRequest(session_id="s1", cwd="/w")),
+        {"sessionId": "s2"},
+        session("fork"),
+    ),
+    Outgoing(
+        "session/close",
+        lambda c: c.close_session(s.CloseSessionRequest(session_id="s1")),
+        {},
+        session("close"),
+    ),
+    Outgoing("session/list", lambda c: c.list_sessions(), {"sessions": []}, session("list")),
+    Outgoing(
+        "session/delete",
+        lambda c: c.delete_session(s.DeleteSessionRequest(session_id="s1")),
+        {},
+        session("delete"),
+    ),
+    Outgoing(
+        "session/set_mode",
+        lambda c: c.set_session_mode(s.SetSessionModeRequest(session_id="s1", mode_id="m")),
+        {},
+    ),
     Outgoing(
         "session/set_config_option",
-        lambda c: c.set_session_config_option(s.SetSessionConfigOptionRequest(**OF, config_id="o", value="v")),
+        lambda c: c.set_session_config_option(
+            s.SetSessionConfigOptionRequest(session_id="s1", config_id="o", value="v")
+        ),
         {"configOptions": []},
     ),
     Outgoing("session/prompt", lambda c: c.prompt(prompt(TEXT, LINK)), END),
-    Outgoing("session/prompt", lambda c: c.prompt(prompt(IMAGE)), END, *needs("promptCapabilities.image", "promptCapabilities", "image")),
-    Outgoing("session/prompt", lambda c: c.prompt(prompt(AUDIO)), END, *needs("promptCapabilities.audio", "promptCapabilities", "audio")),
+    Outgoing(
+        "session/prompt",
+        lambda c: c.prompt(prompt(IMAGE)),
+        END,
+        needs("promptCapabilities.image", "promptCapabilities", "image"),
+    ),
+    Outgoing(
+        "session/prompt",
+        lambda c: c.prompt(prompt(AUDIO)),
+        END,
+        needs("promptCapabilities.audio", "promptCapabilities", "audio"),
+    ),
     Outgoing(
         "session/prompt",
         lambda c: c.prompt(prompt(RESOURCE)),
         END,
-        *needs("promptCapabilities.embeddedContext", "promptCapabilities", "embeddedContext"),
+        needs("promptCapabilities.embeddedContext", "promptCapabilities", "embeddedContext"),
     ),
-    Outgoing("mcp/message", lambda c: c.message_mcp(s.MessageMcpRequest(connection_id="c", method="ping")), {"any": 1}),
+    Outgoing(
+        "mcp/message",
+        lambda c: c.message_mcp(s.MessageMcpRequest(connection_id="c", method="ping")),
+        {"any": 1},
+    ),
     Outgoing("_x/y", lambda c: c.ext_call("_x/y", {"a": 1}), [1, 2]),
 ]
 
 
-@pytest.mark.parametrize("outgoing", CALLS, ids=lambda outgoing: f"{outgoing.method} {outgoing.capability}")
-async def test_a_call_is_made_where_it_is_advertised_and_else_refused_before_it_is_sent(outgoing: Outgoing) -> None:
+@pytest.mark.parametrize("outgoing", CALLS, ids=lambda outgoing: f"{outgoing.method} {outgoing.gate[1]}")
+async def test_a_call_is_made_where_it_is_advertised_and_else_refused_before_it_is_sent(
+    outgoing: Outgoing,
+) -> None:
     async with talk(ClientHandler()) as t:
         await t.initialize()
-        if outgoing.capability:
+        if outgoing.gate[1]:
             with pytest.raises(CapabilityMissing) as caught:
                 await outgoing.call(t.client)
-            assert caught.value.capability == outgoing.capability
-        await t.initialize(outgoing.agent)
-        call = t.start(lambda: outgoing.call(t.client))  # type: ignore[arg-type,return-value]
+            assert caught.value.capability == outgoing.gate[1]
+        await t.initialize(outgoing.gate[0])
+        call = t.start(lambda: outgoing.call(t.client))
         asked = await t.wire.expect(outgoing.method)
         await t.wire.send(result(asked["id"], outgoing.answer))
         await call.wait()
 
 
-@pytest.mark.parametrize("outgoing", CALLS, ids=lambda outgoing: f"{outgoing.method} {outgoing.capability}")
+@pytest.mark.parametrize("outgoing", CALLS, ids=lambda outgoing: f"{outgoing.method} {outgoing.gate[1]}")
 async def test_an_error_of_the_agent_is_raised_by_every_call(outgoing: Outgoing) -> None:
     async with talk(ClientHandler()) as t:
-        await t.initialize(outgoing.agent)
-        call = t.start(lambda: outgoing.call(t.client))  # type: ignore[arg-type,return-value]
+        await t.initialize(outgoing.gate[0])
+        call = t.start(lambda: outgoing.call(t.client))
         asked = await t.wire.expect(outgoing.method)
         await t.wire.send(failure(asked["id"], -32000, "Log in", {"x": 1}))
         with pytest.raises(RpcError) as caught:
@@ -135,10 +220,12 @@ async def test_a_login_in_a_terminal_is_never_called() -> None:
 
 async def test_initialize_says_who_we_are_and_keeps_what_the_agent_is() -> None:
     async with talk(ClientHandler()) as t:
-        call = t.start(t.client.initialize)  # type: ignore[arg-type]
+        call = t.start(t.client.initialize)
         asked = await t.wire.expect("initialize")
         assert asked["params"] == {"protocolVersion": 1, "clientCapabilities": {}}
-        await t.wire.send(result(asked["id"], {"protocolVersion": 1, "agentInfo": {"name": "a", "version": "1"}}))
+        await t.wire.send(
+            result(asked["id"], {"protocolVersion": 1, "agentInfo": {"name": "a", "version": "1"}})
+        )
         await call.wait()
         assert t.client.agent.agent_info == s.Implementation(name="a", version="1")
         assert not t.client.capabilities.load_session
@@ -146,7 +233,7 @@ async def test_initialize_says_who_we_are_and_keeps_what_the_agent_is() -> None:
 
 async def test_another_version_is_refused() -> None:
     async with talk(ClientHandler()) as t:
-        call = t.start(t.client.initialize)  # type: ignore[arg-type]
+        call = t.start(t.client.initialize)
         asked = await t.wire.expect("initialize")
         await t.wire.send(result(asked["id"], {"protocolVersion": 2}))
         with pytest.raises(VersionMismatch) as caught:
@@ -156,7 +243,7 @@ async def test_another_version_is_refused() -> None:
 
 async def test_an_answer_of_the_wrong_shape_is_an_error_of_its_call() -> None:
     async with talk(ClientHandler()) as t:
-        call = t.start(lambda: t.client.new_session(new()))  # type: ignore[arg-type,return-value]
+        call = t.start(lambda: t.client.new_session(new()))
         asked = await t.wire.expect("session/new")
         await t.wire.send(result(asked["id"], {"session": 1}))
         with pytest.raises(DecodeError):
@@ -195,7 +282,9 @@ async def test_notifications_inside_an_mcp_connection() -> None:
     async with talk(handler) as t:
         t.client.notify_mcp(s.MessageMcpNotification(connection_id="c", method="n"))
         assert (await t.wire.expect("mcp/message"))["params"] == {"connectionId": "c", "method": "n"}
-        await t.wire.send(notification("mcp/message", {"connectionId": "c", "method": "n"}), request(1, "_x", {}))
+        await t.wire.send(
+            notification("mcp/message", {"connectionId": "c", "method": "n"}), request(1, "_x", {})
+        )
         await t.wire.read()
         assert [message.method for message in handler.seen] == ["n"]
 
@@ -205,11 +294,18 @@ async def test_notifications_inside_an_mcp_connection() -> None:
 EVERYTHING = s.ClientCapabilities(
     fs=s.FileSystemCapabilities(read_text_file=True, write_text_file=True),
     terminal=True,
-    elicitation=s.ElicitationCapabilities(form=s.ElicitationFormCapabilities(), url=s.ElicitationUrlCapabilities()),
+    elicitation=s.ElicitationCapabilities(
+        form=s.ElicitationFormCapabilities(), url=s.ElicitationUrlCapabilities()
+    ),
 )
-FORM = {"sessionId": "s1", "message": "?", "mode": "form", "requestedSchema": {"type": "object", "properties": {}}}
-URL = {"sessionId": "s1", "message": "?", "mode": "url", "elicitationId": "e", "url": "https://x"}
-TERMINAL = {"sessionId": "s1", "terminalId": "t"}
+FORM: Json = {
+    "sessionId": "s1",
+    "message": "?",
+    "mode": "form",
+    "requestedSchema": {"type": "object", "properties": {}},
+}
+URL: Json = {"sessionId": "s1", "message": "?", "mode": "url", "elicitationId": "e", "url": "https://x"}
+TERMINAL: Json = {"sessionId": "s1", "terminalId": "t"}
 
 INCOMING: list[tuple[str, Json, int]] = [
     ("fs/read_text_file", {"sessionId": "s1", "path": "/f"}, -32601),
@@ -255,7 +351,9 @@ class Server(ClientHandler):
 
 
 @pytest.mark.parametrize(("method", "params", "code"), INCOMING)
-async def test_what_was_not_advertised_is_refused_and_what_was_is_served(method: str, params: Json, code: int) -> None:
+async def test_what_was_not_advertised_is_refused_and_what_was_is_served(
+    method: str, params: Json, code: int
+) -> None:
     async with talk(Server()) as t:
         await t.wire.send(request(1, method, params))
         assert (await t.wire.read())["error"]["code"] == code
@@ -323,7 +421,9 @@ async def test_a_decoding_error_of_the_handlers_own_is_not_blamed_on_the_request
 
     async with talk(Nested()) as t:
         await t.wire.send(request(1, "_x", {}), request(2, "session/request_permission", {"sessionId": 5}))
-        codes = {message["id"]: message["error"]["code"] for message in (await t.wire.read(), await t.wire.read())}
+        codes = {
+            message["id"]: message["error"]["code"] for message in (await t.wire.read(), await t.wire.read())
+        }
         assert codes == {1: -32603, 2: -32602}
 
 
@@ -390,7 +490,7 @@ async def test_questions_of_other_sessions_are_left_alone_by_a_cancellation() ->
         await t.initialize(client=EVERYTHING)
         turn = t.prompt()
         asked = await t.wire.expect("session/prompt")
-        loose = {**FORM, "requestId": 0}
+        loose: Json = {**FORM, "requestId": 0}
         del loose["sessionId"]
         await t.wire.send(
             permission("mine"),

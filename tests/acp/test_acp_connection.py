@@ -1,4 +1,4 @@
-"""The asynchronous skin of the peer: order, concurrency, abandoned calls, handlers that fail, and every way to end."""
+"""The asynchronous skin of the peer: order, concurrency, failing handlers, and every way to end."""
 
 from __future__ import annotations
 
@@ -9,14 +9,24 @@ from typing import TYPE_CHECKING
 import anyio
 import msgspec
 import pytest
-from acp_helpers import LIMIT, Wire, chunk, failure, notification, request, result, text_of, to_bytes
+from acp_support import (
+    LIMIT,
+    Faulty,
+    Json,
+    Log,
+    Wire,
+    chunk,
+    failure,
+    notification,
+    request,
+    result,
+    to_bytes,
+)
 
 from thinkwell_acp import (
-    AcpError,
     ConnectionBroken,
     ConnectionClosed,
     FrameTooLong,
-    MemoryTransport,
     RpcError,
     memory_transport_pair,
 )
@@ -24,46 +34,9 @@ from thinkwell_acp._framing import MAX_LINE
 from thinkwell_acp.connection import SEND_HIGH_WATER, Connection, Outcome, open_connection
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine
+    from collections.abc import AsyncGenerator
 
-    from thinkwell_acp import _jsonrpc as rpc
-    from thinkwell_acp import schema as s
     from thinkwell_acp.transport import Transport
-
-
-class Log:
-    """A handler that writes down everything, in order."""
-
-    def __init__(self) -> None:
-        self.entries: list[object] = []
-        self.serve: Callable[[str], Coroutine[object, object, object]] | None = None
-        self.fail_on: str | None = None
-
-    def note(self, kind: str, entry: object) -> None:
-        if kind == self.fail_on:
-            raise ValueError(f"{kind} fails")
-        self.entries.append(entry)
-
-    def updates(self, batch: list[s.SessionNotification], /) -> None:
-        self.note("updates", [text_of(update) for update in batch])
-
-    def arrived(self, request: rpc.Request, /) -> None:
-        self.note("arrived", f"arrived {request.method}")
-
-    async def request(self, id: rpc.RequestId, method: str, params: msgspec.Raw, /) -> object:
-        del id, params
-        self.note("request", f"request {method}")
-        return {} if self.serve is None else await self.serve(method)
-
-    def notification(self, method: str, params: msgspec.Raw, /) -> None:
-        del params
-        self.note("notification", method)
-
-    def malformed(self, report: rpc.Malformed, /) -> None:
-        self.note("malformed", report.reason)
-
-    def closed(self, reason: AcpError, /) -> None:
-        self.note("closed", reason)
 
 
 @asynccontextmanager
@@ -76,6 +49,11 @@ async def connection(
     with anyio.fail_after(LIMIT):
         async with open_connection(ours, log, max_line=max_line) as running:
             yield running, Wire(theirs), log
+
+
+async def forever() -> object:
+    await anyio.sleep_forever()
+    return None
 
 
 async def sync(wire: Wire) -> None:
@@ -96,7 +74,14 @@ async def test_everything_comes_in_the_order_of_the_wire_and_updates_in_batches(
         answer = log.entries[1]
         assert isinstance(answer, msgspec.Raw)
         assert bytes(answer) == b"7"
-        assert log.entries[:1] + log.entries[2:] == [["1", "2"], ["3"], "n", ["4"], "arrived sync", "request sync"]
+        assert log.entries[:1] + log.entries[2:] == [
+            ["1", "2"],
+            ["3"],
+            "n",
+            ["4"],
+            "arrived sync",
+            "request sync",
+        ]
 
 
 async def test_a_request_is_announced_at_its_place_before_its_task_runs() -> None:
@@ -159,7 +144,9 @@ async def test_an_error_is_raised_with_its_data() -> None:
         (RpcError(6, "six", object()), 6, "six"),
     ],
 )
-async def test_a_handler_that_raises_costs_its_request_only(error: Exception, code: int, message: str) -> None:
+async def test_a_handler_that_raises_costs_its_request_only(
+    error: Exception, code: int, message: str
+) -> None:
     async with connection() as (ours, wire, log):
 
         async def serve(method: str) -> object:
@@ -196,7 +183,9 @@ async def test_an_id_beyond_64_bits_is_echoed() -> None:
 
 
 @pytest.mark.parametrize("kind", ["updates", "arrived", "notification", "malformed", "closed"])
-async def test_a_listener_that_raises_costs_its_message_only(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_listener_that_raises_costs_its_message_only(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async with connection(fail_on=kind) as (ours, wire, log):
         await wire.send(chunk("x"), request(1, "m", {}), notification("n", {}), {"nothing": 1})
         await wire.read()
@@ -224,10 +213,12 @@ async def test_a_settle_that_raises_harms_nobody_else() -> None:
 
 async def test_an_abandoned_request_is_cancelled_at_the_peer_and_its_answer_swallowed() -> None:
     async with connection() as (ours, wire, log):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(ours.request, "m", {})
-            asked = await wire.expect("m")
-            tasks.cancel_scope.cancel()
+        asked: Json = {}
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(ours.request, "m", None)
+                asked = await wire.expect("m")
+                scope.cancel()
         cancel = await wire.expect("$/cancel_request")
         assert cancel["params"] == {"requestId": asked["id"]}
         assert "id" not in cancel
@@ -253,7 +244,7 @@ async def test_a_cancelled_caller_sends_nothing() -> None:
 
 async def test_a_request_of_the_peer_can_be_cancelled_by_it() -> None:
     async with connection() as (_, wire, log):
-        log.serve = lambda method: anyio.sleep_forever()
+        log.serve = lambda method: forever()
         await wire.send(request("x", "m", {}), notification("$/cancel_request", {"requestId": "x"}))
         answer = await wire.read()
         assert answer["id"] == "x"
@@ -271,7 +262,7 @@ async def test_a_handler_that_ends_well_when_cancelled_is_answered_well() -> Non
 
         async def serve(method: str) -> object:
             try:
-                await anyio.sleep_forever()
+                return await forever()
             except anyio.get_cancelled_exc_class():
                 raise RpcError(1, "partial") from None
 
@@ -286,7 +277,7 @@ async def test_an_answer_from_elsewhere_stops_the_handler_and_counts_alone() -> 
 
         async def serve(method: str) -> object:
             try:
-                await anyio.sleep_forever()
+                return await forever()
             finally:
                 ended.set()
 
@@ -296,6 +287,7 @@ async def test_an_answer_from_elsewhere_stops_the_handler_and_counts_alone() -> 
         ours.answer("x", {"early": True})
         ours.answer("x", {"again": True})
         await ended.wait()
+        ours.answer("unknown", {})
         assert (await wire.read())["result"] == {"early": True}
         log.serve = None
         await sync(wire)
@@ -307,7 +299,7 @@ async def test_an_id_may_come_again_while_the_old_handler_still_ends() -> None:
 
         async def serve(method: str) -> object:
             try:
-                await anyio.sleep_forever()
+                return await forever()
             finally:
                 if method == "old":
                     lingering.set()
@@ -436,7 +428,7 @@ async def test_the_end_cancels_handlers_quietly(caplog: pytest.LogCaptureFixture
 
         async def serve(method: str) -> object:
             try:
-                return await ours.request("back", {}) if method == "asks" else await anyio.sleep_forever()
+                return await (ours.request("back", {}) if method == "asks" else forever())
             except BaseException as exc:
                 ends.append(type(exc).__name__)
                 if method == "raises":
@@ -467,33 +459,9 @@ async def test_a_line_beyond_the_limit_ends_the_connection_after_what_stands_bef
         assert log.entries == [["fine"], ours.error]
 
 
-class Faulty(MemoryTransport):
-    """A transport that fails in its own way."""
-
-    def __init__(self, *, on_send: Exception | None = None, on_receive: Exception | None = None) -> None:
-        one, _ = memory_transport_pair()
-        super().__init__(one._incoming, one._outgoing)
-        self.on_send = on_send
-        self.on_receive = on_receive
-        self.closed = False
-
-    async def send(self, item: bytes, /) -> None:
-        if self.on_send is not None:
-            raise self.on_send
-        await super().send(item)
-
-    async def receive(self) -> bytes:
-        if self.on_receive is not None:
-            raise self.on_receive
-        return await super().receive()
-
-    async def aclose(self) -> None:
-        self.closed = True
-        await super().aclose()
-
-
 @pytest.mark.parametrize(
-    "error", [OSError("reset"), anyio.BrokenResourceError(), anyio.ClosedResourceError(), ConnectionBroken("why")]
+    "error",
+    [OSError("reset"), anyio.BrokenResourceError(), anyio.ClosedResourceError(), ConnectionBroken("why")],
 )
 async def test_a_transport_that_cannot_read_ends_the_connection(error: Exception) -> None:
     transport = Faulty(on_receive=error)
@@ -526,7 +494,10 @@ async def test_any_byte_stream_is_a_transport() -> None:
             assert b'"method":"m"' in await stream.receive()
             await stream.send(to_bytes(result(0, {"over": "tcp"})))
 
-    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as tasks:
+    async with (
+        await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(listener.serve, serve)
         port = listener.extra(anyio.abc.SocketAttribute.local_port)
         stream = a_transport(await anyio.connect_tcp("127.0.0.1", port))

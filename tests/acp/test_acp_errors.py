@@ -25,7 +25,10 @@ ERRORS: list[tuple[AcpError, str]] = [
     (RpcError(-32000, "Log in"), "Log in [-32000]"),
     (RpcError(1, "m", {"uri": "x"}), "m [1] ({'uri': 'x'})"),
     (RpcError.method_not_found("x"), "Method not found: x [-32601] ({'method': 'x'})"),
-    (CapabilityMissing("auth.logout", "logout"), "logout needs auth.logout, which the agent does not advertise"),
+    (
+        CapabilityMissing("auth.logout", "logout"),
+        "logout needs auth.logout, which the agent does not advertise",
+    ),
     (ConnectionClosed(), "the connection is closed"),
     (ConnectionBroken(), "the other side closed the connection"),
     (ConnectionBroken("it is late"), "it is late"),

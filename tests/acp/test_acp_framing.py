@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +19,7 @@ streams = st.lists(st.binary(max_size=12), max_size=8).map(b"\n".join)
 def cut(stream: bytes, cuts: list[int]) -> list[bytes]:
     """Cut a stream at the given places."""
     places = sorted({0, len(stream), *(place % (len(stream) + 1) for place in cuts)})
-    return [stream[start:end] for start, end in zip(places, places[1:], strict=False)]
+    return [stream[start:end] for start, end in pairwise(places)]
 
 
 def read(blocks: list[bytes], limit: int) -> tuple[list[bytes], bytes, bool]:

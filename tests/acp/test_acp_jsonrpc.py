@@ -15,8 +15,15 @@ from thinkwell_acp import schema as s
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 ids = st.none() | st.integers(-(2**70), 2**70) | texts
-leaves = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
-values = st.recursive(leaves | texts, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3))
+leaves = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+)
+values = st.recursive(
+    leaves | texts, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3)
+)
 raws = values.map(lambda value: msgspec.Raw(s.encode(value)))
 errors = st.builds(rpc.ErrorObject, st.integers(-(2**31), 2**31 - 1), texts, values)
 messages = (

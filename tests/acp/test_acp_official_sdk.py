@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from acp_helpers import Recorder
+from acp_support import Recorder
 
 from thinkwell_acp import connect, stdio_transport
 from thinkwell_acp import schema as s
@@ -78,9 +78,11 @@ async def test_our_client_uses_every_method_of_an_agent(name: str) -> None:
     capabilities = s.ClientCapabilities(
         fs=s.FileSystemCapabilities(read_text_file=True, write_text_file=True), terminal=True
     )
-    of = {"session_id": "s1"}
     with anyio.fail_after(LIMIT):
-        async with stdio_transport(command, exit_grace=20) as transport, connect(transport, services) as client:
+        async with (
+            stdio_transport(command, exit_grace=20) as transport,
+            connect(transport, services) as client,
+        ):
             hello = await client.initialize(
                 s.InitializeRequest(protocol_version=1, client_capabilities=capabilities)
             )
@@ -89,19 +91,23 @@ async def test_our_client_uses_every_method_of_an_agent(name: str) -> None:
             new = await client.new_session(s.NewSessionRequest(cwd="/w", mcp_servers=()))
             assert new.modes is not None
             assert (new.session_id, new.modes.current_mode_id) == ("s1", "ask")
-            await client.load_session(s.LoadSessionRequest(**of, cwd="/w", mcp_servers=()))
+            await client.load_session(s.LoadSessionRequest(session_id="s1", cwd="/w", mcp_servers=()))
             assert services.texts == ["history"]
-            await client.resume_session(s.ResumeSessionRequest(**of, cwd="/w"))
-            assert (await client.fork_session(s.ForkSessionRequest(**of, cwd="/w"))).session_id == "s2"
+            await client.resume_session(s.ResumeSessionRequest(session_id="s1", cwd="/w"))
+            assert (
+                await client.fork_session(s.ForkSessionRequest(session_id="s1", cwd="/w"))
+            ).session_id == "s2"
             listed = await client.list_sessions()
             assert [entry.session_id for entry in listed.sessions] == ["s1"]
             assert listed.next_cursor == "more"
-            await client.set_session_mode(s.SetSessionModeRequest(**of, mode_id="ask"))
+            await client.set_session_mode(s.SetSessionModeRequest(session_id="s1", mode_id="ask"))
             assert services.updates[-1].update == s.CurrentModeUpdate(current_mode_id="ask")
             answer = await client.set_session_config_option(
-                s.SetSessionConfigOptionRequest(**of, config_id="speed", value="fast")
+                s.SetSessionConfigOptionRequest(session_id="s1", config_id="speed", value="fast")
             )
-            assert [(option.id, option.current_value) for option in answer.config_options] == [("speed", "fast")]
+            assert [(option.id, option.current_value) for option in answer.config_options] == [
+                ("speed", "fast")
+            ]
             services.batches.clear()
 
             assert (await client.prompt(prompt("all"))).stop_reason == "end_turn"
@@ -124,13 +130,22 @@ async def test_our_client_uses_every_method_of_an_agent(name: str) -> None:
                 await services.wait_until(lambda: services.texts == ["waiting"])
                 client.cancel("s1")
             assert await client.ext_call("_x", {"y": 1}) == {"method": "_x", "params": {"y": 1}}
-            await client.close_session(s.CloseSessionRequest(**of))
+            await client.close_session(s.CloseSessionRequest(session_id="s1"))
     assert transport.exit_code == 0
     assert services.reports == []
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_the_official_client_uses_every_method_of_our_agent(backend: str) -> None:
-    command = [str(PROGRAMS / "official_client.py"), sys.executable, "-W", "error", str(PROGRAMS / "our_agent.py"), backend]
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=LIMIT, check=False)
+    command = [
+        str(PROGRAMS / "official_client.py"),
+        sys.executable,
+        "-W",
+        "error",
+        str(PROGRAMS / "our_agent.py"),
+        backend,
+    ]
+    done = subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, timeout=LIMIT, check=False
+    )
     assert done.stdout == "conforms\n", done.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from acp_helpers import LIMIT, Recorder, request, to_bytes
+from acp_support import LIMIT, Recorder, request, to_bytes
 
 from thinkwell_acp import connect, stdio_transport
 from thinkwell_acp import schema as s
@@ -27,7 +27,10 @@ def command(request: pytest.FixtureRequest) -> list[str]:
 async def test_what_the_program_prints_goes_to_standard_error(command: list[str]) -> None:
     handler = Recorder()
     with anyio.fail_after(LIMIT):
-        async with stdio_transport(command, exit_grace=20) as transport, connect(transport, handler) as client:
+        async with (
+            stdio_transport(command, exit_grace=20) as transport,
+            connect(transport, handler) as client,
+        ):
             await client.initialize()
             await client.ext_call("_x")
     assert transport.exit_code == 0
@@ -64,7 +67,9 @@ def test_input_that_cannot_be_read_ends_the_agent(command: list[str]) -> None:
 
 
 def test_a_client_that_reads_no_more_ends_the_agent(command: list[str]) -> None:
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as agent:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as agent:
         assert agent.stdin is not None
         assert agent.stdout is not None
         assert agent.stderr is not None
@@ -78,7 +83,10 @@ def test_a_client_that_reads_no_more_ends_the_agent(command: list[str]) -> None:
 async def test_a_cancelled_turn_ends(command: list[str]) -> None:
     handler = Recorder()
     with anyio.fail_after(LIMIT):
-        async with stdio_transport(command, exit_grace=20) as transport, connect(transport, handler) as client:
+        async with (
+            stdio_transport(command, exit_grace=20) as transport,
+            connect(transport, handler) as client,
+        ):
             prompt = s.PromptRequest(session_id="s1", prompt=(s.TextContent(text="wait"),))
             with anyio.CancelScope() as scope:
                 async with anyio.create_task_group() as tasks:

@@ -1,14 +1,15 @@
-"""The state machine: whatever the order of things, each request is settled once at most and answered once at most."""
+"""The state machine: in whatever order things happen, a request is settled and answered once at most."""
 
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
-from acp_helpers import chunk, request, result, text_of, to_bytes
+from acp_support import Json, chunk, request, result, text_of, to_bytes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from thinkwell_acp import _jsonrpc as rpc
 from thinkwell_acp import schema as s
@@ -48,7 +49,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(id_=ours | some_ids, fails=st.booleans())
     def they_answer(self, id_: object, fails: bool) -> None:
-        answer = {"error": {"code": 1, "message": "m"}} if fails else {"result": {}}
+        answer: Json = {"error": {"code": 1, "message": "m"}} if fails else {"result": {}}
         received = self.peer.receive(to_bytes({"id": id_, **answer}))
         known = id_ if isinstance(id_, int) else None
         if known in self.open and known is not None:
@@ -77,15 +78,13 @@ class Interleavings(RuleBasedStateMachine):
             assert (type(echoed), echoed) == (type(id_), id_)
         self.serving.discard(id_)
 
-    @rule(target=ours, gone=consumes(ours))
-    def close(self, gone: int) -> object:
-        del gone
+    @rule()
+    def close(self) -> None:
         assert sorted(self.peer.close()) == sorted(self.open.values())
         self.settled += self.open.values()
         self.open.clear()
         self.abandoned.clear()
         self.serving.clear()
-        return multiple()
 
     @invariant()
     def nothing_is_settled_twice(self) -> None:
@@ -102,7 +101,7 @@ def test_bytes_may_be_cut_within_characters(cuts: list[int]) -> None:
     places = sorted({0, len(stream), *(place % len(stream) for place in cuts)})
     peer: Peer[str] = Peer()
     peer.request("m", b"{}", "token")
-    received = [m for a, b in zip(places, places[1:], strict=False) for m in peer.receive(stream[a:b])]
+    received = [m for a, b in pairwise(places) for m in peer.receive(stream[a:b])]
     assert [text_of(m) if isinstance(m, s.SessionNotification) else m for m in received] == [
         "h\u00e9",
         "\U0001f600\u2028\u0085",
@@ -132,7 +131,8 @@ def update_line(text: bytes = b"x", *, before: bytes = b"", extra: bytes = b"") 
         update_line(extra=b',"unknown":[1,{}]'),
         update_line() + b"\r",
         b"  " + update_line(),
-        b'{"method":"session\\/update",' + update_line()[len(b'{"jsonrpc":"2.0","method":"session/update",') :],
+        b'{"method":"session\\/update",'
+        + update_line()[len(b'{"jsonrpc":"2.0","method":"session/update",') :],
     ],
 )
 def test_an_update_is_read_wherever_its_method_stands(line: bytes) -> None:

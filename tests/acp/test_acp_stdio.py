@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from acp_helpers import LIMIT, Recorder, chunk, to_bytes
+from acp_support import LIMIT, Recorder, chunk, to_bytes
 
 from thinkwell_acp import (
     ClientHandler,
@@ -35,7 +35,9 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals a
 
 PROGRAMS = Path(__file__).parent / "programs"
 
-STUBBORN = "import signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True)\n"
+STUBBORN = (
+    "import signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True)\n"
+)
 FOREVER = "while True: time.sleep(60)\n"
 
 
@@ -49,9 +51,13 @@ async def running(
     code: str, *arguments: str, exit_grace: float = 0.1, terminate_grace: float = 0.1, kill_grace: float = 5
 ) -> AsyncGenerator[StdioTransport]:
     """A program with little patience for its end."""
-    graces = {"exit_grace": exit_grace, "terminate_grace": terminate_grace, "kill_grace": kill_grace}
     with anyio.fail_after(LIMIT):
-        async with stdio_transport(python(code, *arguments), **graces) as transport:
+        async with stdio_transport(
+            python(code, *arguments),
+            exit_grace=exit_grace,
+            terminate_grace=terminate_grace,
+            kill_grace=kill_grace,
+        ) as transport:
             yield transport
 
 
@@ -78,7 +84,7 @@ def is_alive(pid: int) -> bool:
 async def wait_gone(*pids: int) -> None:
     """Wait until the system has ended processes that were killed."""
     with anyio.fail_after(5):
-        while any(map(is_alive, pids)):
+        while any(map(is_alive, pids)):  # noqa: ASYNC110 - no child of ours, so nothing tells
             await anyio.sleep(0.01)
 
 
@@ -92,17 +98,21 @@ def assert_reaped(pid: int) -> None:
 
 
 async def test_bytes_go_both_ways() -> None:
-    async with running("import sys; [print(line.upper(), end='', flush=True) for line in sys.stdin]", exit_grace=5) as t:
+    async with running(
+        "import sys; [print(line.upper(), end='', flush=True) for line in sys.stdin]", exit_grace=5
+    ) as t:
         await t.send(b"hello\n")
         assert await read_until(t, b"\n") == b"HELLO\n"
-        assert t.exit_code is None
     assert t.exit_code == 0
     assert t.command[0] == sys.executable
     assert_reaped(t.pid)
 
 
 async def test_a_flood_on_standard_error_holds_up_nothing_and_its_end_is_kept() -> None:
-    code = "import sys; [sys.stderr.write(f'{n:9}\\n') for n in range(300_000)]; print('done', flush=True); sys.stdin.read()"
+    code = (
+        "import sys; [sys.stderr.write(f'{n:9}\\n') for n in range(300_000)];"
+        "print('done', flush=True); sys.stdin.read()"
+    )
     async with running(code, exit_grace=5) as t:
         assert await t.receive() == b"done\n"
     assert len(t.stderr_tail) == STDERR_TAIL
@@ -112,7 +122,10 @@ async def test_a_flood_on_standard_error_holds_up_nothing_and_its_end_is_kept() 
 @pytest.mark.parametrize("size", [8 * 1024 * 1024])
 async def test_a_line_of_eight_megabytes_goes_both_ways(size: int) -> None:
     handler = Recorder()
-    code = "import sys; line = sys.stdin.buffer.readline(); sys.stdout.buffer.write(line); sys.stdout.flush(); sys.stdin.read()"
+    code = (
+        "import sys; line = sys.stdin.buffer.readline();"
+        "sys.stdout.buffer.write(line); sys.stdout.flush(); sys.stdin.read()"
+    )
     async with running(code, exit_grace=5) as transport, connect(transport, handler) as client:
         update = chunk("x" * size)
         client.connection.notify(update["method"], update["params"])
@@ -123,7 +136,10 @@ async def test_a_line_of_eight_megabytes_goes_both_ways(size: int) -> None:
 async def test_bytes_cut_within_a_character_are_joined() -> None:
     handler = Recorder()
     line = to_bytes(chunk("\U0001f600 h\u00e9"))
-    code = "import sys, time\nfor byte in bytes.fromhex(sys.argv[1]): sys.stdout.buffer.write(bytes([byte])); sys.stdout.flush()"
+    code = (
+        "import sys\n"
+        "for byte in bytes.fromhex(sys.argv[1]): sys.stdout.buffer.write(bytes([byte])); sys.stdout.flush()"
+    )
     async with running(code, line.hex()) as transport, connect(transport, handler):
         await handler.wait_until(lambda: handler.texts == ["\U0001f600 h\u00e9"])
 
@@ -239,7 +255,10 @@ async def test_a_grandchild_that_ignores_everything_is_killed_too(parent: str) -
 
 
 async def test_what_an_agent_writes_while_it_is_ended_holds_up_nothing() -> None:
-    code = "import os, sys; print('up', flush=True); sys.stdin.read(); os.write(1, b'x' * 3_000_000); os._exit(4)"
+    code = (
+        "import os, sys; print('up', flush=True); sys.stdin.read();"
+        "sys.stdout.write('x' * 3_000_000); sys.stdout.flush(); os._exit(4)"
+    )
     async with running(code, exit_grace=5) as t:
         await t.receive()
     assert t.exit_code == 4
@@ -262,12 +281,14 @@ async def test_killing_is_immediate_and_harmless_afterwards() -> None:
     t.kill()
 
 
-async def test_a_process_that_does_not_die_is_left_with_a_word_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_process_that_does_not_die_is_left_with_a_word_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with running(STUBBORN + FOREVER, exit_grace=0, terminate_grace=0, kill_grace=0) as t:
         await t.receive()
     assert "does not die" in caplog.text
     with contextlib.suppress(ChildProcessError):  # it may have died just then
-        os.waitpid(t.pid, 0)
+        os.waitpid(t.pid, 0)  # noqa: ASYNC222 - it was killed
 
 
 async def test_a_closed_transport_is_of_no_more_use() -> None:
@@ -308,7 +329,9 @@ async def test_writing_to_an_agent_that_has_ended_fails() -> None:
 
 
 async def test_reading_can_be_cancelled_and_goes_on_later() -> None:
-    async with running("import sys; [print(line, end='', flush=True) for line in sys.stdin]", exit_grace=5) as t:
+    async with running(
+        "import sys; [print(line, end='', flush=True) for line in sys.stdin]", exit_grace=5
+    ) as t:
         with anyio.move_on_after(0.05):
             await t.receive()
         await t.send(b"later\n")
@@ -328,12 +351,14 @@ async def test_cancelling_the_surrounding_scope_still_ends_everything() -> None:
 
 
 async def test_a_scope_that_is_cancelled_already_leaves_nothing() -> None:
+    pids: list[int] = []
     with anyio.CancelScope() as scope:
         scope.cancel()
         async with running(STUBBORN + FOREVER) as t:
+            pids.append(t.pid)
             await t.receive()
     assert scope.cancelled_caught
-    assert_reaped(t.pid)
+    assert_reaped(pids[0])
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -347,7 +372,7 @@ async def test_a_task_cancelled_by_asyncio_itself_still_ends_everything() -> Non
 
     task = asyncio.create_task(run())
     while not pids:
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
     await anyio.wait_all_tasks_blocked()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -356,10 +381,12 @@ async def test_a_task_cancelled_by_asyncio_itself_still_ends_everything() -> Non
 
 
 async def test_an_error_in_the_block_passes_as_it_is_and_ends_the_process() -> None:
-    with pytest.raises(ZeroDivisionError):
+    pids: list[int] = []
+    with pytest.raises(ZeroDivisionError):  # noqa: PT012 - the block is what is tested
         async with running("import sys; sys.stdin.read()", exit_grace=5) as t:
+            pids.append(t.pid)
             raise ZeroDivisionError
-    assert_reaped(t.pid)
+    assert_reaped(pids[0])
 
 
 async def test_several_agents_do_not_hold_one_anothers_pipes() -> None:
@@ -374,8 +401,10 @@ async def test_several_agents_do_not_hold_one_anothers_pipes() -> None:
 
 async def test_what_an_agent_logs_is_logged_for_debugging(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "thinkwell.acp.stdio")
-    async with running("import sys; sys.stderr.write('a note'); sys.stderr.flush(); print('up'); sys.stdin.read()") as t:
-        while "a note" not in t.stderr_tail:
+    async with running(
+        "import sys; sys.stderr.write('a note'); sys.stderr.flush(); print('up'); sys.stdin.read()"
+    ) as t:
+        while "a note" not in t.stderr_tail:  # noqa: ASYNC110 - nothing tells
             await anyio.sleep(0.01)
     assert "a note" in caplog.text
 
@@ -385,7 +414,7 @@ async def test_what_an_agent_logs_is_logged_for_debugging(caplog: pytest.LogCapt
 
 @pytest.mark.parametrize("command", [["no-such-agent-anywhere"], ["/no/such/agent"], ["./no-such-agent"]])
 async def test_a_program_that_does_not_exist_is_named(command: list[str]) -> None:
-    with pytest.raises(ProgramNotFound, match="there is no program .*no.such.agent") as caught:
+    with pytest.raises(ProgramNotFound, match=r"there is no program .*no.such.agent") as caught:
         async with stdio_transport(command):
             pass
     assert not isinstance(caught.value, ProgramNotStarted)
@@ -427,7 +456,9 @@ async def test_a_folder_that_is_none_is_named(tmp_path: Path, name: str) -> None
 
 
 @pytest.mark.parametrize(("arguments", "env"), [(["a\0b"], None), ([], {"a=b": "c"})])
-async def test_what_no_system_can_pass_on_is_refused(arguments: list[str], env: dict[str, str] | None) -> None:
+async def test_what_no_system_can_pass_on_is_refused(
+    arguments: list[str], env: dict[str, str] | None
+) -> None:
     with pytest.raises(ProgramNotStarted):
         async with stdio_transport([sys.executable, *arguments], env=env):
             pass

@@ -41,7 +41,7 @@ async def test_a_task_that_has_not_begun_never_does() -> None:
 async def test_an_exception_of_the_block_passes_as_it_is() -> None:
     error = ValueError("mine")
     ended = anyio.Event()
-    with pytest.raises(ValueError, match="mine") as caught:
+    with pytest.raises(ValueError, match="mine") as caught:  # noqa: PT012 - the block is what is tested
         async with background_tasks() as tasks:
             tasks.start_soon(forever, ended)
             await anyio.wait_all_tasks_blocked()
@@ -59,7 +59,7 @@ async def test_an_exception_group_of_the_block_passes_as_it_is() -> None:
 
 
 async def test_an_exception_passes_as_it_is_from_a_cancelled_block_too() -> None:
-    with pytest.raises(ValueError, match="mine"), anyio.CancelScope() as scope:
+    with pytest.raises(ValueError, match="mine"), anyio.CancelScope() as scope:  # noqa: PT012 - the block is what is tested
         async with background_tasks() as tasks:
             tasks.start_soon(forever, anyio.Event())
             scope.cancel()
@@ -101,7 +101,7 @@ async def test_a_task_that_raises_is_a_defect_that_shows() -> None:
     async def fail() -> None:
         raise KeyError("defect")
 
-    with anyio.fail_after(5), pytest.raises(ExceptionGroup) as caught:
+    with anyio.fail_after(5), pytest.raises(ExceptionGroup) as caught:  # noqa: PT012 - the block is what is tested
         async with background_tasks() as tasks:
             tasks.start_soon(fail)
             tasks.start_soon(forever, anyio.Event())
@@ -116,7 +116,7 @@ async def test_a_defect_shows_beside_an_exception_of_the_block() -> None:
         finally:
             raise KeyError("defect")
 
-    with anyio.fail_after(5), pytest.raises(ExceptionGroup) as caught:
+    with anyio.fail_after(5), pytest.raises(ExceptionGroup) as caught:  # noqa: PT012 - the block is what is tested
         async with background_tasks() as tasks:
             tasks.start_soon(fail)
             await anyio.wait_all_tasks_blocked()

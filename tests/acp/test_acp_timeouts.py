@@ -7,8 +7,7 @@ from typing import Any
 import anyio
 import pytest
 import trio.testing
-from acp_helpers import Recorder, chunk, notification, result, talk
-from test_acp_connection import Faulty, Log
+from acp_support import Faulty, Log, Recorder, chunk, notification, result, talk
 
 from thinkwell_acp import ClientHandler, ConnectionBroken, connect, memory_transport_pair
 from thinkwell_acp import schema as s

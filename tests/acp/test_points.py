@@ -9,7 +9,7 @@ import sys
 
 import anyio
 import pytest
-from acp_helpers import (
+from acp_support import (
     LIMIT,
     Json,
     Recorder,
@@ -85,7 +85,10 @@ async def test_point_02_cancelling_answers_every_open_permission_at_once() -> No
         t.client.cancel("s1")
         await t.wire.expect("session/cancel")
         answers = [await t.wire.read(), await t.wire.read()]
-        assert answers == [result("p1", CANCELLED), result("p2", CANCELLED)]
+        assert sorted(answers, key=lambda answer: str(answer["id"])) == [
+            result("p1", CANCELLED),
+            result("p2", CANCELLED),
+        ]
         await t.wire.send(permission("p3"))
         assert await t.wire.read() == result("p3", CANCELLED)
         assert len(handler.asked) == 2
@@ -96,6 +99,19 @@ async def test_point_02_cancelling_answers_every_open_permission_at_once() -> No
         assert handler.texts == ["still here"]
         t.client.ext_notify("_nothing_else_was_written")
         await t.wire.expect("_nothing_else_was_written")
+
+
+async def test_point_02_cancelling_outside_of_a_turn_answers_what_is_asked_there() -> None:
+    handler = Recorder()
+    async with talk(handler) as t:
+        await t.wire.send(permission("p1"))
+        await handler.wait_until(lambda: len(handler.asked) == 1)
+        t.client.cancel("s1")
+        await t.wire.expect("session/cancel")
+        assert await t.wire.read() == result("p1", CANCELLED)
+        handler.answer.set()
+        await t.wire.send(permission("p2"))
+        assert await t.wire.read() == result("p2", SELECTED)
 
 
 async def test_point_02_permissions_of_the_next_turn_are_asked_again() -> None:
@@ -115,8 +131,10 @@ async def test_point_02_permissions_of_the_next_turn_are_asked_again() -> None:
             assert (await turn.wait()).stop_reason == stop_reason
 
 
-@pytest.mark.parametrize("code", [-32800])
-async def test_point_02_an_agent_that_answers_a_cancelled_turn_with_an_error_has_cancelled_it(code: int) -> None:
+@pytest.mark.parametrize("code", [-32800, -32603])
+async def test_point_02_an_agent_that_answers_a_cancelled_turn_with_an_error_has_cancelled_it(
+    code: int,
+) -> None:
     async with talk(ClientHandler()) as t:
         turn = t.prompt()
         asked = await t.wire.expect("session/prompt")
@@ -125,17 +143,30 @@ async def test_point_02_an_agent_that_answers_a_cancelled_turn_with_an_error_has
         assert (await turn.wait()).stop_reason == "cancelled"
 
 
+async def test_point_02_an_error_of_a_turn_that_was_not_cancelled_is_an_error() -> None:
+    async with talk(ClientHandler()) as t:
+        turn = t.prompt()
+        asked = await t.wire.expect("session/prompt")
+        await t.wire.send(failure(asked["id"], -32603))
+        with pytest.raises(RpcError):
+            await turn.wait()
+
+
 # 3, 4: early and late updates are delivered like all others
 
 
 async def test_point_03_updates_of_a_session_that_is_not_yet_known_are_delivered_in_order() -> None:
     handler = Recorder()
     async with talk(handler) as t:
-        call = t.start(lambda: t.client.new_session(s.NewSessionRequest(cwd="/w", mcp_servers=())))  # type: ignore[arg-type,return-value]
+        call = t.start(lambda: t.client.new_session(s.NewSessionRequest(cwd="/w", mcp_servers=())))
         asked = await t.wire.expect("session/new")
-        await t.wire.send(chunk("early 1", "new"), chunk("early 2", "new"), result(asked["id"], {"sessionId": "new"}))
+        await t.wire.send(
+            chunk("early 1", "new"), chunk("early 2", "new"), result(asked["id"], {"sessionId": "new"})
+        )
         await call.wait()
-        assert [(update.session_id, text) for update, text in zip(handler.updates, handler.texts, strict=True)] == [
+        assert [
+            (update.session_id, text) for update, text in zip(handler.updates, handler.texts, strict=True)
+        ] == [
             ("new", "early 1"),
             ("new", "early 2"),
         ]
@@ -212,7 +243,9 @@ async def test_point_07_an_update_of_an_unseen_tool_call_is_delivered() -> None:
     handler.answer.set()
     async with talk(handler) as t:
         update = {"sessionUpdate": "tool_call_update", "toolCallId": "unseen", "status": "completed"}
-        await t.wire.send(notification("session/update", {"sessionId": "s1", "update": update}), permission("p"))
+        await t.wire.send(
+            notification("session/update", {"sessionId": "s1", "update": update}), permission("p")
+        )
         await t.wire.read()
         assert handler.updates[0].update == s.ToolCallProgress(tool_call_id="unseen", status="completed")
         (asked,) = handler.asked
@@ -249,7 +282,16 @@ async def test_point_09_a_line_of_several_megabytes_is_read() -> None:
 async def test_point_10_noise_on_standard_output_is_reported_and_never_answered() -> None:
     handler = Recorder()
     async with talk(handler) as t:
-        noise = [b"Welcome to the agent!", b"[1,2]", b"42", b'"text"', b"{}", b'{"id":7}', b"\xff\xfe", b'{"id":9,"result":1}']
+        noise = [
+            b"Welcome to the agent!",
+            b"[1,2]",
+            b"42",
+            b'"text"',
+            b"{}",
+            b'{"id":7}',
+            b"\xff\xfe",
+            b'{"id":9,"result":1}',
+        ]
         await t.wire.transport.send(b"\n".join(noise) + b"\n\n  \r\n" + to_bytes(chunk("a")))
         await handler.wait_until(lambda: handler.texts == ["a"])
         assert [report.line for report in handler.reports] == noise
@@ -299,11 +341,15 @@ async def test_point_14_ids_are_echoed_with_their_type_and_never_mixed_with_ours
     handler = Recorder()
     async with talk(handler) as t:
         first, second = t.prompt(), t.prompt("other", "s2")
-        asked = {message["params"]["sessionId"]: message for message in [await t.wire.read(), await t.wire.read()]}
+        asked = {
+            message["params"]["sessionId"]: message for message in [await t.wire.read(), await t.wire.read()]
+        }
         assert {message["id"] for message in asked.values()} == {0, 1}
         await t.wire.send(permission(id_))
         await handler.wait_until(lambda: len(handler.asked) == 1)
-        await t.wire.send(result(asked["s2"]["id"], END), result(asked["s1"]["id"], {"stopReason": "refusal"}))
+        await t.wire.send(
+            result(asked["s2"]["id"], END), result(asked["s1"]["id"], {"stopReason": "refusal"})
+        )
         assert (await first.wait()).stop_reason == "refusal"
         assert (await second.wait()).stop_reason == "end_turn"
         handler.answer.set()
@@ -372,7 +418,8 @@ async def test_point_16_both_kinds_of_cancellation_together_give_one_answer() ->
         await handler.wait_until(lambda: len(handler.asked) == 1)
         t.client.cancel("s1")
         await t.wire.send(
-            notification("$/cancel_request", {"requestId": "p"}), result(asked["id"], {"stopReason": "cancelled"})
+            notification("$/cancel_request", {"requestId": "p"}),
+            result(asked["id"], {"stopReason": "cancelled"}),
         )
         await turn.wait()
         await t.wire.expect("session/cancel")
@@ -430,6 +477,7 @@ async def test_point_17_a_cancelled_prompt_at_the_end_of_everything_still_ends_w
             self.client.update("s1", s.AgentMessageChunk(content=s.TextContent(text="begun")))
             try:
                 await anyio.sleep_forever()
+                raise AssertionError
             finally:
                 self.cancelled = True
 
@@ -476,11 +524,11 @@ async def test_point_19_a_replay_comes_before_the_answer_which_may_be_null(answe
     ask = s.LoadSessionRequest(session_id="old", cwd="/w", mcp_servers=())
     async with talk(handler) as t:
         await t.initialize({"agentCapabilities": {"loadSession": True}})
-        call = t.start(lambda: t.client.load_session(ask))  # type: ignore[arg-type,return-value]
+        call = t.start(lambda: t.client.load_session(ask))
         asked = await t.wire.expect("session/load")
         assert asked["params"] == {"sessionId": "old", "cwd": "/w", "mcpServers": []}
         await t.wire.send(chunk("replayed", "old"), result(asked["id"], answer))
-        assert await call.wait() == s.LoadSessionResponse()  # type: ignore[comparison-overlap]
+        assert await call.wait() == s.LoadSessionResponse()
         assert handler.texts == ["replayed"]
 
 
@@ -489,7 +537,7 @@ async def test_point_19_a_resume_replays_nothing() -> None:
     async with talk(handler) as t:
         await t.initialize({"agentCapabilities": {"sessionCapabilities": {"resume": {}}}})
         ask = s.ResumeSessionRequest(session_id="old", cwd="/w")
-        call = t.start(lambda: t.client.resume_session(ask))  # type: ignore[arg-type,return-value]
+        call = t.start(lambda: t.client.resume_session(ask))
         asked = await t.wire.expect("session/resume")
         await t.wire.send(result(asked["id"], {}))
         await call.wait()
@@ -507,7 +555,7 @@ async def test_point_20_a_login_that_is_needed_is_an_error_with_its_code_and_the
     new = s.NewSessionRequest(cwd="/w", mcp_servers=())
     async with talk(ClientHandler()) as t:
         await t.initialize({"authMethods": methods})
-        call = t.start(lambda: t.client.new_session(new))  # type: ignore[arg-type,return-value]
+        call = t.start(lambda: t.client.new_session(new))
         asked = await t.wire.expect("session/new")
         await t.wire.send(failure(asked["id"], -32000, "Authentication required"))
         with pytest.raises(RpcError) as caught:
@@ -519,11 +567,11 @@ async def test_point_20_a_login_that_is_needed_is_an_error_with_its_code_and_the
         for refused in ("tty", "unknown"):
             with pytest.raises(CapabilityMissing):
                 await t.client.authenticate(s.AuthenticateRequest(method_id=refused))
-        login = t.start(lambda: t.client.authenticate(s.AuthenticateRequest(method_id="browser")))  # type: ignore[arg-type,return-value]
+        login = t.start(lambda: t.client.authenticate(s.AuthenticateRequest(method_id="browser")))
         asked = await t.wire.expect("authenticate")
         await t.wire.send(result(asked["id"], None))
         await login.wait()
-        retry = t.start(lambda: t.client.new_session(new))  # type: ignore[arg-type,return-value]
+        retry = t.start(lambda: t.client.new_session(new))
         asked = await t.wire.expect("session/new")
         await t.wire.send(result(asked["id"], {"sessionId": "s1"}))
         await retry.wait()
@@ -540,7 +588,7 @@ async def test_point_25_an_elicitation_that_was_not_advertised_is_refused(
     ask = {"sessionId": "s1", "message": "?", "mode": mode, "elicitationId": "e", "url": "https://x"}
     async with talk(Recorder()) as t:
         await t.initialize(client=s.ClientCapabilities(elicitation=modes))
-        schema = {"type": "object", "properties": {}}
+        schema: Json = {"type": "object", "properties": {}}
         await t.wire.send(request("e", "elicitation/create", {**ask, "requestedSchema": schema}))
         assert (await t.wire.read())["error"]["code"] == -32602
 
@@ -562,7 +610,11 @@ async def test_point_25_unknown_requests_are_refused_and_unknown_notifications_a
         await t.wire.send(request("x", "_vendor/ask", {}))
         answer = await t.wire.read()
         assert (answer["id"], answer["error"]["code"]) == ("x", -32601)
-        assert handler.extensions == [("session/unheard_of", {}), ("$/progress", {}), ("_vendor/note", {"x": 1})]
+        assert handler.extensions == [
+            ("session/unheard_of", {}),
+            ("$/progress", {}),
+            ("_vendor/note", {"x": 1}),
+        ]
         assert handler.completed == ["e", "e"]
 
 
@@ -577,7 +629,7 @@ async def test_point_25_trace_context_goes_in_the_meta_of_the_params() -> None:
 
     async with talk(Echo()) as t:
         ask = s.PromptRequest(session_id="s1", prompt=(), meta=trace)
-        turn = t.start(lambda: t.client.prompt(ask))  # type: ignore[arg-type,return-value]
+        turn = t.start(lambda: t.client.prompt(ask))
         asked = await t.wire.expect("session/prompt")
         assert asked["params"]["_meta"] == trace
         assert "_meta" not in asked

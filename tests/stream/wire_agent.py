@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 
 from thinkwell import Agent, open_agent
 from thinkwell_acp import Transport, memory_transport_pair
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
 
 Json: TypeAlias = dict[str, Any]
 
@@ -48,9 +50,9 @@ class WireAgent:
         """Send these messages in one write."""
         await self._transport.send(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
 
-    async def expect(self, method: str | None) -> Json:
+    async def expect(self, method: str | None, within: float = 5) -> Json:
         """Take the next message, which must be of this method. `None`: it must be an answer."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(within):
             while not self._unread:
                 await self._news.wait()
         message = self._unread.pop(0)

@@ -17,7 +17,7 @@ from thinkwell._log import Buffer
 from thinkwell._output import JsonSchema
 from thinkwell._session import Session
 from thinkwell._stream import ThoughtResult, ThoughtStream
-from thinkwell._version import VERSION as __version__
+from thinkwell._version import VERSION as __version__  # noqa: N811 - the usual name
 from thinkwell.errors import (
     AgentClosed,
     AgentError,

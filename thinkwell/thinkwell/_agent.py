@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
 
 import anyio
 
 from thinkwell._agents import Profile, environment, find
-from thinkwell._builder import Spec, ThinkBuilder
+from thinkwell._builder import Spec, ThinkBuilder, existing_folder
 from thinkwell._link import Link
 from thinkwell._output import JsonSchema, output_of
 from thinkwell._run import Run
-from thinkwell._session import Session, explain
-from thinkwell._tooling import ToolHosts
+from thinkwell._session import Session, check_part, explain
+from thinkwell._tooling import ToolHosts, Way
 from thinkwell._version import VERSION
 from thinkwell._wire_errors import noise, start_failure
 from thinkwell._wire_session import WireSession
 from thinkwell.errors import AgentClosed, AgentNotFound, AgentStartFailed
+from thinkwell.permissions import PermissionPolicy
 from thinkwell_acp import (
     AcpError,
     ConnectionBroken,
@@ -35,7 +35,8 @@ from thinkwell_acp._tasks import background_tasks
 from thinkwell_acp.client import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    import os
+    from collections.abc import AsyncGenerator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from types import UnionType
 
@@ -43,9 +44,9 @@ if TYPE_CHECKING:
 
     from thinkwell import events as ev
     from thinkwell._builder import Explanation, Options
+    from thinkwell._prompt import Part
     from thinkwell._stream import ThoughtStream
-    from thinkwell._tooling import Way
-    from thinkwell.permissions import PermissionPolicy, QuestionHandler
+    from thinkwell.permissions import QuestionHandler
     from thinkwell_acp import Transport
 
 T = TypeVar("T")
@@ -60,7 +61,7 @@ class Agent:
 
     @property
     def name(self) -> str:
-        """What the agent was asked for as, such as ``claude``; the program's name where it was given by command."""
+        """What the agent was asked for as, such as ``claude``, or the name of its program."""
         return self._link.name
 
     @property
@@ -88,9 +89,9 @@ class Agent:
         """Begin a task, in a session of its own.
 
         Args:
-            output: What the result is: a pydantic model, dataclass, TypedDict, list, scalar, Literal or union of those; a
-                `pydantic.TypeAdapter`, which type checkers understand for all of them; a `JsonSchema`; or nothing (or
-                ``str``) for the text of the agent's last message.
+            output: What the result is: a pydantic model, dataclass, TypedDict, list, scalar, Literal or
+                union of those; a `pydantic.TypeAdapter`, which type checkers understand for all of them; a
+                `JsonSchema`; or nothing (or ``str``) for the text of the agent's last message.
 
         Raises:
             TypeError: The output type cannot be used; the message says what to give instead.
@@ -109,8 +110,8 @@ class Agent:
         Args:
             cwd: The folder to work in; by default that of `open_agent`.
             mcp_servers: MCP servers for the agent, beside those of `open_agent`.
-            output: The output type of every typed turn, where it is always the same one: the agent then sees its schema in the
-                tool, and not in each prompt.
+            output: The output type of every typed turn, where it is always the same one: the agent then
+                sees its schema in the tool, and not in each prompt.
 
         Raises:
             AgentError: The agent did not open it.
@@ -121,12 +122,13 @@ class Agent:
     @asynccontextmanager
     async def _session(
         self, cwd: str | os.PathLike[str] | None, mcp_servers: Sequence[s.McpServer], output: object
-    ) -> AsyncIterator[Session]:
+    ) -> AsyncGenerator[Session]:
+        if self._left:
+            raise AgentClosed
         result = None if output is None else output_of(output)
         if result is not None and result.schema is None:
-            msg = "session(output=str): text needs no output type; leave it out"
-            raise TypeError(msg)
-        folder = self._link.cwd if cwd is None else os.path.abspath(cwd)
+            raise TypeError("session(output=str): text needs no output type; leave it out")
+        folder = self._link.cwd if cwd is None else existing_folder(cwd, "session(cwd=…)")
         wire = WireSession(self._link, folder, (*self._link.mcp_servers, *mcp_servers))
         session = Session(self._link, wire, result)
         wire.tools.reserve(session.first_tools)
@@ -152,6 +154,22 @@ class Agent:
         """Return what a run would send; called by `ThinkBuilder.explain`."""
         return explain(self._link, spec, None if spec.output.schema is None else spec.output.tool_schema())
 
+    def check(self, part: Part) -> None:
+        """Check that the agent takes such a part of a prompt; called by `ThinkBuilder`."""
+        check_part(self._link, part)
+
+    async def authenticate(self, method_id: str) -> None:
+        """Log in by a way that the agent offers and goes by itself, such as in a browser.
+
+        Args:
+            method_id: Its id, as in `LoginRequired.methods`.
+
+        Raises:
+            CapabilityMissing: It does not offer that, or the way is one for a terminal.
+            AgentError: It did not work.
+        """
+        await self._link.call(self._link.client.authenticate(s.AuthenticateRequest(method_id=method_id)))
+
     async def leave(self) -> None:
         """Cancel what runs, wait for its end, and start nothing more."""
         self._left = True
@@ -176,34 +194,35 @@ async def open_agent(
     mcp_servers: Sequence[s.McpServer] = (),
     tools_via: Way | None = None,
     startup_timeout: float = 60,
-) -> AsyncIterator[Agent]:
+) -> AsyncGenerator[Agent]:
     """Start an agent, or connect to one, for the time of a block.
 
     Leaving the block cancels what runs and ends the agent's whole process group.
 
     Args:
-        agent: A known agent: ``builtin``, ``claude``, ``codex``, ``gemini`` or ``opencode``. With neither a name nor a command,
-            the environment decides (``THINKWELL_AGENT_CMD``, then ``THINKWELL_AGENT``), else it is the built-in one.
-        command: The command of any other agent: a sequence, or a line that is split as a shell would, without running one.
+        agent: A known agent: ``builtin``, ``claude``, ``codex``, ``gemini`` or ``opencode``. With neither
+            a name nor a command, the environment decides (``THINKWELL_AGENT_CMD``, then
+            ``THINKWELL_AGENT``), else it is the built-in one.
+        command: The command of any other agent: a sequence, or a line that is split as a shell would,
+            without running one.
         transport: A connection to an agent that runs already.
         env: Variables on top of the caller's environment.
         cwd: The folder in which the agent works; by default the current one.
-        permissions: What the agent may do when it asks: ``deny`` (only call our own tools), ``ask`` (`on_question` decides),
-            ``allow`` (anything).
+        permissions: What the agent may do when it asks: ``deny`` (only call our own tools), ``ask``
+            (`on_question` decides), ``allow`` (anything).
         on_question: Decides about permission questions, with ``permissions="ask"``.
         mcp_servers: MCP servers for the agent, besides our own.
-        tools_via: The way for our tools, ``acp``, ``http`` or ``stdio``, instead of the plainest that the agent offers.
+        tools_via: The way for our tools, ``acp``, ``http`` or ``stdio``, instead of the plainest that the
+            agent offers.
         startup_timeout: Seconds until the agent has answered its first request.
 
     Raises:
         AgentNotFound: There is no such agent, or its program is not there.
         AgentStartFailed: It was started, but no conversation came about.
     """
-    profile = Profile(name=agent or "agent", command=()) if transport is not None else find(agent, command)
-    folder = os.path.abspath(cwd or ".")
-    if not os.path.isdir(folder):
-        msg = f"open_agent(cwd=…): there is no folder {folder}"
-        raise NotADirectoryError(msg)
+    profile = _profile(agent, command, transport)
+    folder = existing_folder(cwd or ".", "open_agent(cwd=…)")
+    _check_choices(permissions, on_question, tools_via)
     async with AsyncExitStack() as stack:
         pipe = transport or await _started(stack, profile, env, folder)
         tasks = await stack.enter_async_context(background_tasks())
@@ -218,7 +237,11 @@ async def open_agent(
         )
         client = await stack.enter_async_context(connect(pipe, link))
         link.attach(client)
-        link.kill = pipe.kill if isinstance(pipe, StdioTransport) else partial(client.connection.end, ConnectionBroken())
+        link.kill = (
+            pipe.kill
+            if isinstance(pipe, StdioTransport)
+            else partial(client.connection.end, ConnectionBroken())
+        )
         await _initialize(link, pipe, startup_timeout)
         agent_ = Agent(link)
         try:
@@ -226,6 +249,23 @@ async def open_agent(
         finally:
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
                 await agent_.leave()
+
+
+def _profile(agent: str | None, command: str | Sequence[str] | None, transport: Transport | None) -> Profile:
+    if transport is None:
+        return find(agent, command)
+    if command is not None:
+        raise ValueError("open_agent(command=…, transport=…): give a command or a connection, not both")
+    return Profile(name=agent or "agent", command=())
+
+
+def _check_choices(policy: PermissionPolicy, on_question: QuestionHandler | None, way: Way | None) -> None:
+    if policy not in get_args(PermissionPolicy):
+        raise ValueError(f'open_agent(permissions={policy!r}): choose "deny", "ask" or "allow"')
+    if policy == "ask" and on_question is None:
+        raise ValueError('open_agent(permissions="ask"): say whom to ask: on_question=…')
+    if way is not None and way not in get_args(Way):
+        raise ValueError(f'open_agent(tools_via={way!r}): choose "acp", "http" or "stdio"')
 
 
 async def _started(
@@ -243,7 +283,7 @@ async def _started(
         raise AgentNotFound(profile.name, reason) from exc
 
 
-async def _initialize(link: Link, pipe: Transport, timeout: float) -> None:
+async def _initialize(link: Link, pipe: Transport, seconds: float) -> None:
     """Say hello to the agent, and make one error of whatever goes wrong."""
     request = s.InitializeRequest(
         protocol_version=PROTOCOL_VERSION,
@@ -251,10 +291,10 @@ async def _initialize(link: Link, pipe: Transport, timeout: float) -> None:
         client_info=s.Implementation(name="thinkwell", title="thinkwell", version=VERSION),
     )
     try:
-        with anyio.fail_after(timeout):
+        with anyio.fail_after(seconds):
             await link.client.initialize(request)
     except TimeoutError as exc:
-        reason = f"it did not answer `initialize` within {timeout:g} seconds{noise(link.malformed_lines)}"
+        reason = f"it did not answer `initialize` within {seconds:g} seconds{noise(link.malformed_lines)}"
         stderr = pipe.stderr_tail if isinstance(pipe, StdioTransport) else ""
         raise AgentStartFailed(link.name, reason, stderr_tail=stderr) from exc
     except (AcpError, DecodeError) as exc:

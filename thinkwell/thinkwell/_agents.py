@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -23,7 +24,7 @@ NAME_VARIABLE: Final = "THINKWELL_AGENT"
 """Environment variable with the name of the agent to use."""
 
 GUARDS: Final = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")
-"""Variables by which agents notice that they run inside of another one, and refuse. They are not passed on."""
+"""Variables by which agents notice that they run inside of another one, and refuse. Never passed on."""
 
 
 class Profile(Struct, frozen=True, kw_only=True):
@@ -44,11 +45,12 @@ _NODE: Final = "it needs Node.js, whose program npx fetches it"
 PROFILES: Final[dict[str, Profile]] = {
     profile.name: profile
     for profile in (
-        Profile(name="builtin", command=(sys.executable, "-m", "thinkwell.builtin")),
+        Profile(name="builtin", command=(sys.executable, "-P", "-m", "thinkwell.builtin")),
         Profile(
             name="claude",
             command=("npx", "--yes", "@agentclientprotocol/claude-agent-acp"),
-            env=(("ENABLE_TOOL_SEARCH", "0"),),  # with it, the model does not see the schemas of our tools at once
+            # With that search, the model does not see the schemas of our tools at once.
+            env=(("ENABLE_TOOL_SEARCH", "0"),),
             install=_NODE,
         ),
         Profile(name="codex", command=("npx", "--yes", "@agentclientprotocol/codex-acp"), install=_NODE),
@@ -66,27 +68,27 @@ def find(agent: str | None, command: str | Sequence[str] | None) -> Profile:
         ValueError: Both a name and a command are given, or the command is empty.
     """
     if agent is not None and command is not None:
-        msg = f"open_agent({agent!r}, command=…): give a name or a command, not both"
-        raise ValueError(msg)
+        raise ValueError(f"open_agent({agent!r}, command=…): give a name or a command, not both")
     if agent is None and command is None:
         command = os.environ.get(COMMAND_VARIABLE) or None
         agent = os.environ.get(NAME_VARIABLE) or "builtin"
     if command is not None:
         words = shlex.split(command, posix=os.name == "posix") if isinstance(command, str) else list(command)
         if not words:
-            msg = "open_agent(command=…): the command is empty"
-            raise ValueError(msg)
-        return Profile(name=os.path.basename(words[0]), command=tuple(words))
+            raise ValueError("open_agent(command=…): the command is empty")
+        return Profile(name=Path(words[0]).name, command=tuple(words))
     assert agent is not None
     if agent not in PROFILES:
         known = ", ".join(sorted(PROFILES))
         raise AgentNotFound(
-            agent, f'no agent of that name is known (known: {known}). For another: open_agent(command=["program", "arg"])'
+            agent,
+            f"no agent of that name is known (known: {known}). "
+            'For another: open_agent(command=["program", "arg"])',
         )
     return PROFILES[agent]
 
 
 def environment(profile: Profile, extra: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the environment for an agent: the caller's without guards, what the agent needs, and what is asked for."""
+    """Return the environment for an agent: the caller's without guards, its own needs, what is asked for."""
     inherited = {key: value for key, value in os.environ.items() if key not in GUARDS}
     return {**inherited, **dict(profile.env), **(extra or {})}

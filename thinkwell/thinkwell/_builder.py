@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import anyio
@@ -132,16 +133,15 @@ class ThinkBuilder(Generic[T]):
     def image(self, data_or_path: bytes | str | os.PathLike[str]) -> ThinkBuilder[T]:
         """Add a PNG, JPEG, GIF or WebP image: its bytes, or the path of a file.
 
-        The run is refused with `CapabilityMissing` where the agent takes no images (``promptCapabilities.image``).
-
         Raises:
+            CapabilityMissing: The agent takes no images (``promptCapabilities.image``).
             OSError: The file cannot be read.
             ValueError: It is no such image.
         """
         return self._add(prompt.image_part(data_or_path))
 
     def resource(self, path_or_uri: str | os.PathLike[str]) -> ThinkBuilder[T]:
-        """Add a file or a URI. A file is sent whole where the agent takes that, and as a link where it does not.
+        """Add a file or a URI. A file is sent whole where the agent takes that, and as a link elsewhere.
 
         Raises:
             FileNotFoundError: The path leads to no file.
@@ -165,12 +165,14 @@ class ThinkBuilder(Generic[T]):
         """
         new = make_tool(function, name=name, description=description, mention=mention)
         if new.name == prompt.RESULT_TOOL:
-            raise ValueError(f"{label(new.function)}: {new.name} is the tool for the result; use another name: {ANOTHER}")
+            raise ValueError(
+                f"{label(new.function)}: {new.name} is the tool for the result; use another name: {ANOTHER}"
+            )
         same = next((known for known in self._spec.tools if known.name == new.name), None)
         if same is not None:
             raise ValueError(
-                f"{label(new.function)}: there is a tool called {new.name!r} already, {label(same.function)}; "
-                f"give this one another name: {ANOTHER}"
+                f"{label(new.function)}: there is a tool called {new.name!r} already, "
+                f"{label(same.function)}; give this one another name: {ANOTHER}"
             )
         return self._with(tools=(*self._spec.tools, new))
 
@@ -203,11 +205,11 @@ class ThinkBuilder(Generic[T]):
         retries: int = 3,
         reminders: int = 1,
     ) -> ThoughtStream[T]:
-        """Start the run and return its handle at once. Needs no ``await``; the run goes on in the agent's task group.
+        """Start the run and return its handle at once: no ``await``. It goes on in the agent's task group.
 
         Args:
-            include: Kinds of events to keep: ``"default"``, ``"all"``, or a set of tags. What is left out is not kept;
-                `ThoughtStream.view` counts it all the same.
+            include: Kinds of events to keep: ``"default"``, ``"all"``, or a set of tags. What is left out
+                is not kept; `ThoughtStream.view` counts it all the same.
             buffer: A bound for the events that are kept; none by default.
             timeout: Seconds after which the run is cancelled and the result raises `ThoughtTimeout`.
             retries: How often the agent may try again after an invalid result.
@@ -218,10 +220,13 @@ class ThinkBuilder(Generic[T]):
             AgentClosed: The agent's block has been left.
         """
         if all(isinstance(part, prompt.TextPart) and not part.text.strip() for part in self._spec.parts):
-            raise ValueError('the prompt is empty; say what to think about: agent.think(…).text("…").stream()')
+            raise ValueError(
+                'the prompt is empty; say what to think about: agent.think(…).text("…").stream()'
+            )
         if retries < 0 or reminders < 0 or (timeout is not None and timeout <= 0):
             raise ValueError(
-                f"retries={retries} and reminders={reminders} must not be negative, timeout={timeout} must be positive"
+                f"retries={retries} and reminders={reminders} must not be negative, "
+                f"timeout={timeout} must be positive"
             )
         options = Options(
             include=ev.included(include), buffer=buffer, timeout=timeout, retries=retries, reminders=reminders
@@ -232,7 +237,7 @@ class ThinkBuilder(Generic[T]):
         self,
         *,
         buffer: Buffer | None = None,
-        timeout: float | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - cancelling a run takes more than a scope
         retries: int = 3,
         reminders: int = 1,
     ) -> T:
@@ -257,7 +262,7 @@ def existing_folder(path: str | os.PathLike[str], who: str) -> str:
     Raises:
         NotADirectoryError: There is no such folder.
     """
-    folder = os.path.abspath(path)
-    if not os.path.isdir(folder):
+    folder = Path(path).absolute()
+    if not folder.is_dir():
         raise NotADirectoryError(f"{who}: there is no folder {folder}")
-    return folder
+    return os.path.normpath(folder)

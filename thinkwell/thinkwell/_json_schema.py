@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard
 from urllib.parse import unquote
 
 from thinkwell.events import JsonValue
 
 Schema: TypeAlias = Mapping[str, JsonValue]
+
+
+def is_object(value: JsonValue) -> TypeGuard[dict[str, JsonValue]]:
+    """Return whether a JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: JsonValue) -> TypeGuard[list[JsonValue]]:
+    """Return whether a JSON value is an array."""
+    return isinstance(value, list)
+
 
 AGENT_EXTRAS: Final = frozenset({"wait_for_previous", "security_risk"})
 """Arguments that agents were seen to add to every tool, and to pass on even where the schema forbids it."""
@@ -37,8 +48,8 @@ def declared(schema: Schema) -> Declared:
     is_open = False
     for variant in _variants(schema):
         properties = variant.get("properties")
-        if isinstance(properties, dict):
-            names.update(map(str, properties))
+        if is_object(properties):
+            names.update(properties)
         rest = variant.get("additionalProperties", properties is None and _takes_objects(variant))
         is_open |= rest is not False or "patternProperties" in variant
     return Declared(frozenset(names), is_open)
@@ -50,21 +61,23 @@ def _takes_objects(variant: Schema) -> bool:
 
 def _types(variant: Schema) -> list[JsonValue]:
     types = variant["type"]
-    return types if isinstance(types, list) else [types]
+    return types if is_array(types) else [types]
 
 
 def _variants(schema: Schema) -> Iterator[Schema]:
     """Yield the schemas that a value may be of: through references and combinations, each once."""
-    waiting: list[JsonValue] = [schema]
+    waiting: list[JsonValue] = [dict(schema)]
     seen: list[JsonValue] = []
     while waiting:
         variant = waiting.pop()
         if variant is True:
             yield {}
-        if not isinstance(variant, Mapping) or any(variant is one for one in seen):
+        if not is_object(variant) or any(variant is one for one in seen):
             continue
         seen.append(variant)
-        further = [one for key in ("anyOf", "oneOf", "allOf") for one in variant.get(key, ())]
+        further: list[JsonValue] = [
+            one for key in ("anyOf", "oneOf", "allOf") for one in variant.get(key, ())
+        ]
         if "$ref" in variant:
             further.append(resolve(schema, variant["$ref"]))
         waiting.extend(further)
@@ -76,12 +89,12 @@ def resolve(root: Schema, reference: JsonValue) -> JsonValue:
     """Return what a reference within a schema (``#/…``) leads to; ``None`` where it leads to nothing."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
-    place: JsonValue = root
+    place: JsonValue = dict(root)
     for step in unquote(reference[1:]).split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(place, list) and key.isdecimal() and int(key) < len(place):
+        if is_array(place) and key.isdecimal() and int(key) < len(place):
             place = place[int(key)]
-        elif isinstance(place, Mapping) and key in place:
+        elif is_object(place) and key in place:
             place = place[key]
         else:
             return None
@@ -89,10 +102,10 @@ def resolve(root: Schema, reference: JsonValue) -> JsonValue:
 
 
 def moved(schema: JsonValue, prefix: str) -> JsonValue:
-    """Return a schema that is going to stand at `prefix` of another one, with its ``$defs`` at that one's root."""
-    if isinstance(schema, list):
+    """Return a schema as it has to be at `prefix` of another one, whose root takes its ``$defs``."""
+    if is_array(schema):
         return [moved(item, prefix) for item in schema]
-    if not isinstance(schema, Mapping):
+    if not is_object(schema):
         return schema
     new = {key: moved(value, prefix) for key, value in schema.items()}
     reference = schema.get("$ref")
@@ -109,9 +122,9 @@ def checker(schema: Schema) -> Callable[[JsonValue], list[Flaw]]:
     """
     from jsonschema import SchemaError  # loaded by those who use raw schemas
     from jsonschema.validators import validator_for
-    from referencing.jsonschema import SPECIFICATIONS
+    from referencing import Registry
 
-    validator_class = validator_for(schema)
+    validator_class: Any = validator_for(schema)
     try:
         validator_class.check_schema(schema)
     except SchemaError as exc:
@@ -119,7 +132,7 @@ def checker(schema: Schema) -> Callable[[JsonValue], list[Flaw]]:
     for reference in _references(schema):
         if reference.startswith("#/") and resolve(schema, reference) is None:
             raise TypeError(f"this JSON Schema refers to {reference}, which it does not hold")
-    validator = validator_class(schema, registry=SPECIFICATIONS)
+    validator = validator_class(schema, registry=Registry[Any]())
 
     def check(value: JsonValue) -> list[Flaw]:
         return [
@@ -132,15 +145,15 @@ def checker(schema: Schema) -> Callable[[JsonValue], list[Flaw]]:
 
 def _references(schema: JsonValue) -> Iterator[str]:
     values: list[JsonValue] = []
-    if isinstance(schema, list):
+    if is_array(schema):
         values = schema
-    elif isinstance(schema, Mapping):
+    elif is_object(schema):
         reference = schema.get("$ref")
         if isinstance(reference, str):
             yield reference
         values = list(schema.values())
     for value in values:
-        if not isinstance(value, Mapping) or "$id" not in value:  # its references are relative to itself
+        if not is_object(value) or "$id" not in value:  # its references are relative to itself
             yield from _references(value)
 
 

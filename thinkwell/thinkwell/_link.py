@@ -18,13 +18,13 @@ from thinkwell_acp import AcpError, ClientHandler, DecodeError, RpcError
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Generator, Sequence
 
     from thinkwell._run import Run
+    from thinkwell._stream import ThoughtStream
     from thinkwell._tooling import ToolHosts
     from thinkwell._wire_session import WireSession
     from thinkwell_acp import Client
-    from thinkwell._stream import ThoughtStream
     from thinkwell_acp._jsonrpc import Malformed
     from thinkwell_acp._tasks import BackgroundTasks
 
@@ -86,8 +86,11 @@ class Link(ClientHandler):
     # Updates
 
     @contextmanager
-    def opening(self) -> Iterator[Callable[[WireSession], None]]:
-        """Keep updates of unknown sessions while one is being opened; the block calls what it gets with the session."""
+    def opening(self) -> Generator[Callable[[WireSession], None]]:
+        """Keep updates of unknown sessions while one is being opened.
+
+        The block calls what it gets with the session.
+        """
         self._opening += 1
         try:
             yield self._claim
@@ -95,7 +98,9 @@ class Link(ClientHandler):
             self._opening -= 1
             if not self._opening and self._early:
                 self.logger.warning(
-                    "Agent %s sent %d updates for sessions that were never opened", self.name, len(self._early)
+                    "Agent %s sent %d updates for sessions that were never opened",
+                    self.name,
+                    len(self._early),
                 )
                 self._early.clear()
 
@@ -135,7 +140,9 @@ class Link(ClientHandler):
     def malformed(self, report: Malformed, /) -> None:
         """Log what is no message, and keep the first words of it."""
         self.malformed_lines.append(report.line[:1000])
-        self.logger.warning("Agent %s sent what is no message (%s): %.200r", self.name, report.reason, report.line)
+        self.logger.warning(
+            "Agent %s sent what is no message (%s): %.200r", self.name, report.reason, report.line
+        )
 
     def closed(self, reason: AcpError, /) -> None:
         """Fail the runs that wait for something else than an answer of the agent's, such as their turn."""
@@ -160,15 +167,22 @@ class Link(ClientHandler):
             raise translate(exc, self.name, self.client.agent.auth_methods) from exc
 
     def give_up(self, run: Run[Any]) -> None:
-        """End the agent's process: a turn of it could not be ended in any other way. Not while others depend on it."""
+        """End the agent's process, whose turn could not be ended in any other way.
+
+        Not while other runs depend on it.
+        """
         others = len(self.runs - {run})
         if others:
             self.logger.warning(
                 "Agent %s does not end the turn of %s; it goes on, because %d other runs need the agent",
-                self.name, run.id, others,
+                self.name,
+                run.id,
+                others,
             )
             return
-        self.logger.warning("Agent %s does not end the turn of %s, so its process is ended", self.name, run.id)
+        self.logger.warning(
+            "Agent %s does not end the turn of %s, so its process is ended", self.name, run.id
+        )
         self.kill()
 
     # Questions
@@ -177,7 +191,9 @@ class Link(ClientHandler):
         """Answer by the policy; a cancelled turn answers for us."""
         session = self.sessions.get(request.session_id)
         if session is None:
-            self.logger.warning("Agent %s asks for permission in unknown session %r", self.name, request.session_id)
+            self.logger.warning(
+                "Agent %s asks for permission in unknown session %r", self.name, request.session_id
+            )
             return _answer(permissions.choose(request.options, "deny"))
         mapper = session.mapper
         id_ = f"q{next(self._question_ids)}"
@@ -229,7 +245,9 @@ class Link(ClientHandler):
         if verdict is None:
             return "deny", "policy", "the handler left it open"
         if not permissions.is_verdict(verdict):
-            self.logger.error("on_question answered %r, which is no verdict; the question %s is denied", verdict, id_)
+            self.logger.error(
+                "on_question answered %r, which is no verdict; the question %s is denied", verdict, id_
+            )
             return "deny", "handler", f"the handler answered {verdict!r}, which is no verdict"
         return verdict, "handler", "the handler said so"
 

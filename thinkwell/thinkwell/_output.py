@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeGuard, TypeVar
 
-from thinkwell._json_schema import checker, declared, moved, without_agent_extras
+from thinkwell._json_schema import checker, declared, is_object, moved, without_agent_extras
+from thinkwell._where import where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -18,16 +19,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 RESULT_KEY: Final = "result"
-"""The key under which a result stands whose schema is not that of an object: arguments of MCP tools are objects."""
+"""The key under which a result stands that is no object: arguments of MCP tools are objects."""
 
 ENVELOPES: Final = frozenset(
-    ("result", "value", "output", "data", "response", "answer")
-    + ("arguments", "args", "input", "parameters", "return_result")
+    (
+        *("result", "value", "output", "data", "response", "answer"),
+        *("arguments", "args", "input", "parameters", "return_result"),
+    )
 )
 """Keys under which models were seen to wrap what they return."""
 
 WHAT_TO_GIVE: Final = (
-    "Give a pydantic model, a dataclass, a TypedDict, a union, list, Literal or scalar of those, or JsonSchema({…})."
+    "Give a pydantic model, a dataclass, a TypedDict, a union, list, Literal or scalar of those, "
+    "or JsonSchema({…})."
 )
 
 
@@ -35,7 +39,7 @@ class JsonSchema(dict[str, object]):
     """A JSON Schema, to be returned as plain JSON data: ``agent.think(JsonSchema({"type": "integer"}))``."""
 
 
-class OutputInvalid(Exception):
+class OutputInvalid(Exception):  # noqa: N818 - says what happened
     """A value does not fit the output type. `errors` says why, one line each."""
 
     def __init__(self, errors: tuple[str, ...]) -> None:
@@ -49,7 +53,7 @@ class Output(Generic[T]):
 
     name: str
     schema: Mapping[str, JsonValue] | None
-    """JSON Schema of the value; ``None``: the result is the text of the last message, and no tool is needed."""
+    """JSON Schema of the value; ``None``: the result is the text of the last message, without a tool."""
     check: Callable[[JsonValue], T]
     """Returns the validated value or raises `OutputInvalid`."""
     text: Callable[[str], T] | None = None
@@ -59,7 +63,7 @@ class Output(Generic[T]):
 
     @property
     def wrapped(self) -> bool:
-        """Whether the value stands under `RESULT_KEY`, because its schema is not plainly that of an object."""
+        """Whether the value stands under `RESULT_KEY`: its schema is not plainly that of an object."""
         return self.schema is not None and not _is_object(self.schema)
 
     def tool_schema(self) -> dict[str, JsonValue]:
@@ -69,6 +73,7 @@ class Output(Generic[T]):
             return dict(self.schema)
         inner = moved(self.schema, f"/properties/{RESULT_KEY}")
         definitions = inner.pop("$defs", None)
+        inner.pop("$id", None)  # it would be the base of the references that were moved
         schema: dict[str, JsonValue] = {
             "type": "object",
             "properties": {RESULT_KEY: inner},
@@ -82,8 +87,8 @@ class Output(Generic[T]):
     def accept(self, arguments: dict[str, JsonValue], *, wrapped: bool) -> T:
         """Return the value in the arguments of a call of ``return_result``.
 
-        The arguments are read as they should be, and without the envelopes and quotes that models add. What is taken off stays
-        off only where the value is valid after it.
+        The arguments are read as they should be, and without the envelopes and quotes that models add. What
+        is taken off stays off only where the value is valid after it.
 
         Args:
             arguments: What the agent sent.
@@ -105,8 +110,8 @@ class Output(Generic[T]):
     def _readings(self, arguments: dict[str, JsonValue], wrapped: bool) -> list[JsonValue]:
         """Return what the arguments may mean, the likeliest first.
 
-        An envelope that the type has no place for comes behind what is in it: a type whose fields are all optional would be
-        valid with it, and empty.
+        An envelope that the type has no place for comes behind what is in it: a type whose fields are all
+        optional would be valid with it, and empty.
         """
         assert self.schema is not None
         plain = without_agent_extras(arguments, self.schema)
@@ -131,7 +136,7 @@ class Output(Generic[T]):
                 return
 
     def _envelope(self, value: JsonValue) -> str | None:
-        keys: list[str] = list(value) if isinstance(value, dict) else []
+        keys = list(value) if is_object(value) else []
         return keys[0] if len(keys) == 1 and (keys[0] in ENVELOPES or keys[0] == self.name) else None
 
     def _is_foreign_envelope(self, value: JsonValue) -> bool:
@@ -151,7 +156,7 @@ def output_of(type_: object) -> Output[Any]:
     """
     if type_ is None or type_ is str:
         return Output(name="str", schema=None, check=_reject, text=str)
-    if isinstance(type_, dict):
+    if is_object(type_):
         return _of_schema(JsonSchema(type_))
     return _of_type(type_)
 
@@ -161,7 +166,7 @@ def _reject(value: JsonValue) -> Any:
 
 
 def _is_object(schema: Mapping[str, JsonValue]) -> bool:
-    # Agents' own checkers, and models' services, want the type at the root itself and no alternatives beside it.
+    # Agents' own checkers, and models' services, want the type at the root itself, without alternatives.
     return schema.get("type") == "object" and not {"anyOf", "oneOf", "allOf"} & schema.keys()
 
 
@@ -184,17 +189,21 @@ def _of_type(type_: Any) -> Output[Any]:
     from pydantic import TypeAdapter, ValidationError  # loaded when first needed
 
     from thinkwell._pydantic_schema import QuietSchema
-    from thinkwell._where import where
 
     name: str = getattr(type_, "__name__", None) or str(type_)
-    adapter: TypeAdapter[Any]
+
+    def is_adapter(given: object) -> TypeGuard[TypeAdapter[Any]]:
+        return isinstance(given, TypeAdapter)
+
     try:
         if isinstance(type_, str) or hasattr(type_, "__code__"):
             raise TypeError("it is a name or a function, not a type")  # pydantic would take it
-        adapter = type_ if isinstance(type_, TypeAdapter) else TypeAdapter(type_)
+        adapter = type_ if is_adapter(type_) else TypeAdapter[Any](type_)
         schema = adapter.json_schema(schema_generator=QuietSchema)
     except Exception as exc:  # pydantic's own errors, and whatever the type's hooks raise
-        raise TypeError(f"think({name}){where(type_)}: pydantic cannot make a schema of it. {WHAT_TO_GIVE}\n{exc}") from exc
+        raise TypeError(
+            f"think({name}){where(type_)}: pydantic cannot make a schema of it. {WHAT_TO_GIVE}\n{exc}"
+        ) from exc
 
     def check(value: JsonValue) -> Any:
         try:

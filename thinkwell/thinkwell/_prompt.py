@@ -20,10 +20,10 @@ RESULT_TOOL: Final = "return_result"
 """Name of the tool by which an agent returns its result."""
 
 _IMAGE_MAGIC: Final = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
+    (rb"\x89PNG\r\n\x1a\n", "image/png"),
+    (rb"\xff\xd8\xff", "image/jpeg"),
     (b"GIF8", "image/gif"),
-    (b"RIFF", "image/webp"),
+    (b"RIFF....WEBP", "image/webp"),
 )
 
 
@@ -73,8 +73,7 @@ def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
 def quoted(content: str, tag: str) -> str:
     """Return the content between a pair of tags that does not occur in it."""
     if not re.fullmatch(r"[A-Za-z_][\w.-]*", tag):
-        msg = f"quote(tag={tag!r}): a tag is a name such as quote or file"
-        raise ValueError(msg)
+        raise ValueError(f"quote(tag={tag!r}): a tag is a name such as quote or file")
     while f"</{tag}>" in content:
         tag += "_"
     return f"<{tag}>\n{_closed(content)}</{tag}>\n"
@@ -100,11 +99,10 @@ def image_part(data_or_path: bytes | str | os.PathLike[str]) -> ImagePart:
     """
     data = data_or_path if isinstance(data_or_path, bytes) else Path(data_or_path).read_bytes()
     for magic, mime_type in _IMAGE_MAGIC:
-        if data.startswith(magic):
+        if re.match(magic, data, re.DOTALL):
             return ImagePart(base64.b64encode(data).decode(), mime_type)
     where = "the data" if isinstance(data_or_path, bytes) else os.fspath(data_or_path)
-    msg = f"image(): {where} is no PNG, JPEG, GIF or WebP"
-    raise ValueError(msg)
+    raise ValueError(f"image(): {where} is no PNG, JPEG, GIF or WebP")
 
 
 def resource_part(path_or_uri: str | os.PathLike[str]) -> LinkPart | FilePart:
@@ -113,12 +111,12 @@ def resource_part(path_or_uri: str | os.PathLike[str]) -> LinkPart | FilePart:
     Raises:
         FileNotFoundError: The path leads to no file.
     """
-    if isinstance(path_or_uri, str) and len(urlsplit(path_or_uri).scheme) > 1:  # one letter is a drive of Windows
+    # A scheme of one letter is a drive of Windows.
+    if isinstance(path_or_uri, str) and len(urlsplit(path_or_uri).scheme) > 1:
         return LinkPart(path_or_uri, path_or_uri.rstrip("/").rsplit("/", 1)[-1] or path_or_uri)
     path = Path(path_or_uri)
     if not path.is_file():
-        msg = f"resource(): there is no file {path}"
-        raise FileNotFoundError(msg)
+        raise FileNotFoundError(f"resource(): there is no file {path}")
     return FilePart(str(path.resolve()))
 
 
@@ -131,8 +129,8 @@ def tools_section(tools: Sequence[Tool]) -> str:
 def result_section(schema_text: str | None) -> str:
     """Return the words that ask for the result; with the schema, where the tool does not say it."""
     words = (
-        f"\n\nWhen you have the answer, call the tool {RESULT_TOOL} once with it. Only what you pass to that tool counts "
-        "as the answer; text does not."
+        f"\n\nWhen you have the answer, call the tool {RESULT_TOOL} once with it. "
+        "Only what you pass to that tool counts as the answer; text does not."
     )
     if schema_text is not None:
         words += f" Its argument `result` has to fit this JSON Schema:\n{schema_text}"
@@ -142,8 +140,8 @@ def result_section(schema_text: str | None) -> str:
 def reminder(text: str | None = None) -> str:
     """Return the prompt for an agent that ended its turn without a result."""
     return (
-        f"You have ended your turn without calling the tool {RESULT_TOOL}, so there is no answer yet. Call it now with the "
-        "answer." + (f" {text}" if text else "")
+        f"You have ended your turn without calling the tool {RESULT_TOOL}, so there is no answer yet. "
+        "Call it now with the answer." + (f" {text}" if text else "")
     )
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from thinkwell import events as ev
 from thinkwell._builder import Explanation, Spec, ThinkBuilder
 from thinkwell._output import JsonSchema, Output, output_of
+from thinkwell._prompt import ImagePart, Part
 from thinkwell._run import ANY_RESULT, Run, prompt_blocks, result_tool, tool_specs
-from thinkwell.errors import AgentClosed
+from thinkwell.errors import AgentClosed, CapabilityMissing
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ T = TypeVar("T")
 class Session:
     """A conversation with an agent. Made by `Agent.session`.
 
-    Turns run one at a time, in the order in which they were started. Each may have tools and an output type of its own.
+    Turns run one at a time, in the order in which they were started. Each may have tools and an output type
+    of its own.
     """
 
     def __init__(self, link: Link, wire: WireSession, result: Output[Any] | None) -> None:
@@ -69,8 +71,9 @@ class Session:
         """
         prepared = output_of(output)
         if self._result is not None and prepared.schema not in (None, self._result.schema):
-            msg = f"this session was opened with output={self._result.name}; every typed turn of it returns that"
-            raise TypeError(msg)
+            raise TypeError(
+                f"this session was opened with output={self._result.name}; every typed turn returns that"
+            )
         return ThinkBuilder(self, Spec(output=prepared))
 
     def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
@@ -78,15 +81,20 @@ class Session:
         if self._left:
             raise AgentClosed
         if spec.cwd is not None:
-            msg = "a session keeps the folder that it was opened in: agent.session(cwd=…), not .cwd(…)"
-            raise ValueError(msg)
+            raise ValueError(
+                "a session keeps the folder that it was opened in: agent.session(cwd=…), not .cwd(…)"
+            )
+        self._wire.tools.reserve(tool_specs(spec, self._result_schema))
         run = Run(self._link, spec, options, self._wire, result_schema=self._result_schema, ephemeral=False)
-        self._wire.tools.reserve(run.tool_specs())
         return self._link.launch(run)
 
     def explain(self, spec: Spec[T]) -> Explanation:
         """Return what a turn would send; called by `ThinkBuilder.explain`."""
         return explain(self._link, spec, self._result_schema)
+
+    def check(self, part: Part) -> None:
+        """Check that the agent takes such a part of a prompt; called by `ThinkBuilder`."""
+        check_part(self._link, part)
 
     def events(self, *, include: ev.Include = "all", after: int = 0) -> AsyncIterator[ev.ThoughtEvent]:
         """Return a reader of what the agent sends between the turns. It ends with the session."""
@@ -106,3 +114,13 @@ def explain(link: Link, spec: Spec[Any], result_schema: dict[str, ev.JsonValue] 
         prompt=tuple(s.to_builtins(prompt_blocks(spec, link, result_schema))),
         tools=tuple(tool.wire() for tool in tool_specs(spec, result_schema)),
     )
+
+
+def check_part(link: Link, part: Part) -> None:
+    """Check that the agent takes such a part of a prompt. Files become links where it takes no more.
+
+    Raises:
+        CapabilityMissing: It does not.
+    """
+    if isinstance(part, ImagePart) and not link.client.capabilities.prompt_capabilities.image:
+        raise CapabilityMissing("promptCapabilities.image", "an image in a prompt")

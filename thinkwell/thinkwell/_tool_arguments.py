@@ -1,4 +1,4 @@
-"""The parameters of a function as the arguments of a tool: their schema, and the way from what an agent sent."""
+"""The parameters of a function as the arguments of a tool: their schema, and how they are read."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ Arguments: TypeAlias = Mapping[str, "JsonValue"]
 Validate: TypeAlias = Callable[[Arguments], dict[str, object]]
 """Turns the arguments that an agent sent into those of the function; raises `ToolError`."""
 
+
 class Signature(NamedTuple):
     """What a function tells of itself."""
 
@@ -31,7 +32,7 @@ class Signature(NamedTuple):
     context_parameter: str | None
 
 
-class _Invalid(Exception):
+class _InvalidError(Exception):
     def __init__(self, flaws: list[Flaw]) -> None:
         super().__init__(flaws)
         self.flaws = flaws
@@ -94,21 +95,29 @@ def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError as exc:
-        raise TypeError(f"{label(function)}: its parameters are not known; wrap it in a function of yours") from exc
+        raise TypeError(
+            f"{label(function)}: its parameters are not known; wrap it in a function of yours"
+        ) from exc
     return [parameter for parameter in parameters if parameter.name not in bound]
 
 
 def _hints(function: Callable[..., object]) -> dict[str, Any]:
-    """Return the annotations of the parameters. That of the result may name what is imported for type checkers only."""
+    """Return the annotations of the parameters.
+
+    That of the result is not read: it may name what is imported for type checkers only.
+    """
     code = _code(function)
-    target: Any = inspect.unwrap(code.__init__ if isinstance(code, type) else code)
+    target: Any = inspect.unwrap(getattr(code, "__init__") if isinstance(code, type) else code)  # noqa: B009
     try:
-        annotations = {name: hint for name, hint in getattr(target, "__annotations__", {}).items() if name != "return"}
+        annotations = {
+            name: hint for name, hint in getattr(target, "__annotations__", {}).items() if name != "return"
+        }
         holder = SimpleNamespace(__annotations__=annotations)
         return get_type_hints(holder, globalns=getattr(target, "__globals__", {}), include_extras=True)
     except NameError as exc:
         raise TypeError(
-            f"{label(function)}: an annotation cannot be read: {exc}. Import the name where the function can see it"
+            f"{label(function)}: an annotation cannot be read: {exc}. "
+            "Import the name where the function can see it"
         ) from exc
 
 
@@ -128,8 +137,8 @@ def _derived(
             continue
         _check_parameter(function, parameter, hints)
         default: Any = ... if parameter.default is parameter.empty else parameter.default
-        said = {"description": docs[parameter.name]} if parameter.name in docs else {}
-        field = Field(default, alias=parameter.name, **said)
+        said: dict[str, Any] = {"description": docs[parameter.name]} if parameter.name in docs else {}
+        field: Any = Field(default, alias=parameter.name, **said)
         fields[f"p_{parameter.name}"] = (hints[parameter.name], field)  # cannot clash with what models have
     try:
         model = create_model("Arguments", __config__=ConfigDict(extra="ignore"), **fields)
@@ -146,8 +155,11 @@ def _derived(
             values = model.model_validate_json(json.dumps(arguments))
         except ValidationError as exc:
             errors = exc.errors(include_url=False, include_context=False)
-            raise _Invalid(
-                [Flaw(str(e["loc"][0]) if e["loc"] else "", f"{'.'.join(map(str, e['loc']))}: {e['msg']}") for e in errors]
+            raise _InvalidError(
+                [
+                    Flaw(str(e["loc"][0]) if e["loc"] else "", f"{'.'.join(map(str, e['loc']))}: {e['msg']}")
+                    for e in errors
+                ]
             ) from None
         return {name.removeprefix("p_"): getattr(values, name) for name in fields}
 
@@ -158,10 +170,13 @@ def _check_parameter(
     function: Callable[..., object], parameter: inspect.Parameter, hints: Mapping[str, Any]
 ) -> None:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-        raise TypeError(f"{label(function)}: parameter {parameter} must be one that can be passed by its name")
+        raise TypeError(
+            f"{label(function)}: parameter {parameter} must be one that can be passed by its name"
+        )
     if parameter.name not in hints:
         raise TypeError(
-            f"{label(function)}: parameter {parameter.name!r} has no annotation; write {parameter.name}: str, say"
+            f"{label(function)}: parameter {parameter.name!r} has no annotation; "
+            f"write {parameter.name}: str, say"
         )
 
 
@@ -177,7 +192,9 @@ def _given(
     except TypeError as exc:
         raise TypeError(f"{label(function)}: input_schema: {exc}") from exc
     if schema.get("type") != "object":
-        raise TypeError(f'{label(function)}: input_schema: its "type" must be "object", since arguments have names')
+        raise TypeError(
+            f'{label(function)}: input_schema: its "type" must be "object", since arguments have names'
+        )
     keys = declared(schema)
     _check_names(function, keys.names, open_=keys.open, context=context)
 
@@ -186,7 +203,7 @@ def _given(
         kept = {key: value for key, value in known.items() if keys.open or key in keys.names}
         flaws = find_flaws(kept)
         if flaws:
-            raise _Invalid(flaws)
+            raise _InvalidError(flaws)
         return kept
 
     return schema, check
@@ -196,7 +213,9 @@ def _check_names(
     function: Callable[..., object], given: frozenset[str], *, open_: bool, context: str | None
 ) -> None:
     """Check that the function can be called with what a schema names."""
-    parameters = {parameter.name: parameter for parameter in _parameters(function) if parameter.name != context}
+    parameters = {
+        parameter.name: parameter for parameter in _parameters(function) if parameter.name != context
+    }
     variadic = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     named = {name for name, parameter in parameters.items() if parameter.kind not in variadic}
     needed = {name for name in named if parameters[name].default is inspect.Parameter.empty}
@@ -204,7 +223,9 @@ def _check_names(
     if (unknown := given - named) and not takes_any:
         raise TypeError(f"{label(function)}: input_schema: the function has no parameter {min(unknown)!r}")
     if not open_ and (missing := needed - given):
-        raise TypeError(f"{label(function)}: input_schema: it has no property for the parameter {min(missing)!r}")
+        raise TypeError(
+            f"{label(function)}: input_schema: it has no property for the parameter {min(missing)!r}"
+        )
 
 
 # Both
@@ -216,12 +237,14 @@ def _forgiving(check: Validate) -> Validate:
     def validate(arguments: Arguments) -> dict[str, object]:
         try:
             return check(arguments)
-        except _Invalid as exc:
+        except _InvalidError as exc:
             flaws = exc.flaws
-        parsed = {key: _parsed(value) for key, value in arguments.items() if key in {flaw.key for flaw in flaws}}
+        parsed = {
+            key: _parsed(value) for key, value in arguments.items() if key in {flaw.key for flaw in flaws}
+        }
         try:
             return check({**arguments, **parsed})
-        except _Invalid as exc:
+        except _InvalidError as exc:
             raise ToolError("Invalid arguments: " + "; ".join(flaw.line for flaw in exc.flaws)) from None
 
     return validate

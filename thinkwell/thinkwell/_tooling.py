@@ -25,11 +25,11 @@ Way: TypeAlias = Literal["acp", "http", "stdio"]
 Host: TypeAlias = AcpToolHost | HttpToolHost | ShimToolHost
 
 LIST_TIMEOUT: Final = 5.0
-"""Seconds that the first prompt of a session waits for the agent to fetch our tools. Those seen took two at most; one
-that prompts without waiting loses the tools half of the time."""
+"""Seconds that the first prompt of a session waits for the agent to fetch our tools. Those seen took two at
+most; one that prompts without waiting loses the tools half of the time."""
 
 RELIST_TIMEOUT: Final = 0.3
-"""Seconds that an agent gets to fetch a changed list of tools again. Those that do took a few milliseconds."""
+"""Seconds that an agent gets to fetch a changed list again. Those that do took a few milliseconds."""
 
 RELIST_GRACE: Final = 0.1
 """Seconds between the new list and the prompt: agents take a moment to work it in."""
@@ -40,7 +40,9 @@ def choose_way(capabilities: s.AgentCapabilities) -> Way:
     flags = capabilities.mcp_capabilities
     if flags.acp:
         return "acp"
-    return "http" if flags.http else "stdio"
+    if flags.http:
+        return "http"
+    return "stdio"
 
 
 class ToolHosts:
@@ -48,7 +50,7 @@ class ToolHosts:
 
     def __init__(self, tasks: BackgroundTasks, way: Way | None) -> None:
         self._tasks = tasks
-        self._preferred = way
+        self._preferred: Way | None = way
         self._lock = anyio.Lock()
         self._client: Client | None = None
         self._acp: AcpToolHost | None = None
@@ -83,11 +85,12 @@ class ToolHosts:
 
     async def _open(self) -> Host:
         assert self._client is not None
-        self._way = self._preferred or choose_way(self._client.capabilities)
+        way: Way = self._preferred or choose_way(self._client.capabilities)
+        self._way = way
         host: Host
-        if self._way == "acp":
+        if way == "acp":
             host = self._acp = AcpToolHost(self._send)
-        elif self._way == "http":
+        elif way == "http":
             host = HttpToolHost()
         else:
             host = ShimToolHost()
@@ -123,7 +126,8 @@ class _Opening:
 def new_server(call: CallTool) -> ToolServer:
     """Return a tool server with a name that nobody can guess: by it a permission request is known as ours.
 
-    The name has no sign that agents rewrite, and leaves room for a tool's name within the 64 characters of most models.
+    The name has no sign that agents rewrite, and leaves room for a tool's name within the 64 characters of
+    most models.
     """
     return ToolServer(f"thinkwell{secrets.token_hex(6)}", call, version=_version.VERSION)
 
@@ -148,11 +152,10 @@ class SessionTools:
         for tool in tools:
             known = self._known.get(tool.name)
             if known is not None and known.input_schema != tool.input_schema:
-                msg = (
-                    f"this session has offered a tool {tool.name!r} with other parameters before, and agents keep what they saw "
-                    "first; give this one another name: .tool(fn, name=…)"
+                raise ValueError(
+                    f"this session has offered a tool {tool.name!r} with other parameters before, and "
+                    "agents keep what they saw first; give this one another name: .tool(fn, name=…)"
                 )
-                raise ValueError(msg)
         self._known.update({tool.name: tool for tool in tools})
 
     async def open(self, tools: Sequence[ToolSpec]) -> s.McpServer:
@@ -206,6 +209,6 @@ def tools_cannot_change() -> CapabilityMissing:
     """Return the error for an agent that neither fetches changed tools nor lets a session be opened anew."""
     return CapabilityMissing(
         "sessionCapabilities.close and sessionCapabilities.resume",
-        "changing the tools of a session, since it has not fetched the changed list by itself. Offer the same tools on every "
-        "turn, or use a session for each set of tools",
+        "changing the tools of a session, since it has not fetched the changed list by itself. "
+        "Offer the same tools on every turn, or use a session for each set of tools",
     )

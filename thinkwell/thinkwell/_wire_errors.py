@@ -12,9 +12,7 @@ from thinkwell.errors import (
     CapabilityMissing,
     LoginRequired,
     ThinkwellError,
-)
-from thinkwell_acp import (
-    CapabilityMissing as WireCapabilityMissing,
+    how_it_ended,
 )
 from thinkwell_acp import (
     AcpError,
@@ -23,6 +21,10 @@ from thinkwell_acp import (
     DecodeError,
     ProcessExited,
     RpcError,
+    VersionMismatch,
+)
+from thinkwell_acp import (
+    CapabilityMissing as WireCapabilityMissing,
 )
 from thinkwell_acp.errors import AUTH_REQUIRED, INTERNAL_ERROR
 
@@ -42,7 +44,7 @@ def translate(error: Exception, agent: str, auth_methods: Sequence[s.AuthMethod]
         case ProcessExited():
             return AgentExited(error.exit_code, error.stderr_tail)
         case ConnectionBroken():
-            return AgentExited(None, "" if not error.args else str(error))
+            return AgentExited(None, reason=str(error) if error.args else "")
         case ConnectionClosed():
             return AgentClosed()
         case WireCapabilityMissing():
@@ -58,8 +60,8 @@ def noise(malformed: Sequence[bytes]) -> str:
     if not malformed:
         return ""
     return (
-        f". It printed what is no message of the Agent Client Protocol, such as {malformed[0][:200]!r}: is it started in its "
-        "ACP mode?"
+        ". It printed what is no message of the Agent Client Protocol, such as "
+        f"{malformed[0][:200]!r}: is it started in its ACP mode?"
     )
 
 
@@ -67,10 +69,12 @@ def start_failure(error: AcpError | DecodeError, agent: str, malformed: Sequence
     """Return the error to show for an agent that did not get as far as a conversation."""
     match error:
         case ProcessExited(exit_code=code, stderr_tail=tail):
-            how = "closed its output" if code is None else f"exited with code {code}"
             hint = noise(malformed) or ". Run its command by hand to see why"
-            return AgentStartFailed(agent, f"it {how} before it answered{hint}", stderr_tail=tail, exit_code=code)
+            reason = f"it {how_it_ended(code)} before it answered{hint}"
+            return AgentStartFailed(agent, reason, stderr_tail=tail, exit_code=code)
         case RpcError(code=code) if code == AUTH_REQUIRED:
             return LoginRequired(agent, ())
+        case VersionMismatch():
+            return AgentStartFailed(agent, f"{error}. Install a version of it that speaks {error.offered}")
         case _:
             return AgentStartFailed(agent, f"{error}{noise(malformed)}")

@@ -34,7 +34,9 @@ class Occupant(Protocol):
         """End the run before its time."""
         ...
 
-    async def call_tool(self, name: str, arguments: dict[str, ev.JsonValue], context: CallContext) -> ToolOutput:
+    async def call_tool(
+        self, name: str, arguments: dict[str, ev.JsonValue], context: CallContext
+    ) -> ToolOutput:
         """Run a tool for the agent."""
         ...
 
@@ -55,7 +57,8 @@ class WireSession:
         """What came outside of every turn."""
         self._between_mapper = Mapper(self.between)
         self.turn_marks: list[int] = []
-        """How many events `between` had when each run took the session: what lies between two marks came late."""
+        """How many events `between` had when each run took the session: what lies between two marks came
+        late."""
         self.tools = SessionTools(link.hosts, self._call_tool)
         self.own_calls: set[str] = set()
         """Ids of tool calls that are known to be of our own tools."""
@@ -145,10 +148,14 @@ class WireSession:
 
     @property
     def mapper(self) -> Mapper:
-        """What turns updates into events now: the run's whose turn it is, or that of what comes between the turns."""
+        """What turns updates into events now: that of the run whose turn it is, or of what comes between."""
         return self._between_mapper if self.occupant is None else self.occupant.mapper
 
-    async def _call_tool(self, name: str, arguments: dict[str, ev.JsonValue], context: CallContext) -> ToolOutput:
+    async def _call_tool(
+        self, name: str, arguments: dict[str, ev.JsonValue], context: CallContext
+    ) -> ToolOutput:
         if self.occupant is None:
-            return ToolOutput.text("No task is running in this session, so no tool can be called.", is_error=True)
+            return ToolOutput.text(
+                "No task is running in this session, so no tool can be called.", is_error=True
+            )
         return await self.occupant.call_tool(name, arguments, context)

@@ -25,6 +25,8 @@
 Every error carries what it knows as attributes, can be pickled, and says what to do next.
 """
 
+# ruff: noqa: N818 - the names say what happened
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -70,7 +72,9 @@ class AgentStartFailed(AgentError):
         exit_code: Its exit code, where it has ended.
     """
 
-    def __init__(self, agent: str, reason: str, *, stderr_tail: str = "", exit_code: int | None = None) -> None:
+    def __init__(
+        self, agent: str, reason: str, *, stderr_tail: str = "", exit_code: int | None = None
+    ) -> None:
         super().__init__(agent, reason)
         self.agent = agent
         self.reason = reason
@@ -87,22 +91,21 @@ class AgentExited(AgentError):
     Attributes:
         exit_code: Its exit code, negative for a signal, ``None`` where it is not known.
         stderr_tail: The end of what it wrote to standard error.
+        reason: What else is known, such as that a message of it was too long.
     """
 
-    def __init__(self, exit_code: int | None, stderr_tail: str = "") -> None:
-        super().__init__(exit_code, stderr_tail)
+    def __init__(self, exit_code: int | None, stderr_tail: str = "", reason: str = "") -> None:
+        super().__init__(exit_code, stderr_tail, reason)
         self.exit_code = exit_code
         self.stderr_tail = stderr_tail
+        self.reason = reason
 
     def __str__(self) -> str:
-        code = self.exit_code
-        if code is None:
-            what = "The agent closed the connection"
-        elif code < 0:
-            what = f"The agent was killed by signal {-code}"
-        else:
-            what = f"The agent exited with code {code}"
-        return f"{what} before it had finished; open it again to go on{_quoted(self.stderr_tail)}"
+        why = f" ({self.reason})" if self.reason else ""
+        return (
+            f"The agent {how_it_ended(self.exit_code)}{why} before it had finished; open it again to go on"
+            f"{_quoted(self.stderr_tail)}"
+        )
 
 
 class ThoughtCancelled(ThinkwellError):
@@ -116,7 +119,7 @@ class AgentClosed(AgentError, ThoughtCancelled):
     """The ``async with open_agent(…)`` block was left while the run went on, or before it was asked for."""
 
     def __str__(self) -> str:
-        return "The agent was closed: `async with open_agent(…)` has been left. Await results inside of the block"
+        return "The agent was closed: `async with open_agent(…)` has been left. Await results in the block"
 
 
 class LoginRequired(AgentError):
@@ -189,7 +192,10 @@ class SessionUnusable(AgentError):
         self.session_id = session_id
 
     def __str__(self) -> str:
-        return f"Session {self.session_id!r} has a cancelled turn that the agent never ended; open another session"
+        return (
+            f"Session {self.session_id!r} has a cancelled turn that the agent never ended; "
+            "open another session"
+        )
 
 
 class ResultError(ThinkwellError):
@@ -235,7 +241,10 @@ class ResultInvalid(ResultError):
 
     def __str__(self) -> str:
         wrong = "".join(f"\n- {line}" for line in self.errors)
-        return f"The agent returned no valid result in {self.attempts} attempts. The last one was {self.raw!r}:{wrong}"
+        return (
+            f"The agent returned no valid result in {self.attempts} attempts. "
+            f"The last one was {self.raw!r}:{wrong}"
+        )
 
 
 class ResultRefused(ResultError):
@@ -269,8 +278,8 @@ class ToolsNotSeen(ResultError):
     def __str__(self) -> str:
         said = f"; it said: {self.text[-500:]!r}" if self.text else ""
         return (
-            f"The agent never asked for our tools over {', '.join(self.via)}. Its settings may forbid MCP servers in this "
-            f"folder; its log says more{said}"
+            f"The agent never asked for our tools over {', '.join(self.via)}. Its settings may forbid MCP "
+            f"servers in this folder; its log says more{said}"
         )
 
 
@@ -306,6 +315,13 @@ class BufferOverflow(ThinkwellError):
 
 class ToolError(ThinkwellError):
     """Raise it in a tool: the agent is told the message, and may try something else."""
+
+
+def how_it_ended(exit_code: int | None) -> str:
+    """Return what an agent's process did, in words."""
+    if exit_code is None:
+        return "closed the connection"
+    return f"was killed by signal {-exit_code}" if exit_code < 0 else f"exited with code {exit_code}"
 
 
 def _quoted(stderr_tail: str) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeGuard
 
 from msgspec import Struct
 
-from thinkwell._json_schema import AGENT_EXTRAS, declared
-from thinkwell.events import JsonValue, ToolKind
+from thinkwell._json_schema import AGENT_EXTRAS, declared, is_object
+from thinkwell.events import JsonValue, ToolKind  # noqa: TC001 - types of fields
 
 if TYPE_CHECKING:
     from thinkwell_acp import schema as s
@@ -26,14 +26,14 @@ __all__ = (
 )
 
 PermissionPolicy: TypeAlias = Literal["deny", "ask", "allow"]
-"""``deny``: refuse everything but our own tools. ``ask``: let `on_question` decide. ``allow``: allow everything."""
+"""``deny``: refuse all but our own tools. ``ask``: let `on_question` decide. ``allow``: allow all."""
 
 Verdict: TypeAlias = Literal["allow", "allow_always", "deny", "deny_always"]
 """What a handler may answer."""
 
 
 class PermissionQuestion(Struct, frozen=True, kw_only=True):
-    """An agent asks whether it may do something. Everything in it comes from the agent and is not to be trusted."""
+    """An agent asks whether it may do something. All of it comes from the agent and is not to be trusted."""
 
     id: str
     title: str
@@ -63,7 +63,7 @@ def is_verdict(value: object) -> TypeGuard[Verdict]:
 def choose(
     options: Sequence[s.PermissionOption], verdict: Verdict, *, widen: bool = False
 ) -> s.PermissionOption | None:
-    """Return the offered option for a verdict: by kind, never by position. ``None``: there is none of that sense.
+    """Return the offered option for a verdict, by kind and never by position; ``None``: there is none.
 
     Args:
         options: What the agent offers.
@@ -81,26 +81,27 @@ def choose(
 def is_own_tool(call: s.ToolCallFields | s.ToolCallPatch, server: str, tools: Sequence[ToolSpec]) -> bool:
     """Return whether a tool call is of a tool of ours, going by what the agent shows of it.
 
-    The server's name cannot be guessed, but the model knows it, and may put it into a title or an argument of another tool.
-    So only exact forms count: the tool's name in claude-agent-acp's `_meta`; else a title in one of the renderings of
-    `own_renderings`, with the kind that goes with it and no arguments that the tool does not have.
+    The server's name cannot be guessed, but the model knows it, and may put it into a title or an argument of
+    another tool. So only exact forms count: the tool's name in claude-agent-acp's `_meta`; else a title in
+    one of the renderings of `own_renderings`, with the kind that goes with it and no arguments that the tool
+    does not have.
     """
     vendor = (call.meta or {}).get("claudeCode")
     named = {form: tool for tool in tools for form in own_renderings(server, tool.name)}
-    if isinstance(vendor, dict) and "toolName" in vendor:
+    if is_object(vendor) and "toolName" in vendor:
         return vendor["toolName"] in named
     tool = named.get(call.title or "")
     if tool is None:
         return False
     raw: JsonValue = call.raw_input
-    if isinstance(raw, dict) and set(raw) == {"server", "tool", "arguments"}:  # codex-acp
-        return raw["server"] == server and raw["tool"] == tool.name
+    if is_object(raw) and set(raw) == {"server", "tool", "arguments"}:  # codex-acp
+        return (raw["server"], raw["tool"]) == (server, tool.name)
     return call.kind in (None, "other") and (raw is None or _fits(raw, tool.input_schema))
 
 
 def _fits(raw: JsonValue, schema: Mapping[str, JsonValue]) -> bool:
     keys = declared(schema)
-    return isinstance(raw, dict) and (keys.open or set(raw) <= keys.names | AGENT_EXTRAS)
+    return is_object(raw) and (keys.open or set(raw) <= keys.names | AGENT_EXTRAS)
 
 
 def own_renderings(server: str, tool: str) -> tuple[str, ...]:
@@ -108,4 +109,9 @@ def own_renderings(server: str, tool: str) -> tuple[str, ...]:
 
     They were seen with claude-agent-acp, gemini-cli, opencode and codex-acp.
     """
-    return (f"mcp__{server}__{tool}", f"{tool} ({server} MCP Server)", f"{server}_{tool}", f"mcp.{server}.{tool}")
+    return (
+        f"mcp__{server}__{tool}",
+        f"{tool} ({server} MCP Server)",
+        f"{server}_{tool}",
+        f"mcp.{server}.{tool}",
+    )

@@ -16,6 +16,7 @@ import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
+from thinkwell._json_schema import is_object
 from thinkwell._tool_arguments import Validate, label, read_signature
 from thinkwell.errors import ToolError
 from thinkwell.events import (
@@ -29,7 +30,7 @@ from thinkwell.events import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Iterable
 
 __all__ = ("Report", "Tool", "ToolContext", "ToolFunction", "ToolResult", "tool")
 
@@ -44,10 +45,10 @@ _BLOCKS: Final = (TextContent, ImageContent, AudioContent, ResourceLink, Embedde
 
 
 class ToolContext:
-    """What a tool may know of its call. A parameter annotated with it gets one, and the agent does not see it.
+    """What a tool may know of its call. A parameter annotated with it gets one, unseen by the agent.
 
-    A cancelled run cancels an ``async`` tool at its next ``await``; a sync tool, which runs in a worker thread, is left
-    behind there, and should call `raise_if_cancelled` now and then where it takes long.
+    A cancelled run cancels an ``async`` tool at its next ``await``; a sync tool, which runs in a worker
+    thread, is left behind there, and should call `raise_if_cancelled` now and then where it takes long.
     """
 
     def __init__(self, session_id: str, report: Report) -> None:
@@ -158,17 +159,18 @@ def tool(
 ) -> Tool | Callable[[ToolFunction], Tool]:
     """Make a tool of a function; usable as a decorator.
 
-    Name, description and the schema of the arguments come from the function's name, docstring and annotations. A sync
-    function runs in a worker thread. What it returns is sent as text, or as JSON where it is no text.
+    Name, description and the schema of the arguments come from the function's name, docstring and
+    annotations. A sync function runs in a worker thread. What it returns is sent as text, or as JSON where it
+    is no text.
 
     Args:
-        function: A function, method, object with ``__call__``, or `functools.partial`. Every parameter that is not bound needs
-            an annotation that pydantic understands.
+        function: A function, method, object with ``__call__``, or `functools.partial`. Every parameter that
+            is not bound needs an annotation that pydantic understands.
         name: Another name than the function's.
         description: Another description than the docstring's.
         mention: Whether the prompt names the tool; the agent can call it all the same.
-        input_schema: A JSON Schema for the arguments instead of the derived one; they are checked against it and passed on
-            as they are.
+        input_schema: A JSON Schema for the arguments instead of the derived one; they are checked against
+            it and passed on as they are.
 
     Raises:
         TypeError: The function cannot be made a tool; the message names the line to fix.
@@ -195,7 +197,11 @@ def tool(
 
 
 def _changed(
-    old: Tool, name: str | None, description: str | None, mention: bool, schema: Mapping[str, JsonValue] | None
+    old: Tool,
+    name: str | None,
+    description: str | None,
+    mention: bool,
+    schema: Mapping[str, JsonValue] | None,
 ) -> Tool:
     made = old if schema is None else tool(old.function, name=old.name, input_schema=schema)
     return replace(
@@ -209,7 +215,8 @@ def _changed(
 def _checked_name(name: str, function: ToolFunction) -> str:
     if not _NAME.fullmatch(name):
         raise TypeError(
-            f"{label(function)}: {name!r} is no name for a tool; use up to 64 letters, digits, _ and -: tool(fn, name=…)"
+            f"{label(function)}: {name!r} is no name for a tool; "
+            "use up to 64 letters, digits, _ and -: tool(fn, name=…)"
         )
     return name
 
@@ -236,9 +243,8 @@ def _success(value: object) -> ToolResult:
         return value
     if isinstance(value, str):
         return ToolResult(content=({"type": "text", "text": value},))
-    items: list[object] = list(value) if isinstance(value, list | tuple) else [value]
-    blocks = [item for item in items if isinstance(item, _BLOCKS)]
-    if blocks and len(blocks) == len(items):
+    blocks = _blocks(value)
+    if blocks:
         return ToolResult(content=tuple(map(_mcp_block, blocks)))
     from pydantic_core import PydanticSerializationError, to_jsonable_python  # loaded by those who need it
 
@@ -247,9 +253,14 @@ def _success(value: object) -> ToolResult:
     except PydanticSerializationError as exc:
         raise ToolError(f"The tool returned {type(value).__name__}, which has no JSON form: {exc}") from None
     text = json.dumps(data, ensure_ascii=False)
-    return ToolResult(
-        content=({"type": "text", "text": text},), structured=data if isinstance(data, dict) else None
-    )
+    return ToolResult(content=({"type": "text", "text": text},), structured=data if is_object(data) else None)
+
+
+def _blocks(value: object) -> list[ContentBlock]:
+    """Return the content blocks that a value is or consists of; none where there is anything else in it."""
+    items = list(cast("Iterable[object]", value)) if isinstance(value, list | tuple) else [value]
+    blocks = [item for item in items if isinstance(item, _BLOCKS)]
+    return blocks if len(blocks) == len(items) else []
 
 
 def _mcp_block(block: ContentBlock) -> dict[str, JsonValue]:

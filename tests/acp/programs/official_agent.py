@@ -34,7 +34,9 @@ class Agent:
         assert method_id == "key"
 
     async def new_session(self, cwd: str, **_: Any) -> a.NewSessionResponse:
-        modes = a.SessionModeState(current_mode_id="ask", available_modes=[a.SessionMode(id="ask", name="Ask")])
+        modes = a.SessionModeState(
+            current_mode_id="ask", available_modes=[a.SessionMode(id="ask", name="Ask")]
+        )
         return a.NewSessionResponse(session_id="s1", modes=modes)
 
     async def load_session(self, cwd: str, session_id: str, **_: Any) -> None:
@@ -49,7 +51,9 @@ class Agent:
     async def close_session(self, session_id: str, **_: Any) -> None:
         return None
 
-    async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> a.ListSessionsResponse:
+    async def list_sessions(
+        self, cwd: str | None = None, cursor: str | None = None, **_: Any
+    ) -> a.ListSessionsResponse:
         return a.ListSessionsResponse(sessions=[a.SessionInfo(session_id="s1", cwd="/w")], next_cursor="more")
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> None:

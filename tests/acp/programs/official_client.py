@@ -1,4 +1,4 @@
-"""A client made of the official SDK's client side: drives the agent whose command it is given, and checks everything."""
+"""A client made of the official SDK's client side: drives the agent whose command it is given."""
 
 from __future__ import annotations
 
@@ -45,7 +45,12 @@ class Client:
         self.calls.append((path, content))
 
     async def create_terminal(
-        self, session_id: str, command: str, args: list[str] | None = None, env: list[Any] | None = None, **_: Any
+        self,
+        session_id: str,
+        command: str,
+        args: list[str] | None = None,
+        env: list[Any] | None = None,
+        **_: Any,
     ) -> a.CreateTerminalResponse:
         self.calls.append((command, args, [(e.name, e.value) for e in env or []]))
         return a.CreateTerminalResponse(terminal_id="t1")
@@ -116,10 +121,13 @@ async def drive(command: list[str]) -> None:
         await agent.close_session("s1")
         assert client.modes == ["ask"]
         assert client.calls == CALLS
-        assert sorted(client.texts) == sorted(["history", "yes", "listing 0", *map(str, range(1000)), "waiting"])
+        assert sorted(client.texts) == sorted(
+            ["history", "yes", "listing 0", *map(str, range(1000)), "waiting"]
+        )
+        assert process.stdin is not None
         process.stdin.close()
         assert await process.wait() == 0
-    print("conforms")
+    print("conforms")  # noqa: T201
 
 
 asyncio.run(drive(sys.argv[1:]))

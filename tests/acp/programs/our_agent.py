@@ -17,7 +17,7 @@ class Agent(AgentHandler):
         self.client = client
 
     async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
-        print("this line must not reach the client")
+        print("this line must not reach the client")  # noqa: T201
         session = s.SessionCapabilities(
             list=s.SessionListCapabilities(),
             resume=s.SessionResumeCapabilities(),
@@ -36,7 +36,9 @@ class Agent(AgentHandler):
         return s.AuthenticateResponse()
 
     async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-        modes = s.SessionModeState(current_mode_id="ask", available_modes=(s.SessionMode(id="ask", name="Ask"),))
+        modes = s.SessionModeState(
+            current_mode_id="ask", available_modes=(s.SessionMode(id="ask", name="Ask"),)
+        )
         return s.NewSessionResponse(session_id="s1", modes=modes)
 
     async def load_session(self, request: s.LoadSessionRequest, /) -> s.LoadSessionResponse:
@@ -53,7 +55,9 @@ class Agent(AgentHandler):
         return s.CloseSessionResponse()
 
     async def list_sessions(self, request: s.ListSessionsRequest, /) -> s.ListSessionsResponse:
-        return s.ListSessionsResponse(sessions=(s.SessionInfo(session_id="s1", cwd="/w"),), next_cursor="more")
+        return s.ListSessionsResponse(
+            sessions=(s.SessionInfo(session_id="s1", cwd="/w"),), next_cursor="more"
+        )
 
     async def set_session_mode(self, request: s.SetSessionModeRequest, /) -> s.SetSessionModeResponse:
         self.client.update(request.session_id, s.CurrentModeUpdate(current_mode_id=request.mode_id))
@@ -84,23 +88,35 @@ class Agent(AgentHandler):
 
     async def use_the_client(self, session: str) -> None:
         """Ask the client for everything, and say what came of it."""
-        of = {"session_id": session}
         option = s.PermissionOption(option_id="yes", name="Yes", kind="allow_once")
         call = s.ToolCallUpdate(tool_call_id="c1", title="List")
-        ask = s.RequestPermissionRequest(**of, tool_call=call, options=(option,))
+        ask = s.RequestPermissionRequest(session_id=session, tool_call=call, options=(option,))
         allowed = await self.client.request_permission(ask)
         assert isinstance(allowed.outcome, s.SelectedPermissionOutcome)
         self.say(session, allowed.outcome.option_id)
-        file = await self.client.read_text_file(s.ReadTextFileRequest(**of, path="/in", line=2, limit=1))
-        await self.client.write_text_file(s.WriteTextFileRequest(**of, path="/out", content=file.content))
-        terminal = await self.client.create_terminal(
-            s.CreateTerminalRequest(**of, command="ls", args=("-l",), env=(s.EnvVariable(name="A", value="b"),))
+        file = await self.client.read_text_file(
+            s.ReadTextFileRequest(session_id=session, path="/in", line=2, limit=1)
         )
-        within = {**of, "terminal_id": terminal.terminal_id}
-        waited = await self.client.wait_for_terminal_exit(s.WaitForTerminalExitRequest(**within))
-        output = await self.client.terminal_output(s.TerminalOutputRequest(**within))
-        await self.client.kill_terminal(s.KillTerminalRequest(**within))
-        await self.client.release_terminal(s.ReleaseTerminalRequest(**within))
+        await self.client.write_text_file(
+            s.WriteTextFileRequest(session_id=session, path="/out", content=file.content)
+        )
+        terminal = await self.client.create_terminal(
+            s.CreateTerminalRequest(
+                session_id=session, command="ls", args=("-l",), env=(s.EnvVariable(name="A", value="b"),)
+            )
+        )
+        waited = await self.client.wait_for_terminal_exit(
+            s.WaitForTerminalExitRequest(session_id=session, terminal_id=terminal.terminal_id)
+        )
+        output = await self.client.terminal_output(
+            s.TerminalOutputRequest(session_id=session, terminal_id=terminal.terminal_id)
+        )
+        await self.client.kill_terminal(
+            s.KillTerminalRequest(session_id=session, terminal_id=terminal.terminal_id)
+        )
+        await self.client.release_terminal(
+            s.ReleaseTerminalRequest(session_id=session, terminal_id=terminal.terminal_id)
+        )
         self.say(session, f"{output.output} {waited.exit_code}")
         answer = await self.client.ext_call("_ask", {"a": 1})
         self.client.ext_notify("_note", {"answer": answer})
@@ -115,9 +131,11 @@ class Agent(AgentHandler):
 
 async def main() -> None:
     """Serve until the client leaves."""
-    async with serve_agent(own_stdio(), Agent()) as side:
+    transport = own_stdio()
+    async with serve_agent(transport, Agent()) as side:
         await side.wait_closed()
-    print("left", file=sys.stderr)
+    await transport.aclose()  # once more does no harm
+    print("left", file=sys.stderr)  # noqa: T201
 
 
 anyio.run(main, backend=sys.argv[1] if len(sys.argv) > 1 else "asyncio")

@@ -1,4 +1,4 @@
-"""Runs two agents on a system that lacks something: one that exits by itself, one that has to be terminated."""
+"""Runs two agents on a system that lacks something: one exits by itself, one has to be terminated."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ async def main() -> None:
         try:
             await transport.receive()
         except ProcessExited as exc:
-            print(exc.exit_code)
+            print(exc.exit_code)  # noqa: T201
     code = "import time; print('up', flush=True); time.sleep(60)"
     async with stdio_transport([sys.executable, "-ISc", code], exit_grace=0.1) as transport:
         await transport.receive()
-    print(transport.exit_code)
+    print(transport.exit_code)  # noqa: T201
 
 
 anyio.run(main, backend=BACKEND)

@@ -27,6 +27,7 @@ def family() -> None:
 
 
 def main() -> None:
+    prompt: dict[str, object] = {}
     for line in sys.stdin:
         request = json.loads(line)
         match request.get("method"):
@@ -35,9 +36,10 @@ def main() -> None:
             case "session/new":
                 send({"id": request["id"], "result": {"sessionId": "s"}})
             case "session/prompt":
+                prompt = request
                 {"die": die, "family": family}[sys.argv[1]]()
-            case _:  # session/cancel above all, which it ignores
-                pass
+            case _:  # session/cancel
+                send({"id": prompt["id"], "result": {"stopReason": "cancelled"}})
 
 
 main()

@@ -41,7 +41,9 @@ class _Session:
         self.remembered: tuple[FileFacts, ...] = ()
         self.turns = 0
         self.lock = anyio.Lock()
-        self.open = anyio.CancelScope()
+        self.closed = False
+        self.running = anyio.CancelScope()
+        """Where the last turn runs."""
 
 
 class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
@@ -96,7 +98,8 @@ class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
         """End a session, what runs in it included."""
         session = self._find(request.session_id)
         del self._sessions[request.session_id]
-        session.open.cancel()
+        session.closed = True
+        session.running.cancel()
         for server in session.servers:
             try:
                 await server.close()
@@ -108,7 +111,9 @@ class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
         """Run a turn; one at a time in each session."""
         session = self._find(request.session_id)
         async with session.lock:
-            with session.open:
+            with anyio.CancelScope() as session.running:
+                if session.closed:
+                    session.running.cancel()
                 await self._run(session, request)
                 return s.PromptResponse(stop_reason="end_turn")
         return s.PromptResponse(stop_reason="cancelled")

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MAX_DEPTH: Final = 8
 """How deep values are nested where the schema leaves it open."""
 
+MAX_REQUIRED_DEPTH: Final = 32
+"""How deep values are nested where the schema insists."""
+
 MAX_ITEMS: Final = 10
 """How many items a list gets where the schema leaves it open."""
 
@@ -98,6 +101,8 @@ class Filler:
         return self._value(schema, _Place(name="", path="", depth=0, subject=self._findings.project))
 
     def _value(self, given: JsonValue, place: _Place) -> JsonValue:
+        if place.depth > MAX_REQUIRED_DEPTH:
+            raise UnfillableError(place.path, "a value that has no end")
         schema = self._resolve(as_object(given))
         correction = self._corrections.get(place.path)
         if correction is not None:
@@ -161,11 +166,7 @@ class Filler:
     def _object(self, schema: JsonObject, place: _Place) -> JsonValue:
         properties: JsonObject = schema.get("properties", {})
         required: list[str] = schema.get("required", [])
-        subject = (
-            place.subject
-            if place.item
-            else self._picker.subject(self._hints(schema, place)[:1], place.subject)
-        )
+        subject = place.subject if place.item else self._picker.subject(place.name, place.subject)
         filled: JsonObject = {}
         for name in [*properties, *(key for key in required if key not in properties)]:
             child = place.child(name, subject)
@@ -176,7 +177,7 @@ class Filler:
                 continue
             try:
                 filled[name] = self._value(properties.get(name, True), child)
-            except (UnfillableError, RecursionError):
+            except UnfillableError:
                 if not optional:
                     raise
         extra = schema.get("additionalProperties")
@@ -272,7 +273,7 @@ class Filler:
         elif self._picker.scored(hints) or (count is None and low is not None and high is not None):
             value = self._score(place, low, high, share=self._picker.share(hints))
         else:
-            value = float(place.subject.line if count is None else count)
+            value = float(place.subject.counts.get("line", place.subject.line) if count is None else count)
         return clamped(value, low, high, schema.get("multipleOf"), whole=whole)
 
     def _score(self, place: _Place, low: float | None, high: float | None, *, share: bool) -> float:

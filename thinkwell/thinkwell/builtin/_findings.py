@@ -137,7 +137,10 @@ class Findings:
             for kind in ("function", "class", "heading", "todo")
             if counts[kind] or kind == "todo"
         ]
-        what = self.files[0].path if len(self.files) == 1 else number(len(self.files), "file")
+        if len(self.files) == 1:
+            what = f"{self.files[0].path} is {self._language()}"
+        else:
+            what = f"{number(len(self.files), 'file')}, mostly {self._language()}"
         summary = f"{what}, mostly {self._language()}: {number(counts['line'], 'line')}, {listed(parts)}."
         if self.longest:
             file, function = self.longest

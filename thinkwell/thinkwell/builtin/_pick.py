@@ -101,9 +101,9 @@ class Picker:
             kind = "file" if within.kind == "project" else "issue"
         return self._findings.all(kind, within)
 
-    def subject(self, words: Sequence[str], within: Subject) -> Subject:
-        """Return the thing that an object is about."""
-        kind = self._kind(words[:2])
+    def subject(self, name: str, within: Subject) -> Subject:
+        """Return the thing that an object of this name is about."""
+        kind = self._kind(words_of(name))
         found = self._findings.all(kind, within) if kind else ()
         return found[0] if found else within
 
@@ -143,7 +143,7 @@ class Picker:
         if {"longest", "biggest", "maximum", "max"} & set(words) and "longest" in subject.counts:
             return subject.counts["longest"]
         for word in _meanings(words):
-            if word in subject.counts:
+            if word in subject.counts and word != subject.kind:
                 return subject.counts[word]
         if {"count", "total", "number", "length"} & set(words):
             return next(iter(subject.counts.values()), 1)

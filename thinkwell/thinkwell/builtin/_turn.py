@@ -66,6 +66,8 @@ class Turn:
         offered = [(server, tool) for server in servers for tool in server.tools]
         returns = next((pair for pair in offered if pair[1].name == RESULT_TOOL), None)
         others = [pair for pair in offered if pair is not returns]
+        if RESULT_TOOL not in self._request.text:
+            returns = None  # it is there for another turn of the session
         steps = ["Find out what to read", "Read it"]
         steps += [f"Ask {listed([tool.name for _, tool in others[:_SHOWN]])}"] if others else []
         steps += ["Return the result" if returns else "Answer"]
@@ -152,14 +154,13 @@ class Turn:
             await self._speaker.think(sentence)
 
     async def _answer(self, findings: Findings) -> None:
-        await self._speaker.say(findings.project.text)
-        for answer in findings.answers:
-            await self._speaker.say(f"{answer.tool} answers: {answer.text}")
+        """Answer in one message: the last one is what counts where a text is wanted."""
+        lines = [findings.project.text]
+        lines += [f"{answer.tool} answers: {answer.text}" for answer in findings.answers]
         issues = findings.issues[:_SHOWN]
         if issues:
-            await self._speaker.say(
-                "What I would look at first:\n" + "\n".join(f"- {issue.text}" for issue in issues)
-            )
+            lines += ["What I would look at first:", *(f"- {issue.text}" for issue in issues)]
+        await self._speaker.say("\n".join(lines))
 
 
 def told(facts: FileFacts) -> list[str]:

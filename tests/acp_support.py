@@ -13,14 +13,16 @@ from thinkwell_acp import ClientHandler, MemoryTransport, connect, memory_transp
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 
+    import msgspec
     from anyio.abc import TaskGroup
 
     from thinkwell_acp import AcpError, Client
-    from thinkwell_acp._jsonrpc import Malformed
+    from thinkwell_acp import _jsonrpc as rpc
 
 T = TypeVar("T")
+R = TypeVar("R")
 Json: TypeAlias = dict[str, Any]
 
 LIMIT = 30
@@ -159,7 +161,7 @@ class Recorder(ClientHandler):
 
     def __init__(self) -> None:
         self.batches: list[Sequence[s.SessionNotification]] = []
-        self.reports: list[Malformed] = []
+        self.reports: list[rpc.Malformed] = []
         self.extensions: list[tuple[str, s.JsonValue]] = []
         self.completed: list[str] = []
         self.reasons: list[AcpError] = []
@@ -192,7 +194,7 @@ class Recorder(ClientHandler):
         self.batches.append(batch)
         self._change()
 
-    def malformed(self, report: Malformed, /) -> None:
+    def malformed(self, report: rpc.Malformed, /) -> None:
         super().malformed(report)
         self.reports.append(report)
         self._change()
@@ -209,15 +211,11 @@ class Recorder(ClientHandler):
         self.reasons.append(reason)
         self._change()
 
-    async def request_permission(
-        self, request: s.RequestPermissionRequest, /
-    ) -> s.RequestPermissionResponse:
+    async def request_permission(self, request: s.RequestPermissionRequest, /) -> s.RequestPermissionResponse:
         await self._asked(request)
         return s.RequestPermissionResponse(outcome=s.SelectedPermissionOutcome(option_id=self.option))
 
-    async def create_elicitation(
-        self, request: s.CreateElicitationRequest, /
-    ) -> s.CreateElicitationResponse:
+    async def create_elicitation(self, request: s.CreateElicitationRequest, /) -> s.CreateElicitationResponse:
         await self._asked(request)
         return s.CreateElicitationResponse(action="decline")
 
@@ -240,15 +238,13 @@ class Talk(Generic[T]):
         self.handler = handler
         self._tasks = tasks
 
-    def start(self, function: Callable[[], Awaitable[T]]) -> Call[T]:
+    def start(self, function: Callable[[], Awaitable[R]]) -> Call[R]:
         """Call something in a task."""
         return Call(self._tasks, function)
 
     async def initialize(self, agent: Json | None = None, client: s.ClientCapabilities | None = None) -> Json:
         """Run the handshake; the agent says `agent` of itself. Return the request as it was on the wire."""
-        ask = s.InitializeRequest(
-            protocol_version=1, client_capabilities=client or s.ClientCapabilities()
-        )
+        ask = s.InitializeRequest(protocol_version=1, client_capabilities=client or s.ClientCapabilities())
         call = Call(self._tasks, lambda: self.client.initialize(ask))
         message = await self.wire.expect("initialize")
         await self.wire.send(result(message["id"], {"protocolVersion": 1, **(agent or {})}))
@@ -273,3 +269,63 @@ async def talk(handler: H, *, max_line: int = 64 * 1024 * 1024) -> AsyncGenerato
             async with connect(ours, handler, max_line=max_line) as client:
                 yield Talk(client, Wire(theirs), handler, tasks)
             tasks.cancel_scope.cancel()
+
+
+class Log:
+    """A handler that writes down everything, in order."""
+
+    def __init__(self) -> None:
+        self.entries: list[object] = []
+        self.serve: Callable[[str], Coroutine[object, object, object]] | None = None
+        self.fail_on: str | None = None
+
+    def note(self, kind: str, entry: object) -> None:
+        if kind == self.fail_on:
+            raise ValueError(f"{kind} fails")
+        self.entries.append(entry)
+
+    def updates(self, batch: list[s.SessionNotification], /) -> None:
+        self.note("updates", [text_of(update) for update in batch])
+
+    def arrived(self, request: rpc.Request, /) -> None:
+        self.note("arrived", f"arrived {request.method}")
+
+    async def request(self, id: rpc.RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
+        del id, params
+        self.note("request", f"request {method}")
+        return {} if self.serve is None else await self.serve(method)
+
+    def notification(self, method: str, params: msgspec.Raw, /) -> None:
+        del params
+        self.note("notification", method)
+
+    def malformed(self, report: rpc.Malformed, /) -> None:
+        self.note("malformed", report.reason)
+
+    def closed(self, reason: AcpError, /) -> None:
+        self.note("closed", reason)
+
+
+class Faulty(MemoryTransport):
+    """A transport that fails in its own way."""
+
+    def __init__(self, *, on_send: Exception | None = None, on_receive: Exception | None = None) -> None:
+        one, _ = memory_transport_pair()
+        super().__init__(one._incoming, one._outgoing)
+        self.on_send = on_send
+        self.on_receive = on_receive
+        self.closed = False
+
+    async def send(self, item: bytes, /) -> None:
+        if self.on_send is not None:
+            raise self.on_send
+        await super().send(item)
+
+    async def receive(self) -> bytes:
+        if self.on_receive is not None:
+            raise self.on_receive
+        return await super().receive()
+
+    async def aclose(self) -> None:
+        self.closed = True
+        await super().aclose()

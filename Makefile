@@ -1,0 +1,88 @@
+# On a fresh machine `make demo` and `make test` are all there is to run: they need make and a Python from 3.11 on.
+
+MINORS := 14 13 12 11
+
+# Prints an interpreter for each minor version that is there, the newest first. Some are found by name but do not run
+# (pyenv's shims for versions that are not selected) or cannot make virtual environments, so each is tried.
+define FIND_PYTHONS
+for minor in $(MINORS); do \
+	for python in python3.$$minor python3 python "$$HOME"/.pyenv/versions/3.$$minor.*/bin/python; do \
+		if "$$python" -c "import sys, ensurepip, venv; sys.exit(sys.version_info[:2] != (3, $$minor))" 2>/dev/null; \
+		then echo "$$python"; break; fi; \
+	done; \
+done
+endef
+
+PYTHON ?= $(or $(firstword $(shell $(FIND_PYTHONS))),$(error there is no Python from 3.11 to 3.14 with the venv module))
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
+PYTEST = $(BIN)/python -m pytest
+
+.PHONY: help demo test check static test-all interop bench coverage fmt clean
+
+help:
+	@echo "make demo       stream a run of the built-in agent over this folder"
+	@echo "make test       run the tests"
+	@echo "make check      the tests, and formatting, lint, types and the layers of imports"
+	@echo "make test-all   run the tests on every Python from 3.11 on that this machine has"
+	@echo "make interop    drive agents from npm against a stand-in for their model; needs node"
+	@echo "make bench      measure; see benchmarks/README.md"
+	@echo "make coverage   run the tests and show which lines and branches they miss"
+	@echo "make fmt        format the code"
+	@echo "make clean      remove what the commands above have made"
+
+demo: $(VENV)/.installed
+	@$(BIN)/python examples/quickstart.py .
+
+test: $(VENV)/.installed-test
+	$(PYTEST) -m "not interop"
+
+check: static test
+
+static: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+test-all:
+	@set -eu; for python in $$($(FIND_PYTHONS)); do \
+		version=$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+		echo "== Python $$version"; \
+		$(MAKE) --no-print-directory test PYTHON="$$python" VENV=".venvs/$$version"; \
+	done
+
+interop: $(VENV)/.installed-test
+	$(PYTEST) -m interop tests/interop
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks
+
+coverage: $(VENV)/.installed-test
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -m "not interop"
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+fmt: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .venvs .cache .hypothesis .*_cache .coverage* build dist
+	find acp thinkwell tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
+
+# The stamps stand for what is installed; a change of pyproject.toml installs anew.
+
+$(VENV)/.installed: pyproject.toml
+	@test -x $(BIN)/python || { echo "Making $(VENV) with $(PYTHON)"; "$(PYTHON)" -m venv $(VENV); }
+	@$(PIP) install --upgrade "pip>=25.1"
+	@$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/.installed-%: $(VENV)/.installed
+	@echo "Installing what is needed: $*"
+	@$(PIP) install --group $*
+	@touch $@

@@ -1,0 +1,91 @@
+"""Every example runs, and prints what it promises."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+ON_TRIO = """
+import sys, importlib, anyio
+sys.path.insert(0, {folder!r})
+anyio.run(importlib.import_module({name!r}).main, backend="trio")
+"""
+
+EXPECTED = {
+    "quickstart": r"""\[>\] Find out what to read .*
+I am the agent that is built into thinkwell\. I hold no model.*
+  read: Read README\.md
+.*
+The result is a Review:
+Sample: 5 of 10
+3 files, mostly Python: 14 lines, 1 function, 0 TODOs.*
+- Document run in tool\.py\.
+
+first event after \d+\.\d\d s, all after \d+\.\d s
+$""",
+    "await_result": r"^3 files with 14 lines\n$",
+    "tools": r"^README\.md: 5 words, looked after by the documentation team\n$",
+    "both_at_once": r"^result: README\.md, pyproject\.toml, tool\.py\n\d+ events, the last of them after the result\n$",
+    "break_early": r"^first thought: I am the …\nall thoughts: \d{2,} words\nresult: 1\nthe second run was cancelled\n$",
+    "several_runs": r"pyproject\.toml: pyproject\.toml is TOML: 2 lines",
+    "session": r"^pyproject\.toml is TOML: 2 lines.*\nlines: 2\nlow: Leave it as it is\.\n$",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder for the examples to work on."""
+    (tmp_path / "README.md").write_text("# Sample\n\nA small project.\n")
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "sample"\n')
+    (tmp_path / "Makefile").write_text("all:\n")
+    (tmp_path / "tool.py").write_text('"""A tool."""\n\n\ndef run() -> int:\n    return 1\n\n\nprint(run())\n')
+    return tmp_path
+
+
+def test_every_example_is_tested() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_an_example_prints_what_it_promises(name: str, backend: str, project: Path) -> None:
+    if backend == "asyncio":
+        arguments = [str(EXAMPLES / f"{name}.py")]
+    else:
+        arguments = ["-c", ON_TRIO.format(folder=str(EXAMPLES), name=name)]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("THINKWELL_")}
+    finished = subprocess.run(
+        [sys.executable, "-W", "error", *arguments],
+        cwd=project,
+        env={**environment, "THINKWELL_BUILTIN_PACE": "0", "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert finished.stderr == ""
+    assert finished.returncode == 0
+    assert re.search(EXPECTED[name], finished.stdout, re.DOTALL), finished.stdout
+    assert "\x1b" not in finished.stdout
+
+
+@pytest.mark.parametrize("variable", ["THINKWELL_AGENT", "THINKWELL_AGENT_CMD"])
+def test_the_environment_swaps_in_another_agent(variable: str, project: Path) -> None:
+    finished = subprocess.run(
+        [sys.executable, str(EXAMPLES / "await_result.py")],
+        cwd=project,
+        env={**os.environ, variable: "no-such-agent"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert finished.returncode == 1
+    assert "no-such-agent" in finished.stderr

@@ -1,0 +1,304 @@
+"""Every kind of output type, from the schema that the agent sees to the value that the program gets."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
+from uuid import UUID
+
+import pytest
+from jsonschema.validators import validator_for
+from pydantic import BaseModel, ConfigDict, Field, RootModel, TypeAdapter
+from scripted import Turn, scripted
+from typing_extensions import NotRequired, TypedDict
+
+from thinkwell import JsonSchema, ResultInvalid
+from thinkwell._output import output_of
+
+T = TypeVar("T")
+
+
+class Point(BaseModel):
+    x: int
+    y: int = 0
+
+
+class Line(BaseModel):
+    start: Point
+    end: Point
+    label: str | None = None
+
+
+class Tree(BaseModel):
+    name: str
+    children: list[Tree] = []
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    when: date
+    id: UUID
+    pair: tuple[int, str]
+
+
+class Box(BaseModel, Generic[T]):
+    content: T
+
+
+class Everything(BaseModel):
+    a: int = 1
+    b: str | None = None
+    made: object = Field(default_factory=object, exclude=True)
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+    lives: int
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+    name: str
+
+
+@dataclass
+class Person:
+    name: str
+    tags: list[str] = field(default_factory=list)
+
+
+class Movie(TypedDict):
+    title: str
+    year: NotRequired[int]
+
+
+class Pair(NamedTuple):
+    left: int
+    right: str
+
+
+class Numbers(RootModel[list[int]]):
+    pass
+
+
+UUID_TEXT = "12345678-1234-5678-1234-567812345678"
+LOCAL_REFERENCES = JsonSchema(
+    {
+        "$ref": "#/definitions/node",
+        "definitions": {
+            "node": {
+                "type": "object",
+                "properties": {"next": {"anyOf": [{"type": "null"}, {"$ref": "#/definitions/node"}]}},
+                "required": ["next"],
+            }
+        },
+    }
+)
+ROOT_RECURSION = JsonSchema({"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#"}}]})
+
+CASES: dict[str, tuple[object, dict[str, Any], object]] = {
+    "model": (Point, {"x": 1}, Point(x=1)),
+    "nested": (Line, {"start": {"x": 1}, "end": {"x": 2}}, Line(start=Point(x=1), end=Point(x=2))),
+    "recursive": (
+        Tree,
+        {"result": {"name": "a", "children": [{"name": "b", "children": []}]}},
+        Tree(name="a", children=[Tree(name="b")]),
+    ),
+    "strict": (
+        Strict,
+        {"when": "2026-01-02", "id": UUID_TEXT, "pair": [1, "a"]},
+        Strict(when=date(2026, 1, 2), id=UUID(UUID_TEXT), pair=(1, "a")),
+    ),
+    "generic": (Box[Point], {"content": {"x": 3}}, Box[Point](content=Point(x=3))),
+    "defaults": (Person, {"name": "Ada"}, Person("Ada")),
+    "typed dict": (Movie, {"title": "M"}, {"title": "M"}),
+    "named tuple": (Pair, {"result": [1, "a"]}, Pair(1, "a")),
+    "root model": (Numbers, {"result": [1, 2]}, Numbers([1, 2])),
+    "enum": (Colour, {"result": "red"}, Colour.RED),
+    "list": (list[Point], {"result": [{"x": 1}]}, [Point(x=1)]),
+    "tuple": (tuple[int, ...], {"result": [1, 2]}, (1, 2)),
+    "dict": (dict[str, int], {"one": 1}, {"one": 1}),
+    "literal": (Literal["yes", "no"], {"result": "yes"}, "yes"),
+    "int": (int, {"result": 4}, 4),
+    "float": (float, {"result": 4.5}, 4.5),
+    "bool": (bool, {"result": False}, False),
+    "none or int": (TypeAdapter(int | None), {"result": None}, None),
+    "union": (Point | Person, {"result": {"name": "Ada"}}, Person("Ada")),
+    "discriminated": (
+        TypeAdapter(Annotated[Cat | Dog, Field(discriminator="kind")]),
+        {"result": {"kind": "dog", "name": "Rex"}},
+        Dog(kind="dog", name="Rex"),
+    ),
+    "adapter": (TypeAdapter(list[Movie]), {"result": [{"title": "M", "year": 1931}]}, [{"title": "M", "year": 1931}]),
+    "constrained text": (Annotated[str, Field(min_length=2)], {"result": "ab"}, "ab"),
+    "anything": (Any, {"result": [1, {"a": None}]}, [1, {"a": None}]),
+    "schema": (JsonSchema({"type": "integer", "minimum": 3}), {"result": 3}, 3),
+    "object schema": (JsonSchema({"type": "object", "required": ["a"]}), {"a": 1, "b": 2}, {"a": 1, "b": 2}),
+    "plain schema": ({"type": "array", "items": {"type": "null"}}, {"result": [None]}, [None]),
+    "local references": (LOCAL_REFERENCES, {"result": {"next": {"next": None}}}, {"next": {"next": None}}),
+    "root recursion": (ROOT_RECURSION, {"result": [1, [2, [3]]]}, [1, [2, [3]]]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_a_value_of_the_type_comes_back_as_the_type_says(case: str) -> None:
+    type_, arguments, expected = CASES[case]
+    schemas: list[dict[str, Any]] = []
+
+    async def script(turn: Turn) -> None:
+        (tool,) = await turn.list_tools()
+        schemas.append(tool["inputSchema"])
+        answer = await turn.returns(**arguments)
+        assert answer["isError"] is False, answer
+
+    async with scripted(script) as agent:
+        result = await agent.think(type_).text("Go").run()  # type: ignore[call-overload]
+    assert result == expected
+    assert type(result) is type(expected)
+    (schema,) = schemas
+    assert schema["type"] == "object"
+    validator = validator_for(schema)(schema)
+    assert validator.is_valid(arguments)
+    assert not validator.is_valid([])
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_a_session_of_many_types_takes_it_under_result(case: str) -> None:
+    type_, arguments, expected = CASES[case]
+    value = arguments["result"] if output_of(type_).wrapped else arguments
+
+    async def script(turn: Turn) -> None:
+        answer = await turn.returns(result=value)
+        assert answer["isError"] is False, answer
+
+    async with scripted(script) as agent, agent.session() as session:
+        assert await session.think(type_).text("Go").run() == expected  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("output", [None, str])
+async def test_text_is_the_last_message(output: type[str] | None) -> None:
+    async def script(turn: Turn) -> None:
+        turn.say("First", "1")
+        turn.say("Sec", "2")
+        turn.say("ond", "2")
+
+    async with scripted(script) as agent:
+        stream = agent.think(output).text("Go").stream()
+        assert await stream.result == "Second"
+        await stream.wait()
+        assert stream.view.text == "FirstSecond"
+        assert agent.think(output).text("Go").explain().tools == ()
+
+
+async def test_a_default_without_a_json_form_is_left_out_of_the_schema() -> None:
+    async def script(turn: Turn) -> None:
+        await turn.returns(a=2)
+
+    async with scripted(script) as agent:
+        result = await agent.think(Everything).text("Go").run()
+    assert (result.a, result.b) == (2, None)
+
+
+class Checked(BaseModel):
+    word: str
+
+    def model_post_init(self, context: object, /) -> None:
+        if self.word == "bad":
+            raise LookupError("no such word")
+
+
+async def test_what_a_validator_raises_is_told_to_the_agent_and_counts() -> None:
+    answers: list[dict[str, Any]] = []
+
+    async def script(turn: Turn) -> None:
+        answers.append(await turn.returns(word="bad"))
+
+    async with scripted(script) as agent:
+        stream = agent.think(Checked).text("Go").stream(retries=0)
+        with pytest.raises(ResultInvalid) as caught:
+            await stream.result
+        await stream.wait()
+    assert caught.value.errors == ("LookupError: no such word",)
+    assert answers[0]["isError"] is True
+
+
+# Refused at once
+
+
+class NoSchema:
+    pass
+
+
+class Unfinished(BaseModel):
+    other: Missing  # type: ignore[name-defined]  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
+
+
+class WithCallable(BaseModel):
+    hook: type[int]
+
+
+def function(x: int) -> int:
+    return x
+
+
+WRONG = (
+    5,
+    "Point",
+    Point(x=1),
+    NoSchema,
+    NoSchema(),
+    Unfinished,
+    WithCallable,
+    function,
+    [],
+    object,
+    JsonSchema({"type": "intger"}),
+    JsonSchema({"$ref": "#/$defs/missing"}),
+    JsonSchema({"type": "array", "items": [{"$ref": "#/items/1"}], "prefixItems": []}),
+)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: str(wrong)[:40])
+async def test_a_wrong_type_is_refused_at_once_with_what_to_give_instead(wrong: Any) -> None:
+    async with scripted(agent=None) as agent:
+        with pytest.raises(TypeError, match=r"^think\(") as caught:
+            agent.think(wrong)
+        assert "JsonSchema" in str(caught.value) or "JSON Schema" in str(caught.value)
+
+
+async def test_the_message_names_the_line_of_the_class_and_the_field() -> None:
+    async with scripted() as agent:
+        with pytest.raises(TypeError, match="Missing") as caught:
+            agent.think(Unfinished)
+        line = next(n for n, text in enumerate(open(__file__), 1) if text.startswith("class Unfinished"))
+        assert f"{__file__}:{line}" in str(caught.value)
+
+
+def test_a_reference_that_leads_somewhere_is_fine() -> None:
+    schema = JsonSchema(
+        {
+            "$id": "https://example.com/root",
+            "type": "array",
+            "prefixItems": [{"type": "integer"}, {"$ref": "#/prefixItems/0"}],
+            "items": {"$ref": "#/$defs/a~1b%20c"},
+            "$defs": {"a/b c": {"type": "string"}, "own": {"$id": "own", "$ref": "#/nowhere/here"}},
+        }
+    )
+    output = output_of(schema)
+    assert output.accept({"result": [1, 2, "x"]}, wrapped=True) == [1, 2, "x"]
+    assert output.tool_schema()["properties"]["result"]["prefixItems"][1] == {
+        "$ref": "#/properties/result/prefixItems/0"
+    }
+
+
+def test_a_schema_is_never_fetched_from_anywhere() -> None:
+    output = output_of(JsonSchema({"$ref": "https://example.com/schema.json"}))
+    with pytest.raises(Exception, match="Unresolvable"):
+        output.accept({"result": 1}, wrapped=True)

@@ -1,0 +1,111 @@
+"""An agent that does not end a cancelled turn: what is tried, in which order, and for how long. Time is virtual."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from scripted import Turn, scripted
+from stream.wire_agent import answer, end_turn, refuse, say, wire_agent
+from trio.testing import MockClock
+
+from thinkwell import SessionUnusable, ThoughtCancelled, ThoughtTimeout
+from thinkwell._run import CANCEL_TIMEOUT, CLOSE_TIMEOUT
+
+CLOSES = {"sessionCapabilities": {"close": {}}}
+
+
+@pytest.fixture
+def anyio_backend() -> tuple[str, dict[str, object]]:
+    return "trio", {"clock": MockClock(autojump_threshold=0)}
+
+
+async def test_turn_is_not_ended__the_agent_is(caplog: pytest.LogCaptureFixture) -> None:
+    async with wire_agent() as (agent, wire):
+        stream = agent.think().text("Hi").stream()
+        await wire.begin()
+        started = anyio.current_time()
+        stream.cancel()
+        await stream.wait()
+        assert anyio.current_time() - started == pytest.approx(CANCEL_TIMEOUT)
+        await wire.expect("session/cancel")
+        assert wire.unread == []
+        with pytest.raises(ThoughtCancelled):
+            await stream.result
+        assert stream.view.phase == "cancelled"
+    assert "so its process is ended" in caplog.text
+
+
+async def test_turn_is_not_ended__another_run_keeps_the_agent(caplog: pytest.LogCaptureFixture) -> None:
+    async with wire_agent() as (agent, wire):
+        stubborn = agent.think().text("1").stream()
+        first = await wire.begin("s1")
+        other = agent.think().text("2").stream()
+        second = await wire.begin("s2")
+        stubborn.cancel()
+        await stubborn.wait()
+        assert "because 1 other runs need the agent" in caplog.text
+        # Its session lives on in the agent. What it says belongs to nobody's turn.
+        await wire.write(say("too late", "s1"), end_turn(first), say("Hello", "s2"), end_turn(second))
+        assert await other.result == "Hello"
+        assert [event.type for event in stubborn.late] == ["message"]
+        assert [event async for event in stubborn] == []
+        assert stubborn.view.stop_reason == "end_turn"
+
+
+async def test_turn_is_not_ended__the_session_is_closed() -> None:
+    async with wire_agent(capabilities=CLOSES) as (agent, wire):
+        stream = agent.think().text("Hi").stream()
+        prompt = await wire.begin()
+        stream.cancel()
+        await wire.expect("session/cancel")
+        closing = await wire.expect("session/close", within=60)
+        await wire.write(answer(closing, {}), end_turn(prompt, "cancelled"))
+        await wire.expect("session/close")  # of the run, which had the session to itself
+        await wire.hang_up()
+        await stream.wait()
+        assert stream.view.stop_reason == "cancelled"
+
+
+@pytest.mark.parametrize("how", ["refused", "silence", "turn goes on"])
+async def test_turn_is_not_ended_by_closing_the_session__the_agent_is(
+    how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with wire_agent(capabilities=CLOSES) as (agent, wire):
+        stream = agent.think().text("Hi").stream()
+        await wire.begin()
+        started = anyio.current_time()
+        stream.cancel()
+        await wire.expect("session/cancel")
+        closing = await wire.expect("session/close", within=60)
+        if how == "refused":
+            await wire.write(refuse(closing, "not now"))
+        elif how == "turn goes on":
+            await wire.write(answer(closing, {}))
+        await stream.wait()
+        waited = anyio.current_time() - started
+        assert waited == pytest.approx(CANCEL_TIMEOUT + (0 if how == "refused" else CLOSE_TIMEOUT))
+        with pytest.raises(ThoughtCancelled):
+            await stream.result
+    assert "so its process is ended" in caplog.text
+
+
+async def test_turn_of_a_session_is_not_ended__the_session_takes_no_other() -> None:
+    hang = anyio.Event()
+
+    async def hangs(_turn: Turn) -> None:
+        with anyio.CancelScope(shield=True):
+            await hang.wait()
+
+    async def waits(_turn: Turn) -> None:
+        await anyio.sleep_forever()
+
+    async with scripted(hangs, waits) as agent, agent.session() as session:
+        stubborn = session.think().text("1").stream(timeout=30)
+        queued = session.think().text("2").stream()
+        with pytest.raises(ThoughtTimeout):
+            await stubborn.result
+        await stubborn.wait()
+        with pytest.raises(SessionUnusable) as caught:
+            await queued.result
+        assert caught.value.session_id == session.id
+        hang.set()
