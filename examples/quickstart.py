@@ -2,8 +2,8 @@
 
     python examples/quickstart.py [FOLDER]
 
-The agent is the built-in one, which holds no model and needs no key. For a real one, set THINKWELL_AGENT to ``claude``,
-``codex``, ``gemini`` or ``opencode``.
+The agent is the built-in one, which holds no model and needs no key. For a real one, set THINKWELL_AGENT to
+``claude``, ``codex``, ``gemini`` or ``opencode``.
 """
 
 from __future__ import annotations

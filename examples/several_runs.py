@@ -28,7 +28,9 @@ async def show(stream: ThoughtStream[Summary]) -> None:
 async def main() -> None:
     async with open_agent() as agent:
         # stream() starts each run at once and does not wait.
-        streams = [agent.think(Summary).text("Summarise this file.").resource(path).stream() for path in FILES]
+        streams = [
+            agent.think(Summary).text("Summarise this file.").resource(path).stream() for path in FILES
+        ]
         async with anyio.create_task_group() as tasks:
             for stream in streams:
                 tasks.start_soon(show, stream)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from thinkwell_acp._jsonrpc import RequestId
     from thinkwell_acp.connection import Outcome
     from thinkwell_acp.transport import Transport
-
-logger = logging.getLogger("thinkwell.acp")
 
 PROTOCOL_VERSION = 1
 """The version of the protocol that this client speaks."""
@@ -222,10 +219,9 @@ class Client(Side):
 
         def end(outcome: Outcome) -> None:
             del self._turns[session_id]
-            cancelled = session_id in self._cancelling
             self._cancelling.discard(session_id)
             ended.set()
-            settle(_read_prompt_outcome(outcome, cancelled))
+            settle(_read_prompt_outcome(outcome))
 
         try:
             self.connection.call("session/prompt", request, end)
@@ -315,10 +311,9 @@ class Client(Side):
         check_directories(self._session_flags, request.additional_directories, method)
 
 
-def _read_prompt_outcome(outcome: Outcome, cancelled: bool) -> PromptOutcome:
-    """Read how a turn ended. Some agents answer a cancelled one with an error, of whatever code."""
-    if isinstance(outcome, RpcError) and (cancelled or outcome.code == REQUEST_CANCELLED):
-        logger.info("The cancelled turn ended with an error: %s", outcome)
+def _read_prompt_outcome(outcome: Outcome) -> PromptOutcome:
+    """Read how a turn ended. A cancelled one may be answered as a cancelled request (ACP, Cancellation)."""
+    if isinstance(outcome, RpcError) and outcome.code == REQUEST_CANCELLED:
         return s.PromptResponse(stop_reason="cancelled")
     if isinstance(outcome, AcpError):
         return outcome

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
 from thinkwell import Agent, open_agent
 from thinkwell.builtin._agent import BuiltinAgent
 from thinkwell_acp import memory_transport_pair, serve_agent
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OpenBuiltin: TypeAlias = Callable[[], AbstractAsyncContextManager[Agent]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +13,9 @@ from thinkwell.builtin._findings import Findings
 from thinkwell.builtin._subjects import issues_of, quality_of
 from thinkwell.builtin._turn import told
 from thinkwell.builtin._words import first_line, listed, number
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PROGRAM = '''"""Does things.
 
@@ -64,7 +67,9 @@ def test_facts_of_texts() -> None:
     assert examine("x.txt", "").lines == 0
 
 
-@pytest.mark.parametrize("text", ["def f(:\n", "x = 1\0", "(" * 1000])
+@pytest.mark.parametrize(
+    "text", ["def f(:\n", "x = 1\0", "(" * 1000, "-" * 100_000 + "1", "x" + ".a" * 2000 + "\n@"]
+)
 def test_a_program_that_does_not_parse_is_said_to(text: str) -> None:
     facts = examine("x.py", text)
     assert facts.broken
@@ -72,6 +77,11 @@ def test_a_program_that_does_not_parse_is_said_to(text: str) -> None:
     assert quality_of([facts]) == 0.5
     assert issues_of(facts)[0].severity == "high"
     assert any(sentence.startswith("It does not parse") for sentence in told(facts))
+
+
+def test_a_program_that_nests_deeply_costs_nothing_but_its_facts() -> None:
+    facts = examine("x.py", "x" + ".a" * 2000)
+    assert facts.broken is None or "recursion" in facts.broken
 
 
 def test_prose_does_not_look_like_a_program() -> None:
@@ -122,7 +132,16 @@ def make(folder: Path, *names: str) -> None:
 
 
 def test_what_describes_the_project_comes_first_and_other_peoples_things_never(tmp_path: Path) -> None:
-    make(tmp_path, "README.md", "pyproject.toml", "src/a.py", "test_a.py", "docs/README.md", "data.json", "app.lock")
+    make(
+        tmp_path,
+        "README.md",
+        "pyproject.toml",
+        "src/a.py",
+        "test_a.py",
+        "docs/README.md",
+        "data.json",
+        "app.lock",
+    )
     make(tmp_path, ".git/config.py", ".venv/b.py", "node_modules/c.js", "__pycache__/d.py")
     (tmp_path / "src" / "big.py").write_text("x = 1\n" * 50)
     (tmp_path / "linked.py").symlink_to(tmp_path / "src" / "a.py")
@@ -164,9 +183,19 @@ def test_nothing_outside_of_the_folder_is_reached(tmp_path: Path) -> None:
     (tmp_path / "in" / "up").symlink_to(tmp_path)
     (tmp_path / "in" / "loop").symlink_to(tmp_path / "in" / "loop")
     folder = Folder(str(tmp_path / "in"))
-    for path in ("../out.py", str(tmp_path / "out.py"), "up/out.py", "loop", "missing", "a\0b", ".git/config"):
+    for path in (
+        "../out.py",
+        str(tmp_path / "out.py"),
+        "up/out.py",
+        "loop",
+        "missing",
+        "a\0b",
+        ".git/config",
+    ):
         with pytest.raises(UnreadError):
             folder.inside(path)
+    (tmp_path / "in" / "a.d").mkdir()
+    assert folder.named_in("a.d") == []
     assert folder.inside("a.py") == tmp_path / "in" / "a.py"
     assert folder.named_in("see ../out.py, `a.py`, up/out.py or . and /") == [tmp_path / "in" / "a.py"]
 

@@ -20,8 +20,11 @@ FILES = (
 )
 FOUND = Findings("p", FILES, "How many lines?")
 NOTHING = Findings("empty", ())
+UNKNOWN = Findings("", (), "", [Answer(tool="language", text="")])
 
-NAMES = st.sampled_from(["title", "score", "files", "issues", "count", "path", "next_step", "isValid", "x", "todos", "at"])
+NAMES = st.sampled_from(
+    ["title", "score", "files", "issues", "count", "path", "next_step", "isValid", "x", "todos", "at"]
+)
 
 LEAVES: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.just({}),
@@ -36,10 +39,25 @@ LEAVES: st.SearchStrategy[dict[str, Any]] = st.one_of(
         lambda ends: {"type": "number", "exclusiveMinimum": ends[0], "exclusiveMaximum": ends[0] + ends[1]}
     ),
     st.integers(2, 7).map(lambda step: {"type": "integer", "multipleOf": step, "minimum": 1}),
-    st.lists(st.one_of(st.integers(), st.text(max_size=5)), min_size=1, max_size=4).map(lambda of: {"enum": of}),
+    st.lists(st.one_of(st.integers(), st.text(max_size=5)), min_size=1, max_size=4).map(
+        lambda of: {"enum": of}
+    ),
     st.one_of(st.booleans(), st.text(max_size=5)).map(lambda value: {"const": value}),
     st.sampled_from(
-        ["date", "date-time", "time", "duration", "uri", "uuid", "email", "hostname", "ipv4", "ipv6", "path", "colour"]
+        [
+            "date",
+            "date-time",
+            "time",
+            "duration",
+            "uri",
+            "uuid",
+            "email",
+            "hostname",
+            "ipv4",
+            "ipv6",
+            "path",
+            "colour",
+        ]
     ).map(lambda name: {"type": "string", "format": name}),
     st.just({"type": ["string", "null"]}),
     st.just({"type": "string", "pattern": "^[a-z-]+$"}),
@@ -50,7 +68,12 @@ def branches(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict
     properties = st.dictionaries(NAMES, inner, max_size=4)
     return st.one_of(
         properties.map(
-            lambda of: {"type": "object", "properties": of, "required": sorted(of)[::2], "additionalProperties": False}
+            lambda of: {
+                "type": "object",
+                "properties": of,
+                "required": sorted(of)[::2],
+                "additionalProperties": False,
+            }
         ),
         inner.map(lambda item: {"type": "array", "items": item}),
         st.tuples(inner, st.integers(0, 3), st.integers(0, 3)).map(
@@ -61,7 +84,11 @@ def branches(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict
         ),
         st.lists(inner, min_size=1, max_size=3).map(lambda of: {"anyOf": of}),
         inner.map(lambda item: {"type": "object", "additionalProperties": item, "minProperties": 1}),
-        inner.map(lambda item: {"$ref": "#/$defs/a~1b", "$defs": {"a/b": item}} if "$defs" not in str(item) else item),
+        inner.map(
+            lambda item: (
+                {"$ref": "#/$defs/a~1b", "$defs": {"a/b": item}} if "$defs" not in str(item) else item
+            )
+        ),
         inner.map(lambda item: {"allOf": [item]}),
     )
 
@@ -72,7 +99,12 @@ def test_a_value_fits_its_schema(schema: dict[str, Any], findings: Findings) -> 
     if "$ref" in str(schema) and "$ref" not in schema:
         return  # references are to the root, where the definitions of such a schema are not
     value = Filler(findings).fill(schema)
-    Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER).validate(value)
+    assert fits(schema, value)
+
+
+def fits(schema: dict[str, Any], value: object) -> bool:
+    checker: Any = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    return bool(checker.is_valid(value))
 
 
 def fill(schema: dict[str, Any], findings: Findings = FOUND) -> Any:
@@ -91,8 +123,34 @@ def test_recursive_models_come_to_an_end() -> None:
     assert node.name == "Tool"
 
 
+def test_a_reference_to_itself_is_survived() -> None:
+    assert fill({"$ref": "#"}) == FOUND.project.text
+
+
+def test_a_text_is_not_made_of_nothing() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"language": {"type": "string", "minLength": 2, "maxLength": 2}},
+    }
+    assert fill(schema, UNKNOWN) == {"language": "- "}
+
+
+def test_what_could_go_on_for_ever_takes_the_way_out() -> None:
+    for way_out in ("null", "string"):
+        node = {
+            "type": "object",
+            "properties": {"next": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": way_out}]}},
+            "required": ["next"],
+        }
+        schema = {"$ref": "#/$defs/node", "$defs": {"node": node}}
+        assert fits(schema, fill(schema))
+
+
 def test_a_schema_that_never_ends_is_refused() -> None:
-    loop = {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "required": ["a"]}}}
+    loop = {
+        "$ref": "#/$defs/a",
+        "$defs": {"a": {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "required": ["a"]}},
+    }
     with pytest.raises(UnfillableError):
         fill(loop)
 
@@ -108,6 +166,7 @@ def test_a_schema_that_never_ends_is_refused() -> None:
         ("first_issue", {"type": "string"}, "tool.py:4 says FIXME: slow"),
         ("next_step", {"type": "string"}, "Do what tool.py:4 leaves open."),
         ("lines", {"type": "integer"}, 8),
+        ("dependencies", {"type": "integer"}, 1),
         ("number_of_modules", {"type": "integer"}, 2),
         ("longest", {"type": "integer"}, 3),
         ("total", {"type": "integer"}, 2),
@@ -129,18 +188,53 @@ def test_a_schema_that_never_ends_is_refused() -> None:
             {"type": "array", "items": {"type": "string"}, "maxItems": 1},
             ["Do what tool.py:4 leaves open."],
         ),
-        ("files", {"type": "object", "additionalProperties": {"type": "integer"}}, {"README.md": 3, "tool.py": 5}),
+        (
+            "files",
+            {"type": "object", "additionalProperties": {"type": "integer"}},
+            {"README.md": 3, "tool.py": 5},
+        ),
         ("language", {"enum": ["rust", "python"]}, "python"),
         ("severity", {"enum": ["high", "medium", "low"]}, "low"),
         ("verdict", {"enum": ["excellent", "fair", "poor"]}, "poor"),
         ("level", {"enum": ["critical", "minor"]}, "minor"),
         ("unit", {"enum": ["words", "lines"]}, "words"),
+        ("unit", {"enum": ["words", "many"]}, "many"),
+        ("state", {"enum": ["ok", "fatal"]}, "ok"),
+        ("grade", {"enum": ["excellent", "fair"]}, "fair"),
+        ("at", {"type": "string", "format": "date-time"}, "1970-01-02T00:00:00Z"),
+        ("at", {"type": "string", "format": "time"}, "00:00:00Z"),
+        ("at", {"type": "string", "format": "duration"}, "PT0S"),
+        ("at", {"type": "string", "format": "uuid"}, "0dd55102-1c74-52ee-b140-b4b2f97df49d"),
+        ("at", {"type": "string", "format": "email"}, "nobody@example.invalid"),
+        ("at", {"type": "string", "format": "hostname"}, "localhost"),
+        ("at", {"type": "string", "format": "ipv4"}, "127.0.0.1"),
+        ("at", {"type": "string", "format": "ipv6"}, "::1"),
+        ("at", {"type": "string", "format": "path"}, "README.md"),
+        ("title", {"type": "string", "format": "colour"}, FOUND.project.text),
+        ("title", {"type": "string", "maxLength": 3}, "To…"),
+        ("title", {"type": "string", "maxLength": 1}, "T"),
+        ("title", {"type": "string", "minLength": 7, "maxLength": 8}, "Tool Too"),
+        ("lines", {"type": "integer", "minimum": 7, "multipleOf": 5}, 10),
+        (
+            "x",
+            {
+                "allOf": [
+                    {"properties": {"files": {"type": "integer"}}, "required": ["files"]},
+                    {"properties": {"todos": {"type": "integer"}}, "required": ["todos"]},
+                ]
+            },
+            {"files": 2, "todos": 1},
+        ),
+        ("x", {"$ref": "#/properties/files/no/where"}, FOUND.project.text),
         ("modified", {"type": "string", "format": "date"}, "1970-01-02"),
         ("link", {"type": "string", "format": "uri"}, "file:///p/README.md"),
         ("slug", {"type": "string", "pattern": "^[a-z]+$"}, "tool"),
         (
             "functions",
-            {"type": "array", "items": {"properties": {"name": {"type": "string"}, "line": {"type": "integer"}}}},
+            {
+                "type": "array",
+                "items": {"properties": {"name": {"type": "string"}, "line": {"type": "integer"}}},
+            },
             [{"name": "run", "line": 3}],
         ),
         ("largest_function", {"properties": {"name": {"type": "string"}}}, {"name": "run"}),
@@ -148,7 +242,9 @@ def test_a_schema_that_never_ends_is_refused() -> None:
         ("nothing", {"anyOf": [{"type": "null"}, {"type": "string"}]}, FOUND.project.text),
     ],
 )
-def test_a_property_gets_the_fact_that_its_name_means(name: str, schema: dict[str, Any], value: object) -> None:
+def test_a_property_gets_the_fact_that_its_name_means(
+    name: str, schema: dict[str, Any], value: object
+) -> None:
     filled = fill({"type": "object", "properties": {name: schema}, "required": [name]})
     assert filled == {name: value}
 
@@ -178,7 +274,13 @@ def test_choices_are_explained_once() -> None:
 def test_an_optional_place_that_cannot_be_filled_is_left_out() -> None:
     assert fill({"type": "object", "properties": {"pin": {"type": "string", "pattern": "^#$"}}}) == {}
     with pytest.raises(UnfillableError, match="pin"):
-        fill({"type": "object", "properties": {"pin": {"type": "string", "pattern": "^#$"}}, "required": ["pin"]})
+        fill(
+            {
+                "type": "object",
+                "properties": {"pin": {"type": "string", "pattern": "^#$"}},
+                "required": ["pin"],
+            }
+        )
     with pytest.raises(UnfillableError, match="pattern"):
         fill({"type": "string", "pattern": "("})
     with pytest.raises(UnfillableError, match="3 items"):

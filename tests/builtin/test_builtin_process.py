@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
-import pytest
 
 from thinkwell import open_agent
 from thinkwell_acp import ClientHandler, connect, stdio_transport
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
 
 COMMAND = (sys.executable, "-m", "thinkwell.builtin")
 
@@ -28,7 +32,10 @@ async def test_it_is_the_agent_that_open_agent_starts(project: Path, monkeypatch
 
 async def test_it_leaves_by_itself_at_the_end_of_its_input() -> None:
     with anyio.fail_after(30):
-        async with stdio_transport(COMMAND, exit_grace=20) as transport, connect(transport, ClientHandler()) as client:
+        async with (
+            stdio_transport(COMMAND, exit_grace=20) as transport,
+            connect(transport, ClientHandler()) as client,
+        ):
             await client.initialize()
         assert transport.exit_code == 0
         assert transport.stderr_tail == ""
@@ -36,6 +43,10 @@ async def test_it_leaves_by_itself_at_the_end_of_its_input() -> None:
 
 def test_it_starts_light() -> None:
     heavy = ("pydantic", "jsonschema", "trio", "mcp", "acp", "urllib.request", "http.client", "unittest")
-    code = f"import sys, thinkwell.builtin.__main__; print([name for name in {heavy!r} if name in sys.modules])"
-    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    code = (
+        f"import sys, thinkwell.builtin.__main__; print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
     assert finished.stdout.strip() == "[]"

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 
 from thinkwell.builtin._agent import BuiltinAgent
+from thinkwell.builtin._mcp import MAX_PAGES
+from thinkwell.builtin._speech import PACE, pace_of
 from thinkwell_acp import Client, ClientHandler, RpcError, connect, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
-from thinkwell_acp.errors import METHOD_NOT_FOUND
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+    from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -23,7 +26,6 @@ LIMIT = 20
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "nonsense")
     monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
 
 
@@ -33,6 +35,7 @@ class ToolBox(ClientHandler):
     def __init__(self, pages: Sequence[Sequence[str]] = ((),), *, lists: bool = True) -> None:
         self.pages = pages
         self.lists = lists
+        self.details: dict[str, Any] = {}
         self.updates: list[s.SessionUpdate] = []
         self.listed = 0
         self.relisted = anyio.Event()
@@ -61,12 +64,15 @@ class ToolBox(ClientHandler):
                     self.relisted.set()
                 page = int((request.params or {}).get("cursor", 0))
                 more = {"nextCursor": str(page + 1)} if page + 1 < len(self.pages) else {}
-                return {"tools": [{"name": name} for name in self.pages[page]], **more}
+                return {"tools": [{"name": name, **self.details} for name in self.pages[page]], **more}
             case "tools/call":
                 assert request.params is not None
                 if request.params["name"] == "gone":
                     raise RpcError.method_not_found("gone")
-                return {"content": [{"type": "text", "text": "fine"}, {"type": "image"}], "structuredContent": {"result": 7}}
+                return {
+                    "content": [{"type": "text", "text": "fine"}, {"type": "image"}],
+                    "structuredContent": {"result": 7},
+                }
             case _:
                 raise RpcError.method_not_found(request.method)
 
@@ -106,6 +112,15 @@ async def test_it_says_what_it_can_do() -> None:
         assert not client.capabilities.load_session
 
 
+def test_a_pace_that_is_no_number_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert pace_of({"thinkwell.builtin/pace": "soon"}) == 0
+    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "2")
+    assert pace_of(None) == 2
+    assert pace_of({"thinkwell.builtin/pace": -1}) == 0
+    monkeypatch.delenv("THINKWELL_BUILTIN_PACE")
+    assert pace_of(None) == PACE
+
+
 async def test_a_folder_that_is_not_there_is_refused(project: Path) -> None:
     async with talking(ClientHandler()) as client:
         with pytest.raises(RpcError, match="there is no folder"):
@@ -124,6 +139,13 @@ async def test_tools_on_several_pages_are_all_asked(project: Path) -> None:
     assert {"result": 7} in [call.raw_output for call in calls]
 
 
+async def test_a_list_without_an_end_is_cut_off(project: Path) -> None:
+    box = ToolBox([["one"]] * 100)
+    async with talking(box) as client:
+        await new_session(client, project, server())
+    assert box.listed == MAX_PAGES
+
+
 async def test_servers_that_cannot_be_reached_are_told_of(project: Path) -> None:
     box = ToolBox(lists=False)
     stdio = s.McpServerStdio(name="program", command="/bin/true", args=(), env=())
@@ -138,7 +160,9 @@ async def test_changed_tools_are_listed_again(project: Path) -> None:
     async with talking(box) as client:
         await new_session(client, project, server())
         connection = "unknown"
-        client.notify_mcp(s.MessageMcpNotification(connection_id=connection, method="notifications/tools/list_changed"))
+        client.notify_mcp(
+            s.MessageMcpNotification(connection_id=connection, method="notifications/tools/list_changed")
+        )
         client.notify_mcp(s.MessageMcpNotification(connection_id=connection, method="notifications/progress"))
         assert box.listed == 1
 
@@ -149,7 +173,9 @@ async def test_a_list_that_fails_to_come_again_costs_nothing(project: Path) -> N
         session_id = await new_session(client, project, server())
         box.lists = False
         client.notify_mcp(
-            s.MessageMcpNotification(connection_id=box.connections[0], method="notifications/tools/list_changed")
+            s.MessageMcpNotification(
+                connection_id=box.connections[0], method="notifications/tools/list_changed"
+            )
         )
         await box.asked.wait()
         await client.prompt(text_prompt(session_id, "Go"))
@@ -191,22 +217,25 @@ class Waiting(ToolBox):
 
 async def test_closing_a_session_ends_its_turns_and_its_connections(project: Path) -> None:
     box = Waiting()
+    box.refuses_disconnect = True
     reasons: list[str] = []
     async with talking(box) as client:
         session_id = await new_session(client, project, server())
 
         async def prompt() -> None:
-            reasons.append((await client.prompt(text_prompt(session_id, "Go"))).stop_reason)
+            # Not by `client.prompt`, which keeps the turns of a session apart by itself.
+            answer = await client.connection.request("session/prompt", text_prompt(session_id, "Go"))
+            reasons.append(s.decode(s.PromptResponse, answer).stop_reason)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(prompt)
+            tasks.start_soon(prompt)
             await box.called.wait()
-            tasks.start_soon(prompt)  # waits for the first
-            box.refuses_disconnect = True
+            await anyio.wait_all_tasks_blocked()
             await client.close_session(s.CloseSessionRequest(session_id=session_id))
         with pytest.raises(RpcError, match="There is no session"):
             await client.prompt(text_prompt(session_id, "Go"))
-    assert reasons[0] == "cancelled"
+    assert reasons == ["cancelled"] * 2
     assert len(box.disconnected) == 1
 
 
@@ -214,7 +243,6 @@ async def test_what_is_no_text_and_no_file_is_told_of(project: Path) -> None:
     box = ToolBox()
     async with talking(box) as client:
         session_id = await new_session(client, project)
-        client.connection.notify("session/prompt", {})
         image = {"type": "image", "data": "", "mimeType": "image/png"}
         params = {"sessionId": session_id, "prompt": [image], "_meta": {"thinkwell.builtin/pace": "soon"}}
         await client.connection.request("session/prompt", params)
@@ -223,9 +251,14 @@ async def test_what_is_no_text_and_no_file_is_told_of(project: Path) -> None:
 
 async def test_a_result_stated_in_words_counts_where_the_tool_leaves_it_open(project: Path) -> None:
     box = ToolBox([["return_result"]])
+    box.details = {"inputSchema": {"type": "object", "properties": {"result": {}}, "required": ["result"]}}
     async with talking(box) as client:
         session_id = await new_session(client, project, server())
         words = 'Call return_result with JSON Schema: {"broken" and JSON Schema: {"type": "integer"}'
         await client.prompt(text_prompt(session_id, words))
-    starts = [update for update in box.updates if isinstance(update, s.ToolCallStart) and update.title == "return_result"]
-    assert [start.raw_input for start in starts] == [{}]
+    starts = [
+        update
+        for update in box.updates
+        if isinstance(update, s.ToolCallStart) and update.title == "return_result"
+    ]
+    assert [start.raw_input for start in starts] == [{"result": 20}]

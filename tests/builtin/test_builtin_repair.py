@@ -33,10 +33,14 @@ class Item(BaseModel, extra="forbid"):
         ({"more": 1}, {"more": {"drop": True}}),
     ],
 )
-def test_what_pydantic_says_becomes_a_constraint(value: dict[str, object], expected: dict[str, object]) -> None:
+def test_what_pydantic_says_becomes_a_constraint(
+    value: dict[str, object], expected: dict[str, object]
+) -> None:
     with pytest.raises(ValidationError) as caught:
         TypeAdapter(Item).validate_python(value)
-    lines = [f"- {'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r})" for e in caught.value.errors()]
+    lines = [
+        f"- {'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r})" for e in caught.value.errors()
+    ]
     assert corrections("The result is invalid:\n" + "\n".join(lines) + "\nCorrect it.") == expected
 
 
@@ -45,7 +49,10 @@ def test_what_pydantic_says_becomes_a_constraint(value: dict[str, object], expec
     [
         ("the value: Input should be less than or equal to 3", {"": {"maximum": 3.0}}),
         ("$.items[0].score: 12 is greater than the maximum of 10", {"items.0.score": {"maximum": 10.0}}),
-        ("Invalid arguments: unit: Input should be 'm' or 'km' (got 'x'); n: must be below 3", {"unit": {"enum": ["m", "km"]}, "n": {"exclusiveMaximum": 3.0}}),
+        (
+            "Invalid arguments: unit: Input should be 'm' or 'km' (got 'x'); n: must be below 3",
+            {"unit": {"enum": ["m", "km"]}, "n": {"exclusiveMaximum": 3.0}},
+        ),
         ("a: a value like no other", {}),
         ("nothing to see", {}),
         ("", {}),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import anyio
 import pytest
@@ -27,6 +26,9 @@ from thinkwell import (
     ToolStart,
 )
 from thinkwell.events import UsageUpdate
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OpenBuiltin: TypeAlias = Callable[[], AbstractAsyncContextManager[Agent]]
 
@@ -128,7 +130,7 @@ async def test_text_is_answered_in_messages(builtin: OpenBuiltin) -> None:
         stream = agent.think().text("What is in shapes.py?").stream()
         events = [event async for event in stream]
         last = await stream.result
-    assert messages(events).startswith("shapes.py, mostly Python: 15 lines, 2 functions")
+    assert messages(events).startswith("shapes.py is Python: 15 lines, 2 functions")
     assert "shapes.py:11 says TODO: times the radius" in last
 
 
@@ -157,6 +159,7 @@ async def test_resources_and_quotations_are_examined(builtin: OpenBuiltin, proje
             .text("Compare.")
             .resource(project / "shapes.py")
             .quote("def quoted():\n    pass\n", tag="source")
+            .quote("name,age\n", tag="people.csv.txt")
             .code("fn main() {}\n", language="rust")
             .stream()
         )
@@ -165,6 +168,7 @@ async def test_resources_and_quotations_are_examined(builtin: OpenBuiltin, proje
     assert "shapes.py is Python" in said
     assert "source.py is Python: 2 lines, 1 function." in said
     assert "code.rs is Rust: 1 line." in said
+    assert "people.csv.txt is text: 1 line." in said
     assert stream.view.tools == {}
 
 
@@ -192,7 +196,9 @@ async def test_what_cannot_be_read_is_told(builtin: OpenBuiltin, project: Path) 
     assert "secret\n" not in view.thoughts + view.text
 
 
-async def test_a_tool_is_called_with_arguments_made_of_facts_and_its_answer_is_used(builtin: OpenBuiltin) -> None:
+async def test_a_tool_is_called_with_arguments_made_of_facts_and_its_answer_is_used(
+    builtin: OpenBuiltin,
+) -> None:
     asked: list[str] = []
 
     def star_count(path: str) -> int:
@@ -223,7 +229,9 @@ async def test_answers_of_tools_are_part_of_a_text_answer(builtin: OpenBuiltin) 
     assert 'about answers: {"topic": "Areas of shapes."}' in stream.view.text
 
 
-async def test_a_tool_that_refuses_its_arguments_is_called_again_with_better_ones(builtin: OpenBuiltin) -> None:
+async def test_a_tool_that_refuses_its_arguments_is_called_again_with_better_ones(
+    builtin: OpenBuiltin,
+) -> None:
     asked: list[int] = []
 
     def sample(count: int) -> str:
@@ -239,6 +247,21 @@ async def test_a_tool_that_refuses_its_arguments_is_called_again_with_better_one
         assert "sample refuses that, so I correct it" in stream.view.thoughts
         assert "sample answers: taken" in stream.view.thoughts
     assert asked == [2, 1]
+
+
+async def test_a_tool_that_is_never_content_is_given_up(builtin: OpenBuiltin) -> None:
+    asked: list[int] = []
+
+    def sample(count: int) -> str:
+        """Take a sample."""
+        asked.append(count)
+        raise ToolError(f"count: Input should be less than {count}")
+
+    async with builtin() as agent:
+        stream = agent.think().text("Go").tool(sample).stream()
+        await stream.result
+        assert "sample does not help: count: Input should be less than -1" in stream.view.thoughts
+    assert asked == [2, 1, 0, -1]
 
 
 async def test_a_tool_that_fails_for_good_is_told_of(builtin: OpenBuiltin) -> None:
@@ -297,7 +320,13 @@ async def test_a_result_that_cannot_be_corrected_is_an_error_and_no_hang(builtin
 
 
 async def test_a_schema_that_no_fact_fits_is_told(builtin: OpenBuiltin) -> None:
-    schema = JsonSchema({"type": "object", "properties": {"pin": {"type": "string", "pattern": "^#{9}$"}}, "required": ["pin"]})
+    schema = JsonSchema(
+        {
+            "type": "object",
+            "properties": {"pin": {"type": "string", "pattern": "^#{9}$"}},
+            "required": ["pin"],
+        }
+    )
     async with builtin() as agent:
         stream = agent.think(schema).text("Go").stream(reminders=0)
         with pytest.raises(ResultMissing):
@@ -307,7 +336,11 @@ async def test_a_schema_that_no_fact_fits_is_told(builtin: OpenBuiltin) -> None:
 
 @pytest.mark.parametrize(
     ("question", "answer"),
-    [("How many functions are in shapes.py?", 2), ("How many lines has shapes.py?", 15), ("Count the files.", 2)],
+    [
+        ("How many functions are in shapes.py?", 2),
+        ("How many lines has shapes.py?", 15),
+        ("Count the files.", 2),
+    ],
 )
 async def test_a_bare_number_answers_the_question(builtin: OpenBuiltin, question: str, answer: int) -> None:
     async with builtin() as agent:
@@ -382,7 +415,9 @@ async def test_several_runs_go_on_side_by_side(builtin: OpenBuiltin) -> None:
 
     with anyio.fail_after(LIMIT):
         async with builtin() as agent:
-            streams = [agent.think().text(f"Look at {name}").tool(meet).stream() for name in ("shapes.py",) * 3]
+            streams = [
+                agent.think().text(f"Look at {name}").tool(meet).stream() for name in ("shapes.py",) * 3
+            ]
             for stream in streams:
                 await stream.result
     assert started == ["shapes.py"] * 3

@@ -25,17 +25,23 @@ I am the agent that is built into thinkwell\. I hold no model.*
 .*
 The result is a Review:
 Sample: 5 of 10
-3 files, mostly Python: 14 lines, 1 function, 0 TODOs.*
+4 files, mostly Python: 14 lines, 1 function, 2 headings and 0 TODOs.*
 - Document run in tool\.py\.
 
 first event after \d+\.\d\d s, all after \d+\.\d s
 $""",
-    "await_result": r"^3 files with 14 lines\n$",
+    "await_result": r"^4 files with 14 lines\n$",
     "tools": r"^README\.md: 5 words, looked after by the documentation team\n$",
-    "both_at_once": r"^result: README\.md, pyproject\.toml, tool\.py\n\d+ events, the last of them after the result\n$",
-    "break_early": r"^first thought: I am the …\nall thoughts: \d{2,} words\nresult: 1\nthe second run was cancelled\n$",
+    "both_at_once": r"""^result: README\.md, pyproject\.toml, Makefile, tool\.py
+\d+ events, the last of them after the result
+$""",
+    "break_early": r"""^first thought: I am the …
+all thoughts: \d{2,} words
+result: 1
+the second run was cancelled
+$""",
     "several_runs": r"pyproject\.toml: pyproject\.toml is TOML: 2 lines",
-    "session": r"^pyproject\.toml is TOML: 2 lines.*\nlines: 2\nlow: Leave it as it is\.\n$",
+    "session": r"^pyproject\.toml is TOML: 2 lines, .*\nlines: 2\nlow: Leave it as it is\.\n$",
 }
 
 
@@ -45,7 +51,9 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "README.md").write_text("# Sample\n\nA small project.\n")
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "sample"\n')
     (tmp_path / "Makefile").write_text("all:\n")
-    (tmp_path / "tool.py").write_text('"""A tool."""\n\n\ndef run() -> int:\n    return 1\n\n\nprint(run())\n')
+    (tmp_path / "tool.py").write_text(
+        '"""A tool."""\n\n\ndef run() -> int:\n    return 1\n\n\nprint(run())\n'
+    )
     return tmp_path
 
 

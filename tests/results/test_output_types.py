@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -241,7 +243,7 @@ class Unfinished(BaseModel):
 
 
 class WithCallable(BaseModel):
-    hook: type[int]
+    hook: Callable[[], int]
 
 
 def function(x: int) -> int:
@@ -258,7 +260,6 @@ WRONG = (
     WithCallable,
     function,
     [],
-    object,
     JsonSchema({"type": "intger"}),
     JsonSchema({"$ref": "#/$defs/missing"}),
     JsonSchema({"type": "array", "items": [{"$ref": "#/items/1"}], "prefixItems": []}),
@@ -277,7 +278,7 @@ async def test_the_message_names_the_line_of_the_class_and_the_field() -> None:
     async with scripted() as agent:
         with pytest.raises(TypeError, match="Missing") as caught:
             agent.think(Unfinished)
-        line = next(n for n, text in enumerate(open(__file__), 1) if text.startswith("class Unfinished"))
+        line = Path(__file__).read_text("utf-8").split("class Unfinished")[0].count("\n") + 1
         assert f"{__file__}:{line}" in str(caught.value)
 
 

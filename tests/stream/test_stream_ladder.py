@@ -96,16 +96,13 @@ async def test_turn_of_a_session_is_not_ended__the_session_takes_no_other() -> N
         with anyio.CancelScope(shield=True):
             await hang.wait()
 
-    async def waits(_turn: Turn) -> None:
-        await anyio.sleep_forever()
-
-    async with scripted(hangs, waits) as agent, agent.session() as session:
+    async with scripted(hangs) as agent, agent.session() as session:
         stubborn = session.think().text("1").stream(timeout=30)
         queued = session.think().text("2").stream()
-        with pytest.raises(ThoughtTimeout):
-            await stubborn.result
         await stubborn.wait()
-        with pytest.raises(SessionUnusable) as caught:
-            await queued.result
-        assert caught.value.session_id == session.id
+        await queued.wait()
         hang.set()
+        assert isinstance(stubborn.result.exception(), ThoughtTimeout)
+        unusable = queued.result.exception()
+        assert isinstance(unusable, SessionUnusable)
+        assert unusable.session_id == session.id

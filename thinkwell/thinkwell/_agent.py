@@ -138,7 +138,7 @@ class Agent:
         finally:
             session.leave()
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
-                async with wire.turns:
+                async with wire.turns.ask():
                     await wire.close()
                     wire.between.end()
 

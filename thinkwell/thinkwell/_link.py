@@ -151,6 +151,7 @@ class Link(ClientHandler):
 
     def launch(self, run: Run[T]) -> ThoughtStream[T]:
         """Start a run in the background."""
+        run.queue_up()
         self.runs.add(run)
         self.tasks.start_soon(run.main)
         return run.stream

@@ -110,16 +110,15 @@ class Output(Generic[T]):
     def _readings(self, arguments: dict[str, JsonValue], wrapped: bool) -> list[JsonValue]:
         """Return what the arguments may mean, the likeliest first.
 
-        An envelope that the type has no place for comes behind what is in it: a type whose fields are all
-        optional would be valid with it, and empty.
+        An envelope that the type has no place for is none of it: a type whose fields are all optional would
+        be valid with it, and empty.
         """
         assert self.schema is not None
         plain = without_agent_extras(arguments, self.schema)
         readings = list(self._layers(plain))
         if wrapped and RESULT_KEY in arguments:
             readings = [*self._layers(arguments[RESULT_KEY]), plain]
-        readings.sort(key=self._is_foreign_envelope)
-        return readings
+        return [reading for reading in readings if not self._is_foreign_envelope(reading)]
 
     def _layers(self, value: JsonValue) -> Iterator[JsonValue]:
         """Yield the value, what is in it, what is in that, and so on."""
@@ -198,6 +197,8 @@ def _of_type(type_: Any) -> Output[Any]:
     try:
         if isinstance(type_, str) or hasattr(type_, "__code__"):
             raise TypeError("it is a name or a function, not a type")  # pydantic would take it
+        if hasattr(type_, "model_rebuild"):
+            type_.model_rebuild()  # names what is not defined; the adapter would not
         adapter = type_ if is_adapter(type_) else TypeAdapter[Any](type_)
         schema = adapter.json_schema(schema_generator=QuietSchema)
     except Exception as exc:  # pydantic's own errors, and whatever the type's hooks raise

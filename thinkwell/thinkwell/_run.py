@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from thinkwell._builder import Options, Spec
     from thinkwell._link import Link
+    from thinkwell._turns import Ticket
     from thinkwell._wire_session import WireSession
     from thinkwell_acp.client import PromptOutcome
     from thinkwell_acp.mcp import CallContext
@@ -93,6 +94,7 @@ class Run(Generic[T]):
         self._attempts = 0
         self._turn = 0
         self._reminders_left = options.reminders
+        self._ticket: Ticket | None = None
         self._place: int | None = None
         """How many runs had the session before this one; ``None`` until it has it."""
 
@@ -143,6 +145,10 @@ class Run(Generic[T]):
 
     # The task
 
+    def queue_up(self) -> None:
+        """Ask for the session: now, because tasks do not start in the order in which they were made."""
+        self._ticket = self._session.turns.ask()
+
     async def main(self) -> None:
         """Drive the run to its end. Never raises."""
         try:
@@ -162,7 +168,8 @@ class Run(Generic[T]):
 
     async def _drive(self) -> None:
         with anyio.move_on_after(self._options.timeout) as limit, self._scope:
-            async with self._session.turns:
+            assert self._ticket is not None
+            async with self._ticket:
                 try:
                     await self._work()
                 finally:

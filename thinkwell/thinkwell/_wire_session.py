@@ -10,6 +10,7 @@ from thinkwell import events as ev
 from thinkwell._convert import Mapper
 from thinkwell._log import RunLog
 from thinkwell._tooling import SessionTools, tools_cannot_change
+from thinkwell._turns import Turns
 from thinkwell.permissions import is_own_tool
 from thinkwell_acp import AcpError, DecodeError
 from thinkwell_acp import schema as s
@@ -51,8 +52,8 @@ class WireSession:
         self.id: str | None = None
         self.occupant: Occupant | None = None
         """The run whose turn it is; set before the session is opened, so that early updates are the run's."""
-        self.turns = anyio.Lock()
-        """Held by a run while it has the session; taken in the order asked."""
+        self.turns = Turns()
+        """Whoever has the session has entered a ticket of these."""
         self.between = RunLog(ev.ALL_TYPES)
         """What came outside of every turn."""
         self._between_mapper = Mapper(self.between)

@@ -67,7 +67,7 @@ async def _call(
     outcome: ToolOutcome | None = None
     for _ in range(ATTEMPTS):
         try:
-            arguments = filler.fill(schema)
+            arguments = filler.fill({"type": "object", **schema})
         except UnfillableError as exc:
             await speaker.think(f"I cannot call {tool.name}: {exc}.")
             return outcome

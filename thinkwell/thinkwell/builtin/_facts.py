@@ -124,24 +124,22 @@ def looks_like_python(text: str) -> bool:
 
 
 def _python(base: FileFacts, text: str) -> FileFacts:
-    marks = _marks(text, _COMMENT_MARK)
+    facts = replace(base, marks=_marks(text, _COMMENT_MARK))
     try:
         tree = ast.parse(text)
         nodes = list(ast.walk(tree))
+        docstring = (ast.get_docstring(tree) or "").strip()
+        return replace(
+            facts,
+            functions=tuple(_functions(tree, public=True)),
+            classes=tuple(node.name for node in nodes if isinstance(node, ast.ClassDef)),
+            imports=tuple(sorted({name for node in nodes for name in _imported(node)})),
+            title=docstring.split("\n", 1)[0] or None,
+        )
     except SyntaxError as exc:
-        return replace(base, marks=marks, broken=exc.msg, broken_line=exc.lineno or 1)
-    except (ValueError, RecursionError, MemoryError) as exc:
-        return replace(base, marks=marks, broken=str(exc) or type(exc).__name__)
-    imports = {name for node in nodes for name in _imported(node)}
-    docstring = ast.get_docstring(tree)
-    return replace(
-        base,
-        functions=tuple(_functions(tree, public=True)),
-        classes=tuple(node.name for node in nodes if isinstance(node, ast.ClassDef)),
-        imports=tuple(sorted(imports)),
-        marks=marks,
-        title=docstring.strip().split("\n", 1)[0] if docstring and docstring.strip() else None,
-    )
+        return replace(facts, broken=exc.msg, broken_line=exc.lineno or 1)
+    except (ValueError, RecursionError, MemoryError) as exc:  # nested too deeply
+        return replace(facts, broken=str(exc) or type(exc).__name__)
 
 
 def _functions(parent: ast.AST, *, public: bool) -> Iterator[Function]:

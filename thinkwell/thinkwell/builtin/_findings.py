@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 from msgspec import Struct
 
@@ -109,9 +109,9 @@ class Findings:
             case "heading":
                 return self._named("heading", lambda file: file.headings)
             case "import":
-                return tuple(
-                    {item.name: item for item in self._named("import", lambda file: file.imports)}.values()
-                )
+                named = self._named("import", lambda file: file.imports)
+                return tuple({item.name: item for item in named}.values())
+        assert_never(kind)
 
     def _named(self, kind: Kind, names: Callable[[FileFacts], Iterable[str]]) -> tuple[Subject, ...]:
         return tuple(part_of(file, kind, name) for file in self.files for name in names(file))
@@ -141,7 +141,7 @@ class Findings:
             what = f"{self.files[0].path} is {self._language()}"
         else:
             what = f"{number(len(self.files), 'file')}, mostly {self._language()}"
-        summary = f"{what}, mostly {self._language()}: {number(counts['line'], 'line')}, {listed(parts)}."
+        summary = f"{what}: {number(counts['line'], 'line')}, {listed(parts)}."
         if self.longest:
             file, function = self.longest
             summary += f" The longest function is {function.name} in {file.path}"
