@@ -19,7 +19,7 @@ BIN := $(VENV)/bin
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: help demo test check static test-all interop bench coverage fmt clean
+.PHONY: help demo test check static test-all interop bench coverage docs fmt clean
 
 help:
 	@echo "make demo       stream a run of the built-in agent over this folder"
@@ -29,6 +29,7 @@ help:
 	@echo "make interop    drive agents from npm against a stand-in for their model; needs node"
 	@echo "make bench      measure; see benchmarks/README.md"
 	@echo "make coverage   run the tests and show which lines and branches they miss"
+	@echo "make docs       build the documentation as a site"
 	@echo "make fmt        format the code"
 	@echo "make clean      remove what the commands above have made"
 
@@ -65,6 +66,9 @@ coverage: $(VENV)/.installed-test
 	$(BIN)/coverage run -m pytest -m "not interop"
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/mkdocs build --strict --site-dir build/site
 
 fmt: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix-only --quiet .

@@ -43,18 +43,14 @@ class Turn:
 
     async def call(self, name: str, arguments: dict[str, object]) -> dict[str, Any]:
         """Call a tool of thinkwell's over MCP and return its MCP result."""
-        connection_id = self.agent.mcp[self.session_id]
-        params = {"name": name, "arguments": arguments}
-        request = s.MessageMcpRequest(connection_id=connection_id, method="tools/call", params=params)
-        result: dict[str, Any] = await self.client.message_mcp(request)
-        return result
+        return await self.agent.call_tool(self.session_id, name, arguments)
 
     async def returns(self, **arguments: object) -> dict[str, Any]:
         """Call `return_result`."""
         return await self.call("return_result", arguments)
 
     async def list_tools(self) -> list[dict[str, Any]]:
-        return await self.agent.list_tools(self.agent.mcp[self.session_id])
+        return await self.agent.list_session_tools(self.session_id)
 
 
 Script: TypeAlias = Callable[[Turn], Awaitable[str | None]]
@@ -71,6 +67,7 @@ class ScriptedAgent(AgentHandler):
         capabilities: s.AgentCapabilities | None = None,
         lists_tools: bool = True,
         before_session: Callable[[AgentSide, str], None] | None = None,
+        relists: bool = False,
     ) -> None:
         self.scripts = list(scripts)
         self.capabilities = capabilities or s.AgentCapabilities(mcp_capabilities=s.McpCapabilities(acp=True))
@@ -82,7 +79,8 @@ class ScriptedAgent(AgentHandler):
         self.closed_sessions: list[str] = []
         self.mcp: dict[str, str] = {}
         self.tools: dict[str, list[dict[str, Any]]] = {}
-        self.relisted = anyio.Event()
+        self.relists = relists
+        self.list_count = 0
 
     def connected(self, client: AgentSide, /) -> None:
         self.client = client
@@ -120,13 +118,41 @@ class ScriptedAgent(AgentHandler):
                         connection_id=connection.connection_id, method="initialize", params=MCP_HELLO
                     )
                 )
+                self.client.notify_mcp(
+                    s.MessageMcpNotification(
+                        connection_id=connection.connection_id, method="notifications/initialized"
+                    )
+                )
                 if self.lists_tools:
                     self.tools[session_id] = await self.list_tools(connection.connection_id)
 
     async def list_tools(self, connection_id: str) -> list[dict[str, Any]]:
         request = s.MessageMcpRequest(connection_id=connection_id, method="tools/list")
         tools: list[dict[str, Any]] = (await self.client.message_mcp(request))["tools"]
+        self.list_count += 1
         return tools
+
+    def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
+        """Fetch a changed list of tools again, where this agent does such things."""
+        if self.relists and notification.method == "notifications/tools/list_changed":
+            again = s.MessageMcpRequest(connection_id=notification.connection_id, method="tools/list")
+            self.client.connection.call("mcp/message", again, self._relisted)
+
+    def _relisted(self, outcome: object) -> None:
+        self.list_count += 1
+
+    async def call_tool(self, session_id: str, name: str, arguments: dict[str, object]) -> dict[str, Any]:
+        """Call a tool of a session. Agents with another way to the tools override it, and the next one."""
+        request = s.MessageMcpRequest(
+            connection_id=self.mcp[session_id],
+            method="tools/call",
+            params={"name": name, "arguments": arguments},
+        )
+        result: dict[str, Any] = await self.client.message_mcp(request)
+        return result
+
+    async def list_session_tools(self, session_id: str) -> list[dict[str, Any]]:
+        return await self.list_tools(self.mcp[session_id])
 
     async def prompt(self, request: s.PromptRequest, /) -> s.PromptResponse:
         script = self.scripts[min(len(self.prompts), len(self.scripts) - 1)]

@@ -69,7 +69,8 @@ class Peer(Generic[T]):
         except FrameTooLong:
             return received
         for line in lines:
-            if line.find(_UPDATE_MARK, 0, _MARK_WITHIN) >= 0:
+            head = line if type(line) is bytes else bytes(line[:_MARK_WITHIN])
+            if head.find(_UPDATE_MARK, 0, _MARK_WITHIN) >= 0:
                 try:
                     update = decode_update(line)
                 except (ValueError, RecursionError):  # what is wrong with it is found out below
@@ -78,7 +79,7 @@ class Peer(Generic[T]):
                     if update.id is UNSET:
                         append(update.params)
                         continue
-            message = self._read(line)
+            message = self._read(bytes(line))
             if message is not None:
                 append(message)
         return received

@@ -34,6 +34,9 @@ PIPE_SIZE = 1024 * 1024
 POLL_INTERVAL = 0.02
 """Seconds between looks at the process where the system offers no file descriptor for it."""
 
+GROUP_POLL_INTERVAL = 0.005
+"""Seconds between looks at a killed group."""
+
 
 class Process:
     """A running child in a process group of its own."""
@@ -120,6 +123,15 @@ class Process:
         # macOS refuses to signal a group of zombies.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._popen.pid, number)
+
+    async def wait_group(self) -> None:
+        """Wait until nothing of the released process's group is left: a kill takes a moment to tell."""
+        while True:
+            try:
+                os.killpg(self._popen.pid, 0)
+            except (ProcessLookupError, PermissionError):
+                return
+            await anyio.sleep(GROUP_POLL_INTERVAL)
 
     def release(self) -> None:
         """Reap the process where it has ended, and close what is left of its pipes."""

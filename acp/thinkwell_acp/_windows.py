@@ -123,6 +123,9 @@ class Process:
         del which
         self._job.terminate()
 
+    async def wait_group(self) -> None:
+        """Do nothing: the job has ended everything."""
+
     def release(self) -> None:
         """Close what is left of the process; closing the job ends any straggler."""
         self._job.close()

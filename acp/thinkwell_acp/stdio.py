@@ -40,6 +40,10 @@ KILL_GRACE = 5.0
 """Seconds to wait for the system to end a killed process. One stuck in the kernel is left to it, with a log
 line."""
 
+GROUP_GRACE = 0.5
+"""Seconds to wait for the rest of a killed group. Where nobody reaps orphans, as in a container without an
+init process, their numbers stay, so it must not be long."""
+
 LAST_WORDS_GRACE = 0.5
 """Seconds of silence after the process's end before its output counts as ended, though a grandchild keeps it
 open."""
@@ -151,6 +155,8 @@ class StdioTransport:
             self._attendants.cancel()
             await self._unattended.wait()
             self._process.release()
+            with anyio.move_on_after(GROUP_GRACE):
+                await self._process.wait_group()
         self._closed.set()
 
     async def _ended_within(self, seconds: float) -> bool:

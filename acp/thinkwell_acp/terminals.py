@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -43,7 +44,10 @@ class Terminal:
         self._left = anyio.Event()
 
     async def attend(self) -> None:
-        """Read the output and notice the end, until `release`. A grandchild may write on after the command's end."""
+        """Read the output and notice the end, until `release`.
+
+        A grandchild may write on after the command's end.
+        """
         try:
             with self._attending:
                 async with anyio.create_task_group() as tasks:
@@ -57,7 +61,8 @@ class Terminal:
     async def _read(self) -> None:
         while data := await self._process.read_stdout():
             self._output += data
-            if len(self._output) > 2 * self._limit + len(data):  # cutting at every read would take quadratic time
+            # Cutting at every read would take quadratic time.
+            if len(self._output) > 2 * self._limit + len(data):
                 self._trim()
 
     def _trim(self) -> None:
@@ -97,20 +102,24 @@ class Terminal:
 
 
 def _status(code: int) -> s.TerminalExitStatus:
-    return s.TerminalExitStatus(signal=signal.Signals(-code).name) if code < 0 else s.TerminalExitStatus(exit_code=code)
+    return (
+        s.TerminalExitStatus(signal=signal.Signals(-code).name)
+        if code < 0
+        else s.TerminalExitStatus(exit_code=code)
+    )
 
 
 class Terminals(AsyncContextManagerMixin):
     """Runs commands for an agent while its block runs, and ends all of them with it.
 
-    Its methods serve the requests of the same names; delegate to them from a `ClientHandler`, and advertise ``terminal`` in
-    the client's capabilities.
+    Its methods serve the requests of the same names; delegate to them from a `ClientHandler`, and advertise
+    ``terminal`` in the client's capabilities.
 
     Args:
         cwd: Where commands run that name no folder.
         env: The environment of the commands, to which each may add; ``None`` is the caller's.
-        shell_lines: Whether a command without arguments that is no program is run by the shell. Several agents send a whole
-            line that way; with it, the agent can run anything that a shell can.
+        shell_lines: Whether a command without arguments that is no program is run by the shell. Several
+            agents send a whole line that way; with it, the agent can run anything that a shell can.
         output_limit: How much output of each terminal is kept at most, in bytes.
     """
 
@@ -142,7 +151,7 @@ class Terminals(AsyncContextManagerMixin):
     async def create_terminal(self, request: s.CreateTerminalRequest) -> s.CreateTerminalResponse:
         """Start a command; its terminal's id is returned at once."""
         cwd = request.cwd or self._cwd
-        if not os.path.isabs(cwd):
+        if not Path(cwd).is_absolute():
             raise RpcError(INVALID_PARAMS, f"cwd must be an absolute path: {cwd}", {"cwd": cwd})
         env = {**self._env, **{variable.name: variable.value for variable in request.env}}
         try:
@@ -152,7 +161,10 @@ class Terminals(AsyncContextManagerMixin):
         except (OSError, ValueError) as exc:
             raise RpcError(INVALID_PARAMS, f"{request.command} cannot be started: {exc}") from exc
         process.close_stdin()
-        limit = min(self._output_limit if request.output_byte_limit is None else request.output_byte_limit, self._output_limit)
+        limit = min(
+            self._output_limit if request.output_byte_limit is None else request.output_byte_limit,
+            self._output_limit,
+        )
         terminal = Terminal(request.session_id, process, limit)
         terminal_id = f"term_{secrets.token_hex(8)}"
         self._terminals[terminal_id] = terminal
@@ -171,7 +183,9 @@ class Terminals(AsyncContextManagerMixin):
         """Return the output so far, the latest where it is too much."""
         return self._find(request.session_id, request.terminal_id).output()
 
-    async def wait_for_terminal_exit(self, request: s.WaitForTerminalExitRequest) -> s.WaitForTerminalExitResponse:
+    async def wait_for_terminal_exit(
+        self, request: s.WaitForTerminalExitRequest
+    ) -> s.WaitForTerminalExitResponse:
         """Return when the command has ended, by itself or not; any number of times."""
         status = await self._find(request.session_id, request.terminal_id).wait()
         return s.WaitForTerminalExitResponse(exit_code=status.exit_code, signal=status.signal)
@@ -191,5 +205,7 @@ class Terminals(AsyncContextManagerMixin):
     def _find(self, session_id: str, terminal_id: str) -> Terminal:
         terminal = self._terminals.get(terminal_id)
         if terminal is None or terminal.session_id != session_id:
-            raise RpcError(RESOURCE_NOT_FOUND, f"There is no terminal {terminal_id}", {"terminalId": terminal_id})
+            raise RpcError(
+                RESOURCE_NOT_FOUND, f"There is no terminal {terminal_id}", {"terminalId": terminal_id}
+            )
         return terminal

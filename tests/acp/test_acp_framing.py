@@ -28,7 +28,7 @@ def read(blocks: list[bytes], limit: int) -> tuple[list[bytes], bytes, bool]:
     lines: list[bytes] = []
     for block in blocks:
         try:
-            lines += splitter.feed(block)
+            lines += map(bytes, splitter.feed(block))
         except FrameTooLong:
             break
     return lines, splitter.finish(), splitter.failure is not None

@@ -283,6 +283,8 @@ def test_an_optional_place_that_cannot_be_filled_is_left_out() -> None:
         )
     with pytest.raises(UnfillableError, match="pattern"):
         fill({"type": "string", "pattern": "("})
+    with pytest.raises(UnfillableError, match="#"):
+        fill({"anyOf": [{"type": "string", "pattern": "^#$"}, {"type": "string", "pattern": "^##$"}]})
     with pytest.raises(UnfillableError, match="3 items"):
         fill({"type": "array", "items": {"const": 1}, "minItems": 3, "uniqueItems": True})
 

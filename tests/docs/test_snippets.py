@@ -30,8 +30,8 @@ def snippets(page: Path) -> list[tuple[int, str]]:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A folder for the agent to look at."""
-    (tmp_path / "parser.py").write_text("def parse(text: str) -> list[str]:\n    return text.split()\n", "utf-8")
-    (tmp_path / "report.py").write_text("# TODO: totals\ndef report() -> None:\n    print('report')\n", "utf-8")
+    (tmp_path / "parser.py").write_text("def parse(text):\n    return text.split()\n", "utf-8")
+    (tmp_path / "report.py").write_text("# TODO: totals\ndef report():\n    print('report')\n", "utf-8")
     (tmp_path / "README.md").write_text("# A project\n\nIt parses.\n", "utf-8")
     return tmp_path
 
@@ -63,7 +63,7 @@ def test_program(page: Path, line: int, code: str, project: Path) -> None:
     assert result.stdout.strip()
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", [p for p in PAGES if snippets(p)], ids=lambda p: p.name)
 async def test_fragments(page: Path, project: Path) -> None:
     """The other snippets of a page run one after another, where `agent` is the built-in agent."""
     fragments = [(line, code) for line, code in snippets(page) if "anyio.run(" not in code]
@@ -73,7 +73,9 @@ async def test_fragments(page: Path, project: Path) -> None:
             names["agent"] = agent
             for line, code in fragments:
                 source = "\n" * (line - 1) + code
-                compiled = compile(source, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+                compiled = compile(
+                    source, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
+                )
                 result = FunctionType(compiled, names)()
                 if inspect.iscoroutine(result):
                     await result

@@ -1,17 +1,17 @@
-"""An agent that does not end a cancelled turn: what is tried, in which order, and for how long. Time is virtual."""
+"""An agent that does not end a cancelled turn: what is tried, in which order, how long. Time is virtual."""
 
 from __future__ import annotations
 
 import anyio
 import pytest
 from scripted import Turn, scripted
-from stream.wire_agent import answer, end_turn, refuse, say, wire_agent
+from stream.wire_agent import Json, answer, end_turn, refuse, say, wire_agent
 from trio.testing import MockClock
 
 from thinkwell import SessionUnusable, ThoughtCancelled, ThoughtTimeout
 from thinkwell._run import CANCEL_TIMEOUT, CLOSE_TIMEOUT
 
-CLOSES = {"sessionCapabilities": {"close": {}}}
+CLOSES: Json = {"sessionCapabilities": {"close": {}}}
 
 
 @pytest.fixture

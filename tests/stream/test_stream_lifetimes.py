@@ -475,7 +475,7 @@ async def test_leave_async_with_open_agent__the_whole_process_tree_is_gone() -> 
         assert _is_alive(grandchild)
     with anyio.fail_after(5):
         while _is_alive(grandchild):  # the system needs a moment to take it away
-            await anyio.sleep(0.01)  # noqa: ASYNC110 - nobody tells
+            await anyio.sleep(0.01)
 
 
 # the agent dies

@@ -6,9 +6,9 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
@@ -27,22 +27,39 @@ from thinkwell_acp import schema as s
 from thinkwell_acp.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND
 from thinkwell_acp.terminals import Terminals
 
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
 SESSION = "session-1"
+SHOW_PID = "import os, signal; print(os.getpid(), flush=True); signal.pause()"
 
 
 class Serving(ClientHandler):
     """A client that serves terminals."""
 
     def __init__(self, terminals: Terminals) -> None:
-        self.create_terminal = terminals.create_terminal
-        self.terminal_output = terminals.terminal_output
-        self.wait_for_terminal_exit = terminals.wait_for_terminal_exit
-        self.kill_terminal = terminals.kill_terminal
-        self.release_terminal = terminals.release_terminal
+        self._terminals = terminals
+
+    async def create_terminal(self, request: s.CreateTerminalRequest, /) -> s.CreateTerminalResponse:
+        return await self._terminals.create_terminal(request)
+
+    async def terminal_output(self, request: s.TerminalOutputRequest, /) -> s.TerminalOutputResponse:
+        return await self._terminals.terminal_output(request)
+
+    async def wait_for_terminal_exit(
+        self, request: s.WaitForTerminalExitRequest, /
+    ) -> s.WaitForTerminalExitResponse:
+        return await self._terminals.wait_for_terminal_exit(request)
+
+    async def kill_terminal(self, request: s.KillTerminalRequest, /) -> s.KillTerminalResponse:
+        return await self._terminals.kill_terminal(request)
+
+    async def release_terminal(self, request: s.ReleaseTerminalRequest, /) -> s.ReleaseTerminalResponse:
+        return await self._terminals.release_terminal(request)
 
 
 @asynccontextmanager
-async def agent(tmp_path: Path, *, shell_lines: bool = False) -> AsyncIterator[AgentSide]:
+async def agent(tmp_path: Path, *, shell_lines: bool = False) -> AsyncGenerator[AgentSide]:
     """The agent's end of a connection to such a client."""
     ours, theirs = memory_transport_pair()
     with anyio.fail_after(20):
@@ -90,7 +107,7 @@ def is_alive(pid: int) -> bool:
 async def test_point_22_output_and_exit_code(tmp_path: Path) -> None:
     async with agent(tmp_path) as side:
         terminal = await create(
-            side, "-c", "import sys; print('out'); sys.stdout.flush(); print('err', file=sys.stderr); sys.exit(3)"
+            side, "-c", "import sys; print('out', flush=True); print('err', file=sys.stderr); sys.exit(3)"
         )
         assert (await wait(side, terminal)).exit_code == 3
         now = await output_with(side, terminal, "err")
@@ -148,7 +165,7 @@ async def test_point_22_kill_keeps_the_id_and_ends_waiters(tmp_path: Path) -> No
 
 async def test_point_22_kill_of_a_stubborn_command(tmp_path: Path) -> None:
     async with agent(tmp_path) as side:
-        code = "import signal; signal.signal(15, signal.SIG_IGN); print('up', flush=True); signal.pause()"
+        code = "import signal as s; s.signal(15, s.SIG_IGN); print('up', flush=True); s.pause()"
         terminal = await create(side, "-c", code)
         await output_with(side, terminal, "up")
         await side.kill_terminal(s.KillTerminalRequest(session_id=SESSION, terminal_id=terminal))
@@ -157,7 +174,7 @@ async def test_point_22_kill_of_a_stubborn_command(tmp_path: Path) -> None:
 
 async def test_point_22_release_ends_the_command_and_forgets_the_id(tmp_path: Path) -> None:
     async with agent(tmp_path) as side:
-        terminal = await create(side, "-c", "import os, signal; print(os.getpid(), flush=True); signal.pause()")
+        terminal = await create(side, "-c", SHOW_PID)
         pid = int((await output_with(side, terminal, "\n")).output)
         await side.release_terminal(s.ReleaseTerminalRequest(session_id=SESSION, terminal_id=terminal))
         assert not is_alive(pid)
@@ -205,7 +222,9 @@ async def test_environment_and_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cwd", "code"), [("relative", INVALID_PARAMS), ("/no/such/folder", RESOURCE_NOT_FOUND)], ids=["relative", "missing"]
+    ("cwd", "code"),
+    [("relative", INVALID_PARAMS), ("/no/such/folder", RESOURCE_NOT_FOUND)],
+    ids=["relative", "missing"],
 )
 async def test_bad_folder_is_refused(tmp_path: Path, cwd: str, code: int) -> None:
     async with agent(tmp_path) as side:
@@ -225,6 +244,6 @@ async def test_what_the_system_refuses_is_an_error(tmp_path: Path) -> None:
 
 async def test_nothing_runs_after_the_block(tmp_path: Path) -> None:
     async with agent(tmp_path) as side:
-        terminal = await create(side, "-c", "import os, signal; print(os.getpid(), flush=True); signal.pause()")
+        terminal = await create(side, "-c", SHOW_PID)
         pid = int((await output_with(side, terminal, "\n")).output)
     assert not is_alive(pid)

@@ -31,13 +31,13 @@ class _Block(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, ta
     """Hints of the agent's about audience and priority, as it sent them."""
 
 
-class TextContent(_Block, frozen=True, tag="text"):
+class TextContent(_Block, frozen=True, kw_only=True, tag="text"):
     """Text."""
 
     text: str
 
 
-class ImageContent(_Block, frozen=True, tag="image"):
+class ImageContent(_Block, frozen=True, kw_only=True, tag="image"):
     """An image; `data` is base64."""
 
     data: str
@@ -45,14 +45,14 @@ class ImageContent(_Block, frozen=True, tag="image"):
     uri: str | None = None
 
 
-class AudioContent(_Block, frozen=True, tag="audio"):
+class AudioContent(_Block, frozen=True, kw_only=True, tag="audio"):
     """Sound; `data` is base64."""
 
     data: str
     mime_type: str
 
 
-class ResourceLink(_Block, frozen=True, tag="resource_link"):
+class ResourceLink(_Block, frozen=True, kw_only=True, tag="resource_link"):
     """A reference to something that the agent can read."""
 
     uri: str
@@ -63,7 +63,7 @@ class ResourceLink(_Block, frozen=True, tag="resource_link"):
     size: int | None = None
 
 
-class EmbeddedResource(_Block, frozen=True, tag="resource"):
+class EmbeddedResource(_Block, frozen=True, kw_only=True, tag="resource"):
     """The contents of a resource: `text`, or base64 in `blob`."""
 
     uri: str
@@ -164,7 +164,7 @@ class Event(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag
 _NO_CONTENT: Final = TextContent(text="")
 
 
-class TextEvent(Event, frozen=True):
+class TextEvent(Event, frozen=True, kw_only=True):
     """A piece of a text, or of what stands in its place."""
 
     text: str = ""

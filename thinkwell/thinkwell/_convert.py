@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 import msgspec
 
@@ -126,6 +126,8 @@ class Mapper:
                 self.log.add(ev.PlanUpdate, id=plan.plan_id, markdown=plan.content)
             case s.PlanFile():
                 self.log.add(ev.PlanUpdate, id=plan.plan_id, uri=plan.uri)
+            case _:
+                assert_never(plan)
 
     # Tool calls
 
@@ -258,6 +260,8 @@ def _block(block: s.ContentBlock) -> ev.ContentBlock:
             )
         case s.TextContent():
             return ev.TextContent(text=block.text, annotations=_json(block.annotations))
+        case _:
+            assert_never(block)
 
 
 def _json(model: s.Model | None) -> ev.JsonValue:
@@ -276,6 +280,8 @@ def _content(content: s.ToolCallContent) -> ev.ToolContent:
             return ev.DiffContent(path=content.path, old_text=content.old_text, new_text=content.new_text)
         case s.Terminal():
             return ev.TerminalContent(terminal_id=content.terminal_id)
+        case _:
+            assert_never(content)
 
 
 def _locations(locations: Sequence[s.ToolCallLocation]) -> tuple[ev.Location, ...]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from itertools import count
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import anyio
 
@@ -14,9 +12,10 @@ from thinkwell import _prompt as prompt
 from thinkwell import events as ev
 from thinkwell._convert import Mapper
 from thinkwell._log import RunLog
-from thinkwell._output import RESULT_KEY, OutputInvalid
+from thinkwell._output import OutputInvalid
 from thinkwell._stream import ThoughtResult, ThoughtStream
 from thinkwell._wire_errors import translate
+from thinkwell._wire_prompt import ANY_RESULT, prompt_blocks, tool_specs
 from thinkwell.errors import (
     AgentClosed,
     ResultInvalid,
@@ -31,7 +30,7 @@ from thinkwell.errors import (
 from thinkwell.tools import ToolContext
 from thinkwell_acp import AcpError, DecodeError
 from thinkwell_acp import schema as s
-from thinkwell_acp.mcp import ToolOutput, ToolSpec
+from thinkwell_acp.mcp import ToolOutput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from thinkwell._turns import Ticket
     from thinkwell._wire_session import WireSession
     from thinkwell_acp.client import PromptOutcome
-    from thinkwell_acp.mcp import CallContext
+    from thinkwell_acp.mcp import CallContext, ToolSpec
 
 T = TypeVar("T")
 
@@ -50,14 +49,6 @@ CANCEL_TIMEOUT: Final = 10.0
 
 CLOSE_TIMEOUT: Final = 5.0
 """Seconds that it then gets to end by its session being closed, before the agent's process is ended."""
-
-ANY_RESULT: Final[dict[str, ev.JsonValue]] = {
-    "type": "object",
-    "properties": {RESULT_KEY: {"description": "The answer, in the form that the task asks for"}},
-    "required": [RESULT_KEY],
-}
-"""Schema of ``return_result`` in a session whose turns differ: agents keep the first schema that they see
-under a name."""
 
 _run_numbers = count(1)
 
@@ -387,59 +378,3 @@ class Run(Generic[T]):
 
 def _task_cancelled() -> ToolOutput:
     return ToolOutput.text("The task was cancelled.", is_error=True)
-
-
-def tool_specs(spec: Spec[Any], result_schema: dict[str, ev.JsonValue] | None) -> list[ToolSpec]:
-    """Return the tools that a run of this task offers, the one that returns the result last."""
-    specs = [
-        ToolSpec(name=tool.name, description=tool.description, input_schema=tool.input_schema)
-        for tool in spec.tools
-    ]
-    if result_schema is not None:
-        specs.append(result_tool(result_schema))
-    return specs
-
-
-def result_tool(schema: dict[str, ev.JsonValue]) -> ToolSpec:
-    """Return the tool by which an agent returns its result."""
-    return ToolSpec(
-        name=prompt.RESULT_TOOL,
-        description="Return the answer to the task. Call it once, when you have the whole answer.",
-        input_schema=schema,
-    )
-
-
-def prompt_blocks(
-    spec: Spec[Any], link: Link, result_schema: dict[str, ev.JsonValue] | None
-) -> Sequence[s.ContentBlock]:
-    """Return the prompt in the protocol's form.
-
-    Raises:
-        OSError: A file of it cannot be read.
-    """
-    embeds = link.client.capabilities.prompt_capabilities.embedded_context
-    tail = prompt.tools_section(spec.tools)
-    if spec.output.schema is not None:
-        tail += prompt.result_section(json.dumps(spec.output.schema) if result_schema is ANY_RESULT else None)
-    parts = prompt.joined((*spec.parts, prompt.TextPart(tail)))
-    return [_wire_block(part, embeds=embeds) for part in parts]
-
-
-def _wire_block(part: prompt.Part, *, embeds: bool) -> s.ContentBlock:
-    match part:
-        case prompt.TextPart(text=text):
-            return s.TextContent(text=text)
-        case prompt.ImagePart():
-            return s.ImageContent(data=part.data, mime_type=part.mime_type)
-        case prompt.LinkPart():
-            return s.ResourceLink(uri=part.uri, name=part.name)
-        case prompt.FilePart(path=path):
-            file = Path(path)
-            if embeds:
-                try:
-                    text = file.read_text("utf-8")
-                except UnicodeDecodeError:
-                    pass  # no text: the agent gets a link
-                else:
-                    return s.EmbeddedResource(resource=s.TextResourceContents(uri=file.as_uri(), text=text))
-            return s.ResourceLink(uri=file.as_uri(), name=file.name)

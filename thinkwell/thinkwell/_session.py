@@ -8,7 +8,8 @@ from thinkwell import events as ev
 from thinkwell._builder import Explanation, Spec, ThinkBuilder
 from thinkwell._output import JsonSchema, Output, output_of
 from thinkwell._prompt import ImagePart, Part
-from thinkwell._run import ANY_RESULT, Run, prompt_blocks, result_tool, tool_specs
+from thinkwell._run import Run
+from thinkwell._wire_prompt import ANY_RESULT, prompt_blocks, result_tool, tool_specs
 from thinkwell.errors import AgentClosed, CapabilityMissing
 from thinkwell_acp import schema as s
 

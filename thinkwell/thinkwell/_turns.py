@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Turns:
-    """The queue for a session. A lock would not do: its order is that in which tasks get to ask, which is any."""
+    """The queue for a session. A lock would not do: tasks get to it in any order."""
 
     def __init__(self) -> None:
         self._queue: deque[Ticket] = deque()

@@ -102,19 +102,19 @@ Phase: TypeAlias = Literal[
 """Where a run is."""
 
 
-class Thought(TextEvent, frozen=True, tag="thought"):
+class Thought(TextEvent, frozen=True, kw_only=True, tag="thought"):
     """A piece of the agent's reasoning."""
 
     type: ClassVar[Literal["thought"]] = "thought"
 
 
-class Message(TextEvent, frozen=True, tag="message"):
+class Message(TextEvent, frozen=True, kw_only=True, tag="message"):
     """A piece of what the agent says."""
 
     type: ClassVar[Literal["message"]] = "message"
 
 
-class ToolStart(Event, frozen=True, tag="tool_start"):
+class ToolStart(Event, frozen=True, kw_only=True, tag="tool_start"):
     """The agent has begun a tool call, or is about to ask whether it may."""
 
     type: ClassVar[Literal["tool_start"]] = "tool_start"
@@ -132,7 +132,7 @@ class ToolStart(Event, frozen=True, tag="tool_start"):
     """The tool's own name, from agents that give it."""
 
 
-class ToolUpdate(Event, frozen=True, tag="tool_update"):
+class ToolUpdate(Event, frozen=True, kw_only=True, tag="tool_update"):
     """News of a tool call. ``None`` means unchanged; content and locations replace what was there."""
 
     type: ClassVar[Literal["tool_update"]] = "tool_update"
@@ -148,7 +148,7 @@ class ToolUpdate(Event, frozen=True, tag="tool_update"):
     name: str | None = None
 
 
-class ToolDone(Event, frozen=True, tag="tool_done"):
+class ToolDone(Event, frozen=True, kw_only=True, tag="tool_done"):
     """A tool call has ended."""
 
     type: ClassVar[Literal["tool_done"]] = "tool_done"
@@ -162,7 +162,7 @@ class ToolDone(Event, frozen=True, tag="tool_done"):
     title: str = ""
 
 
-class PlanUpdate(Event, frozen=True, tag="plan"):
+class PlanUpdate(Event, frozen=True, kw_only=True, tag="plan"):
     """The agent's plan, whole: it replaces the plan of the same `id` before."""
 
     type: ClassVar[Literal["plan"]] = "plan"
@@ -176,13 +176,13 @@ class PlanUpdate(Event, frozen=True, tag="plan"):
     removed: bool = False
 
 
-class UserMessage(TextEvent, frozen=True, tag="user_message"):
+class UserMessage(TextEvent, frozen=True, kw_only=True, tag="user_message"):
     """What the user said, as the agent repeats it."""
 
     type: ClassVar[Literal["user_message"]] = "user_message"
 
 
-class UsageUpdate(Event, frozen=True, tag="usage"):
+class UsageUpdate(Event, frozen=True, kw_only=True, tag="usage"):
     """Tokens in the context window, as the agent reports them."""
 
     type: ClassVar[Literal["usage"]] = "usage"
@@ -192,7 +192,7 @@ class UsageUpdate(Event, frozen=True, tag="usage"):
     cost: Cost | None = None
 
 
-class ModeUpdate(Event, frozen=True, tag="mode"):
+class ModeUpdate(Event, frozen=True, kw_only=True, tag="mode"):
     """The session is in another mode."""
 
     type: ClassVar[Literal["mode"]] = "mode"
@@ -200,7 +200,7 @@ class ModeUpdate(Event, frozen=True, tag="mode"):
     mode_id: str
 
 
-class CommandsUpdate(Event, frozen=True, tag="commands"):
+class CommandsUpdate(Event, frozen=True, kw_only=True, tag="commands"):
     """The commands that the agent knows, all of them."""
 
     type: ClassVar[Literal["commands"]] = "commands"
@@ -208,7 +208,7 @@ class CommandsUpdate(Event, frozen=True, tag="commands"):
     commands: tuple[Command, ...] = ()
 
 
-class ConfigUpdate(Event, frozen=True, tag="config"):
+class ConfigUpdate(Event, frozen=True, kw_only=True, tag="config"):
     """The session's options, all of them, in the protocol's form."""
 
     type: ClassVar[Literal["config"]] = "config"
@@ -216,7 +216,7 @@ class ConfigUpdate(Event, frozen=True, tag="config"):
     options: tuple[JsonValue, ...] = ()
 
 
-class SessionInfoUpdate(Event, frozen=True, tag="session_info"):
+class SessionInfoUpdate(Event, frozen=True, kw_only=True, tag="session_info"):
     """What changed about the session, as the agent sent it; a key with ``None`` was cleared."""
 
     type: ClassVar[Literal["session_info"]] = "session_info"
@@ -224,7 +224,7 @@ class SessionInfoUpdate(Event, frozen=True, tag="session_info"):
     changes: dict[str, JsonValue]
 
 
-class QuestionAsked(Event, frozen=True, tag="question"):
+class QuestionAsked(Event, frozen=True, kw_only=True, tag="question"):
     """The agent asks whether it may do something."""
 
     type: ClassVar[Literal["question"]] = "question"
@@ -236,7 +236,7 @@ class QuestionAsked(Event, frozen=True, tag="question"):
     """The names of the choices."""
 
 
-class QuestionAnswered(Event, frozen=True, tag="answer"):
+class QuestionAnswered(Event, frozen=True, kw_only=True, tag="answer"):
     """A question was answered."""
 
     type: ClassVar[Literal["answer"]] = "answer"
@@ -249,7 +249,7 @@ class QuestionAnswered(Event, frozen=True, tag="answer"):
     why: str
 
 
-class ResultAttempt(Event, frozen=True, tag="result_attempt"):
+class ResultAttempt(Event, frozen=True, kw_only=True, tag="result_attempt"):
     """The agent called ``return_result``."""
 
     type: ClassVar[Literal["result_attempt"]] = "result_attempt"
@@ -259,7 +259,7 @@ class ResultAttempt(Event, frozen=True, tag="result_attempt"):
     errors: tuple[str, ...] = ()
 
 
-class PhaseChanged(Event, frozen=True, tag="phase"):
+class PhaseChanged(Event, frozen=True, kw_only=True, tag="phase"):
     """The run has come to another phase."""
 
     type: ClassVar[Literal["phase"]] = "phase"
@@ -267,7 +267,7 @@ class PhaseChanged(Event, frozen=True, tag="phase"):
     phase: Phase
 
 
-class ToolsSeen(Event, frozen=True, tag="tools_seen"):
+class ToolsSeen(Event, frozen=True, kw_only=True, tag="tools_seen"):
     """The agent has fetched the list of our tools."""
 
     type: ClassVar[Literal["tools_seen"]] = "tools_seen"
@@ -277,7 +277,7 @@ class ToolsSeen(Event, frozen=True, tag="tools_seen"):
     """The way: ``acp``, ``http`` or ``stdio``."""
 
 
-class TurnStarted(Event, frozen=True, tag="turn_start"):
+class TurnStarted(Event, frozen=True, kw_only=True, tag="turn_start"):
     """A prompt was sent. `reminder`: it is ours, because a turn ended without a result."""
 
     type: ClassVar[Literal["turn_start"]] = "turn_start"
@@ -286,7 +286,7 @@ class TurnStarted(Event, frozen=True, tag="turn_start"):
     reminder: bool = False
 
 
-class TurnEnded(Event, frozen=True, tag="turn_end"):
+class TurnEnded(Event, frozen=True, kw_only=True, tag="turn_end"):
     """The agent has answered a prompt."""
 
     type: ClassVar[Literal["turn_end"]] = "turn_end"
@@ -297,7 +297,7 @@ class TurnEnded(Event, frozen=True, tag="turn_end"):
     """Token counts, where the agent gives them, in the protocol's form."""
 
 
-class Notice(Event, frozen=True, tag="notice"):
+class Notice(Event, frozen=True, kw_only=True, tag="notice"):
     """A remark of the agent's that is not part of the conversation."""
 
     type: ClassVar[Literal["notice"]] = "notice"
@@ -307,7 +307,7 @@ class Notice(Event, frozen=True, tag="notice"):
     description: str | None = None
 
 
-class Compaction(Event, frozen=True, tag="compaction"):
+class Compaction(Event, frozen=True, kw_only=True, tag="compaction"):
     """The agent shortens its context, in the protocol's form."""
 
     type: ClassVar[Literal["compaction"]] = "compaction"
@@ -316,7 +316,7 @@ class Compaction(Event, frozen=True, tag="compaction"):
     changes: dict[str, JsonValue]
 
 
-class UnknownUpdate(Event, frozen=True, tag="unknown"):
+class UnknownUpdate(Event, frozen=True, kw_only=True, tag="unknown"):
     """An update that this version does not know, or a known one that is broken."""
 
     type: ClassVar[Literal["unknown"]] = "unknown"
@@ -326,7 +326,7 @@ class UnknownUpdate(Event, frozen=True, tag="unknown"):
     error: str | None = None
 
 
-class Dropped(Event, frozen=True, tag="dropped"):
+class Dropped(Event, frozen=True, kw_only=True, tag="dropped"):
     """Text was dropped here, because the buffer was full."""
 
     type: ClassVar[Literal["dropped"]] = "dropped"

@@ -227,8 +227,9 @@ async def _run(function: ToolFunction, kwargs: dict[str, object], context: ToolC
             getattr(function, "__call__", None)  # noqa: B004 - of objects that are called
         ):
             return await cast("Awaitable[object]", function(**kwargs))
-        value = await anyio.to_thread.run_sync(functools.partial(function, **kwargs), abandon_on_cancel=True)
-        return await value if inspect.isawaitable(value) else value
+        # In a box, since trio takes no awaitable from a thread.
+        box = await anyio.to_thread.run_sync(lambda: (function(**kwargs),), abandon_on_cancel=True)
+        return await box[0] if inspect.isawaitable(box[0]) else box[0]
     except anyio.get_cancelled_exc_class():
         context.cancel()
         raise
@@ -250,7 +251,7 @@ def _success(value: object) -> ToolResult:
 
     try:
         data: JsonValue = to_jsonable_python(value, fallback=msgspec.to_builtins)
-    except PydanticSerializationError as exc:
+    except (PydanticSerializationError, TypeError, ValueError) as exc:
         raise ToolError(f"The tool returned {type(value).__name__}, which has no JSON form: {exc}") from None
     text = json.dumps(data, ensure_ascii=False)
     return ToolResult(content=({"type": "text", "text": text},), structured=data if is_object(data) else None)

@@ -220,44 +220,42 @@ def _merged(old: ToolView | None, event: ev.ToolStart | ev.ToolUpdate | ev.ToolD
     """Return a tool call with the news of an event in it."""
     if old is None:
         old = ToolView(id=event.id, started_at=event.at)
-    match event:
-        case ev.ToolStart():
-            return ToolView(
-                id=event.id,
-                title=event.title,
-                name=event.name,
-                kind=event.kind,
-                status=event.status,
-                input=event.input,
-                content=event.content,
-                locations=event.locations,
-                started_at=old.started_at,
-            )
-        case ev.ToolUpdate():
-            return ToolView(
-                id=event.id,
-                title=old.title if event.title is None else event.title,
-                name=event.name or old.name,
-                kind=event.kind or old.kind,
-                status=event.status or old.status,
-                input=old.input if event.input is None else event.input,
-                output=old.output if event.output is None else event.output,
-                content=old.content if event.content is None else event.content,
-                locations=old.locations if event.locations is None else event.locations,
-                started_at=old.started_at,
-                ended_at=old.ended_at,
-            )
-        case ev.ToolDone():
-            return ToolView(
-                id=event.id,
-                title=event.title or old.title,
-                name=old.name,
-                kind=old.kind,
-                status=event.status,
-                input=old.input,
-                output=event.output,
-                content=event.content,
-                locations=old.locations,
-                started_at=old.started_at,
-                ended_at=event.at,
-            )
+    if isinstance(event, ev.ToolStart):
+        return ToolView(
+            id=event.id,
+            title=event.title,
+            name=event.name,
+            kind=event.kind,
+            status=event.status,
+            input=event.input,
+            content=event.content,
+            locations=event.locations,
+            started_at=old.started_at,
+        )
+    if isinstance(event, ev.ToolUpdate):
+        return ToolView(
+            id=event.id,
+            title=old.title if event.title is None else event.title,
+            name=event.name or old.name,
+            kind=event.kind or old.kind,
+            status=event.status or old.status,
+            input=old.input if event.input is None else event.input,
+            output=old.output if event.output is None else event.output,
+            content=old.content if event.content is None else event.content,
+            locations=old.locations if event.locations is None else event.locations,
+            started_at=old.started_at,
+            ended_at=old.ended_at,
+        )
+    return ToolView(
+        id=event.id,
+        title=event.title or old.title,
+        name=old.name,
+        kind=old.kind,
+        status=event.status,
+        input=old.input,
+        output=event.output,
+        content=event.content,
+        locations=old.locations,
+        started_at=old.started_at,
+        ended_at=event.at,
+    )

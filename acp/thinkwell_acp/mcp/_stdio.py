@@ -70,7 +70,7 @@ class LineSession:
         try:
             while True:
                 for line in splitter.feed(data):
-                    self._take(line, requests)
+                    self._take(bytes(line), requests)
                 data = await self._stream.receive()
         except (anyio.EndOfStream, anyio.BrokenResourceError):
             return

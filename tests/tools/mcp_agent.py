@@ -1,0 +1,113 @@
+"""A scripted agent that reaches the tools with the official MCP client, by whatever way it is given."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from mcp.client.session import ClientSession
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp_support import shake_hands
+from scripted import Script, ScriptedAgent
+
+from thinkwell import Agent, open_agent
+from thinkwell_acp import memory_transport_pair, serve_agent
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from anyio.abc import TaskGroup
+    from mcp.client._transport import TransportStreams
+    from mcp.client.session import IncomingMessage
+
+CAPABILITIES = {
+    "acp": s.McpCapabilities(acp=True, http=True),
+    "http": s.McpCapabilities(http=True),
+    "stdio": s.McpCapabilities(),
+}
+"""What an agent advertises for whom this is the way."""
+
+
+class McpAgent(ScriptedAgent):
+    """Holds an official MCP client for each of its sessions."""
+
+    def __init__(self, scripts: Sequence[Script], tasks: TaskGroup, capabilities: s.AgentCapabilities) -> None:
+        super().__init__(scripts, capabilities=capabilities)
+        self._tasks = tasks
+        self.clients: dict[str, ClientSession] = {}
+        self.lists: list[list[str]] = []
+
+    async def _connect_tools(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
+        await super()._connect_tools(session_id, servers)
+        for server in servers:
+            if isinstance(server, s.McpServerHttp | s.McpServerStdio):
+                self.clients[session_id] = await self._tasks.start(self._hold, server)
+
+    async def _hold(
+        self,
+        server: s.McpServerHttp | s.McpServerStdio,
+        *,
+        task_status: anyio.abc.TaskStatus[ClientSession],
+    ) -> None:
+        transport = _http(server) if isinstance(server, s.McpServerHttp) else _stdio(server)
+        changed = anyio.Event()
+
+        async def hear(message: IncomingMessage) -> None:
+            nonlocal changed
+            if getattr(message, "method", "") == "notifications/tools/list_changed":
+                changed.set()
+
+        async with transport as (read, write), ClientSession(read, write, message_handler=hear) as client:
+            await shake_hands(client, "2025-11-25")
+            self.lists.append([tool.name for tool in (await client.list_tools()).tools])
+            task_status.started(client)
+            while True:
+                await changed.wait()
+                changed = anyio.Event()
+                self.lists.append([tool.name for tool in (await client.list_tools()).tools])
+
+    async def call_tool(self, session_id: str, name: str, arguments: dict[str, object]) -> dict[str, Any]:
+        if session_id not in self.clients:
+            return await super().call_tool(session_id, name, arguments)
+        result = await self.clients[session_id].call_tool(name, arguments)
+        plain: dict[str, Any] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return plain
+
+    async def list_session_tools(self, session_id: str) -> list[dict[str, Any]]:
+        if session_id not in self.clients:
+            return await super().list_session_tools(session_id)
+        listing = await self.clients[session_id].list_tools()
+        return [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in listing.tools]
+
+
+@asynccontextmanager
+async def _http(server: s.McpServerHttp) -> AsyncGenerator[TransportStreams]:
+    headers = {header.name: header.value for header in server.headers}
+    async with create_mcp_http_client(headers) as client, streamable_http_client(server.url, http_client=client) as streams:
+        yield streams
+
+
+def _stdio(server: s.McpServerStdio) -> AbstractAsyncContextManager[TransportStreams]:
+    env = {variable.name: variable.value for variable in server.env}
+    return stdio_client(StdioServerParameters(command=server.command, args=list(server.args), env=env))
+
+
+@asynccontextmanager
+async def mcp_agent(
+    way: str, *scripts: Script, sessions: s.SessionCapabilities | None = None, **options: Any
+) -> AsyncGenerator[tuple[Agent, McpAgent]]:
+    """Open an agent for whom this is the way."""
+    capabilities = s.AgentCapabilities(
+        mcp_capabilities=CAPABILITIES[way], session_capabilities=sessions or s.SessionCapabilities()
+    )
+    ours, theirs = memory_transport_pair()
+    async with anyio.create_task_group() as tasks:
+        handler = McpAgent(scripts, tasks, capabilities)
+        async with serve_agent(theirs, handler), open_agent(way, transport=ours, **options) as agent:
+            yield agent, handler
+            tasks.cancel_scope.cancel()
