@@ -55,6 +55,11 @@ async def kept(stream: ThoughtStream[Any]) -> list[ThoughtEvent]:
         return [event async for event in stream]
 
 
+async def says_and_waits(turn: Turn) -> None:
+    turn.say("Hello")
+    await anyio.sleep_forever()
+
+
 # Cancelling, by when it comes
 
 
@@ -240,6 +245,29 @@ async def test_agent_says_itself_that_the_turn_is_cancelled() -> None:
         assert isinstance(start, ToolStart)
         assert isinstance(done, ToolDone)
         assert done.status == "cancelled"
+
+
+async def test_cancelled_caller_of_run__cancels_the_run() -> None:
+    async with wire_agent() as (agent, wire):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.think().text("Hi").run)
+            prompt = await wire.begin()
+            tasks.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):
+                await wire.expect("session/cancel")
+                await wire.write(end_turn(prompt, "cancelled"))
+        assert wire.unread == []
+
+
+async def test_timeout__cancels_and_raises() -> None:
+    async with scripted(says_and_waits) as agent:
+        stream = agent.think().text("Hi").stream(timeout=0.05)
+        with pytest.raises(ThoughtTimeout) as caught:
+            await stream.result
+        assert caught.value.seconds == 0.05
+        await stream.wait()
+        assert stream.view.phase == "failed"
+        assert [event.type for event in await kept(stream)] == ["message"]
 
 
 # The end of the agent, by when it comes

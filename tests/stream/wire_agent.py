@@ -48,7 +48,11 @@ class WireAgent:
 
     async def write(self, *messages: Json) -> None:
         """Send these messages in one write."""
-        await self._transport.send(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+        await self._transport.send(b"".join(map(line, messages)))
+
+    async def write_many(self, message: Json, count: int) -> None:
+        """Send a message over and over, in one write."""
+        await self._transport.send(line(message) * count)
 
     async def expect(self, method: str | None, within: float = 5) -> Json:
         """Take the next message, which must be of this method. `None`: it must be an answer."""
@@ -73,6 +77,10 @@ class WireAgent:
     def unread(self) -> list[str]:
         """The methods of what was sent and not taken yet."""
         return [message.get("method", "answer") for message in self._unread]
+
+
+def line(message: Json) -> bytes:
+    return json.dumps(message).encode() + b"\n"
 
 
 def answer(request: Json, result: object) -> Json:

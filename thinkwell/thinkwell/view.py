@@ -129,9 +129,8 @@ class ViewReducer:
     def _apply_state(self, event: ev.ThoughtEvent) -> None:
         match event:
             case ev.UsageUpdate():
-                self._usage = event
-                if event.cost is None and self._cost is not None:
-                    self._usage = replace(event, cost=self._cost)
+                known = None if self._usage is None else self._usage.cost
+                self._usage = event if event.cost is not None else replace(event, cost=known)
             case ev.ModeUpdate():
                 self._mode = event.mode_id
             case ev.CommandsUpdate():
@@ -204,10 +203,6 @@ class ViewReducer:
             stop_reason=self._stop_reason,
             error=error,
         )
-
-    @property
-    def _cost(self) -> ev.Cost | None:
-        return None if self._usage is None else self._usage.cost
 
 
 def _joined(pieces: list[str]) -> str:

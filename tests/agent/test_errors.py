@@ -1,0 +1,127 @@
+"""Errors carry what they know, through pickles too, and say what to do next."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+
+import pytest
+
+from thinkwell import errors
+from thinkwell._wire_errors import start_failure, translate
+from thinkwell.errors import ThinkwellError
+from thinkwell_acp import (
+    ConnectionBroken,
+    ConnectionClosed,
+    DecodeError,
+    FrameTooLong,
+    ProcessExited,
+    RpcError,
+    VersionMismatch,
+)
+from thinkwell_acp import CapabilityMissing as WireCapabilityMissing
+
+EXAMPLES: tuple[ThinkwellError, ...] = (
+    errors.ThinkwellError("something"),
+    errors.AgentError("something"),
+    errors.ResultError("something"),
+    errors.ToolError("try again"),
+    errors.AgentNotFound("claude", "no npx"),
+    errors.AgentStartFailed("claude", "it exited", stderr_tail="oh\n", exit_code=3),
+    errors.AgentStartFailed("claude", "it exited"),
+    errors.AgentExited(3, "oh\n"),
+    errors.AgentExited(-9),
+    errors.AgentExited(None, reason="a line of more than 3 bytes"),
+    errors.AgentClosed(),
+    errors.SessionUnusable("s1"),
+    errors.LoginRequired("claude", [("a", "A", "opens"), ("b", "B", "")]),
+    errors.LoginRequired("claude", []),
+    errors.CapabilityMissing("promptCapabilities.image", "an image"),
+    errors.AgentReported(-32603, "no", {"why": ["busy"]}),
+    errors.AgentReported(-32603, "no"),
+    errors.ResultMissing("max_tokens", "so far"),
+    errors.ResultMissing("max_turn_requests", ""),
+    errors.ResultMissing("end_turn", ""),
+    errors.ResultInvalid({"a": 1}, ["a: no", "b: no"], 4),
+    errors.ResultRefused("never"),
+    errors.ToolsNotSeen(["http", "stdio"], "which tools?"),
+    errors.ToolsNotSeen(("acp",)),
+    errors.ThoughtCancelled(),
+    errors.ThoughtTimeout(1.5),
+    errors.BufferOverflow(10),
+)
+
+
+@pytest.mark.parametrize("error", EXAMPLES, ids=repr)
+def test_an_error_survives_a_pickle(error: ThinkwellError) -> None:
+    for copied in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(copied) is type(error)
+        assert vars(copied) == vars(error)
+        assert str(copied) == str(error)
+        assert copied.args == error.args
+
+
+def test_every_error_has_an_example_and_documents_its_attributes() -> None:
+    defined = {cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, ThinkwellError)}
+    assert defined == {type(error) for error in EXAMPLES}
+    for error in EXAMPLES:
+        doc = type(error).__doc__ or ""
+        for name in vars(error):
+            assert f"{name}:" in doc, (type(error), name)
+
+
+@pytest.mark.parametrize(
+    ("error", "part"),
+    [
+        (errors.AgentExited(3, "oh\n"), "exited with code 3 before it had finished; open it again to go on\nThe end of"),
+        (errors.AgentExited(-9), "was killed by signal 9"),
+        (errors.AgentExited(None, reason="too long"), "closed the connection (too long) before"),
+        (errors.ResultMissing("max_tokens", "so far"), "ran out of tokens: ask for less, or for a smaller result"),
+        (errors.ResultMissing("max_turn_requests", ""), "ran out of model requests"),
+        (errors.ResultMissing("end_turn", ""), "it said nothing"),
+        (errors.ResultInvalid({"a": 1}, ["a: no"], 4), "in 4 attempts. The last one was {'a': 1}:\n- a: no"),
+        (errors.LoginRequired("claude", []), "It offers: nothing"),
+        (errors.ToolsNotSeen(["http", "stdio"]), "over http, stdio"),
+        (errors.AgentClosed(), "Await results in the block"),
+        (errors.ThoughtTimeout(1.5), "1.5 seconds"),
+        (errors.BufferOverflow(10), "more than 10 events"),
+        (errors.SessionUnusable("s1"), "open another session"),
+        (errors.AgentReported(-1, "no", {"a": 1}), "no [-1] ({'a': 1})"),
+        (errors.ResultRefused("never"), "'never'"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_an_error_says(error: ThinkwellError, part: str) -> None:
+    assert part in str(error)
+
+
+@pytest.mark.parametrize(
+    ("wire", "expected"),
+    [
+        (RpcError(-32000, "Log in"), errors.LoginRequired("odd", ())),
+        (RpcError(-32603, "no", [1]), errors.AgentReported(-32603, "no", [1])),
+        (ProcessExited(3, "oh"), errors.AgentExited(3, "oh")),
+        (FrameTooLong(5), errors.AgentExited(None, reason="the other side sent a line of more than 5 bytes")),
+        (ConnectionBroken(), errors.AgentExited(None)),
+        (ConnectionClosed(), errors.AgentClosed()),
+        (WireCapabilityMissing("x", "y"), errors.CapabilityMissing("x", "y")),
+        (DecodeError("no id"), errors.AgentReported(-32603, "the agent's answer cannot be read: no id")),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_errors_of_the_protocol_become_ours(wire: Exception, expected: ThinkwellError) -> None:
+    ours = translate(wire, "odd")
+    assert type(ours) is type(expected)
+    assert vars(ours) == vars(expected)
+
+
+def test_any_other_error_stays_what_it_is() -> None:
+    error = OSError("disk")
+    assert translate(error, "odd") is error
+
+
+def test_a_failed_start_says_what_was_printed() -> None:
+    error = start_failure(VersionMismatch(1, 2), "odd", ())
+    assert "version 2" in str(error)
+    assert "Usage" in str(start_failure(ConnectionBroken(), "odd", (b"Usage: odd", b"more")))

@@ -1,0 +1,387 @@
+"""Which agent is started, and what is said when that does not work."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from pydantic import BaseModel
+from scripted import ScriptedAgent, Turn, scripted
+from trio.testing import MockClock
+
+from thinkwell import (
+    AgentClosed,
+    AgentExited,
+    AgentNotFound,
+    AgentReported,
+    AgentStartFailed,
+    CapabilityMissing,
+    LoginRequired,
+    open_agent,
+)
+from thinkwell._agents import PROFILES, environment, find
+from thinkwell_acp import memory_transport_pair
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from thinkwell import Agent
+
+PROGRAM = str(Path(__file__).parent / "programs" / "odd_agent.py")
+
+
+def odd(mode: str, *args: str) -> list[str]:
+    return [sys.executable, PROGRAM, mode, *args]
+
+
+@pytest.fixture(autouse=True)
+def no_choice_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("THINKWELL_AGENT_CMD", raising=False)
+    monkeypatch.delenv("THINKWELL_AGENT", raising=False)
+
+
+@asynccontextmanager
+async def opened(mode: str, *args: str, **options: Any) -> AsyncGenerator[Agent]:
+    with anyio.fail_after(20):
+        async with open_agent(command=odd(mode, *args), **options) as agent:
+            yield agent
+
+
+async def facts(agent: Agent) -> dict[str, Any]:
+    """Ask a working agent what it is."""
+    told: dict[str, Any] = json.loads(await agent.think().text("Who are you?").run())
+    return told
+
+
+async def failure(mode: str, **options: Any) -> AgentStartFailed:
+    """Return why an agent did not start."""
+    with pytest.raises(AgentStartFailed) as caught:
+        async with opened(mode, **options):
+            raise AssertionError("it started")
+    assert str(caught.value).startswith("Agent 'python")
+    return caught.value
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+# Which one
+
+
+def test_the_argument_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THINKWELL_AGENT_CMD", "from-env --acp")
+    monkeypatch.setenv("THINKWELL_AGENT", "codex")
+    assert find("claude", None) is PROFILES["claude"]
+    assert find(None, ["mine", "--acp"]).command == ("mine", "--acp")
+    assert find(None, None).command == ("from-env", "--acp")
+    monkeypatch.setenv("THINKWELL_AGENT_CMD", "")
+    assert find(None, None) is PROFILES["codex"]
+    monkeypatch.setenv("THINKWELL_AGENT", "")
+    assert find(None, None) is PROFILES["builtin"]
+    monkeypatch.delenv("THINKWELL_AGENT")
+    assert find(None, None) is PROFILES["builtin"]
+
+
+def test_a_command_may_be_a_line() -> None:
+    profile = find(None, "/opt/bin/agent --model 'big one'")
+    assert (profile.name, profile.command) == ("agent", ("/opt/bin/agent", "--model", "big one"))
+
+
+@pytest.mark.parametrize("command", ["", "  ", []])
+def test_an_empty_command_is_refused(command: Any) -> None:
+    with pytest.raises(ValueError, match="the command is empty"):
+        find(None, command)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("claude",), {"command": "x"}, "give a name or a command, not both"),
+        ((), {"command": "x", "transport": memory_transport_pair()[0]}, "give a command or a connection"),
+        (("claude",), {"permissions": "yes"}, 'choose "deny", "ask" or "allow"'),
+        (("claude",), {"permissions": "ask"}, "say whom to ask"),
+        (("claude",), {"tools_via": "smoke"}, 'choose "acp", "http" or "stdio"'),
+    ],
+)
+async def test_what_contradicts_itself_is_refused_at_once(
+    arguments: tuple[str, ...], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        async with open_agent(*arguments, **options):
+            pass
+
+
+async def test_the_command_in_the_environment_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THINKWELL_AGENT_CMD", " ".join(odd("works", "--from-env")))
+    with anyio.fail_after(20):
+        async with open_agent(None) as agent:
+            assert (await facts(agent))["args"] == ["--from-env"]
+            assert agent.name == Path(sys.executable).name
+            assert agent.info is not None
+            assert agent.info.name == "odd"
+
+
+async def test_the_environment_is_the_callers_without_guards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
+    monkeypatch.setenv("COLOUR", "red")
+    async with opened("works", env={"COLOUR": "blue", "MORE": "1"}) as agent:
+        env = (await facts(agent))["env"]
+    assert "CLAUDECODE" not in env
+    assert (env["ANTHROPIC_API_KEY"], env["COLOUR"], env["MORE"]) == ("secret", "blue", "1")
+
+
+def test_an_agent_gets_what_it_needs_unless_the_caller_says_otherwise() -> None:
+    assert environment(PROFILES["claude"], None)["ENABLE_TOOL_SEARCH"] == "0"
+    assert environment(PROFILES["claude"], {"ENABLE_TOOL_SEARCH": "1"})["ENABLE_TOOL_SEARCH"] == "1"
+
+
+async def test_the_agent_works_in_the_folder_that_was_named(tmp_path: Path) -> None:
+    async with opened("works", cwd=tmp_path) as agent:
+        assert (await facts(agent))["cwd"] == str(tmp_path)
+    handler = ScriptedAgent([talk])
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    async with scripted(agent=handler, cwd=tmp_path) as agent:
+        await agent.think().text("Go").run()
+        await agent.think().text("Go").cwd(inner).run()
+        async with agent.session(cwd=inner) as session:
+            with pytest.raises(ValueError, match="a session keeps the folder"):
+                session.think().text("Go").cwd(tmp_path).stream()
+        async with agent.session():
+            pass
+    assert [session.cwd for session in handler.sessions] == [str(path) for path in (tmp_path, inner, inner, tmp_path)]
+
+
+async def talk(turn: Turn) -> None:
+    turn.say("Text")
+
+
+async def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    with pytest.raises(NotADirectoryError, match="missing"):
+        async with open_agent("claude", cwd=missing):
+            pass
+    async with scripted() as agent:
+        with pytest.raises(NotADirectoryError, match=r"cwd\(\)"):
+            agent.think().cwd(missing)
+        with pytest.raises(NotADirectoryError, match="session"):
+            async with agent.session(cwd=missing):
+                pass
+
+
+# What goes wrong
+
+
+async def test_no_agent_of_that_name() -> None:
+    with pytest.raises(AgentNotFound, match="known: builtin, claude, codex, gemini, opencode.*command=") as caught:
+        async with open_agent("cloud"):
+            pass
+    assert caught.value.agent == "cloud"
+
+
+async def test_no_such_program() -> None:
+    with pytest.raises(AgentNotFound, match="no program 'no-such-agent' on the PATH"):
+        async with open_agent(command="no-such-agent --acp"):
+            pass
+
+
+async def test_a_known_agent_says_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(AgentNotFound, match=r"'npx'.*Node\.js"):
+        async with open_agent("claude", env={"PATH": str(tmp_path)}):
+            pass
+
+
+async def test_a_program_that_cannot_be_run(tmp_path: Path) -> None:
+    program = tmp_path / "agent"
+    program.write_text("no program\n")
+    with pytest.raises(AgentStartFailed, match="not an executable") as caught:
+        async with open_agent(command=[str(program)]):
+            pass
+    assert caught.value.agent == "agent"
+
+
+async def test_an_agent_that_exits_at_the_start() -> None:
+    error = await failure("exit")
+    assert error.exit_code == 3
+    assert "it exited with code 3 before it answered. Run its command by hand" in str(error)
+    assert "no key was found" in error.stderr_tail
+    assert "The end of its standard error:" in str(error)
+    assert "no key was found" in str(error)
+
+
+async def test_an_agent_that_is_killed_at_the_start() -> None:
+    error = await failure("killed")
+    assert error.exit_code == -9
+    assert "was killed by signal 9" in str(error)
+
+
+async def test_a_program_that_prints_something_else() -> None:
+    error = await failure("garbage")
+    assert "'Usage: odd [--acp]'" in str(error)
+    assert "is it started in its ACP mode?" in str(error)
+    assert error.exit_code == 2
+
+
+async def test_a_program_that_closes_its_output() -> None:
+    error = await failure("closes")
+    assert "it closed the connection before it answered" in str(error)
+    assert error.exit_code is None
+
+
+@pytest.mark.parametrize(("mode", "hint"), [("silent", ""), ("garbage_and_wait", "What can I do for you")])
+async def test_an_agent_that_never_answers(mode: str, hint: str) -> None:
+    error = await failure(mode, startup_timeout=1)
+    assert "did not answer `initialize` within 1 seconds" in str(error)
+    assert hint in str(error)
+    assert "odd agent in mode" in error.stderr_tail
+
+
+@pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
+async def test_the_time_for_the_start_is_a_minute() -> None:
+    ours, theirs = memory_transport_pair()
+    began = anyio.current_time()
+    with pytest.raises(AgentStartFailed, match="within 60 seconds"):
+        async with open_agent("silent", transport=ours):
+            pass
+    assert anyio.current_time() - began == pytest.approx(60, abs=2)
+    await theirs.aclose()
+
+
+async def test_another_version_of_the_protocol() -> None:
+    error = await failure("version")
+    assert "speaks version 7" in str(error)
+    assert "Install a version of it that speaks 1" in str(error)
+
+
+async def test_an_agent_that_refuses() -> None:
+    assert "This is not for you [-32600]" in str(await failure("refuses"))
+
+
+async def test_an_answer_that_makes_no_sense() -> None:
+    assert "protocolVersion" in str(await failure("nonsense"))
+
+
+async def test_a_login_wanted_at_the_start() -> None:
+    with pytest.raises(LoginRequired) as caught:
+        async with opened("login_at_once"):
+            pass
+    assert caught.value.methods == ()
+
+
+async def test_a_login_wanted_for_a_session() -> None:
+    async with opened("login") as agent:
+        for _ in range(2):
+            with pytest.raises(LoginRequired) as caught:
+                await agent.think().text("Go").run()
+        with pytest.raises(LoginRequired):
+            async with agent.session():
+                pass
+        assert caught.value.methods == (("browser", "Browser", "opens one"), ("console", "Console", ""))
+        assert "- browser: Browser (opens one)\n- console: Console\n" in str(caught.value)
+        with pytest.raises(CapabilityMissing):
+            await agent.authenticate("console")
+        await agent.authenticate("browser")
+        assert "pid" in await facts(agent)
+
+
+async def test_an_agent_that_dies_in_mid_turn() -> None:
+    async with opened("dies") as agent, opened("works") as other:
+        stream = agent.think().text("Go").stream()
+        with pytest.raises(AgentExited) as caught:
+            await stream.result
+        assert caught.value.exit_code == 70
+        assert "out of memory" in caught.value.stderr_tail
+        assert [event.type async for event in stream] == ["message"]
+        assert stream.view.text == "I am"
+        with pytest.raises(AgentExited):
+            await agent.think().text("Again").run()
+        assert "pid" in await facts(other)
+
+
+async def test_nothing_is_left_of_it() -> None:
+    async with opened("works") as agent:
+        pid = (await facts(agent))["pid"]
+        assert not gone(pid)
+    assert gone(pid)
+
+
+async def test_a_closed_agent_starts_nothing() -> None:
+    async with scripted(talk) as agent:
+        async with agent.session() as session:
+            pass
+        with pytest.raises(AgentClosed):
+            session.think().text("Go").stream()
+    with pytest.raises(AgentClosed):
+        agent.think().text("Go").stream()
+    with pytest.raises(AgentClosed):
+        async with agent.session():
+            pass
+    assert agent.capabilities.mcp_capabilities.acp
+
+
+async def test_an_error_of_the_agents_is_passed_on() -> None:
+    async with scripted(agent=Failing([])) as agent:
+        with pytest.raises(AgentReported) as caught:
+            await agent.think().text("Go").run()
+        assert (caught.value.code, caught.value.message, caught.value.data) == (-32603, "LookupError: no model", None)
+        with pytest.raises(AgentReported):
+            async with agent.session():
+                raise AssertionError("it opened")
+
+
+class Failing(ScriptedAgent):
+    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+        raise LookupError("no model")
+
+
+# MCP servers of the user's
+
+
+class Answer(BaseModel):
+    value: int
+
+
+FILES = s.McpServerStdio(name="files", command="/bin/files", args=("--all",), env=())
+WEB = s.McpServerHttp(name="web", url="https://example.com/mcp", headers=())
+SSE = s.McpServerSse(name="old", url="https://example.com/sse", headers=())
+
+
+async def test_mcp_servers_are_passed_on_beside_ours() -> None:
+    capabilities = s.AgentCapabilities(mcp_capabilities=s.McpCapabilities(acp=True, http=True))
+
+    async def script(turn: Turn) -> None:
+        await turn.returns(value=1, result={"value": 1})
+
+    handler = ScriptedAgent([script], capabilities=capabilities)
+    async with scripted(agent=handler, mcp_servers=[FILES]) as agent:
+        await agent.think(Answer).text("Go").run()
+        async with agent.session(mcp_servers=[WEB]):
+            pass
+    first, second = (session.mcp_servers for session in handler.sessions)
+    assert first[0] == FILES
+    assert isinstance(first[1], s.McpServerAcp)
+    assert second[:2] == (FILES, WEB)
+
+
+@pytest.mark.parametrize(("server", "flag"), [(WEB, "http"), (SSE, "sse")])
+async def test_mcp_servers_that_the_agent_cannot_reach_are_refused(server: s.McpServer, flag: str) -> None:
+    handler = ScriptedAgent([talk])
+    async with scripted(agent=handler) as agent:
+        with pytest.raises(CapabilityMissing, match=server.name) as caught:
+            async with agent.session(mcp_servers=[server]):
+                pass
+        assert caught.value.capability == f"mcpCapabilities.{flag}"
+    assert handler.sessions == []

@@ -1,0 +1,448 @@
+"""The log and its readers: places, filters, the end, and bounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stream.counting import calls_made
+from stream.wire_agent import end_turn, permission, say, update, wire_agent
+
+from thinkwell import Buffer, BufferOverflow, Message, Thought, ThoughtEvent, ToolStart
+from thinkwell import events as ev
+from thinkwell._log import CHECKPOINT_EVERY, RunLog
+from thinkwell._shrink import MERGED_LENGTH
+
+if TYPE_CHECKING:
+    from thinkwell._log import EventReader
+
+Overflow = Literal["coalesce", "drop_oldest", "error"]
+
+
+def add_text(log: RunLog, *texts: str) -> None:
+    for text in texts:
+        log.add(Message, text=text)
+
+
+async def taken(reader: EventReader, count: int) -> list[int]:
+    return [(await anext(reader)).seq for _ in range(count)]
+
+
+def messages(events: list[ThoughtEvent]) -> list[str]:
+    return [event.text for event in events if isinstance(event, Message)]
+
+
+# Readers
+
+
+async def test_reader__has_a_place_of_its_own_and_wakes_when_something_is_published() -> None:
+    log = RunLog()
+    readers = [log.reader() for _ in range(3)]
+    seen: list[list[int]] = []
+
+    async def read(reader: EventReader) -> None:
+        seen.append([event.seq async for event in reader])
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            for reader in readers:
+                tasks.start_soon(read, reader)
+            for _ in range(3):
+                await anyio.wait_all_tasks_blocked()
+                add_text(log, "a", "b")
+                log.publish()
+            log.end()
+    assert seen == [[1, 2, 3, 4, 5, 6]] * 3
+
+
+async def test_reader__two_tasks_on_one_share_its_events() -> None:
+    log = RunLog()
+    reader = log.reader()
+    seen: list[int] = []
+
+    async def read() -> None:
+        seen.extend([event.seq async for event in reader])
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        tasks.start_soon(read)
+        await anyio.wait_all_tasks_blocked()
+        add_text(log, *"abcdef")
+        log.end()
+    assert sorted(seen) == [1, 2, 3, 4, 5, 6]
+
+
+async def test_reader__cancelled_wherever_it_waits_it_loses_nothing() -> None:
+    log = RunLog()
+    add_text(log, *["x"] * (2 * CHECKPOINT_EVERY + 10))
+    reader = log.reader()
+    seen: list[int] = []
+    cancelled = 0
+    while len(seen) < len(log.events):
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            seen.append((await anext(reader)).seq)
+        if scope.cancelled_caught:
+            cancelled += 1
+            seen.append((await anext(reader)).seq)
+    assert seen == [event.seq for event in log.events]
+    assert cancelled == 3
+    with anyio.move_on_after(0) as scope:
+        await anext(reader)
+    assert scope.cancelled_caught
+    add_text(log, "y")
+    assert (await anext(reader)).seq == seen[-1] + 1
+
+
+async def test_reader__lets_others_run_even_behind_the_end() -> None:
+    log = RunLog()
+    log.end()
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        async for _ in log.reader():
+            pass
+    assert scope.cancelled_caught
+    with pytest.raises(StopAsyncIteration):
+        await anext(log.reader())
+
+
+async def test_reader__starts_behind_the_event_that_was_seen_already() -> None:
+    log = RunLog()
+    add_text(log, "a", "b", "c")
+    assert await taken(log.reader(after=2), 1) == [3]
+    ahead = log.reader(after=99)
+    add_text(log, "d")
+    assert await taken(ahead, 1) == [4]
+
+
+async def test_end__nothing_comes_behind_it_but_the_view_counts_it() -> None:
+    log = RunLog()
+    add_text(log, "a")
+    log.end()
+    add_text(log, "b")
+    assert [event.seq async for event in log.reader()] == [1]
+    assert log.view().text == "ab"
+
+
+# Filters
+
+
+async def test_include__what_is_left_out_is_not_kept_and_counts_all_the_same() -> None:
+    async with wire_agent() as (agent, wire):
+        stream = agent.think().text("Hi").stream(include={"thought", "usage"})
+        prompt = await wire.begin()
+        await wire.write(
+            say("Hello"),
+            update("agent_thought_chunk", content={"type": "text", "text": "hm"}),
+            update("tool_call", toolCallId="t", title="T"),
+            update("usage_update", used=1, size=2),
+            end_turn(prompt),
+        )
+        assert [(event.seq, event.type) async for event in stream] == [(1, "thought"), (2, "usage")]
+        shown = stream.view
+        assert (shown.text, shown.thoughts, list(shown.tools), shown.phase) == (
+            "Hello",
+            "hm",
+            ["t"],
+            "completed",
+        )
+        assert await stream.result == "Hello"
+        assert [event.type async for event in stream.events(include="all")] == ["thought", "usage"]
+        assert [event.type async for event in stream.events(include={"usage"}, after=0)] == ["usage"]
+        assert [event.type async for event in stream.events(after=1)] == ["usage"]
+        with pytest.raises(ValueError, match="include="):
+            stream.events(include={"usages"})  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="include="):
+            agent.think().text("Hi").stream(include="none")  # type: ignore[arg-type]
+
+
+async def test_include__all_tells_a_run_from_its_start_to_its_end() -> None:
+    async with wire_agent() as (agent, wire):
+        stream = agent.think().text("Hi").stream(include="all")
+        prompt = await wire.begin()
+        await wire.write(say("Hello"), end_turn(prompt))
+        events = [event async for event in stream]
+        assert [event.type for event in events] == [
+            "turn_start",
+            "phase",
+            "phase",
+            "message",
+            "turn_end",
+            "phase",
+        ]
+        assert [event.seq for event in events] == [1, 2, 3, 4, 5, 6]
+        assert [event.at for event in events] == sorted(event.at for event in events)
+        phases = [event.phase for event in events if isinstance(event, ev.PhaseChanged)]
+        assert phases == ["prompted", "responding", "completed"]
+
+
+async def test_unread__two_hundred_thousand_events_wait_for_whoever_comes() -> None:
+    async with wire_agent() as (agent, wire):
+        stream = agent.think().text("Hi").stream()
+        prompt = await wire.begin()
+        idle = stream.events()
+        await wire.write_many(say("tok "), 200_000)
+        await wire.write(end_turn(prompt))
+        await stream.wait()
+        count = 0
+        async for event in stream:
+            count += 1
+            assert event.seq == count
+        assert count == 200_000
+        assert len(stream.view.text) == 800_000
+        assert (await anext(idle)).seq == 1
+
+
+# Buffers
+
+
+@pytest.mark.parametrize("wrong", [{"max_events": 0}, {"max_events": 5, "overflow": "drop"}])
+def test_buffer__wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="Buffer"):
+        Buffer(**wrong)
+
+
+def test_coalesce__text_nobody_has_read_becomes_few_events() -> None:
+    log = RunLog(buffer=Buffer(max_events=10))
+    for number in range(1000):
+        add_text(log, str(number))
+        assert len(log.events) <= 10
+    assert "".join(messages(log.events)) == "".join(map(str, range(1000))) == log.view().text
+    assert log.events[-1].seq == 1000
+
+
+def test_coalesce__only_neighbours_of_one_message_in_plain_text() -> None:
+    image = ev.ImageContent(data="", mime_type="image/png")
+    loud = ev.TextContent(text="c", annotations={"priority": 1})
+    log = RunLog(buffer=Buffer(max_events=1))
+    fields: list[dict[str, Any]] = [
+        {"text": "a", "message_id": "1"},
+        {"text": "b", "message_id": "1"},
+        {"text": "c", "message_id": "2"},
+        {"content": loud, "message_id": "2"},
+        {"text": "d", "message_id": "2"},
+        {"content": image, "message_id": "2"},
+        {"text": "e"},
+        {"text": "f"},
+    ]
+    for field in fields:
+        log.add(Message, **field)
+    log.add(Thought, text="g")
+    log.add(Thought, text="h")
+    for _ in range(30):
+        log.add(ToolStart, id="t")
+    kept = [event for event in log.events if isinstance(event, Message | Thought)]
+    assert [(event.seq, event.text) for event in kept] == [
+        (2, "ab"),
+        (3, "c"),
+        (4, "c"),
+        (5, "d"),
+        (6, ""),
+        (8, "ef"),
+        (10, "gh"),
+    ]
+    assert kept[2].content == loud
+    assert kept[4].content == image
+    assert len(log.events) == len(kept) + 30
+
+
+async def test_coalesce__never_across_the_place_of_a_reader() -> None:
+    log = RunLog(buffer=Buffer(max_events=4))
+    add_text(log, "a", "b", "c")
+    reader, gone = log.reader(), log.reader()
+    assert [await taken(reader, 2), await taken(gone, 1)] == [[1, 2], [1]]
+    del gone
+    add_text(log, "d", "e")
+    assert [(event.seq, event.text) for event in log.events if isinstance(event, Message)] == [
+        (2, "ab"),
+        (5, "cde"),
+    ]
+    assert await taken(reader, 1) == [5]
+
+
+def test_coalesce__long_texts_are_not_copied_again_and_again() -> None:
+    log = RunLog(buffer=Buffer(max_events=2))
+    for _ in range(100):
+        add_text(log, "x" * 10_000)
+    sizes = [len(text) for text in messages(log.events)]
+    assert sum(sizes) == 1_000_000
+    assert max(sizes) < MERGED_LENGTH + 10_000
+
+
+def test_drop_oldest__only_text_goes_and_its_place_says_how_much() -> None:
+    log = RunLog(buffer=Buffer(max_events=4, overflow="drop_oldest"))
+    image = ev.ImageContent(data="", mime_type="image/png")
+    add_text(log, "a", "b")
+    log.add(ToolStart, id="t")
+    log.add(Message, content=image)
+    add_text(log, "c", "d", "e", "f")
+    assert [(event.type, event.seq) for event in log.events] == [
+        ("dropped", 2),
+        ("tool_start", 3),
+        ("message", 4),
+        ("dropped", 5),
+        ("message", 6),
+        ("message", 7),
+        ("message", 8),
+    ]
+    assert [event.count for event in log.events if isinstance(event, ev.Dropped)] == [2, 1]
+    assert (log.view().text, log.view().dropped) == ("abcdef", 3)
+
+
+async def test_error__fails_the_run_and_keeps_what_came() -> None:
+    async with wire_agent() as (agent, wire):
+        stream = agent.think().text("Hi").stream(buffer=Buffer(max_events=10, overflow="error"))
+        prompt = await wire.begin()
+        await wire.write(*[say(str(number)) for number in range(10)])
+        reader = stream.events()
+        for _ in range(10):
+            await anext(reader)
+        assert not stream.result.done()
+        await wire.write(*[say(str(number)) for number in range(10, 30)])
+        await wire.expect("session/cancel")
+        await wire.write(say("bye"), end_turn(prompt, "cancelled"))
+        with pytest.raises(BufferOverflow) as caught:
+            await stream.result
+        assert caught.value.max_events == 10
+        await stream.wait()
+        assert stream.view.phase == "failed"
+        assert len([event async for event in stream]) == 31
+
+
+@pytest.mark.parametrize("last", ["permission", "turn end"])
+async def test_error__whatever_the_last_drop_is(last: str) -> None:
+    async with wire_agent() as (agent, wire):
+        most = 3 if last == "permission" else 5
+        stream = (
+            agent.think().text("Hi").stream(include="all", buffer=Buffer(max_events=most, overflow="error"))
+        )
+        prompt = await wire.begin()  # two events: the turn has begun, the phase
+        if last == "permission":
+            await wire.write(permission(1))
+            await wire.expect("session/cancel")
+        else:
+            await wire.write(say("a"), say("b"))  # three, with the phase
+        await wire.write(end_turn(prompt))
+        with pytest.raises(BufferOverflow):
+            await stream.result
+
+
+@pytest.mark.parametrize("overflow", ["coalesce", "drop_oldest"])
+@pytest.mark.parametrize("what", ["tools", "text", "both"])
+def test_work_per_event_is_bounded(overflow: Overflow, what: str) -> None:
+    def fill(count: int) -> None:
+        log = RunLog(buffer=Buffer(max_events=10, overflow=overflow))
+        readers = [log.reader() for _ in range(2)]
+        for number in range(count):
+            if what == "text" or (what == "both" and number % 3):
+                log.add(Message, text="word")
+            else:
+                log.add(ToolStart, id="t")
+            if not number % 100:
+                readers[0].place = log.seq  # it reads, now and then
+
+    few, many = calls_made(lambda: fill(1000)), calls_made(lambda: fill(8000))
+    assert many < 10 * few
+
+
+Step = tuple[Literal["message", "other message", "thought", "image", "tool", "open", "read", "close"], int]
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            [
+                "message",
+                "message",
+                "message",
+                "other message",
+                "thought",
+                "image",
+                "tool",
+                "open",
+                "read",
+                "close",
+            ]
+        ),
+        st.integers(0, 9),
+    ),
+    max_size=120,
+)
+
+
+def characters(events: list[ThoughtEvent]) -> list[tuple[str, str | None, str]]:
+    """Return every character with what it belongs to: the same however the text is cut."""
+    return [
+        (event.type, event.message_id, character)
+        for event in events
+        if isinstance(event, Message | Thought)
+        for character in event.text
+    ]
+
+
+def solid(events: list[ThoughtEvent]) -> list[ThoughtEvent]:
+    """Return what may neither be merged nor dropped."""
+    return [
+        event
+        for event in events
+        if not isinstance(event, ev.Dropped)
+        and not (isinstance(event, Message | Thought) and isinstance(event.content, ev.TextContent))
+    ]
+
+
+def append(log: RunLog, what: str, number: int) -> None:
+    match what:
+        case "message":
+            log.add(Message, text=str(number))
+        case "other message":
+            log.add(Message, text=str(number), message_id=str(number % 2))
+        case "thought":
+            log.add(Thought, text=str(number))
+        case "image":
+            log.add(Message, content=ev.ImageContent(data=str(number), mime_type="image/png"))
+        case _:
+            log.add(ToolStart, id=str(number))
+
+
+@pytest.mark.parametrize("overflow", ["coalesce", "drop_oldest", "error"])
+@settings(max_examples=60, deadline=None)
+@given(steps=STEPS, limit=st.integers(1, 12))
+async def test_every_reader_sees_all_in_order__however_reads_and_writes_take_turns(
+    overflow: Overflow, steps: list[tuple[str, int]], limit: int
+) -> None:
+    log = RunLog(ev.ALL_TYPES, Buffer(max_events=limit, overflow=overflow))
+    full = RunLog(ev.ALL_TYPES)
+    readers: list[tuple[EventReader, list[ThoughtEvent]]] = [(log.reader(), [])]
+    all_readers = list(readers)
+    for what, number in steps:
+        if what == "open":
+            readers.append((log.reader(), []))
+            all_readers.append(readers[-1])
+        elif what == "read":
+            reader, seen = readers[number % len(readers)]
+            for _ in range(number):
+                if reader.place < log.seq:
+                    seen.append(await anext(reader))
+        elif what == "close":
+            if len(readers) > 1:
+                readers.pop(number % len(readers))
+        else:
+            append(log, what, number)
+            append(full, what, number)
+    log.end()
+    for reader, seen in all_readers:
+        seen.extend([event async for event in reader])
+        assert [event.seq for event in seen] == sorted({event.seq for event in seen})
+        assert [(event.type, event.seq) for event in solid(seen)] == [
+            (event.type, event.seq) for event in solid(full.events)
+        ]
+        if overflow == "drop_oldest":
+            dropped = sum(event.count for event in seen if isinstance(event, ev.Dropped))
+            assert len([event for event in seen if not isinstance(event, ev.Dropped)]) + dropped == len(
+                full.events
+            )
+        else:
+            assert characters(seen) == characters(full.events)
+    assert log.view().text == full.view().text
+    assert log.view().dropped == sum(event.count for event in log.events if isinstance(event, ev.Dropped))
