@@ -102,8 +102,8 @@ class Client(Side):
         """Log in by an advertised method of type ``agent``.
 
         Raises:
-            CapabilityMissing: The agent offers no such method, or it is one for a terminal, which must not be
-            called.
+            CapabilityMissing: The agent offers no such method, or it is one for a terminal, which must not
+                be called.
         """
         methods = {m.id for m in self.agent.auth_methods if not isinstance(m, s.AuthMethodTerminal)}
         need(request.method_id in methods, f"authMethods[{request.method_id!r}]", "authenticate")
@@ -179,9 +179,10 @@ class Client(Side):
         that the cancellation cannot hit the session's next turn.
 
         Raises:
-            RpcError: The agent answered with an error. ConnectionClosed, ConnectionBroken: There will be no
-            answer. CapabilityMissing: The prompt holds a kind of content that the agent does not take.
-            Nothing was sent.
+            RpcError: The agent answered with an error.
+            ConnectionClosed, ConnectionBroken: There will be no answer.
+            CapabilityMissing: The prompt holds a kind of content that the agent does not take. Nothing was
+                sent.
         """
         while (running := self._turns.get(request.session_id)) is not None:
             await running.wait()
@@ -209,7 +210,8 @@ class Client(Side):
 
         Raises:
             CapabilityMissing: The prompt holds a kind of content that the agent does not take. Nothing was
-            sent. RuntimeError: A turn is running in this session.
+                sent.
+            RuntimeError: A turn is running in this session.
         """
         check_prompt(self.capabilities.prompt_capabilities, request.prompt)
         session_id = request.session_id

@@ -8,6 +8,8 @@ import pickle
 
 import pytest
 
+from msgspec import Raw
+
 from thinkwell import errors
 from thinkwell._wire_errors import start_failure, translate
 from thinkwell.errors import ThinkwellError
@@ -21,6 +23,7 @@ from thinkwell_acp import (
     VersionMismatch,
 )
 from thinkwell_acp import CapabilityMissing as WireCapabilityMissing
+from thinkwell_acp.schema import InitializeResponse, decode
 
 EXAMPLES: tuple[ThinkwellError, ...] = (
     errors.ThinkwellError("something"),
@@ -106,7 +109,6 @@ def test_what_an_error_says(error: ThinkwellError, part: str) -> None:
         (ConnectionBroken(), errors.AgentExited(None)),
         (ConnectionClosed(), errors.AgentClosed()),
         (WireCapabilityMissing("x", "y"), errors.CapabilityMissing("x", "y")),
-        (DecodeError("no id"), errors.AgentReported(-32603, "the agent's answer cannot be read: no id")),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -114,6 +116,15 @@ def test_errors_of_the_protocol_become_ours(wire: Exception, expected: Thinkwell
     ours = translate(wire, "odd")
     assert type(ours) is type(expected)
     assert vars(ours) == vars(expected)
+
+
+def test_an_answer_that_cannot_be_read_is_the_agents_error() -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode(InitializeResponse, Raw(b'{"protocolVersion": "one"}'))
+    ours = translate(caught.value, "odd")
+    assert isinstance(ours, errors.AgentReported)
+    assert ours.code == -32603
+    assert "cannot be read" in ours.message
 
 
 def test_any_other_error_stays_what_it_is() -> None:

@@ -28,7 +28,8 @@ def add_text(log: RunLog, *texts: str) -> None:
 
 
 async def taken(reader: EventReader, count: int) -> list[int]:
-    return [(await anext(reader)).seq for _ in range(count)]
+    with anyio.fail_after(5):
+        return [(await anext(reader)).seq for _ in range(count)]
 
 
 def messages(events: list[ThoughtEvent]) -> list[str]:

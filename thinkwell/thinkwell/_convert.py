@@ -54,6 +54,7 @@ class Mapper:
                 chunk: s.ContentChunk = update  # type: ignore[assignment]  # kind says so
                 if self._awaiting:
                     self._respond()
+                    at = log.now()
                 cls = ev.Message if kind is s.AgentMessageChunk else ev.Thought
                 content = chunk.content
                 if type(content) is s.TextContent and content.annotations is None:
@@ -63,6 +64,7 @@ class Mapper:
                 log.append(event)
             else:
                 self._other(update)
+                at = log.now()  # not before that of the events just made
         log.publish()
 
     def _respond(self) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from thinkwell_acp import Client
     from thinkwell_acp._jsonrpc import Malformed
     from thinkwell_acp._tasks import BackgroundTasks
+    from thinkwell_acp.mcp import AcpToolHost
 
 T = TypeVar("T")
 
@@ -254,17 +255,18 @@ class Link(ClientHandler):
 
     # MCP over ACP
 
+    def _tool_host(self, method: str) -> AcpToolHost:
+        if self.hosts.acp is None:
+            raise RpcError.method_not_found(method)
+        return self.hosts.acp
+
     async def connect_mcp(self, request: s.ConnectMcpRequest, /) -> s.ConnectMcpResponse:
         """Open an MCP session with a tool server of ours."""
-        if self.hosts.acp is None:
-            raise RpcError.method_not_found("mcp/connect")
-        return await self.hosts.acp.connect(request)
+        return await self._tool_host("mcp/connect").connect(request)
 
     async def message_mcp(self, request: s.MessageMcpRequest, /) -> s.JsonValue:
         """Serve a request inside an MCP session."""
-        if self.hosts.acp is None:
-            raise RpcError.method_not_found("mcp/message")
-        return await self.hosts.acp.message(request)
+        return await self._tool_host("mcp/message").message(request)
 
     def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
         """Take a notification inside an MCP session."""
@@ -273,9 +275,7 @@ class Link(ClientHandler):
 
     async def disconnect_mcp(self, request: s.DisconnectMcpRequest, /) -> s.DisconnectMcpResponse:
         """Close an MCP session."""
-        if self.hosts.acp is None:
-            raise RpcError.method_not_found("mcp/disconnect")
-        return await self.hosts.acp.disconnect(request)
+        return await self._tool_host("mcp/disconnect").disconnect(request)
 
 
 def _answer(option: s.PermissionOption | None) -> s.RequestPermissionResponse:

@@ -137,11 +137,11 @@ def result_section(schema_text: str | None) -> str:
     return words + "\n"
 
 
-def reminder(text: str | None = None) -> str:
+def reminder() -> str:
     """Return the prompt for an agent that ended its turn without a result."""
     return (
         f"You have ended your turn without calling the tool {RESULT_TOOL}, so there is no answer yet. "
-        "Call it now with the answer." + (f" {text}" if text else "")
+        "Call it now with the answer."
     )
 
 

@@ -96,7 +96,8 @@ class ToolHosts:
             host = ShimToolHost()
         opening = _Opening()
         self._tasks.start_soon(opening.keep_open, host)
-        await opening.over.wait()
+        with anyio.CancelScope(shield=True):  # it takes no time to speak of
+            await opening.over.wait()
         if opening.error is not None:
             raise opening.error
         return host
@@ -200,8 +201,7 @@ class SessionTools:
 
     async def close(self) -> None:
         """Cancel what runs and end the sessions."""
-        if self.config is not None:
-            self._hosts.remove(self.server)
+        self._hosts.remove(self.server)
         await self.server.aclose()
 
 

@@ -274,7 +274,7 @@ def _mcp_block(block: ContentBlock) -> dict[str, JsonValue]:
             return {"type": "audio", "data": block.data, "mimeType": block.mime_type}
         case ResourceLink():
             return {"type": "resource_link", "uri": block.uri, "name": block.name, **_mime_type(block)}
-        case EmbeddedResource():
+        case _:
             body = {"text": block.text or ""} if block.blob is None else {"blob": block.blob}
             return {"type": "resource", "resource": {"uri": block.uri, **_mime_type(block), **body}}
 

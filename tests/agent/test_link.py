@@ -1,0 +1,154 @@
+"""What comes from one agent reaches whom it is for, and what is for nobody is seen."""
+
+from __future__ import annotations
+
+import gc
+import logging
+
+import anyio
+import pytest
+from pydantic import BaseModel
+from scripted import ScriptedAgent, Turn, scripted
+
+from thinkwell import AgentClosed, AgentReported
+from thinkwell_acp import AgentSide, RpcError
+from thinkwell_acp import schema as s
+
+
+class Answer(BaseModel):
+    value: int
+
+
+async def done(turn: Turn) -> None:
+    turn.say("Done")
+
+
+def chunk(text: str) -> s.AgentMessageChunk:
+    return s.AgentMessageChunk(content=s.TextContent(text=text))
+
+
+async def settled(agent_side: AgentSide) -> None:
+    """Return when the client has read what was sent before."""
+    with pytest.raises(RpcError):
+        await agent_side.connect_mcp(s.ConnectMcpRequest(server_id="none"))
+
+
+async def test_updates_for_a_session_that_is_never_opened_are_seen(caplog: pytest.LogCaptureFixture) -> None:
+    class Failing(ScriptedAgent):
+        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+            self.client.update("s1", chunk("early"))
+            raise LookupError("no model")
+
+    async with scripted(agent=Failing([])) as agent:
+        with pytest.raises(AgentReported):
+            await agent.think().text("Go").run()
+    assert "sent 1 updates for sessions that were never opened" in caplog.text
+
+
+async def test_updates_for_an_unknown_session_are_seen(caplog: pytest.LogCaptureFixture) -> None:
+    handler = ScriptedAgent([done])
+    async with scripted(agent=handler) as agent:
+        handler.client.update("who", chunk("?"))
+        await settled(handler.client)
+        await agent.think().text("Go").run()
+    assert "sent 1 updates for unknown session 'who'" in caplog.text
+
+
+async def test_a_last_word_about_a_session_that_is_left_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "thinkwell")
+    handler = ScriptedAgent([done])
+    async with scripted(agent=handler) as agent:
+        stream = agent.think().text("Go").stream()
+        await stream.wait()
+        handler.client.update("session-1", s.SessionInfoUpdate(title="kept"))
+        await settled(handler.client)
+        assert [event.type for event in stream.late] == ["session_info"]
+        del stream
+        gc.collect()
+        handler.client.update("session-1", s.SessionInfoUpdate(title="dropped"))
+        await settled(handler.client)
+    levels = [record.levelname for record in caplog.records if "unknown session" in record.message]
+    assert levels == ["DEBUG"]
+
+
+async def test_mcp_over_acp_is_not_served_where_it_is_not_the_way() -> None:
+    handler = ScriptedAgent([done])
+    async with scripted(agent=handler) as agent:
+        client = handler.client
+        client.notify_mcp(s.MessageMcpNotification(connection_id="c", method="notifications/initialized"))
+        for asking in (
+            client.connect_mcp(s.ConnectMcpRequest(server_id="s")),
+            client.message_mcp(s.MessageMcpRequest(connection_id="c", method="tools/list")),
+            client.disconnect_mcp(s.DisconnectMcpRequest(connection_id="c")),
+        ):
+            with pytest.raises(RpcError) as caught:
+                await asking
+            assert caught.value.code == -32601
+        assert await agent.think().text("Go").run() == "Done"
+
+
+async def test_an_agent_may_disconnect_from_the_tools() -> None:
+    handler = ScriptedAgent([done])
+    async with scripted(agent=handler) as agent, agent.session() as session:
+        await handler.client.disconnect_mcp(s.DisconnectMcpRequest(connection_id=handler.mcp[session.id]))
+        with pytest.raises(RpcError, match="Unknown MCP connection"):
+            await handler.list_session_tools(session.id)
+
+
+async def test_leaving_a_session_cancels_its_runs_and_no_others() -> None:
+    turns = 0
+
+    async def forever(turn: Turn) -> None:
+        nonlocal turns
+        turns += 1
+        turn.say("Started")
+        await anyio.sleep_forever()
+
+    handler = ScriptedAgent([forever, forever, done])
+    with anyio.fail_after(5):
+        async with scripted(agent=handler) as agent:
+            other = agent.think().text("Go").stream()
+            await anext(aiter(other))
+            async with agent.session() as session:
+                running, waiting = (session.think().text("Go").stream() for _ in range(2))
+                await anext(aiter(running))
+            for stream in (running, waiting):
+                with pytest.raises(AgentClosed):
+                    await stream.result
+            assert not other.result.done()
+            other.cancel()
+            await other.wait()
+    assert turns == 2
+
+
+async def test_a_session_is_closed_where_the_agent_can() -> None:
+    sessions = s.SessionCapabilities(close=s.SessionCloseCapabilities())
+    handler = ScriptedAgent([done], capabilities=s.AgentCapabilities(session_capabilities=sessions))
+    async with scripted(agent=handler) as agent:
+        stream = agent.think().text("Go").stream()
+        await stream.wait()
+        async with agent.session():
+            pass
+    assert handler.closed_sessions == ["session-1", "session-2"]
+
+
+async def test_an_agent_that_fails_to_close_a_session_harms_nobody() -> None:
+    class Failing(ScriptedAgent):
+        async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
+            raise LookupError("which?")
+
+    sessions = s.SessionCapabilities(close=s.SessionCloseCapabilities())
+    handler = Failing([done], capabilities=s.AgentCapabilities(session_capabilities=sessions))
+    async with scripted(agent=handler) as agent:
+        assert await agent.think().text("Go").run() == "Done"
+        async with agent.session() as session:
+            assert await session.think().text("Go").run() == "Done"
+
+
+async def test_two_first_sessions_at_once_share_one_way() -> None:
+    async def script(turn: Turn) -> None:
+        await turn.returns(value=1)
+
+    async with scripted(script) as agent:
+        streams = [agent.think(Answer).text("Go").stream() for _ in range(4)]
+        assert [(await stream.result).value for stream in streams] == [1, 1, 1, 1]
