@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
-
-import anyio
 
 from thinkwell import Agent, open_agent
 from thinkwell_acp import AgentHandler, AgentSide, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
 
-MCP_HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "scripted", "version": "1"}}
+MCP_HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "scripted", "version": "1"},
+}
 
 
 class Turn:
@@ -162,7 +164,9 @@ class ScriptedAgent(AgentHandler):
 
 
 @asynccontextmanager
-async def scripted(*scripts: Script, agent: ScriptedAgent | None = None, **options: Any) -> AsyncIterator[Agent]:
+async def scripted(
+    *scripts: Script, agent: ScriptedAgent | None = None, **options: Any
+) -> AsyncGenerator[Agent]:
     """Open an agent that plays these scripts."""
     handler = agent or ScriptedAgent(scripts)
     ours, theirs = memory_transport_pair()

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from thinkwell_acp.handlers import AgentHandler
     from thinkwell_acp.transport import Transport
 
+__all__ = (
+    "AgentSide",
+    "serve_agent",
+)
+
 
 class _OfSession(s.Model, frozen=True, kw_only=True):
     """The one field of a prompt that must be known before the prompt is served."""

@@ -30,6 +30,14 @@ if TYPE_CHECKING:
     from thinkwell_acp.connection import Outcome
     from thinkwell_acp.transport import Transport
 
+__all__ = (
+    "CANCEL_DRAIN_TIMEOUT",
+    "PROTOCOL_VERSION",
+    "Client",
+    "PromptOutcome",
+    "connect",
+)
+
 PROTOCOL_VERSION = 1
 """The version of the protocol that this client speaks."""
 

@@ -39,6 +39,18 @@ if TYPE_CHECKING:
     from thinkwell_acp._tasks import BackgroundTasks
     from thinkwell_acp.transport import Transport
 
+__all__ = (
+    "CANCEL_REQUEST",
+    "CLOSE_FLUSH_TIMEOUT",
+    "SEND_HIGH_WATER",
+    "WRITE_FAILURE_GRACE",
+    "Connection",
+    "Handler",
+    "Outcome",
+    "Settle",
+    "open_connection",
+)
+
 logger = logging.getLogger("thinkwell.acp")
 
 SEND_HIGH_WATER = 256 * 1024

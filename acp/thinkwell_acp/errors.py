@@ -26,6 +26,27 @@ if TYPE_CHECKING:
 
     from thinkwell_acp.schema import JsonValue
 
+__all__ = (
+    "AUTH_REQUIRED",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "METHOD_NOT_FOUND",
+    "PARSE_ERROR",
+    "REQUEST_CANCELLED",
+    "RESOURCE_NOT_FOUND",
+    "AcpError",
+    "CapabilityMissing",
+    "ConnectionBroken",
+    "ConnectionClosed",
+    "FrameTooLong",
+    "ProcessExited",
+    "ProgramNotFound",
+    "ProgramNotStarted",
+    "RpcError",
+    "VersionMismatch",
+)
+
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from thinkwell_acp.agent import AgentSide
     from thinkwell_acp.errors import AcpError
 
+__all__ = (
+    "AgentHandler",
+    "ClientHandler",
+    "CommonHandler",
+)
+
 logger = logging.getLogger("thinkwell.acp")
 
 

@@ -25,6 +25,21 @@ if TYPE_CHECKING:
     from thinkwell_acp._process import Signal
     from thinkwell_acp.transport import Transport
 
+__all__ = (
+    "EXIT_GRACE",
+    "EXIT_STATUS_GRACE",
+    "GROUP_GRACE",
+    "KILL_GRACE",
+    "LAST_WORDS_GRACE",
+    "STDERR_TAIL",
+    "TERMINATE_GRACE",
+    "Graces",
+    "StdioTransport",
+    "find_program",
+    "own_stdio",
+    "stdio_transport",
+)
+
 logger = logging.getLogger("thinkwell.acp.stdio")
 
 STDERR_TAIL = 64 * 1024

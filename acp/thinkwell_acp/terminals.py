@@ -22,6 +22,13 @@ from thinkwell_acp.stdio import find_program
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
+__all__ = (
+    "OUTPUT_LIMIT",
+    "TERMINATE_GRACE",
+    "Terminal",
+    "Terminals",
+)
+
 OUTPUT_LIMIT = 1024 * 1024
 """How much of a terminal's output is kept, in bytes, where the agent sets no limit or a larger one."""
 

@@ -10,6 +10,13 @@ from typing import Protocol
 import anyio
 import anyio.lowlevel
 
+__all__ = (
+    "MEMORY_PIPE_SIZE",
+    "MemoryTransport",
+    "Transport",
+    "memory_transport_pair",
+)
+
 MEMORY_PIPE_SIZE = 1024 * 1024
 """How many bytes a memory transport holds before its sender has to wait."""
 

@@ -7,12 +7,12 @@ import inspect
 import pickle
 
 import pytest
-
 from msgspec import Raw
 
 from thinkwell import errors
 from thinkwell._wire_errors import start_failure, translate
 from thinkwell.errors import ThinkwellError
+from thinkwell_acp import CapabilityMissing as WireCapabilityMissing
 from thinkwell_acp import (
     ConnectionBroken,
     ConnectionClosed,
@@ -22,7 +22,6 @@ from thinkwell_acp import (
     RpcError,
     VersionMismatch,
 )
-from thinkwell_acp import CapabilityMissing as WireCapabilityMissing
 from thinkwell_acp.schema import InitializeResponse, decode
 
 EXAMPLES: tuple[ThinkwellError, ...] = (
@@ -66,7 +65,9 @@ def test_an_error_survives_a_pickle(error: ThinkwellError) -> None:
 
 
 def test_every_error_has_an_example_and_documents_its_attributes() -> None:
-    defined = {cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, ThinkwellError)}
+    defined = {
+        cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, ThinkwellError)
+    }
     assert defined == {type(error) for error in EXAMPLES}
     for error in EXAMPLES:
         doc = type(error).__doc__ or ""
@@ -77,10 +78,16 @@ def test_every_error_has_an_example_and_documents_its_attributes() -> None:
 @pytest.mark.parametrize(
     ("error", "part"),
     [
-        (errors.AgentExited(3, "oh\n"), "exited with code 3 before it had finished; open it again to go on\nThe end of"),
+        (
+            errors.AgentExited(3, "oh\n"),
+            "exited with code 3 before it had finished; open it again to go on\nThe end of",
+        ),
         (errors.AgentExited(-9), "was killed by signal 9"),
         (errors.AgentExited(None, reason="too long"), "closed the connection (too long) before"),
-        (errors.ResultMissing("max_tokens", "so far"), "ran out of tokens: ask for less, or for a smaller result"),
+        (
+            errors.ResultMissing("max_tokens", "so far"),
+            "ran out of tokens: ask for less, or for a smaller result",
+        ),
         (errors.ResultMissing("max_turn_requests", ""), "ran out of model requests"),
         (errors.ResultMissing("end_turn", ""), "it said nothing"),
         (errors.ResultInvalid({"a": 1}, ["a: no"], 4), "in 4 attempts. The last one was {'a': 1}:\n- a: no"),

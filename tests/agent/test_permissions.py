@@ -44,7 +44,8 @@ async def asked(
     async def script(turn: Turn) -> None:
         request = s.RequestPermissionRequest(
             session_id=turn.session_id,
-            tool_call=call or s.ToolCallUpdate(tool_call_id="t1", title="rm -rf", kind="execute", raw_input={"a": 1}),
+            tool_call=call
+            or s.ToolCallUpdate(tool_call_id="t1", title="rm -rf", kind="execute", raw_input={"a": 1}),
             options=offered,
         )
         outcomes.append((await turn.client.request_permission(request)).outcome)
@@ -97,7 +98,11 @@ async def test_deny_without_an_option_for_it_cancels_the_question() -> None:
         ("deny", options("allow_once", "reject_always"), "n"),
         ("deny_always", OPTIONS, "n"),
         ("deny_always", options("reject_once"), "x"),
-        ("allow", options("allow_always", "reject_once"), "x"),  # once is not always: the handler has to say so
+        (
+            "allow",
+            options("allow_always", "reject_once"),
+            "x",
+        ),  # once is not always: the handler has to say so
         ("allow", options("reject_always"), "n"),
     ],
 )
@@ -114,7 +119,12 @@ async def test_the_handlers_verdict_is_said_by_the_kind_of_an_option(
     assert chosen == expected
     assert answer.by == "handler"
     (question,) = questions
-    assert (question.title, question.kind, question.tool_id, question.input) == ("rm -rf", "execute", "t1", {"a": 1})
+    assert (question.title, question.kind, question.tool_id, question.input) == (
+        "rm -rf",
+        "execute",
+        "t1",
+        {"a": 1},
+    )
     assert question.options == tuple(option.kind for option in offered)
 
 
@@ -223,7 +233,9 @@ OWN = {
         raw_input={"x": 1},
         meta={"claudeCode": {"toolName": f"mcp__{SERVER}__add", "mcpServer": {"name": SERVER}}},
     ),
-    "claude with a title of its own": call("Add numbers", meta={"claudeCode": {"toolName": f"mcp__{SERVER}__add"}}),
+    "claude with a title of its own": call(
+        "Add numbers", meta={"claudeCode": {"toolName": f"mcp__{SERVER}__add"}}
+    ),
     "gemini": call(f"add ({SERVER} MCP Server)", kind="other"),
     "opencode": call(f"{SERVER}_add", kind="other", raw_input={}),
     "codex": call(f"mcp.{SERVER}.add", kind="execute", raw_input=CODEX),
@@ -243,7 +255,9 @@ FOREIGN = {
     "claude says no name": call(f"mcp__{SERVER}__add", meta={"claudeCode": {"toolName": None}}),
     "our names as arguments": call("fetch", kind="fetch", raw_input=CODEX),
     "our names as arguments without a title": call(raw_input=CODEX),
-    "codex and another server": call(f"mcp.{SERVER}.add", kind="execute", raw_input={**CODEX, "server": "other"}),
+    "codex and another server": call(
+        f"mcp.{SERVER}.add", kind="execute", raw_input={**CODEX, "server": "other"}
+    ),
     "codex and another tool": call(f"mcp.{SERVER}.add", kind="execute", raw_input={**CODEX, "tool": "rm"}),
 }
 
@@ -300,7 +314,7 @@ async def test_our_own_tools_are_allowed_by_default() -> None:
 async def test_a_request_with_nothing_but_an_id_is_known_by_the_call_before_it() -> None:
     async def script(turn: Turn) -> None:
         title = f"mcp.{server_of(turn)}.add"
-        raw = {"server": server_of(turn), "tool": "add", "arguments": {}}
+        raw: dict[str, object] = {"server": server_of(turn), "tool": "add", "arguments": {}}
         assert not await permitted(turn, None, "t1", kind="execute")
         turn.update(s.ToolCallStart(tool_call_id="t1", title=title, kind="execute", raw_input=raw))
         assert await permitted(turn, None, "t1", kind="execute")

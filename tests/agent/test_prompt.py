@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import base64
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -15,6 +14,9 @@ from scripted import ScriptedAgent, Turn, scripted
 from thinkwell import Agent, CapabilityMissing
 from thinkwell import _prompt as prompt
 from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PNG = b"\x89PNG\r\n\x1a\n and more"
 IMAGES = {
@@ -49,10 +51,19 @@ def text_of(agent: Agent, *calls: tuple[str, Any]) -> str:
 
 async def test_texts_are_joined_as_they_are() -> None:
     async with scripted() as agent:
-        assert text_of(agent, ("text", "a"), ("text", "b"), ("line", "c"), ("line", ""), ("text", "d")) == "abc\n\nd"
-        assert text_of(agent, ("text", "See:"), ("quote", "q\n"), ("text", "x")) == "See:\n<quote>\nq\n</quote>\nx"
+        assert (
+            text_of(agent, ("text", "a"), ("text", "b"), ("line", "c"), ("line", ""), ("text", "d"))
+            == "abc\n\nd"
+        )
+        assert (
+            text_of(agent, ("text", "See:"), ("quote", "q\n"), ("text", "x"))
+            == "See:\n<quote>\nq\n</quote>\nx"
+        )
         assert text_of(agent, ("code", "x = 1")) == "```\nx = 1\n```\n"
-        assert agent.think().line("See").quote("", tag="file").explain().prompt[0]["text"] == "See\n<file>\n</file>\n"
+        assert (
+            agent.think().line("See").quote("", tag="file").explain().prompt[0]["text"]
+            == "See\n<file>\n</file>\n"
+        )
         assert agent.think().code("x", language="python").explain().prompt[0]["text"] == "```python\nx\n```\n"
 
 
@@ -90,7 +101,8 @@ async def test_a_prompt_with_no_content_is_refused_at_once(empty: tuple[str, ...
 
 
 @pytest.mark.parametrize(
-    "options", [{"retries": -1}, {"reminders": -1}, {"timeout": 0}, {"timeout": -1.0}, {"include": {"thoughts"}}]
+    "options",
+    [{"retries": -1}, {"reminders": -1}, {"timeout": 0}, {"timeout": -1.0}, {"include": {"thoughts"}}],
 )
 async def test_options_out_of_range_are_refused_at_once(options: dict[str, Any]) -> None:
     async with scripted() as agent:

@@ -47,7 +47,10 @@ async def test_an_invalid_value_goes_back_in_words_that_the_agent_can_act_on() -
     assert "value: Input should be a valid integer" in said(first)
     assert "call return_result again" in said(first)
     assert second["isError"] is False
-    assert [(one.accepted, one.value) for one in attempts] == [(False, {"value": "four"}), (True, {"value": 4})]
+    assert [(one.accepted, one.value) for one in attempts] == [
+        (False, {"value": "four"}),
+        (True, {"value": 4}),
+    ]
     assert attempts[0].errors[0].startswith("value: ")
 
 
@@ -193,7 +196,7 @@ async def test_a_refusal_is_told_apart(output: type[Answer] | None) -> None:
 
     async with scripted(script) as agent:
         with pytest.raises(ResultRefused) as caught:
-            await agent.think(output).text("Go").run()  # type: ignore[type-var]
+            await agent.think(output).text("Go").run()
     assert caught.value.text == "I will not."
 
 
@@ -203,7 +206,7 @@ async def test_a_turn_that_the_agent_cancelled_is_told_apart(output: type[Answer
         return "cancelled"
 
     async with scripted(script) as agent:
-        stream = agent.think(output).text("Go").stream()  # type: ignore[type-var]
+        stream = agent.think(output).text("Go").stream()
         with pytest.raises(ThoughtCancelled):
             await stream.result
         await stream.wait()

@@ -1,15 +1,21 @@
-"""An agent that does not end a cancelled turn: what is tried, in which order, how long. Time is virtual."""
+"""An agent that keeps us waiting: what is tried, in which order, and for how long. Time is virtual."""
 
 from __future__ import annotations
 
 import anyio
 import pytest
-from scripted import Turn, scripted
+from pydantic import BaseModel
+from scripted import ScriptedAgent, Turn, scripted
 from stream.wire_agent import Json, answer, end_turn, refuse, say, wire_agent
 from trio.testing import MockClock
 
-from thinkwell import SessionUnusable, ThoughtCancelled, ThoughtTimeout
+from thinkwell import SessionUnusable, ThoughtCancelled, ThoughtTimeout, ToolsNotSeen
 from thinkwell._run import CANCEL_TIMEOUT, CLOSE_TIMEOUT
+
+
+class Answer(BaseModel):
+    answer: int
+
 
 CLOSES: Json = {"sessionCapabilities": {"close": {}}}
 
@@ -106,3 +112,17 @@ async def test_turn_of_a_session_is_not_ended__the_session_takes_no_other() -> N
         unusable = queued.result.exception()
         assert isinstance(unusable, SessionUnusable)
         assert unusable.session_id == session.id
+
+
+async def test_our_tools_are_never_looked_at__the_prompt_is_sent_all_the_same() -> None:
+    async def asks(turn: Turn) -> None:
+        turn.say("which tool?")
+
+    agent = ScriptedAgent([asks], lists_tools=False)
+    async with scripted(agent=agent) as opened:
+        stream = opened.think(Answer).text("Hi").stream()
+        stream_of_text = opened.think().text("Hi").stream()
+        with pytest.raises(ToolsNotSeen) as caught:
+            await stream.result
+        assert (caught.value.via, caught.value.text) == (("acp",), "which tool?")
+        assert await stream_of_text.result == "which tool?"

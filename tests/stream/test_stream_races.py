@@ -144,6 +144,35 @@ async def test_cancelled_while_a_tool_runs__the_tool_is_cancelled_and_no_other_i
     ]
 
 
+async def test_turn_ends_while_a_tool_runs__the_tool_is_cancelled() -> None:
+    started, ended = anyio.Event(), anyio.Event()
+
+    async def quick() -> str:
+        """Answer at once."""
+        return "done"
+
+    async def slow() -> None:
+        """Take for ever."""
+        started.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+
+    async def leaves(turn: Turn) -> None:
+        turn.say((await turn.call("quick", {}))["content"][0]["text"])
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(turn.call, "slow", dict[str, object]())
+            await started.wait()
+            tasks.cancel_scope.cancel()
+
+    async with scripted(leaves) as agent:
+        stream = agent.think().text("Hi").tool(quick).tool(slow).stream()
+        assert await stream.result == "done"
+        with anyio.fail_after(5):
+            await ended.wait()
+
+
 async def test_cancelled_with_tools_open__they_are_done_at_once_and_corrections_still_come() -> None:
     async with wire_agent() as (agent, wire):
         stream = agent.think().text("Hi").stream()

@@ -70,3 +70,23 @@ async def test_interleaved_sessions_in_one_block_keep_their_order() -> None:
             assert stream.session_id is not None
             number = int(stream.session_id[1:])
             assert await read(stream) == [str(place) for place, at in enumerate(order) if at == number]
+
+
+async def test_turns_of_a_session_run_one_at_a_time_in_the_order_asked() -> None:
+    running = 0
+
+    async def echoes(turn: Turn) -> None:
+        nonlocal running
+        running += 1
+        await anyio.lowlevel.checkpoint()
+        turn.say(f"{turn.text} of {running}")
+        running -= 1
+
+    handler = ScriptedAgent([echoes])
+    async with scripted(agent=handler) as agent, agent.session() as session:
+        streams = [session.think().text(name).stream() for name in "abcdef"]
+        assert [await stream.result for stream in streams] == [f"{name} of 1" for name in "abcdef"]
+    texts = [
+        block.text for one in handler.prompts for block in one.prompt if isinstance(block, s.TextContent)
+    ]
+    assert texts == list("abcdef")

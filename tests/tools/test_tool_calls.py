@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable  # noqa: TC003 - read at run time
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import anyio
-import anyio.from_thread
 import msgspec
 import pytest
 from pydantic import BaseModel
@@ -41,7 +40,9 @@ def text(result: dict[str, Any]) -> str:
     return said
 
 
-async def told(*functions: Callable[..., object], name: str | None = None, **arguments: Any) -> dict[str, Any]:
+async def told(
+    *functions: Callable[..., object], name: str | None = None, **arguments: Any
+) -> dict[str, Any]:
     """Offer functions, let the agent call the first one, and return what it is told."""
     answers: list[dict[str, Any]] = []
 
@@ -100,7 +101,9 @@ async def told(*functions: Callable[..., object], name: str | None = None, **arg
     ],
     ids=lambda value: type(value).__name__,
 )
-async def test_what_a_tool_returns(value: object, content: dict[str, Any], structured: dict[str, Any] | None) -> None:
+async def test_what_a_tool_returns(
+    value: object, content: dict[str, Any], structured: dict[str, Any] | None
+) -> None:
     async def give() -> object:
         return value
 
@@ -141,7 +144,9 @@ async def test_what_has_no_json_form_is_an_error() -> None:
     ids=str,
 )
 @pytest.mark.parametrize("sync", [True, False])
-async def test_what_a_tool_raises_is_told_and_ends_nothing(error: Exception, message: str, sync: bool) -> None:
+async def test_what_a_tool_raises_is_told_and_ends_nothing(
+    error: Exception, message: str, sync: bool
+) -> None:
     async def fail() -> None:
         raise error
 
@@ -188,7 +193,7 @@ async def test_sync_tools_run_at_the_same_time() -> None:
     async def script(turn: Turn) -> None:
         async with anyio.create_task_group() as tasks:
             for _ in range(3):
-                tasks.start_soon(turn.call, "meet", {})
+                tasks.start_soon(turn.call, "meet", dict[str, object]())
         turn.say("Done")
 
     async with scripted(script) as agent:
@@ -348,7 +353,7 @@ async def test_what_explain_says_is_what_is_sent() -> None:
     async with scripted(agent=handler) as agent, agent.session() as session:
         for starter in (agent, session):
             for output in (Answer, None):
-                builder = starter.think(output).text("Go").code("x = 1").tool(shown)  # type: ignore[call-overload]
+                builder = starter.think(output).text("Go").code("x = 1").tool(shown)
                 explained = builder.explain()
                 stream = builder.stream(reminders=0)
                 await stream.wait()

@@ -41,7 +41,9 @@ def capabilities(sessions: s.SessionCapabilities) -> s.AgentCapabilities:
 
 
 async def returns_by_the_prompt(turn: Turn) -> None:
-    await turn.returns(result={"value": 1} if '"value"' in turn.text else {"text": "t"} if '"text"' in turn.text else 3)
+    await turn.returns(
+        result={"value": 1} if '"value"' in turn.text else {"text": "t"} if '"text"' in turn.text else 3
+    )
 
 
 async def test_result_types_may_change_under_one_stable_tool() -> None:
@@ -171,7 +173,9 @@ async def test_where_that_is_not_advertised_nothing_is_sent(sessions: s.SessionC
             await session.think(int).text("Go").tool(two).run()
         assert caught.value.capability == "sessionCapabilities.close and sessionCapabilities.resume"
         assert handler.prompts == []
-        assert await session.think(Answer).text("Go").run() == Answer(value=1)  # the session is as good as before
+        assert await session.think(Answer).text("Go").run() == Answer(
+            value=1
+        )  # the session is as good as before
 
 
 @VIRTUAL
@@ -232,7 +236,7 @@ async def test_a_known_name_with_another_schema_is_refused_at_once() -> None:
     async with scripted(agent=handler) as agent, agent.session() as session:
         await session.think().text("Go").tool(one).run()
         builder = session.think().text("Go").tool(tool(other, name="one"))
-        with pytest.raises(ValueError, match="offered a tool 'one' with other parameters before.*name="):
+        with pytest.raises(ValueError, match=r"offered a tool 'one' with other parameters before.*name="):
             builder.stream()
         assert len(handler.prompts) == 1
         await session.think().text("Go").tool(one, description="Other words are fine.").run()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable  # noqa: TC003 - read at run time
 from dataclasses import dataclass
-from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+from datetime import date  # noqa: TC003 - read at run time
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
@@ -64,7 +64,9 @@ def rest_style(city: str, days: int) -> None:
     """
 
 
-def undocumented(place: Place, places: list[Place], kind: Literal["a", "b"], maybe: Optional[int] = None) -> None: ...  # noqa: UP045
+def undocumented(
+    place: Place, places: list[Place], kind: Literal["a", "b"], maybe: int | None = None
+) -> None: ...
 
 
 def in_context(x: int, context: ToolContext) -> str:
@@ -75,7 +77,8 @@ def in_a_context_if_any(x: int, context: ToolContext | None = None) -> str:
     return f"{context and context.session_id} {x}"
 
 
-def returns_what_only_checkers_know(x: int) -> Decimal: ...
+def returns_what_only_checkers_know(x: int) -> Decimal | None:
+    return None
 
 
 def with_odd_names(model_dump: int, schema: str, _private: int, p_x: int) -> tuple[int, str, int, int]:
@@ -137,9 +140,12 @@ def wrapped(x: int) -> int:
     return x * 2
 
 
+def nothing_to_report(done: float, total: float | None, message: str | None) -> None: ...
+
+
 async def call(made: Tool, **arguments: Any) -> tuple[str, bool]:
     """Call a tool as an agent does, and return what it is told."""
-    result = await made.call(arguments, ToolContext("s1", lambda *_: None))
+    result = await made.call(arguments, ToolContext("s1", nothing_to_report))
     (block,) = result.content
     return block["text"], result.is_error
 
@@ -154,7 +160,10 @@ def test_name_description_and_parameters_come_from_the_function() -> None:
     assert made.input_schema == {
         "type": "object",
         "properties": {
-            "city": {"type": "string", "description": "Where. Any of these name: of the city code: of the station"},
+            "city": {
+                "type": "string",
+                "description": "Where. Any of these name: of the city code: of the station",
+            },
             "days": {"type": "integer", "default": 3, "description": "How many days, counted from today."},
         },
         "required": ["city"],
@@ -242,7 +251,11 @@ def test_as_a_decorator() -> None:
     ids=lambda value: str(value)[:30],
 )
 async def test_anything_that_can_be_called_with_names_can_be_a_tool(
-    function: Callable[..., object], name: str, description: str | None, arguments: dict[str, Any], answer: str
+    function: Callable[..., object],
+    name: str,
+    description: str | None,
+    arguments: dict[str, Any],
+    answer: str,
 ) -> None:
     made = tool(function, name="anything" if name == "anything" else None)
     assert made.name == name
@@ -284,7 +297,9 @@ async def test_models_may_come_as_json_in_a_string(arguments: dict[str, Any], ex
     assert seen == [expected]
 
 
-def takes(texts: list[str], numbers: Optional[list[int]] = None, exact: Exact | None = None, text: str = "") -> str:  # noqa: UP045
+def takes(
+    texts: list[str], numbers: list[int] | None = None, exact: Exact | None = None, text: str = ""
+) -> str:
     return f"{texts} {numbers} {exact and exact.day} {text}"
 
 
@@ -352,7 +367,7 @@ async def test_an_explicit_schema_is_shown_and_checked() -> None:
 
 
 async def test_an_open_schema_passes_on_every_argument_but_the_agents_own() -> None:
-    open_schema = {"type": "object", "properties": {"x": {}}, "additionalProperties": True}
+    open_schema: dict[str, Any] = {"type": "object", "properties": {"x": {}}, "additionalProperties": True}
     made = tool(takes_everything, name="t", input_schema=open_schema)
     assert await call(made, x=1, y=2, security_risk="low") == ("['x', 'y']", False)
 
@@ -369,7 +384,7 @@ async def test_an_explicit_schema_leaves_the_context_out() -> None:
 # Refused at once
 
 
-def unannotated(x, y: int) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001  # pyright: ignore
+def unannotated(x, y: int) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001  # pyright: ignore[reportUnknownParameterType, reportMissingParameterType]
 
 
 def variadic(*xs: int) -> None: ...
@@ -381,7 +396,7 @@ def keywords(**xs: int) -> None: ...
 def positional(x: int, /) -> None: ...
 
 
-def unknown_name(x: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821  # pyright: ignore
+def unknown_name(x: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
 
 
 def no_schema(x: Callable[[], int]) -> None: ...
@@ -407,8 +422,16 @@ REFUSED: list[tuple[Callable[..., object], dict[str, Any], str]] = [
     (given, {"input_schema": {"type": "string"}}, 'its "type" must be "object"'),
     (given, {"input_schema": {"type": "objekt"}}, "no valid JSON Schema"),
     (given, {"input_schema": {"type": "object", "properties": {"z": {}, "x": {}}}}, "has no parameter 'z'"),
-    (given, {"input_schema": {"type": "object", "properties": {"more": {}}}}, "no property for the parameter 'x'"),
-    (contextual, {"input_schema": {"type": "object", "properties": {"context": {}}}}, "has no parameter 'context'"),
+    (
+        given,
+        {"input_schema": {"type": "object", "properties": {"more": {}}}},
+        "no property for the parameter 'x'",
+    ),
+    (
+        contextual,
+        {"input_schema": {"type": "object", "properties": {"context": {}}}},
+        "has no parameter 'context'",
+    ),
 ]
 
 
@@ -424,11 +447,13 @@ def test_what_cannot_be_a_tool_is_refused_with_the_line_to_fix(
 
 def test_a_class_and_an_object_are_refused_with_their_lines() -> None:
     class Untyped:
-        def __call__(self, x): ...  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204  # pyright: ignore
+        def __call__(self, x): ...  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204  # pyright: ignore[reportUnknownParameterType, reportMissingParameterType]
 
     with pytest.raises(TypeError, match=rf"Untyped.__call__\(\) \({__file__}:\d+\): parameter 'x'"):
         tool(Untyped())
-    with pytest.raises(TypeError, match=rf"tool Weather\(\) \({__file__}:\d+\): input_schema: it has no property .* 'unit'"):
+    with pytest.raises(
+        TypeError, match=rf"tool Weather\(\) \({__file__}:\d+\): input_schema: it has no property .* 'unit'"
+    ):
         tool(functools.partial(Weather), input_schema={"type": "object", "properties": {}})
 
 

@@ -66,8 +66,12 @@ async def test_the_way_can_be_chosen() -> None:
             assert isinstance(server, s.McpServerHttp)
 
 
-@pytest.mark.parametrize(("chosen", "flag"), [("acp", "mcpCapabilities.acp"), ("http", "mcpCapabilities.http")])
-async def test_a_way_that_is_not_advertised_is_refused_before_anything_is_sent(chosen: str, flag: str) -> None:
+@pytest.mark.parametrize(
+    ("chosen", "flag"), [("acp", "mcpCapabilities.acp"), ("http", "mcpCapabilities.http")]
+)
+async def test_a_way_that_is_not_advertised_is_refused_before_anything_is_sent(
+    chosen: str, flag: str
+) -> None:
     handler = ScriptedAgent([], capabilities=s.AgentCapabilities())
     async with scripted(agent=handler, tools_via=chosen) as agent:
         with pytest.raises(CapabilityMissing) as caught:
@@ -174,7 +178,7 @@ async def test_an_agent_that_never_lists_is_prompted_after_five_seconds() -> Non
     async with scripted(agent=ScriptedAgent([script], lists_tools=False)) as agent:
         for _ in range(2):
             began = anyio.current_time()
-            with pytest.raises(ToolsNotSeen, match="over acp.*Which tools?"):
+            with pytest.raises(ToolsNotSeen, match=r"over acp.*Which tools?"):
                 await agent.think(Answer).text("Go").run()
             assert times.pop() - began == pytest.approx(5)
         async with agent.session() as session:

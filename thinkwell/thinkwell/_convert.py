@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, assert_never
-
-import msgspec
+from typing import TYPE_CHECKING, Final, TypeVar, assert_never
 
 from thinkwell import events as ev
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from thinkwell._log import RunLog
+
+E = TypeVar("E", bound=ev.ThoughtEvent)
 
 PLACEHOLDER_TITLE: Final = "tool call"
 """Title of a call that the agent neither announced nor gave one (gemini-cli sends only the end of some)."""
@@ -37,6 +37,7 @@ class Mapper:
         self.log = log
         self._tools: dict[str, _Tool] = {}
         self._awaiting = False
+        self._at = 0.0  # the time of a whole batch: its updates were read at once
 
     def await_response(self) -> None:
         """Tell by a phase when the agent first thinks, speaks, calls a tool or plans: a prompt was sent."""
@@ -45,7 +46,7 @@ class Mapper:
     def extend(self, batch: Sequence[s.SessionNotification]) -> None:
         """Append a batch of updates and wake the readers once."""
         log = self.log
-        at = log.now()
+        self._at = at = log.now()
         for notification in batch:
             update = notification.update
             kind = type(update)
@@ -54,7 +55,6 @@ class Mapper:
                 chunk: s.ContentChunk = update  # type: ignore[assignment]  # kind says so
                 if self._awaiting:
                     self._respond()
-                    at = log.now()
                 cls = ev.Message if kind is s.AgentMessageChunk else ev.Thought
                 content = chunk.content
                 if type(content) is s.TextContent and content.annotations is None:
@@ -62,108 +62,126 @@ class Mapper:
                 else:
                     event = cls(seq=log.seq + 1, at=at, content=_block(content), message_id=chunk.message_id)
                 log.append(event)
+            elif isinstance(update, s.ToolCallProgress):
+                self._update_tool(update)
+            elif isinstance(update, s.ToolCallStart):
+                self._start_tool(update)
             else:
                 self._other(update)
-                at = log.now()  # not before that of the events just made
         log.publish()
+
+    def _add(self, kind: Callable[..., E], /, **fields: object) -> None:
+        self.log.append(kind(seq=self.log.seq + 1, at=self._at, **fields))
 
     def _respond(self) -> None:
         if self._awaiting:
             self._awaiting = False
-            self.log.add(ev.PhaseChanged, phase="responding")
+            self._add(ev.PhaseChanged, phase="responding")
 
     def _other(self, update: s.SessionUpdate) -> None:
-        log = self.log
+        add = self._add
         match update:
-            case s.ToolCallStart():
-                self.start_tool(update)
-            case s.ToolCallProgress():
-                self.update_tool(update)
             case s.AgentPlanUpdate():
                 self._respond()
-                log.add(ev.PlanUpdate, entries=_entries(update.entries))
+                add(ev.PlanUpdate, entries=_entries(update.entries))
+            case s.UsageUpdate():
+                cost = update.cost and ev.Cost(amount=update.cost.amount, currency=update.cost.currency)
+                add(ev.UsageUpdate, used=update.used, size=update.size, cost=cost)
             case s.PlanUpdate():
                 self._respond()
                 self._plan(update.plan)
             case s.PlanRemoved():
-                log.add(ev.PlanUpdate, id=update.plan_id, removed=True)
+                add(ev.PlanUpdate, id=update.plan_id, removed=True)
             case s.UserMessageChunk():
-                log.add(ev.UserMessage, content=_block(update.content), message_id=update.message_id)
+                add(ev.UserMessage, content=_block(update.content), message_id=update.message_id)
             case s.UnknownUpdate():
-                log.add(ev.UnknownUpdate, kind=str(update.raw.get("sessionUpdate")), raw=update.raw)
+                add(ev.UnknownUpdate, kind=str(update.raw.get("sessionUpdate")), raw=update.raw)
             case s.InvalidUpdate():
-                log.add(ev.UnknownUpdate, kind=update.kind, raw=update.raw, error=update.error)
+                add(ev.UnknownUpdate, kind=update.kind, raw=update.raw, error=update.error)
             case _:
                 self._state(update)
 
     def _state(self, update: s.SessionUpdate) -> None:
         """Append what is not part of the conversation."""
-        log = self.log
+        add = self._add
         match update:
-            case s.UsageUpdate():
-                cost = update.cost and ev.Cost(amount=update.cost.amount, currency=update.cost.currency)
-                log.add(ev.UsageUpdate, used=update.used, size=update.size, cost=cost)
             case s.CurrentModeUpdate():
-                log.add(ev.ModeUpdate, mode_id=update.current_mode_id)
+                add(ev.ModeUpdate, mode_id=update.current_mode_id)
             case s.AvailableCommandsUpdate():
-                log.add(ev.CommandsUpdate, commands=tuple(map(_command, update.available_commands)))
+                add(ev.CommandsUpdate, commands=tuple(map(_command, update.available_commands)))
             case s.ConfigOptionUpdate():
-                log.add(ev.ConfigUpdate, options=tuple(s.to_builtins(update.config_options)))
+                add(ev.ConfigUpdate, options=tuple(s.to_builtins(update.config_options)))
             case s.SessionInfoUpdate():
-                log.add(ev.SessionInfoUpdate, changes=_changes(update))
+                add(ev.SessionInfoUpdate, changes=_changes(update))
             case s.NoticeUpdate():
-                log.add(
-                    ev.Notice, severity=update.severity, title=update.title, description=update.description
-                )
+                add(ev.Notice, severity=update.severity, title=update.title, description=update.description)
             case s.CompactionUpdate() | s.CompactionSummaryChunk():
-                log.add(ev.Compaction, id=update.compaction_id, changes=_changes(update))
+                add(ev.Compaction, id=update.compaction_id, changes=_changes(update))
             case _:  # pragma: no cover - every other kind is taken before
                 raise AssertionError(update)
 
     def _plan(self, plan: s.PlanUpdateContent) -> None:
         match plan:
             case s.PlanItems():
-                self.log.add(ev.PlanUpdate, id=plan.plan_id, entries=_entries(plan.entries))
+                self._add(ev.PlanUpdate, id=plan.plan_id, entries=_entries(plan.entries))
             case s.PlanMarkdown():
-                self.log.add(ev.PlanUpdate, id=plan.plan_id, markdown=plan.content)
+                self._add(ev.PlanUpdate, id=plan.plan_id, markdown=plan.content)
             case s.PlanFile():
-                self.log.add(ev.PlanUpdate, id=plan.plan_id, uri=plan.uri)
+                self._add(ev.PlanUpdate, id=plan.plan_id, uri=plan.uri)
             case _:
                 assert_never(plan)
 
     # Tool calls
 
-    def start_tool(self, call: s.ToolCallFields) -> None:
+    def update_tool(self, patch: s.ToolCallPatch) -> None:
+        """Append news of a call that came by another way than an update."""
+        self._at = self.log.now()
+        self._update_tool(patch)
+
+    def cancel_tools(self) -> None:
+        """End the calls that a cancelled turn left open; the protocol has no status for it."""
+        self._at = self.log.now()
+        for id_, tool in self._tools.items():
+            if not tool.done:
+                self._end(id_, tool, "cancelled")
+        self.log.publish()
+
+    def _start_tool(self, call: s.ToolCallFields) -> None:
         """Append the start of a call; one that is known already is replaced."""
         self._respond()
-        known = self._tools.get(call.tool_call_id)
+        id_ = call.tool_call_id
+        known = self._tools.get(id_)
         if known is not None:
-            self._patch(call.tool_call_id, known, _as_patch(call))
+            self._patch(id_, known, _as_patch(call))
             return
-        tool = self._tools[call.tool_call_id] = _Tool(call.title)
+        tool = self._tools[id_] = _Tool(call.title)
         tool.content, tool.output = _contents(call.content), call.raw_output
         ended = call.status in ("completed", "failed")
-        self.log.add(
-            ev.ToolStart,
-            id=call.tool_call_id,
-            title=call.title,
-            kind=call.kind,
-            input=call.raw_input,
-            locations=_locations(call.locations),
-            content=tool.content,
-            status="in_progress" if ended else call.status,
-            name=call.name,
+        self.log.append(
+            ev.ToolStart(
+                seq=self.log.seq + 1,
+                at=self._at,
+                id=id_,
+                title=call.title,
+                kind=call.kind,
+                input=call.raw_input,
+                locations=_locations(call.locations),
+                content=tool.content,
+                status="in_progress" if ended else call.status,
+                name=call.name,
+            )
         )
         if ended:
-            self._end(call.tool_call_id, tool, "completed" if call.status == "completed" else "failed")
+            self._end(id_, tool, "completed" if call.status == "completed" else "failed")
 
-    def update_tool(self, patch: s.ToolCallPatch) -> None:
+    def _update_tool(self, patch: s.ToolCallPatch) -> None:
         """Append news of a call. A call that was never announced is, now."""
+        self._respond()
         known = self._tools.get(patch.tool_call_id)
         if known is not None:
             self._patch(patch.tool_call_id, known, patch)
             return
-        self.start_tool(
+        self._start_tool(
             s.ToolCall(
                 tool_call_id=patch.tool_call_id,
                 title=patch.title or patch.name or PLACEHOLDER_TITLE,
@@ -188,31 +206,35 @@ class Mapper:
         if patch.status in ("completed", "failed") and not tool.done:
             self._end(id_, tool, patch.status)
             return
-        self.log.add(
-            ev.ToolUpdate,
-            id=id_,
-            status=patch.status,
-            title=patch.title,
-            content=content,
-            kind=patch.kind,
-            input=patch.raw_input,
-            output=patch.raw_output,
-            locations=None if patch.locations is None else _locations(patch.locations),
-            name=patch.name,
+        self.log.append(
+            ev.ToolUpdate(
+                seq=self.log.seq + 1,
+                at=self._at,
+                id=id_,
+                status=patch.status,
+                title=patch.title,
+                content=content,
+                kind=patch.kind,
+                input=patch.raw_input,
+                output=patch.raw_output,
+                locations=None if patch.locations is None else _locations(patch.locations),
+                name=patch.name,
+            )
         )
 
     def _end(self, id_: str, tool: _Tool, status: ev.FinalStatus) -> None:
         tool.done = True
-        self.log.add(
-            ev.ToolDone, id=id_, status=status, content=tool.content, output=tool.output, title=tool.title
+        self.log.append(
+            ev.ToolDone(
+                seq=self.log.seq + 1,
+                at=self._at,
+                id=id_,
+                status=status,
+                content=tool.content,
+                output=tool.output,
+                title=tool.title,
+            )
         )
-
-    def cancel_tools(self) -> None:
-        """End the calls that a cancelled turn left open; the protocol has no status for it."""
-        for id_, tool in self._tools.items():
-            if not tool.done:
-                self._end(id_, tool, "cancelled")
-        self.log.publish()
 
 
 def _as_patch(call: s.ToolCallFields) -> s.ToolCallPatch:
@@ -231,6 +253,8 @@ def _as_patch(call: s.ToolCallFields) -> s.ToolCallPatch:
 
 def _block(block: s.ContentBlock) -> ev.ContentBlock:
     match block:
+        case s.TextContent():
+            return ev.TextContent(text=block.text, annotations=_json(block.annotations))
         case s.EmbeddedResource(resource=resource):
             return ev.EmbeddedResource(
                 uri=resource.uri,
@@ -260,8 +284,6 @@ def _block(block: s.ContentBlock) -> ev.ContentBlock:
             return ev.AudioContent(
                 data=block.data, mime_type=block.mime_type, annotations=_json(block.annotations)
             )
-        case s.TextContent():
-            return ev.TextContent(text=block.text, annotations=_json(block.annotations))
         case _:
             assert_never(block)
 
@@ -271,7 +293,7 @@ def _json(model: s.Model | None) -> ev.JsonValue:
 
 
 def _contents(contents: Sequence[s.ToolCallContent]) -> tuple[ev.ToolContent, ...]:
-    return tuple(map(_content, contents))
+    return tuple(map(_content, contents)) if contents else ()
 
 
 def _content(content: s.ToolCallContent) -> ev.ToolContent:
@@ -287,11 +309,16 @@ def _content(content: s.ToolCallContent) -> ev.ToolContent:
 
 
 def _locations(locations: Sequence[s.ToolCallLocation]) -> tuple[ev.Location, ...]:
-    return tuple(ev.Location(path=place.path, line=place.line) for place in locations)
+    return tuple([ev.Location(path=place.path, line=place.line) for place in locations]) if locations else ()
 
 
 def _entries(entries: Sequence[s.PlanEntry]) -> tuple[ev.PlanEntry, ...]:
-    return tuple(msgspec.convert(entry, ev.PlanEntry, from_attributes=True) for entry in entries)
+    return tuple(
+        [
+            ev.PlanEntry(content=entry.content, priority=entry.priority, status=entry.status)
+            for entry in entries
+        ]
+    )
 
 
 def _command(command: s.AvailableCommand) -> ev.Command:

@@ -78,16 +78,12 @@ class RunLog:
         self._shrink_at = buffer.max_events if buffer else None
         self._on_overflow = on_overflow
         self._overflow: BufferOverflow | None = None
-        self._seq = 0
+        self.seq = 0
+        """Number of the last kept event."""
         self._started = time.monotonic()
         self._reducer = ViewReducer()
         self._reduced = 0
         self._changed: anyio.Event | None = None
-
-    @property
-    def seq(self) -> int:
-        """Number of the last kept event."""
-        return self._seq
 
     def now(self) -> float:
         """Seconds since the run began."""
@@ -95,7 +91,7 @@ class RunLog:
 
     def add(self, kind: Callable[..., E], /, **fields: object) -> E:
         """Make an event from its fields and append it."""
-        event = kind(seq=self._seq + 1, at=self.now(), **fields)
+        event = kind(seq=self.seq + 1, at=self.now(), **fields)
         self.append(event)
         return event
 
@@ -105,7 +101,7 @@ class RunLog:
         What the run does not include, and what comes behind the end, only counts for the view.
         """
         if event.type in self._include:
-            self._seq = event.seq
+            self.seq = event.seq
             self.events.append(event)
             if self._shrink_at is not None and len(self.events) > self._shrink_at:
                 self._shrink()
@@ -153,7 +149,7 @@ class RunLog:
 
     def reader(self, include: frozenset[str] | None = None, after: int = 0) -> EventReader:
         """Return a reader that starts behind the event with number `after`."""
-        reader = EventReader(self, include, min(after, self._seq))
+        reader = EventReader(self, include, min(after, self.seq))
         self.readers.add(reader)
         return reader
 

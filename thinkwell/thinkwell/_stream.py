@@ -90,22 +90,19 @@ class ThoughtResult(Generic[T]):
             raise self._error.with_traceback(None)
         return self._value[0]
 
-    def set(self, value: T) -> bool:
-        """Settle with a value. False: it was settled before, and stays so."""
-        if self.done():
-            return False
+    def set(self, value: T) -> None:
+        """Settle with a value; it must not be settled yet."""
+        assert not self.done()
         self._value.append(value)
         self._settled.set()
-        return True
 
-    def fail(self, error: Exception) -> bool:
-        """Settle with an error. False: it was settled before, and stays so."""
+    def fail(self, error: Exception) -> None:
+        """Settle with an error, where it is not settled yet."""
         if self.done():
-            return False
+            return
         # A traceback would keep its frames, and with them this result, from being collected and from warning.
         self._error = error.with_traceback(None)
         self._settled.set()
-        return True
 
     def warn_unseen(self) -> None:
         """Log an error that nobody has looked at, once. A run that was cancelled was ended on purpose."""

@@ -9,7 +9,7 @@ import anyio
 
 from thinkwell import _version
 from thinkwell.errors import CapabilityMissing
-from thinkwell_acp.mcp import AcpToolHost, HttpToolHost, ShimToolHost, ToolServer, ToolSpec
+from thinkwell_acp.mcp import AcpToolHost, ShimToolHost, ToolServer, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from thinkwell_acp import Client
     from thinkwell_acp import schema as s
     from thinkwell_acp._tasks import BackgroundTasks
-    from thinkwell_acp.mcp import CallTool
+    from thinkwell_acp.mcp import CallTool, HttpToolHost
 
 Way: TypeAlias = Literal["acp", "http", "stdio"]
 """Over the ACP connection, over loopback HTTP, or through a small program that the agent starts."""
 
-Host: TypeAlias = AcpToolHost | HttpToolHost | ShimToolHost
+Host: TypeAlias = "AcpToolHost | HttpToolHost | ShimToolHost"
 
 LIST_TIMEOUT: Final = 5.0
 """Seconds that the first prompt of a session waits for the agent to fetch our tools. Those seen took two at
@@ -91,6 +91,8 @@ class ToolHosts:
         if way == "acp":
             host = self._acp = AcpToolHost(self._send)
         elif way == "http":
+            from thinkwell_acp.mcp import HttpToolHost  # loads an HTTP parser, for those who need it
+
             host = HttpToolHost()
         else:
             host = ShimToolHost()

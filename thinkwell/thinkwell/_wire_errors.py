@@ -12,7 +12,7 @@ from thinkwell.errors import (
     CapabilityMissing,
     LoginRequired,
     ThinkwellError,
-    how_it_ended,
+    _how_it_ended,
 )
 from thinkwell_acp import (
     AcpError,
@@ -70,7 +70,7 @@ def start_failure(error: AcpError | DecodeError, agent: str, malformed: Sequence
     match error:
         case ProcessExited(exit_code=code, stderr_tail=tail):
             hint = noise(malformed) or ". Run its command by hand to see why"
-            reason = f"it {how_it_ended(code)} before it answered{hint}"
+            reason = f"it {_how_it_ended(code)} before it answered{hint}"
             return AgentStartFailed(agent, reason, stderr_tail=tail, exit_code=code)
         case RpcError(code=code) if code == AUTH_REQUIRED:
             return LoginRequired(agent, ())

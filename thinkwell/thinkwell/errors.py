@@ -36,6 +36,28 @@ if TYPE_CHECKING:
 
     from thinkwell.events import JsonValue
 
+__all__ = (
+    "AgentClosed",
+    "AgentError",
+    "AgentExited",
+    "AgentNotFound",
+    "AgentReported",
+    "AgentStartFailed",
+    "BufferOverflow",
+    "CapabilityMissing",
+    "LoginRequired",
+    "ResultError",
+    "ResultInvalid",
+    "ResultMissing",
+    "ResultRefused",
+    "SessionUnusable",
+    "ThinkwellError",
+    "ThoughtCancelled",
+    "ThoughtTimeout",
+    "ToolError",
+    "ToolsNotSeen",
+)
+
 
 class ThinkwellError(Exception):
     """Base of every error that thinkwell raises on its own account."""
@@ -103,7 +125,7 @@ class AgentExited(AgentError):
     def __str__(self) -> str:
         why = f" ({self.reason})" if self.reason else ""
         return (
-            f"The agent {how_it_ended(self.exit_code)}{why} before it had finished; open it again to go on"
+            f"The agent {_how_it_ended(self.exit_code)}{why} before it had finished; open it again to go on"
             f"{_quoted(self.stderr_tail)}"
         )
 
@@ -317,7 +339,7 @@ class ToolError(ThinkwellError):
     """Raise it in a tool: the agent is told the message, and may try something else."""
 
 
-def how_it_ended(exit_code: int | None) -> str:
+def _how_it_ended(exit_code: int | None) -> str:
     """Return what an agent's process did, in words."""
     if exit_code is None:
         return "closed the connection"

@@ -16,6 +16,13 @@ from thinkwell import events as ev
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+__all__ = (
+    "QuestionView",
+    "RunView",
+    "ToolView",
+    "ViewReducer",
+)
+
 _NO_TOOLS: Final[Mapping[str, ToolView]] = MappingProxyType({})
 
 

@@ -7,13 +7,17 @@ the agent starts.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from thinkwell_acp.mcp._acp import AcpToolHost
-from thinkwell_acp.mcp._http_connection import HttpLimits
-from thinkwell_acp.mcp._http_host import HttpToolHost
 from thinkwell_acp.mcp._progress import CallContext
 from thinkwell_acp.mcp._server import ToolServer
 from thinkwell_acp.mcp._shim_host import ShimToolHost
 from thinkwell_acp.mcp._types import CallTool, McpError, ToolOutput, ToolSpec
+
+if TYPE_CHECKING:
+    from thinkwell_acp.mcp._http_connection import HttpLimits
+    from thinkwell_acp.mcp._http_host import HttpToolHost
 
 __all__ = (
     "AcpToolHost",
@@ -27,3 +31,16 @@ __all__ = (
     "ToolServer",
     "ToolSpec",
 )
+
+
+def __getattr__(name: str) -> object:
+    """Load the way over HTTP, and the parser that it needs, when somebody asks for it."""
+    if name == "HttpToolHost":
+        from thinkwell_acp.mcp._http_host import HttpToolHost
+
+        return HttpToolHost
+    if name == "HttpLimits":
+        from thinkwell_acp.mcp._http_connection import HttpLimits
+
+        return HttpLimits
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

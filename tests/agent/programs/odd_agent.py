@@ -3,31 +3,42 @@
 import json
 import os
 import sys
+from pathlib import Path
+from typing import Any
 
 MODE = sys.argv[1]
 
 
-def read():
+def log(*words: str) -> None:
+    sys.stderr.write(" ".join(words) + "\n")
+
+
+def show(words: str) -> None:
+    sys.stdout.write(words + "\n")
+    sys.stdout.flush()
+
+
+def read() -> Any:
     line = sys.stdin.buffer.readline()
     if not line:
         sys.exit(0)
     return json.loads(line)
 
 
-def write(message):
+def write(message: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
 
 
-def answer(request, result):
+def answer(request: Any, result: dict[str, Any]) -> None:
     write({"id": request["id"], "result": result})
 
 
-def fail(request, code, message):
+def fail(request: Any, code: int, message: str) -> None:
     write({"id": request["id"], "error": {"code": code, "message": message}})
 
 
-def hello(version=1):
+def hello(version: int = 1) -> None:
     answer(
         read(),
         {
@@ -41,35 +52,40 @@ def hello(version=1):
     )
 
 
-def say(session, text):
+def say(session: str, text: str) -> None:
     update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
     write({"method": "session/update", "params": {"sessionId": session, "update": update}})
 
 
-def serve():
+def serve() -> None:
     """Answer every prompt with some of what this process is."""
     while True:
         request = read()
         if request.get("method") == "session/new":
             answer(request, {"sessionId": "s1"})
         elif request.get("method") == "session/prompt":
-            facts = {"pid": os.getpid(), "cwd": os.getcwd(), "env": dict(os.environ), "args": sys.argv[2:]}
+            facts = {
+                "pid": os.getpid(),
+                "cwd": str(Path.cwd()),
+                "env": dict(os.environ),
+                "args": sys.argv[2:],
+            }
             say("s1", json.dumps(facts))
             answer(request, {"stopReason": "end_turn"})
 
 
-print("odd agent in mode", MODE, file=sys.stderr, flush=True)
+log("odd agent in mode", MODE)
 match MODE:
     case "exit":
-        print("no key was found", file=sys.stderr, flush=True)
+        log("no key was found")
         sys.exit(3)
     case "killed":
         os.kill(os.getpid(), 9)
     case "garbage":
-        print("Usage: odd [--acp]", flush=True)
+        show("Usage: odd [--acp]")
         sys.exit(2)
     case "garbage_and_wait":
-        print("Welcome to odd! What can I do for you?", flush=True)
+        show("Welcome to odd! What can I do for you?")
         sys.stdin.buffer.read()  # until it is told to end
     case "silent":
         sys.stdin.buffer.read()  # until it is told to end
@@ -102,8 +118,8 @@ match MODE:
         answer(read(), {"sessionId": "s1"})
         read()
         say("s1", "I am")
-        print("out of memory", file=sys.stderr, flush=True)
+        log("out of memory")
         sys.exit(70)
-    case "works":
+    case _:
         hello()
         serve()

@@ -36,7 +36,9 @@ CAPABILITIES = {
 class McpAgent(ScriptedAgent):
     """Holds an official MCP client for each of its sessions."""
 
-    def __init__(self, scripts: Sequence[Script], tasks: TaskGroup, capabilities: s.AgentCapabilities) -> None:
+    def __init__(
+        self, scripts: Sequence[Script], tasks: TaskGroup, capabilities: s.AgentCapabilities
+    ) -> None:
         super().__init__(scripts, capabilities=capabilities)
         self._tasks = tasks
         self.clients: dict[str, ClientSession] = {}
@@ -88,7 +90,10 @@ class McpAgent(ScriptedAgent):
 @asynccontextmanager
 async def _http(server: s.McpServerHttp) -> AsyncGenerator[TransportStreams]:
     headers = {header.name: header.value for header in server.headers}
-    async with create_mcp_http_client(headers) as client, streamable_http_client(server.url, http_client=client) as streams:
+    async with (
+        create_mcp_http_client(headers) as client,
+        streamable_http_client(server.url, http_client=client) as streams,
+    ):
         yield streams
 
 

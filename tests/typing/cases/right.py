@@ -1,0 +1,121 @@
+"""What type checkers make of right uses. Checked, never run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, assert_type
+
+from pydantic import BaseModel, TypeAdapter
+from typing_extensions import TypedDict
+
+from thinkwell import (
+    Agent,
+    JsonSchema,
+    Message,
+    Session,
+    ThinkBuilder,
+    Thought,
+    ThoughtEvent,
+    ThoughtResult,
+    ThoughtStream,
+    Tool,
+    ToolContext,
+    ToolDone,
+    open_agent,
+    tool,
+)
+
+
+class Review(BaseModel):
+    score: int
+
+
+@dataclass
+class Person:
+    name: str
+
+
+class Movie(TypedDict):
+    title: str
+
+
+async def results(agent: Agent) -> None:
+    assert_type(await agent.think(Review).text("Go").stream().result, Review)
+    assert_type(await agent.think(Person).text("Go").stream().result, Person)
+    assert_type(await agent.think(Movie).text("Go").stream().result, Movie)
+    assert_type(await agent.think(list[Review]).text("Go").stream().result, list[Review])
+    assert_type(await agent.think(dict[str, int]).text("Go").stream().result, dict[str, int])
+    assert_type(await agent.think(int).text("Go").stream().result, int)
+    assert_type(await agent.think().text("Go").stream().result, str)
+    assert_type(await agent.think(None).text("Go").stream().result, str)
+    assert_type(await agent.think(str).text("Go").stream().result, str)
+    assert_type(await agent.think(JsonSchema({"type": "integer"})).text("Go").stream().result, Any)
+
+
+async def adapters(agent: Agent) -> None:
+    union: TypeAdapter[Review | Person] = TypeAdapter(Review | Person)
+    assert_type(await agent.think(union).text("Go").stream().result, Review | Person)
+    literal: TypeAdapter[Literal["yes", "no"]] = TypeAdapter(Literal["yes", "no"])
+    assert_type(await agent.think(literal).text("Go").run(), Literal["yes", "no"])
+    assert_type(await agent.think(TypeAdapter(list[Movie])).text("Go").run(), list[Movie])
+
+
+async def running(agent: Agent) -> None:
+    assert_type(await agent.think(Review).text("Go").run(retries=1), Review)
+    assert_type(await agent.think().text("Go").run(), str)
+
+
+async def building(agent: Agent) -> None:
+    builder = agent.think(Review)
+    assert_type(builder, ThinkBuilder[Review])
+    assert_type(builder.text("a").line().quote("q").code("c").resource("file.py"), ThinkBuilder[Review])
+    assert_type(builder.image(b"").tool(add).cwd("/").meta({"a": 1}), ThinkBuilder[Review])
+
+
+async def streams(agent: Agent) -> None:
+    stream = agent.think(Review).text("Go").stream()
+    assert_type(stream, ThoughtStream[Review])
+    assert_type(stream.result, ThoughtResult[Review])
+    assert_type(stream.result.exception(), Exception | None)
+    async with stream as same:
+        assert_type(same, ThoughtStream[Review])
+    async for event in stream:
+        assert_type(event, ThoughtEvent)
+        match event:
+            case Thought(text=text) | Message(text=text):
+                assert_type(text, str)
+            case ToolDone():
+                assert_type(event.status, Literal["completed", "failed", "cancelled"])
+            case _:
+                pass
+
+
+async def sessions() -> None:
+    async with open_agent("builtin") as agent, agent.session(output=Review) as session:
+        assert_type(agent, Agent)
+        assert_type(session, Session)
+        assert_type(await session.think(Review).text("Go").run(), Review)
+        assert_type(await session.think().text("Go").run(), str)
+        union: TypeAdapter[int | None] = TypeAdapter(int | None)
+        assert_type(await session.think(union).text("Go").stream().result, int | None)
+
+
+def add(a: int, b: int = 0) -> int:
+    return a + b
+
+
+@tool
+async def decorated(context: ToolContext, text: str) -> str:
+    context.progress(1, 2, "half")
+    return text
+
+
+@tool(name="other", mention=False)
+def with_options(text: str) -> str:
+    return text
+
+
+def tools() -> None:
+    assert_type(tool(add), Tool)
+    assert_type(decorated, Tool)
+    assert_type(with_options, Tool)

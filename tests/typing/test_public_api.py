@@ -1,0 +1,128 @@
+"""The public names: frozen, complete, and nothing beside them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, get_args, get_overloads
+
+import pytest
+
+import thinkwell
+import thinkwell_acp
+import thinkwell_acp.mcp
+from thinkwell import events
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PROGRAMS = ("thinkwell.builtin", "thinkwell_acp.mcp.shim")
+
+THINKWELL = (
+    *("Agent", "AgentClosed", "AgentError", "AgentExited", "AgentNotFound", "AgentReported"),
+    *("AgentStartFailed", "Buffer", "BufferOverflow", "CapabilityMissing", "Explanation", "JsonSchema"),
+    *("LoginRequired", "Message", "PermissionPolicy", "PermissionQuestion", "PlanEntry", "PlanUpdate"),
+    *("QuestionHandler", "ResultError", "ResultInvalid", "ResultMissing", "ResultRefused", "RunView"),
+    *("Session", "SessionUnusable", "ThinkBuilder", "ThinkwellError", "Thought", "ThoughtCancelled"),
+    *("ThoughtEvent", "ThoughtResult", "ThoughtStream", "ThoughtTimeout", "Tool", "ToolContext"),
+    *("ToolDone", "ToolError", "ToolStart", "ToolUpdate", "ToolView", "ToolsNotSeen", "__version__"),
+    *("event_from_json", "event_to_json", "open_agent", "tool"),
+)
+THINKWELL_ACP = (
+    *("AcpError", "AgentHandler", "AgentSide", "CapabilityMissing", "Client", "ClientHandler"),
+    *("ConnectionBroken", "ConnectionClosed", "DecodeError", "FrameTooLong", "MemoryTransport"),
+    *("ProcessExited", "ProgramNotFound", "ProgramNotStarted", "RpcError", "StdioTransport", "Transport"),
+    *("VersionMismatch", "connect", "memory_transport_pair", "own_stdio", "serve_agent", "stdio_transport"),
+)
+MCP = (
+    *("AcpToolHost", "CallContext", "CallTool", "HttpLimits", "HttpToolHost", "McpError"),
+    *("ShimToolHost", "ToolOutput", "ToolServer", "ToolSpec"),
+)
+
+
+def public_modules() -> Iterator[str]:
+    for package in (thinkwell, thinkwell_acp):
+        yield package.__name__
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            parts = info.name.split(".")
+            if not any(part.startswith("_") for part in parts) and not info.name.startswith(PROGRAMS):
+                yield info.name
+
+
+MODULES = tuple(public_modules())
+
+
+@pytest.mark.parametrize(
+    ("module", "names"), [(thinkwell, THINKWELL), (thinkwell_acp, THINKWELL_ACP), (thinkwell_acp.mcp, MCP)]
+)
+def test_the_names_of_the_packages_are_frozen(module: ModuleType, names: tuple[str, ...]) -> None:
+    assert module.__all__ == names
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_module_says_what_is_public(name: str) -> None:
+    module = importlib.import_module(name)
+    assert type(vars(module)["__all__"]) is tuple
+    names: tuple[str, ...] = vars(module)["__all__"]
+    assert len(set(names)) == len(names)
+    for public in names:
+        getattr(module, public)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_nothing_public_is_left_out(name: str) -> None:
+    module = importlib.import_module(name)
+    for attribute, value in vars(module).items():
+        if attribute.startswith("_") or attribute in module.__all__:
+            continue
+        if hasattr(module, "__path__"):
+            assert isinstance(value, ModuleType) or attribute in ("annotations", "TYPE_CHECKING"), attribute
+        elif inspect.isclass(value) or inspect.isfunction(value):
+            assert value.__module__ != name, attribute
+
+
+def test_a_name_that_does_not_exist() -> None:
+    with pytest.raises(AttributeError, match="Nothing"):
+        _ = thinkwell_acp.mcp.Nothing
+
+
+def signatures() -> Iterator[tuple[str, Any]]:
+    """Every public function and method of the product with its annotations."""
+    for name in MODULES:
+        if not name.startswith("thinkwell."):
+            continue
+        module = importlib.import_module(name)
+        for public in module.__all__:
+            value = getattr(module, public)
+            if inspect.isfunction(value):
+                yield f"{name}.{public}", value
+    for public in thinkwell.__all__:
+        value = getattr(thinkwell, public)
+        if inspect.isfunction(value):
+            yield public, value
+        elif inspect.isclass(value):
+            for attribute, member in vars(value).items():
+                function = member.fget if isinstance(member, property) else member
+                if not attribute.startswith("_") and inspect.isfunction(function):
+                    yield f"{public}.{attribute}", function
+
+
+SIGNATURES = dict(signatures())
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_no_any_in_public_signatures(name: str) -> None:
+    function = SIGNATURES[name]
+    # An implementation behind overloads is not what type checkers see.
+    for seen in get_overloads(function) or [inspect.unwrap(function)]:
+        for parameter, annotation in seen.__annotations__.items():
+            assert isinstance(annotation, str)
+            words = annotation.replace("[", " ").replace("]", " ").replace(",", " ").split()
+            assert "Any" not in words, (parameter, annotation)
+
+
+def test_json_is_the_one_name_for_any() -> None:
+    assert events.JsonValue is Any
+    assert get_args(thinkwell.PermissionPolicy) == ("deny", "ask", "allow")
