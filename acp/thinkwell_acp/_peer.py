@@ -22,6 +22,9 @@ from thinkwell_acp.schema import DecodeError, SessionNotification, decode, stric
 
 T = TypeVar("T")
 
+_LONG = 4096
+"""Length of a line, in bytes, from which on its beginning is looked at before it is decoded as an update."""
+
 _UPDATE_MARK = b'"session/update"'
 _MARK_WITHIN = 64
 """The method of an update stands this near to the start of its line, in bytes, with every agent seen. Where
@@ -69,16 +72,15 @@ class Peer(Generic[T]):
         except FrameTooLong:
             return received
         for line in lines:
-            head = line if type(line) is bytes else bytes(line[:_MARK_WITHIN])
-            if head.find(_UPDATE_MARK, 0, _MARK_WITHIN) >= 0:
+            # Nearly every line is an update. A long one is looked at first: decoding it in vain is dear.
+            if len(line) < _LONG or _UPDATE_MARK in bytes(line[:_MARK_WITHIN]):
                 try:
                     update = decode_update(line)
-                except (ValueError, RecursionError):  # what is wrong with it is found out below
-                    pass
-                else:
                     if update.id is UNSET:
                         append(update.params)
                         continue
+                except (ValueError, RecursionError):  # what is wrong with it is found out below
+                    pass
             message = self._read(bytes(line))
             if message is not None:
                 append(message)

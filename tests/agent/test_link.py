@@ -138,7 +138,9 @@ async def test_an_agent_that_fails_to_close_a_session_harms_nobody() -> None:
             raise LookupError("which?")
 
     sessions = s.SessionCapabilities(close=s.SessionCloseCapabilities())
-    handler = Failing([done], capabilities=s.AgentCapabilities(session_capabilities=sessions))
+    flags = s.McpCapabilities(acp=True)
+    capabilities = s.AgentCapabilities(session_capabilities=sessions, mcp_capabilities=flags)
+    handler = Failing([done], capabilities=capabilities)
     async with scripted(agent=handler) as agent:
         assert await agent.think().text("Go").run() == "Done"
         async with agent.session() as session:
@@ -152,3 +154,31 @@ async def test_two_first_sessions_at_once_share_one_way() -> None:
     async with scripted(script) as agent:
         streams = [agent.think(Answer).text("Go").stream() for _ in range(4)]
         assert [(await stream.result).value for stream in streams] == [1, 1, 1, 1]
+
+
+async def test_a_session_that_does_not_open_leaves_nothing_and_harms_nobody() -> None:
+    asked, failed = anyio.Event(), anyio.Event()
+
+    class Choosy(ScriptedAgent):
+        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+            if asked.is_set():
+                self.sessions.append(request)
+                raise LookupError("no more")
+            asked.set()
+            await failed.wait()
+            return await super().new_session(request)
+
+    handler = Choosy([done])
+    with anyio.fail_after(5):
+        async with scripted(agent=handler) as agent:
+            stream = agent.think().text("Go").stream()
+            await asked.wait()
+            with pytest.raises(AgentReported, match="no more"):
+                async with agent.session():
+                    raise AssertionError("it opened")
+            (server,) = handler.sessions[0].mcp_servers
+            assert isinstance(server, s.McpServerAcp)
+            with pytest.raises(RpcError, match="Unknown MCP server"):
+                await handler.client.connect_mcp(s.ConnectMcpRequest(server_id=server.server_id))
+            failed.set()
+            assert await stream.result == "Done"

@@ -47,7 +47,7 @@ class Lines:
     async def hear(self) -> JsonObject:
         with anyio.fail_after(5):
             while not self._lines:
-                self._lines += self._splitter.feed(await self.stream.receive())
+                self._lines += map(bytes, self._splitter.feed(await self.stream.receive()))
         message: JsonObject = msgspec.json.decode(self._lines.pop(0))
         return message
 

@@ -132,8 +132,8 @@ class Agent:
         wire = WireSession(self._link, folder, (*self._link.mcp_servers, *mcp_servers))
         session = Session(self._link, wire, result)
         wire.tools.reserve(session.first_tools)
-        await self._link.call(wire.open(session.first_tools))
         try:
+            await self._link.call(wire.open(session.first_tools))
             yield session
         finally:
             session.leave()

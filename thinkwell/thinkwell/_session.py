@@ -105,7 +105,8 @@ class Session:
         """Cancel what runs and start nothing more."""
         self._left = True
         for run in tuple(self._link.runs):
-            if run.session_id == self._wire.id:
+            # Without an id the session was never opened, and the run is another's that waits for one.
+            if self._wire.id is not None and run.session_id == self._wire.id:
                 run.stop(AgentClosed())
 
 

@@ -74,9 +74,8 @@ class ToolHosts:
     async def add(self, server: ToolServer) -> s.McpServer:
         """Make a server reachable and return what to tell the agent. It listens before this returns."""
         async with self._lock:
-            if self._host is None:
-                self._host = await self._open()
-        return self._host.add(server)
+            host = self._host = self._host or await self._open()
+        return host.add(server)
 
     def remove(self, server: ToolServer) -> None:
         """Make a server unreachable."""

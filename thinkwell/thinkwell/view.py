@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -87,6 +87,13 @@ class RunView:
     """Why the run failed; ``None`` while it has not."""
 
 
+_ToolEvent: TypeAlias = ev.ToolStart | ev.ToolUpdate | ev.ToolDone
+_TOOL_EVENTS: Final = (ev.ToolStart, ev.ToolUpdate, ev.ToolDone)
+
+MERGE_AT: Final = 64
+"""Events of one tool call that are kept until somebody looks."""
+
+
 class ViewReducer:
     """Takes events one by one; `snapshot` shows what they come to."""
 
@@ -100,6 +107,8 @@ class ViewReducer:
         """The messages of the turn that have an id."""
         self._thoughts: list[str] = []
         self._tools: dict[str, ToolView] = {}
+        self._tool_news: dict[str, list[_ToolEvent]] = {}
+        """What was told of each tool call since it was merged last."""
         self._shown_tools: Mapping[str, ToolView] | None = _NO_TOOLS
         """What the last snapshot showed, as long as it is still right."""
         self._plans: dict[str, ev.PlanUpdate] = {}
@@ -113,25 +122,47 @@ class ViewReducer:
 
     def apply(self, event: ev.ThoughtEvent) -> None:
         """Take the next event."""
-        match event:
-            case ev.Message():
-                self._message(event)
-                return
-            case ev.Thought():
-                self._thoughts.append(event.text)
-            case ev.ToolStart() | ev.ToolUpdate() | ev.ToolDone():
-                self._tools[event.id] = _merged(self._tools.get(event.id), event)
-                self._shown_tools = None
-            case ev.PlanUpdate(removed=True):
+        # Text and tool calls are nearly everything, so their way is short.
+        if isinstance(event, ev.Message):
+            self._message(event)
+            return
+        if isinstance(event, ev.Thought):
+            self._thoughts.append(event.text)
+        elif isinstance(event, _TOOL_EVENTS):
+            self._tool(event)
+        elif isinstance(event, ev.PlanUpdate):
+            if event.removed:
                 self._plans.pop(event.id, None)
-            case ev.PlanUpdate():
+            else:
                 self._plans[event.id] = event
-            case ev.UserMessage():
-                pass
-            case _:
-                self._apply_state(event)
-                return  # such news may come in the middle of a message
+        elif not isinstance(event, ev.UserMessage):
+            self._apply_state(event)
+            return  # such news may come in the middle of a message
         self._open = None
+
+    def _tool(self, event: _ToolEvent) -> None:
+        news = self._tool_news.get(event.id)
+        if news is None:
+            news = self._tool_news[event.id] = []
+            self._tools.setdefault(
+                event.id, ToolView(id=event.id, started_at=event.at)
+            )  # its place in the order
+        news.append(event)
+        if len(news) >= MERGE_AT:
+            self._merge_tool(event.id, news)
+
+    def _merge_tool(self, id_: str, news: list[_ToolEvent]) -> None:
+        view = self._tools[id_]
+        for event in news:
+            view = _merged(view, event)
+        news.clear()
+        self._tools[id_] = view
+        self._shown_tools = None
+
+    def _merge_tools(self) -> None:
+        for id_, news in self._tool_news.items():
+            self._merge_tool(id_, news)
+        self._tool_news.clear()
 
     def _apply_state(self, event: ev.ThoughtEvent) -> None:
         match event:
@@ -189,6 +220,7 @@ class ViewReducer:
 
     def snapshot(self, error: Exception | None) -> RunView:
         """Return the run as it stands."""
+        self._merge_tools()
         messages = tuple(map(_joined, self._messages))
         if self._shown_tools is None:
             self._shown_tools = MappingProxyType(self._tools.copy())
@@ -218,10 +250,8 @@ def _joined(pieces: list[str]) -> str:
     return pieces[0]
 
 
-def _merged(old: ToolView | None, event: ev.ToolStart | ev.ToolUpdate | ev.ToolDone) -> ToolView:
+def _merged(old: ToolView, event: _ToolEvent) -> ToolView:
     """Return a tool call with the news of an event in it."""
-    if old is None:
-        old = ToolView(id=event.id, started_at=event.at)
     if isinstance(event, ev.ToolStart):
         return ToolView(
             id=event.id,
