@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def view(*events: ThoughtEvent) -> RunView:
     reducer = ViewReducer()
     for event in events:
-        reducer.apply(event)
+        reducer.apply((event,))
     return reducer.snapshot(None)
 
 
@@ -106,8 +106,8 @@ def test_messages__a_new_turn_begins_a_new_one() -> None:
     reducer = ViewReducer()
     assert reducer.last_message() == ""
     for _ in range(2):
-        reducer.apply(says("a"))
-        reducer.apply(says("b", "1"))
+        reducer.apply((says("a"),))
+        reducer.apply((says("b", "1"),))
         assert reducer.last_message() == "b"
         reducer.forget_messages()
     assert reducer.snapshot(None).messages == ("a", "b", "a", "b")
@@ -251,8 +251,8 @@ def test_snapshot__does_not_change_and_taking_it_changes_nothing(
     looking, blind = ViewReducer(), ViewReducer()
     seen: list[tuple[RunView, str]] = []
     for index, event in enumerate(events):
-        looking.apply(event)
-        blind.apply(event)
+        looking.apply((event,))
+        blind.apply((event,))
         if index in looks:
             seen.append((taken := looking.snapshot(None), repr(taken)))
     assert looking.snapshot(None) == blind.snapshot(None)
@@ -285,7 +285,7 @@ def test_cost__grows_with_the_events_and_not_with_their_square(every: int) -> No
     def reduce(count: int) -> None:
         reducer = ViewReducer()
         for number, event in enumerate(mixed(count)):
-            reducer.apply(event)
+            reducer.apply((event,))
             if not number % every:
                 reducer.snapshot(None)
         reducer.snapshot(None)
@@ -300,7 +300,7 @@ def test_cost__a_long_run_that_nobody_looks_at_is_reduced_in_a_call_or_two_per_e
 
     def reduce() -> None:
         for event in events:
-            reducer.apply(event)
+            reducer.apply((event,))
 
     assert calls_made(reduce) < 4 * len(events)
     assert len(reducer.snapshot(None).text) == 4 * len(events)

@@ -18,6 +18,9 @@ PLACEHOLDER_TITLE: Final = "tool call"
 """Title of a call that the agent neither announced nor gave one (gemini-cli sends only the end of some)."""
 
 
+_CHUNKS: Final = (s.AgentMessageChunk, s.AgentThoughtChunk)
+
+
 class _Tool:
     """What has to be remembered of a tool call to tell its end in full."""
 
@@ -47,21 +50,19 @@ class Mapper:
         """Append a batch of updates and wake the readers once."""
         log = self.log
         self._at = at = log.now()
+        append = log.append
         for notification in batch:
             update = notification.update
-            kind = type(update)
             # Nearly all updates are chunks of text, so their way is short.
-            if kind is s.AgentMessageChunk or kind is s.AgentThoughtChunk:
-                chunk: s.ContentChunk = update  # type: ignore[assignment]  # kind says so
+            if isinstance(update, _CHUNKS):
                 if self._awaiting:
                     self._respond()
-                cls = ev.Message if kind is s.AgentMessageChunk else ev.Thought
-                content = chunk.content
-                if type(content) is s.TextContent and content.annotations is None:
-                    event = cls(seq=log.seq + 1, at=at, text=content.text, message_id=chunk.message_id)
+                cls = ev.Message if isinstance(update, s.AgentMessageChunk) else ev.Thought
+                content = update.content
+                if isinstance(content, s.TextContent) and content.annotations is None:
+                    append(cls(seq=log.seq + 1, at=at, text=content.text, message_id=update.message_id))
                 else:
-                    event = cls(seq=log.seq + 1, at=at, content=_block(content), message_id=chunk.message_id)
-                log.append(event)
+                    append(cls(seq=log.seq + 1, at=at, content=_block(content), message_id=update.message_id))
             elif isinstance(update, s.ToolCallProgress):
                 self._update_tool(update)
             elif isinstance(update, s.ToolCallStart):

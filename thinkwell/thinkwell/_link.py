@@ -117,7 +117,7 @@ class Link(ClientHandler):
     def session_updates(self, batch: Sequence[s.SessionNotification], /) -> None:
         """Route updates to their sessions, in order."""
         first = batch[0].session_id
-        if all(note.session_id == first for note in batch):
+        if [note.session_id for note in batch].count(first) == len(batch):
             self._route(first, batch)
             return
         # Each session is touched once per block, however its updates are interleaved with others.

@@ -107,7 +107,7 @@ class RunLog:
                 self._shrink()
         else:
             self._reduce()
-            self._reducer.apply(event)
+            self._reducer.apply((event,))
 
     def publish(self) -> None:
         """Wake the readers: call it once after a batch."""
@@ -158,10 +158,9 @@ class RunLog:
         return bisect_right(self.events, seq, key=_seq_of)
 
     def _reduce(self) -> None:
-        apply = self._reducer.apply
-        for event in self.events[self._reduced :]:
-            apply(event)
-        self._reduced = len(self.events)
+        if self._reduced < len(self.events):
+            self._reducer.apply(self.events[self._reduced :])
+            self._reduced = len(self.events)
 
     def _shrink(self) -> None:
         assert self._buffer is not None

@@ -26,6 +26,9 @@ CLOSE_TIMEOUT: Final = 2.0
 """Seconds that closing a session waits for the agent's answer."""
 
 
+_CALLS: Final = (s.ToolCallStart, s.ToolCallProgress)
+
+
 class Occupant(Protocol):
     """A run while the turns of a session are its own."""
 
@@ -128,7 +131,7 @@ class WireSession:
         if self.tools.config is not None:
             for notification in batch:
                 update = notification.update
-                if isinstance(update, s.ToolCallStart | s.ToolCallProgress):
+                if isinstance(update, _CALLS):
                     self._note_call(update)
         occupant = self.occupant
         if occupant is None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from thinkwell import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 __all__ = (
     "QuestionView",
@@ -120,25 +120,48 @@ class ViewReducer:
         self._dropped = 0
         self._stop_reason: str | None = None
 
-    def apply(self, event: ev.ThoughtEvent) -> None:
-        """Take the next event."""
-        # Text and tool calls are nearly everything, so their way is short.
-        if isinstance(event, ev.Message):
-            self._message(event)
-            return
-        if isinstance(event, ev.Thought):
-            self._thoughts.append(event.text)
-        elif isinstance(event, _TOOL_EVENTS):
-            self._tool(event)
-        elif isinstance(event, ev.PlanUpdate):
-            if event.removed:
-                self._plans.pop(event.id, None)
-            else:
-                self._plans[event.id] = event
-        elif not isinstance(event, ev.UserMessage):
-            self._apply_state(event)
-            return  # such news may come in the middle of a message
-        self._open = None
+    def apply(self, events: Iterable[ev.ThoughtEvent]) -> None:
+        """Take the next events."""
+        thoughts, named = self._thoughts, self._named
+        for event in events:
+            # Text and tool calls are nearly everything, so their way is short.
+            if isinstance(event, ev.Message):
+                id_ = event.message_id
+                pieces = self._open if id_ is None else named.get(id_)
+                if pieces is None:
+                    self._begin_message(event)
+                else:
+                    pieces.append(event.text)
+                    if id_ is not None:
+                        self._open = None
+                continue
+            if isinstance(event, ev.Thought):
+                thoughts.append(event.text)
+            elif isinstance(event, _TOOL_EVENTS):
+                self._tool(event)
+            elif isinstance(event, ev.PlanUpdate):
+                self._plan(event)
+            elif not isinstance(event, ev.UserMessage):
+                self._apply_state(event)
+                continue  # such news may come in the middle of a message
+            self._open = None
+
+    def _begin_message(self, event: ev.Message) -> None:
+        if not event.text:
+            return  # some agents send empty pieces; none is the last message of a turn
+        pieces = [event.text]
+        self._messages.append(pieces)
+        if event.message_id is None:
+            self._open = pieces
+        else:
+            self._named[event.message_id] = pieces
+            self._open = None
+
+    def _plan(self, event: ev.PlanUpdate) -> None:
+        if event.removed:
+            self._plans.pop(event.id, None)
+        else:
+            self._plans[event.id] = event
 
     def _tool(self, event: _ToolEvent) -> None:
         news = self._tool_news.get(event.id)
@@ -189,21 +212,6 @@ class ViewReducer:
                 self._dropped += event.count
             case _:
                 pass  # nothing of it is shown
-
-    def _message(self, event: ev.Message) -> None:
-        id_ = event.message_id
-        pieces = self._open if id_ is None else self._named.get(id_)
-        if pieces is None:
-            if not event.text:
-                return  # some agents send empty pieces; none is the last message of a turn
-            pieces = list[str]()
-            self._messages.append(pieces)
-        pieces.append(event.text)
-        if id_ is None:
-            self._open = pieces
-        else:
-            self._named[id_] = pieces
-            self._open = None
 
     def dropped(self, count: int) -> None:
         """Count events that the buffer has dropped."""
