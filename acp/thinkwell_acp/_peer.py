@@ -38,7 +38,10 @@ class Answer(Struct, Generic[T], frozen=True):
     outcome: rpc.Result | rpc.Failure
 
 
-Received: TypeAlias = SessionNotification | rpc.Request | rpc.Notification | Answer[T] | rpc.Malformed
+Message: TypeAlias = rpc.Request | rpc.Notification | Answer[T] | rpc.Malformed
+
+Received: TypeAlias = list[SessionNotification] | Message[T]
+"""A message, or updates that were received one right after another."""
 
 
 class _UpdateLine(Struct, frozen=True, gc=False):
@@ -65,34 +68,43 @@ class Peer(Generic[T]):
 
     def receive(self, data: bytes) -> list[Received[T]]:
         """Take the next bytes and return what they complete. Look at `failure` afterwards."""
-        received: list[Received[T]] = []
-        append, decode_update = received.append, self._decode_update
         try:
             lines = self._lines.feed(data)
         except FrameTooLong:
-            return received
+            return []
+        received: list[Received[T]] = []
+        updates: list[SessionNotification] = []
+        decode_update = self._decode_update
         for line in lines:
             # Nearly every line is an update. A long one is looked at first: decoding it in vain is dear.
             if len(line) < _LONG or _UPDATE_MARK in bytes(line[:_MARK_WITHIN]):
                 try:
                     update = decode_update(line)
                     if update.id is UNSET:
-                        append(update.params)
+                        updates.append(update.params)
                         continue
                 except (ValueError, RecursionError):  # what is wrong with it is found out below
                     pass
             message = self._read(bytes(line))
-            if message is not None:
-                append(message)
+            if isinstance(message, SessionNotification):
+                updates.append(message)
+            elif message is not None:
+                if updates:
+                    received.append(updates)
+                    updates = []
+                received.append(message)
+        if updates:
+            received.append(updates)
         return received
 
     def receive_eof(self) -> list[Received[T]]:
         """Return what a last line without an end means. Nothing may be received after it."""
-        line = self._lines.finish()
-        message = self._read(line)
+        message = self._read(self._lines.finish())
+        if isinstance(message, SessionNotification):
+            return [[message]]
         return [] if message is None else [message]
 
-    def _read(self, line: bytes) -> Received[T] | None:
+    def _read(self, line: bytes) -> SessionNotification | Message[T] | None:
         if not line or line.isspace():
             return None
         match rpc.parse(line):

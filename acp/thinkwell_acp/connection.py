@@ -257,17 +257,11 @@ class Connection:
         return peer.failure
 
     def _dispatch(self, messages: list[Received[Settle]]) -> None:
-        batch: list[SessionNotification] = []
         for message in messages:
-            if isinstance(message, SessionNotification):
-                batch.append(message)
-                continue
-            if batch:
-                _tell(self._handler.updates, batch)
-                batch = []
-            self._dispatch_one(message)
-        if batch:
-            _tell(self._handler.updates, batch)
+            if isinstance(message, list):
+                _tell(self._handler.updates, message)
+            else:
+                self._dispatch_one(message)
 
     def _dispatch_one(self, message: rpc.Request | rpc.Notification | Answer[Settle] | rpc.Malformed) -> None:
         match message:
