@@ -42,6 +42,7 @@ EXAMPLES: tuple[ThinkwellError, ...] = (
     errors.CapabilityMissing("promptCapabilities.image", "an image"),
     errors.AgentReported(-32603, "no", {"why": ["busy"]}),
     errors.AgentReported(-32603, "no"),
+    errors.AnswerUnreadable("no sessionId"),
     errors.ResultMissing("max_tokens", "so far"),
     errors.ResultMissing("max_turn_requests", ""),
     errors.ResultMissing("end_turn", ""),
@@ -91,7 +92,9 @@ def test_every_error_has_an_example_and_documents_its_attributes() -> None:
         (errors.ResultMissing("max_turn_requests", ""), "ran out of model requests"),
         (errors.ResultMissing("end_turn", ""), "it said nothing"),
         (errors.ResultInvalid({"a": 1}, ["a: no"], 4), "in 4 attempts. The last one was {'a': 1}:\n- a: no"),
-        (errors.LoginRequired("claude", []), "It offers: nothing"),
+        (errors.LoginRequired("claude", []), "log in with the agent's own program"),
+        (errors.LoginRequired("claude", [("a", "A", "opens")]), "It offers:\n- a: A (opens)\n"),
+        (errors.AnswerUnreadable("bad"), "cannot be read: bad. Try another version"),
         (errors.ToolsNotSeen(["http", "stdio"]), "over http, stdio"),
         (errors.AgentClosed(), "Await results in the block"),
         (errors.ThoughtTimeout(1.5), "1.5 seconds"),
@@ -129,9 +132,8 @@ def test_an_answer_that_cannot_be_read_is_the_agents_error() -> None:
     with pytest.raises(DecodeError) as caught:
         decode(InitializeResponse, Raw(b'{"protocolVersion": "one"}'))
     ours = translate(caught.value, "odd")
-    assert isinstance(ours, errors.AgentReported)
-    assert ours.code == -32603
-    assert "cannot be read" in ours.message
+    assert isinstance(ours, errors.AnswerUnreadable)
+    assert "protocolVersion" in ours.reason
 
 
 def test_any_other_error_stays_what_it_is() -> None:

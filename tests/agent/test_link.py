@@ -10,8 +10,8 @@ import pytest
 from pydantic import BaseModel
 from scripted import ScriptedAgent, Turn, scripted
 
-from thinkwell import AgentClosed, AgentReported
-from thinkwell_acp import AgentSide, RpcError
+from thinkwell import AgentClosed, AgentReported, open_agent
+from thinkwell_acp import AgentSide, RpcError, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
 
 
@@ -182,3 +182,23 @@ async def test_a_session_that_does_not_open_leaves_nothing_and_harms_nobody() ->
                 await handler.client.connect_mcp(s.ConnectMcpRequest(server_id=server.server_id))
             failed.set()
             assert await stream.result == "Done"
+
+
+async def test_a_flood_of_what_is_no_message_is_not_a_flood_of_warnings(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ours, theirs = memory_transport_pair()
+
+    async def script(turn: Turn) -> None:
+        turn.say("Hello")
+
+    await theirs.send(b"Loading...\n" * 100)
+    async with (
+        serve_agent(theirs, ScriptedAgent([script])),
+        open_agent("noisy", transport=ours) as agent,
+    ):
+        assert await agent.think().text("Hi").run() == "Hello"
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warnings) == 4
+    assert "Loading..." in warnings[0]
+    assert "logged as DEBUG" in warnings[3]

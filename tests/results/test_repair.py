@@ -247,3 +247,21 @@ async def test_an_agent_that_never_lists_the_tools() -> None:
     assert caught.value.via == ("acp",)
     assert caught.value.text == "I am done."
     assert len(handler.prompts) == 1
+
+
+async def test_an_agent_that_gives_up_after_an_invalid_value_fails_with_that_value() -> None:
+    prompts: list[str] = []
+
+    async def script(turn: Turn) -> None:
+        prompts.append(turn.text)
+        if len(prompts) == 1:
+            await turn.returns(value="four")
+
+    async with scripted(script) as agent:
+        stream = agent.think(Answer).text("Go").stream()
+        with pytest.raises(ResultInvalid) as caught:
+            await stream.result
+    assert caught.value.raw == {"value": "four"}
+    assert caught.value.errors[0].startswith("value: ")
+    assert caught.value.attempts == 1
+    assert "what you passed to the tool return_result was invalid:\n- value: " in prompts[1]

@@ -10,7 +10,7 @@ from stream.wire_agent import Json, answer, end_turn, refuse, say, wire_agent
 from trio.testing import MockClock
 
 from thinkwell import SessionUnusable, ThoughtCancelled, ThoughtTimeout, ToolsNotSeen
-from thinkwell._run import CANCEL_TIMEOUT, CLOSE_TIMEOUT
+from thinkwell._run import CANCEL_TIMEOUT, CLOSE_TIMEOUT, LEAVE_TIMEOUT
 
 
 class Answer(BaseModel):
@@ -126,3 +126,14 @@ async def test_our_tools_are_never_looked_at__the_prompt_is_sent_all_the_same() 
             await stream.result
         assert (caught.value.via, caught.value.text) == (("acp",), "which tool?")
         assert await stream_of_text.result == "which tool?"
+
+
+async def test_leaving_the_agent__its_turns_get_less_time_since_its_process_ends_anyway() -> None:
+    started = 0.0
+    async with wire_agent() as (agent, wire):
+        stream = agent.think().text("Hi").stream()
+        await wire.begin()
+        started = anyio.current_time()
+    assert anyio.current_time() - started < LEAVE_TIMEOUT + 2
+    with pytest.raises(ThoughtCancelled):
+        await stream.result

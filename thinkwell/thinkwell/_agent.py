@@ -173,6 +173,7 @@ class Agent:
     async def leave(self) -> None:
         """Cancel what runs, wait for its end, and start nothing more."""
         self._left = True
+        self._link.leaving = True
         runs = tuple(self._link.runs)
         for run in runs:
             run.stop(AgentClosed())

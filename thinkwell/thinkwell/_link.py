@@ -34,6 +34,9 @@ T = TypeVar("T")
 EARLY_LIMIT: Final = 10_000
 """Updates that are kept for sessions whose opening the agent has not answered yet. Some agents send a few."""
 
+MALFORMED_WARNED: Final = 3
+"""Lines that were no message of which each is worth a warning; some programs print such lines all the time."""
+
 MALFORMED_KEPT: Final = 5
 """Lines that were no message, kept to explain a failed start."""
 
@@ -70,6 +73,9 @@ class Link(ClientHandler):
         self._on_question = on_question
         self._client: Client | None = None
         self._opening = 0
+        self._malformed = 0
+        self.leaving = False
+        """Whether the agent's block is being left."""
         self._early: list[s.SessionNotification] = []
         self._question_ids = count(1)
 
@@ -141,9 +147,13 @@ class Link(ClientHandler):
     def malformed(self, report: Malformed, /) -> None:
         """Log what is no message, and keep the first words of it."""
         self.malformed_lines.append(report.line[:1000])
-        self.logger.warning(
-            "Agent %s sent what is no message (%s): %.200r", self.name, report.reason, report.line
+        self._malformed += 1
+        level = logging.WARNING if self._malformed <= MALFORMED_WARNED else logging.DEBUG
+        self.logger.log(
+            level, "Agent %s sent what is no message (%s): %.200r", self.name, report.reason, report.line
         )
+        if self._malformed == MALFORMED_WARNED:
+            self.logger.warning("More of that from agent %s is logged as DEBUG", self.name)
 
     def closed(self, reason: AcpError, /) -> None:
         """Fail the runs that wait for something else than an answer of the agent's, such as their turn."""

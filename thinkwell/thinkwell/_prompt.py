@@ -137,8 +137,18 @@ def result_section(schema_text: str | None) -> str:
     return words + "\n"
 
 
-def reminder() -> str:
-    """Return the prompt for an agent that ended its turn without a result."""
+def reminder(wrong: Sequence[str] | None = None) -> str:
+    """Return the prompt for an agent that ended its turn without a valid result.
+
+    Args:
+        wrong: What was wrong with its last attempt, where there was one.
+    """
+    if wrong is not None:
+        reasons = "".join(f"\n- {reason}" for reason in wrong)
+        return (
+            f"You have ended your turn, but what you passed to the tool {RESULT_TOOL} was invalid:{reasons}\n"
+            f"Correct it and call {RESULT_TOOL} again."
+        )
     return (
         f"You have ended your turn without calling the tool {RESULT_TOOL}, so there is no answer yet. "
         "Call it now with the answer."

@@ -10,6 +10,7 @@ import anyio
 
 from thinkwell import _prompt as prompt
 from thinkwell import events as ev
+from thinkwell._context import adopted, copy_context
 from thinkwell._convert import Mapper
 from thinkwell._log import RunLog
 from thinkwell._output import OutputInvalid
@@ -47,6 +48,9 @@ T = TypeVar("T")
 CANCEL_TIMEOUT: Final = 10.0
 """Seconds that a cancelled turn gets to end by itself. Agents were seen to take several."""
 
+LEAVE_TIMEOUT: Final = 2.0
+"""Seconds that a cancelled turn gets where the agent's block is left: its process is ended right after."""
+
 CLOSE_TIMEOUT: Final = 5.0
 """Seconds that it then gets to end by its session being closed, before the agent's process is ended."""
 
@@ -83,6 +87,9 @@ class Run(Generic[T]):
         self._stopped_by: Exception | None = None
         self._calls: set[anyio.CancelScope] = set()
         self._attempts = 0
+        self._refused: ResultInvalid | None = None
+        """What the last attempt would come to, were there no other."""
+        self._context = copy_context()
         self._turn = 0
         self._reminders_left = options.reminders
         self._ticket: Ticket | None = None
@@ -231,14 +238,17 @@ class Run(Generic[T]):
     def _reminder(self) -> Sequence[s.ContentBlock]:
         if self.log.ended:
             return ()
-        return (s.TextContent(text=prompt.reminder()),)
+        wrong = None if self._refused is None else self._refused.errors
+        return (s.TextContent(text=prompt.reminder(wrong)),)
 
     async def _wind_down(self) -> None:
         """Wait for a cancelled turn to end; then close the session; then end the agent."""
         assert self._turn_over is not None
-        with anyio.move_on_after(CANCEL_TIMEOUT):
+        with anyio.move_on_after(LEAVE_TIMEOUT if self._link.leaving else CANCEL_TIMEOUT):
             await self._turn_over.wait()
             return
+        if self._link.leaving:
+            return  # the agent's process is ended next, and everything with it
         client, session = self._link.client, self._session
         assert session.id is not None
         session.usable = False
@@ -291,6 +301,8 @@ class Run(Generic[T]):
         elif output.text is not None and stop_reason == "end_turn":
             self.result.set(output.text(text))
             self._end(None)
+        elif self._refused is not None:
+            self._end(self._refused)
         elif output.schema is not None and not self._session.tools.seen:
             self._end(ToolsNotSeen((self._link.hosts.way,), text))
         else:
@@ -331,7 +343,8 @@ class Run(Generic[T]):
         with anyio.CancelScope() as scope:
             self._calls.add(scope)
             try:
-                result = await tool.call(arguments, ToolContext(self._session.id or "", context.report))
+                with adopted(self._context):
+                    result = await tool.call(arguments, ToolContext(self._session.id or "", context.report))
             finally:
                 self._calls.discard(scope)
             return ToolOutput(content=result.content, structured=result.structured, is_error=result.is_error)
@@ -363,11 +376,12 @@ class Run(Generic[T]):
 
     def _refuse_result(self, arguments: dict[str, ev.JsonValue], errors: tuple[str, ...]) -> ToolOutput:
         self._attempts += 1
+        self._refused = ResultInvalid(arguments, errors, self._attempts)
         self.log.add(ev.ResultAttempt, accepted=False, value=arguments, errors=errors)
         self.log.publish()
         wrong = "".join(f"\n- {error}" for error in errors)
         if self._attempts > self._options.retries:
-            self.result.fail(ResultInvalid(arguments, errors, self._attempts))
+            self.result.fail(self._refused)
             return ToolOutput.text(
                 f"The result is invalid, and no more are accepted:{wrong}\nEnd your turn.", is_error=True
             )

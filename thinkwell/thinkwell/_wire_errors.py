@@ -9,6 +9,7 @@ from thinkwell.errors import (
     AgentExited,
     AgentReported,
     AgentStartFailed,
+    AnswerUnreadable,
     CapabilityMissing,
     LoginRequired,
     ThinkwellError,
@@ -26,7 +27,7 @@ from thinkwell_acp import (
 from thinkwell_acp import (
     CapabilityMissing as WireCapabilityMissing,
 )
-from thinkwell_acp.errors import AUTH_REQUIRED, INTERNAL_ERROR
+from thinkwell_acp.errors import AUTH_REQUIRED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +51,7 @@ def translate(error: Exception, agent: str, auth_methods: Sequence[s.AuthMethod]
         case WireCapabilityMissing():
             return CapabilityMissing(error.capability, error.wanted_by)
         case DecodeError():
-            return AgentReported(INTERNAL_ERROR, f"the agent's answer cannot be read: {error}")
+            return AnswerUnreadable(str(error))
         case _:
             return error
 
@@ -77,4 +78,5 @@ def start_failure(error: AcpError | DecodeError, agent: str, malformed: Sequence
         case VersionMismatch():
             return AgentStartFailed(agent, f"{error}. Install a version of it that speaks {error.offered}")
         case _:
-            return AgentStartFailed(agent, f"{error}{noise(malformed)}")
+            hint = noise(malformed) or ". Run its command by hand to see what it sends"
+            return AgentStartFailed(agent, f"{error}{hint}")

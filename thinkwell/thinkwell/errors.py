@@ -11,7 +11,8 @@
     │   ├── SessionUnusable         a cancelled turn of the session never ended
     │   ├── LoginRequired           it wants a login first
     │   ├── CapabilityMissing       it cannot do what was asked; nothing was sent
-    │   └── AgentReported           it answered with an error
+    │   ├── AgentReported           it answered with an error
+    │   └── AnswerUnreadable        it answered, but not in the protocol's form
     ├── ResultError             the turn is over, but there is no result
     │   ├── ResultMissing           ``return_result`` was never called
     │   ├── ResultInvalid           every value was invalid
@@ -43,6 +44,7 @@ __all__ = (
     "AgentNotFound",
     "AgentReported",
     "AgentStartFailed",
+    "AnswerUnreadable",
     "BufferOverflow",
     "CapabilityMissing",
     "LoginRequired",
@@ -158,9 +160,11 @@ class LoginRequired(AgentError):
         self.methods = tuple(methods)
 
     def __str__(self) -> str:
+        if not self.methods:
+            return f"Agent {self.agent!r} wants a login first: log in with the agent's own program"
         ways = "".join(f"\n- {id_}: {name}{f' ({text})' if text else ''}" for id_, name, text in self.methods)
         return (
-            f"Agent {self.agent!r} wants a login first. It offers:{ways or ' nothing'}\n"
+            f"Agent {self.agent!r} wants a login first. It offers:{ways}\n"
             "Log in with the agent's own program, or call `await agent.authenticate(method_id)`"
         )
 
@@ -199,7 +203,25 @@ class AgentReported(AgentError):
 
     def __str__(self) -> str:
         extra = "" if self.data is None else f" ({self.data})"
-        return f"The agent reported: {self.message} [{self.code}]{extra}"
+        return (
+            f"The agent reported: {self.message} [{self.code}]{extra}. "
+            "This comes from the agent or its model service; its own log says more"
+        )
+
+
+class AnswerUnreadable(AgentError):
+    """The agent answered, but not in the protocol's form. Another version of it may help.
+
+    Attributes:
+        reason: What is wrong with the answer.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"The agent's answer cannot be read: {self.reason}. Try another version of the agent"
 
 
 class SessionUnusable(AgentError):
@@ -242,7 +264,7 @@ class ResultMissing(ResultError):
         hint = {
             "max_tokens": "the model ran out of tokens: ask for less, or for a smaller result",
             "max_turn_requests": "the agent ran out of model requests: ask for less",
-        }.get(self.stop_reason, "say in the prompt what the result is, or raise reminders=")
+        }.get(self.stop_reason, "say in the prompt what the result is")
         return f"The agent ended its turn ({self.stop_reason}) without a result; {hint}{said}"
 
 
