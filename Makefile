@@ -65,7 +65,7 @@ coverage: $(VENV)/.installed-test
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -m "not interop"
 	$(BIN)/coverage combine --quiet
-	$(BIN)/coverage report
+	$(BIN)/coverage report --fail-under=100
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/mkdocs build --strict --site-dir build/site

@@ -17,7 +17,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import anyio
-from anyio.lowlevel import checkpoint
+from anyio.lowlevel import cancel_shielded_checkpoint, checkpoint, checkpoint_if_cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -158,12 +158,13 @@ async def read_descriptor(fd: int) -> bytes:
 async def write_descriptor(fd: int, data: bytes) -> None:
     """Write all the bytes to a descriptor that does not block."""
     view = memoryview(data)
-    await checkpoint()
+    await checkpoint_if_cancelled()
     while view:
         try:
             view = view[os.write(fd, view) :]
         except BlockingIOError:
             await anyio.wait_writable(fd)
+    await cancel_shielded_checkpoint()  # behind the write: the other side can begin
 
 
 def _close(pipe: IO[bytes]) -> None:

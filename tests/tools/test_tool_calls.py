@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import sys
 import threading
 from collections.abc import Callable  # noqa: TC003 - read at run time
 from dataclasses import dataclass
@@ -156,6 +158,19 @@ async def test_what_a_tool_raises_is_told_and_ends_nothing(
     result = await told(fail_in_thread if sync else fail)
     assert result["isError"] is True
     assert text(result) == message
+
+
+@pytest.mark.parametrize("sync", [True, False])
+async def test_a_tool_that_ends_the_program_ends_only_its_call(sync: bool) -> None:
+    def parse() -> None:
+        argparse.ArgumentParser("prog").parse_args(["--what"])
+
+    async def leave() -> None:
+        sys.exit("enough")
+
+    result = await told(parse if sync else leave)
+    assert result["isError"] is True
+    assert text(result) == f"SystemExit: {2 if sync else 'enough'}"
 
 
 async def test_a_sync_tool_runs_in_a_worker_thread() -> None:

@@ -14,7 +14,7 @@ from thinkwell._context import adopted, copy_context
 from thinkwell._convert import Mapper
 from thinkwell._log import RunLog
 from thinkwell._output import OutputInvalid
-from thinkwell._stream import ThoughtResult, ThoughtStream
+from thinkwell._stream import Outcome, ThoughtResult, ThoughtStream
 from thinkwell._wire_errors import translate
 from thinkwell._wire_prompt import ANY_RESULT, prompt_blocks, tool_specs
 from thinkwell.errors import (
@@ -78,7 +78,7 @@ class Run(Generic[T]):
         self._result_schema = result_schema
         self.id: Final = f"run-{next(_run_numbers)}"
         self.log = RunLog(options.include, options.buffer, self.stop)
-        self.result: ThoughtResult[T] = ThoughtResult(self.id)
+        self.result: Outcome[T] = Outcome(self.id)
         self.mapper = Mapper(self.log)
         self._scope = anyio.CancelScope()
         self._turn_over: anyio.Event | None = None
@@ -99,7 +99,7 @@ class Run(Generic[T]):
     @property
     def stream(self) -> ThoughtStream[T]:
         """A handle for the user."""
-        return ThoughtStream(self.log, self.result, self)
+        return ThoughtStream(self.log, ThoughtResult(self.result), self)
 
     # What a stream asks
 
@@ -317,7 +317,7 @@ class Run(Generic[T]):
         self._cancel_calls()
         if error is not None:
             self.result.fail(error)
-        final = self.result.exception_unseen() or error
+        final = self.result.error or error
         phase: ev.Phase = "completed"
         if final is not None:
             self.mapper.cancel_tools()
@@ -357,7 +357,7 @@ class Run(Generic[T]):
                 "This task wants its answer as a message; write it as text.", is_error=True
             )
         if self.result.done():
-            settled = self.result.exception_unseen() is None
+            settled = self.result.error is None
             return ToolOutput.text(
                 "The result was accepted before; this one is ignored. You can end your turn."
                 if settled

@@ -51,67 +51,83 @@ class RunControl(Protocol):
         ...
 
 
+class Outcome(Generic[T]):
+    """What a run comes to: the side that its run settles. Users get it as a `ThoughtResult`."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        self.settled = anyio.Event()
+        self.value: list[T] = []
+        """The result, once it is there."""
+        self.error: Exception | None = None
+        self.seen = False
+        """Whether anybody looked at the error, or was told of it."""
+
+    def done(self) -> bool:
+        """Return whether there is a result or an error."""
+        return bool(self.value) or self.error is not None
+
+    def set(self, value: T) -> None:
+        """Settle with a value; it must not be settled yet."""
+        assert not self.done()
+        self.value.append(value)
+        self.settled.set()
+
+    def fail(self, error: Exception) -> None:
+        """Settle with an error, where it is not settled yet."""
+        if self.done():
+            return
+        # A traceback would keep its frames, and with them this outcome, from being collected and from warning.
+        self.error = error.with_traceback(None)
+        self.settled.set()
+
+    def __del__(self) -> None:
+        """Log an error that nobody has looked at. A run that was cancelled was ended on purpose."""
+        if self.error is not None and not self.seen and not isinstance(self.error, ThoughtCancelled):
+            self.seen = True
+            logger.warning("Run %s failed and nobody awaited its result: %s", self.run_id, self.error)
+
+
 class ThoughtResult(Generic[T]):
     """The result of a run, to be awaited: any number of times, from any number of tasks.
 
     It settles whether or not anybody awaits it. Cancelling an ``await`` cancels that wait and nothing else.
     """
 
-    def __init__(self, run_id: str) -> None:
-        self._run_id = run_id
-        self._settled = anyio.Event()
-        self._value: list[T] = []
-        self._error: Exception | None = None
-        self._seen = False
+    def __init__(self, outcome: Outcome[T]) -> None:
+        self._outcome = outcome
+
+    def __repr__(self) -> str:
+        outcome = self._outcome
+        state = "pending"
+        if outcome.value:
+            state = f"done: {type(outcome.value[0]).__name__}"
+        elif outcome.error is not None:
+            state = f"failed: {type(outcome.error).__name__}"
+        return f"<ThoughtResult {outcome.run_id} {state}>"
 
     def done(self) -> bool:
         """Return whether there is a result or an error."""
-        return bool(self._value) or self._error is not None
+        return self._outcome.done()
 
     def exception(self) -> Exception | None:
         """Return the error, or ``None`` where there is a result or nothing yet."""
-        self._seen = self._error is not None
-        return self._error
-
-    def exception_unseen(self) -> Exception | None:
-        """Return the error without counting as somebody who looked at it."""
-        return self._error
+        self._outcome.seen = self._outcome.error is not None
+        return self._outcome.error
 
     def __await__(self) -> Generator[object, None, T]:
         return self._wait().__await__()
 
     async def _wait(self) -> T:
-        if self.done():
+        outcome = self._outcome
+        if outcome.done():
             await checkpoint()
         else:
-            await self._settled.wait()
-        if self._error is not None:
-            self._seen = True
-            raise self._error.with_traceback(None)
-        return self._value[0]
-
-    def set(self, value: T) -> None:
-        """Settle with a value; it must not be settled yet."""
-        assert not self.done()
-        self._value.append(value)
-        self._settled.set()
-
-    def fail(self, error: Exception) -> None:
-        """Settle with an error, where it is not settled yet."""
-        if self.done():
-            return
-        # A traceback would keep its frames, and with them this result, from being collected and from warning.
-        self._error = error.with_traceback(None)
-        self._settled.set()
-
-    def warn_unseen(self) -> None:
-        """Log an error that nobody has looked at, once. A run that was cancelled was ended on purpose."""
-        if self._error is not None and not self._seen and not isinstance(self._error, ThoughtCancelled):
-            self._seen = True
-            logger.warning("Run %s failed and nobody awaited its result: %s", self._run_id, self._error)
-
-    def __del__(self) -> None:
-        self.warn_unseen()
+            await outcome.settled.wait()
+        if outcome.error is not None:
+            outcome.seen = True
+            raise outcome.error.with_traceback(None)
+        return outcome.value[0]
 
 
 class ThoughtStream(Generic[T]):
@@ -127,6 +143,9 @@ class ThoughtStream(Generic[T]):
         self._run = run
         self.result: ThoughtResult[T] = result
         """The validated result: ``await stream.result``."""
+
+    def __repr__(self) -> str:
+        return f"<ThoughtStream {self.id} {self.view.phase}, {len(self._log.events)} events>"
 
     @property
     def id(self) -> str:

@@ -50,6 +50,13 @@ def _code(function: Callable[..., object]) -> Any:
     return function if inspect.isroutine(function) or isinstance(function, type) else type(function).__call__
 
 
+def _check_kind(function: Callable[..., object], unbound: object, code: Any) -> None:
+    if isinstance(unbound, type):
+        raise TypeError(f"{label(function)}: it is a class; write a function that makes one")
+    if inspect.isgeneratorfunction(code) or inspect.isasyncgenfunction(code):
+        raise TypeError(f"{label(function)}: it is a generator, and a tool returns one value; return a list")
+
+
 def label(function: Callable[..., object]) -> str:
     """Return what to call a function in a message: its name and where it stands."""
     code = _code(function)
@@ -70,6 +77,7 @@ def read_signature(
         TypeError: It cannot be made a tool; the message names the line to fix.
     """
     unbound, code = _unbound(function), _code(function)
+    _check_kind(function, unbound, code)
     text, parameter_docs = read_docstring(code if code.__doc__ else unbound)
     hints = _hints(function)
     context = next((name for name, hint in hints.items() if _is(hint, context_type)), None)
@@ -107,7 +115,7 @@ def _hints(function: Callable[..., object]) -> dict[str, Any]:
     That of the result is not read: it may name what is imported for type checkers only.
     """
     code = _code(function)
-    target: Any = inspect.unwrap(getattr(code, "__init__") if isinstance(code, type) else code)  # noqa: B009
+    target: Any = inspect.unwrap(code)
     try:
         annotations = {
             name: hint for name, hint in getattr(target, "__annotations__", {}).items() if name != "return"

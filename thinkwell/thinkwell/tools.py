@@ -9,12 +9,13 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, cast, overload
 
 import anyio
 import anyio.from_thread
 import anyio.to_thread
 import msgspec
+from typing_extensions import ParamSpec, TypeIs, TypeVar
 
 from thinkwell._json_schema import is_object
 from thinkwell._tool_arguments import Validate, label, read_signature
@@ -36,6 +37,10 @@ __all__ = ("Report", "Tool", "ToolContext", "ToolFunction", "ToolResult", "tool"
 
 ToolFunction: TypeAlias = Callable[..., object]
 """Any function with annotated parameters, sync or async."""
+
+P = ParamSpec("P", default=...)
+R = TypeVar("R", default=object)
+R_co = TypeVar("R_co", covariant=True, default=object)
 
 Report: TypeAlias = Callable[[float, float | None, str | None], None]
 """Takes how much is done, of how much, and what is being done."""
@@ -79,10 +84,6 @@ class ToolContext:
         if self._cancelled:
             raise ToolError("The call was cancelled")
 
-    def cancel(self) -> None:
-        """Mark the call as cancelled."""
-        self._cancelled = True
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
@@ -94,8 +95,8 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
-    """A tool as an agent sees it, and the function behind it. Made by `tool`."""
+class Tool(Generic[P, R_co]):
+    """A tool as an agent sees it, and the function behind it, with its signature. Made by `tool`."""
 
     name: str
     description: str
@@ -103,13 +104,13 @@ class Tool:
     """JSON Schema of the arguments."""
     mention: bool = True
     """Whether the prompt names it."""
-    function: ToolFunction
+    function: Callable[P, R_co]
     validate: Validate
     """Turns the agent's arguments into those of the function; raises `ToolError`."""
     context_parameter: str | None = None
     """The parameter that takes the `ToolContext`."""
 
-    def __call__(self, *args: object, **kwargs: object) -> object:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Call the function itself."""
         return self.function(*args, **kwargs)
 
@@ -122,20 +123,21 @@ class Tool:
             return _success(await _run(self.function, kwargs, context))
         except ToolError as exc:
             return _failure(str(exc))
-        except Exception as exc:
+        # What calls `sys.exit`, as argparse does, means a program of its own and not this one.
+        except (Exception, SystemExit) as exc:
             return _failure(f"{type(exc).__name__}: {exc}")
 
 
 @overload
 def tool(
-    function: ToolFunction,
+    function: Callable[P, R],
     /,
     *,
     name: str | None = None,
     description: str | None = None,
     mention: bool = True,
     input_schema: Mapping[str, JsonValue] | None = None,
-) -> Tool: ...
+) -> Tool[P, R]: ...
 
 
 @overload
@@ -145,7 +147,7 @@ def tool(
     description: str | None = None,
     mention: bool = True,
     input_schema: Mapping[str, JsonValue] | None = None,
-) -> Callable[[ToolFunction], Tool]: ...
+) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
 
 def tool(
@@ -156,7 +158,7 @@ def tool(
     description: str | None = None,
     mention: bool = True,
     input_schema: Mapping[str, JsonValue] | None = None,
-) -> Tool | Callable[[ToolFunction], Tool]:
+) -> Callable[..., object]:
     """Make a tool of a function; usable as a decorator.
 
     Name, description and the schema of the arguments come from the function's name, docstring and
@@ -164,7 +166,8 @@ def tool(
     is no text.
 
     Args:
-        function: A function, method, object with ``__call__``, or `functools.partial`. Every parameter that
+        function: A function, method, object with ``__call__``, or `functools.partial`; no generator and no
+            class. Every parameter that
             is not bound needs an annotation that pydantic understands.
         name: Another name than the function's.
         description: Another description than the docstring's.
@@ -179,12 +182,12 @@ def tool(
         return functools.partial(
             tool, name=name, description=description, mention=mention, input_schema=input_schema
         )
-    if isinstance(function, Tool):
+    if _is_tool(function):
         return _changed(function, name, description, mention, input_schema)
     if not callable(function):
         raise TypeError(f"tool({function!r}): a tool is made of a function")
     signature = read_signature(function, ToolContext, input_schema)
-    chosen = name or signature.name
+    chosen = signature.name if name is None else name
     return Tool(
         name=_checked_name(chosen, function),
         description=description or signature.description or chosen.replace("_", " "),
@@ -194,6 +197,10 @@ def tool(
         validate=signature.validate,
         context_parameter=signature.context_parameter,
     )
+
+
+def _is_tool(function: ToolFunction) -> TypeIs[Tool]:
+    return isinstance(function, Tool)
 
 
 def _changed(
@@ -206,14 +213,14 @@ def _changed(
     made = old if schema is None else tool(old.function, name=old.name, input_schema=schema)
     return replace(
         made,
-        name=_checked_name(name or old.name, old.function),
+        name=old.name if name is None else _checked_name(name, old.function),
         description=description or old.description,
         mention=mention and old.mention,
     )
 
 
-def _checked_name(name: str, function: ToolFunction) -> str:
-    if not _NAME.fullmatch(name):
+def _checked_name(name: object, function: ToolFunction) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise TypeError(
             f"{label(function)}: {name!r} is no name for a tool; "
             "use up to 64 letters, digits, _ and -: tool(fn, name=…)"
@@ -231,7 +238,7 @@ async def _run(function: ToolFunction, kwargs: dict[str, object], context: ToolC
         box = await anyio.to_thread.run_sync(lambda: (function(**kwargs),), abandon_on_cancel=True)
         return await box[0] if inspect.isawaitable(box[0]) else box[0]
     except anyio.get_cancelled_exc_class():
-        context.cancel()
+        context._cancelled = True
         raise
 
 

@@ -115,7 +115,24 @@ def with_options(text: str) -> str:
     return text
 
 
-def tools() -> None:
-    assert_type(tool(add), Tool)
-    assert_type(decorated, Tool)
-    assert_type(with_options, Tool)
+@tool
+def doubled(number: int) -> int:
+    return number * 2
+
+
+async def tools(agent: Agent, any_tool: Tool) -> None:
+    assert_type(tool(add)(1, b=2), int)
+    assert_type(doubled(3), int)
+    assert_type(with_options(text="t"), str)
+    assert_type(with_options.function("t"), str)
+    assert_type(tool(doubled, name="twice")(3), int)
+    assert_type(any_tool, Tool[..., object])
+    assert_type(any_tool(1, two=2), object)
+    bare: list[Tool] = [tool(add), decorated, with_options, doubled]
+    for one in bare:
+        agent.think().tool(one).tool(one, name="other")
+    agent.think().tool(add).tool(decorated).tool(lambda: 1, name="one")
+
+
+async def awaited(context: ToolContext) -> None:
+    assert_type(await decorated(context, "text"), str)

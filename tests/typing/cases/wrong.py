@@ -7,6 +7,16 @@ from pydantic import BaseModel
 from thinkwell import Agent, Message, open_agent, tool
 
 
+@tool
+async def doubled(number: int) -> int:
+    return number * 2
+
+
+@tool(name="half")
+def halved(number: int) -> float:
+    return number / 2
+
+
 class Review(BaseModel):
     score: int
 
@@ -49,3 +59,12 @@ async def opening() -> None:
 def frozen(message: Message) -> None:
     message.text = "new"  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
     tool(5)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+
+
+async def tools() -> None:
+    await doubled("3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await doubled()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    text: str = await doubled(3)  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+    halved("3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    halved(3, 4)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    del text
