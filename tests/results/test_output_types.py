@@ -258,7 +258,6 @@ def function(x: int) -> int:
 WRONG: tuple[object, ...] = (
     5,
     "Point",
-    Point(x=1),
     NoSchema,
     NoSchema(),
     Unfinished,

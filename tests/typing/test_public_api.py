@@ -22,7 +22,8 @@ PROGRAMS = ("thinkwell.builtin", "thinkwell_acp.mcp.shim")
 
 THINKWELL = (
     *("Agent", "AgentClosed", "AgentError", "AgentExited", "AgentNotFound", "AgentReported"),
-    *("AgentStartFailed", "Buffer", "BufferOverflow", "CapabilityMissing", "Explanation", "JsonSchema"),
+    *("AgentStartFailed", "AnswerUnreadable", "Buffer", "BufferOverflow", "CapabilityMissing"),
+    *("Explanation", "JsonSchema"),
     *("LoginRequired", "Message", "PermissionPolicy", "PermissionQuestion", "PlanEntry", "PlanUpdate"),
     *("QuestionHandler", "ResultError", "ResultInvalid", "ResultMissing", "ResultRefused", "RunView"),
     *("Session", "SessionUnusable", "ThinkBuilder", "ThinkwellError", "Thought", "ThoughtCancelled"),

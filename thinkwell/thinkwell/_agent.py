@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, overload
 
 import anyio
 
 from thinkwell._agents import Profile, environment, find
-from thinkwell._builder import Spec, ThinkBuilder, existing_folder
+from thinkwell._builder import Spec, ThinkBuilder, check_seconds, existing_folder, output_type
 from thinkwell._link import Link
-from thinkwell._output import JsonSchema, output_of
 from thinkwell._run import Run
-from thinkwell._session import Session, check_part, explain
+from thinkwell._session import Session, SessionStarter, check_part, explain
 from thinkwell._tooling import ToolHosts, Way
 from thinkwell._version import VERSION
 from thinkwell._wire_errors import noise, start_failure
@@ -36,7 +35,7 @@ from thinkwell_acp.client import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from types import UnionType
 
@@ -44,20 +43,60 @@ if TYPE_CHECKING:
 
     from thinkwell import events as ev
     from thinkwell._builder import Explanation, Options
+    from thinkwell._output import JsonSchema, Output
     from thinkwell._prompt import Part
     from thinkwell._stream import ThoughtStream
     from thinkwell.permissions import QuestionHandler
     from thinkwell_acp import Transport
+    from thinkwell_acp._tasks import BackgroundTasks
 
 T = TypeVar("T")
+
+
+class AgentStarter:
+    """Starts the runs of an agent that have a session of their own."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self.left = False
+        """Whether nothing starts any more."""
+
+    def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
+        """Start a run."""
+        if self.left:
+            raise AgentClosed
+        wire = WireSession(self._link, spec.cwd or self._link.cwd, self._link.mcp_servers)
+        schema = None if spec.output.schema is None else spec.output.tool_schema()
+        return self._link.launch(Run(self._link, spec, options, wire, result_schema=schema, ephemeral=True))
+
+    def explain(self, spec: Spec[T]) -> Explanation:
+        """Return what a run would send."""
+        return explain(self._link, spec, None if spec.output.schema is None else spec.output.tool_schema())
+
+    def check(self, part: Part) -> None:
+        """Check that the agent takes such a part of a prompt."""
+        check_part(self._link, part)
+
+    async def leave(self) -> None:
+        """Cancel what runs, wait for its end, and start nothing more."""
+        self.left = True
+        self._link.leaving = True
+        runs = tuple(self._link.runs)
+        for run in runs:
+            run.stop(AgentClosed())
+        for run in runs:
+            await run.wait()
 
 
 class Agent:
     """A running agent. Made by `open_agent`."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, starter: AgentStarter) -> None:
         self._link = link
-        self._left = False
+        self._starter = starter
+
+    def __repr__(self) -> str:
+        return f"<Agent {self.name}>"
 
     @property
     def name(self) -> str:
@@ -96,7 +135,7 @@ class Agent:
         Raises:
             TypeError: The output type cannot be used; the message says what to give instead.
         """
-        return ThinkBuilder(self, Spec(output=output_of(output)))
+        return ThinkBuilder(self._starter, Spec(output=output_type(output, "think({})")))
 
     def session(
         self,
@@ -115,48 +154,33 @@ class Agent:
 
         Raises:
             AgentError: The agent did not open it.
+            NotADirectoryError: There is no such folder.
             TypeError: The output type cannot be used.
         """
-        return self._session(cwd, mcp_servers, output)
-
-    @asynccontextmanager
-    async def _session(
-        self, cwd: str | os.PathLike[str] | None, mcp_servers: Sequence[s.McpServer], output: object
-    ) -> AsyncGenerator[Session]:
-        if self._left:
-            raise AgentClosed
-        result = None if output is None else output_of(output)
+        result = None if output is None else output_type(output, "session(output={})")
         if result is not None and result.schema is None:
             raise TypeError("session(output=str): text needs no output type; leave it out")
         folder = self._link.cwd if cwd is None else existing_folder(cwd, "session(cwd=…)")
+        return self._session(folder, mcp_servers, result)
+
+    @asynccontextmanager
+    async def _session(
+        self, folder: str, mcp_servers: Sequence[s.McpServer], result: Output[Any] | None
+    ) -> AsyncGenerator[Session]:
+        if self._starter.left:
+            raise AgentClosed
         wire = WireSession(self._link, folder, (*self._link.mcp_servers, *mcp_servers))
-        session = Session(self._link, wire, result)
-        wire.tools.reserve(session.first_tools)
+        starter = SessionStarter(self._link, wire, result)
+        wire.tools.reserve(starter.first_tools)
         try:
-            await self._link.call(wire.open(session.first_tools))
-            yield session
+            await self._link.call(wire.open(starter.first_tools))
+            yield Session(starter)
         finally:
-            session.leave()
+            starter.leave()
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
                 async with wire.turns.ask():
                     await wire.close()
                     wire.between.end()
-
-    def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
-        """Start a run; called by `ThinkBuilder.stream`."""
-        if self._left:
-            raise AgentClosed
-        wire = WireSession(self._link, spec.cwd or self._link.cwd, self._link.mcp_servers)
-        schema = None if spec.output.schema is None else spec.output.tool_schema()
-        return self._link.launch(Run(self._link, spec, options, wire, result_schema=schema, ephemeral=True))
-
-    def explain(self, spec: Spec[T]) -> Explanation:
-        """Return what a run would send; called by `ThinkBuilder.explain`."""
-        return explain(self._link, spec, None if spec.output.schema is None else spec.output.tool_schema())
-
-    def check(self, part: Part) -> None:
-        """Check that the agent takes such a part of a prompt; called by `ThinkBuilder`."""
-        check_part(self._link, part)
 
     async def authenticate(self, method_id: str) -> None:
         """Log in by a way that the agent offers and goes by itself, such as in a browser.
@@ -170,19 +194,8 @@ class Agent:
         """
         await self._link.call(self._link.client.authenticate(s.AuthenticateRequest(method_id=method_id)))
 
-    async def leave(self) -> None:
-        """Cancel what runs, wait for its end, and start nothing more."""
-        self._left = True
-        self._link.leaving = True
-        runs = tuple(self._link.runs)
-        for run in runs:
-            run.stop(AgentClosed())
-        for run in runs:
-            await run.wait()
 
-
-@asynccontextmanager
-async def open_agent(
+def open_agent(
     agent: str | None = None,
     /,
     *,
@@ -195,7 +208,7 @@ async def open_agent(
     mcp_servers: Sequence[s.McpServer] = (),
     tools_via: Way | None = None,
     startup_timeout: float = 60,
-) -> AsyncGenerator[Agent]:
+) -> AbstractAsyncContextManager[Agent]:
     """Start an agent, or connect to one, for the time of a block.
 
     Leaving the block cancels what runs and ends the agent's whole process group.
@@ -220,14 +233,17 @@ async def open_agent(
     Raises:
         AgentNotFound: There is no such agent, or its program is not there.
         AgentStartFailed: It was started, but no conversation came about.
+        NotADirectoryError: There is no such folder.
+        TypeError: An argument is of another type.
+        ValueError: An argument is out of range, or contradicts another.
     """
     profile = _profile(agent, command, transport)
     folder = existing_folder(cwd or ".", "open_agent(cwd=…)")
     _check_choices(permissions, on_question, tools_via)
-    async with AsyncExitStack() as stack:
-        pipe = transport or await _started(stack, profile, env, folder)
-        tasks = await stack.enter_async_context(background_tasks())
-        link = Link(
+    check_seconds("startup_timeout", startup_timeout)
+
+    def linked(tasks: BackgroundTasks) -> Link:
+        return Link(
             name=profile.name,
             cwd=folder,
             hosts=ToolHosts(tasks, tools_via or profile.way),
@@ -236,6 +252,26 @@ async def open_agent(
             on_question=on_question,
             mcp_servers=mcp_servers,
         )
+
+    return _opened(transport or _Program(profile, env, folder), linked, startup_timeout)
+
+
+class _Program(NamedTuple):
+    """What to start."""
+
+    profile: Profile
+    env: Mapping[str, str] | None
+    folder: str
+
+
+@asynccontextmanager
+async def _opened(
+    agent: Transport | _Program, linked: Callable[[BackgroundTasks], Link], startup_timeout: float
+) -> AsyncGenerator[Agent]:
+    async with AsyncExitStack() as stack:
+        pipe = await _started(stack, *agent) if isinstance(agent, _Program) else agent
+        tasks = await stack.enter_async_context(background_tasks())
+        link = linked(tasks)
         client = await stack.enter_async_context(connect(pipe, link))
         link.attach(client)
         link.kill = (
@@ -244,12 +280,12 @@ async def open_agent(
             else partial(client.connection.end, ConnectionBroken())
         )
         await _initialize(link, pipe, startup_timeout)
-        agent_ = Agent(link)
+        starter = AgentStarter(link)
         try:
-            yield agent_
+            yield Agent(link, starter)
         finally:
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
-                await agent_.leave()
+                await starter.leave()
 
 
 def _profile(agent: str | None, command: str | Sequence[str] | None, transport: Transport | None) -> Profile:
@@ -265,6 +301,8 @@ def _check_choices(policy: PermissionPolicy, on_question: QuestionHandler | None
         raise ValueError(f'open_agent(permissions={policy!r}): choose "deny", "ask" or "allow"')
     if policy == "ask" and on_question is None:
         raise ValueError('open_agent(permissions="ask"): say whom to ask: on_question=…')
+    if policy != "ask" and on_question is not None:
+        raise ValueError(f'open_agent(on_question=…, permissions="{policy}"): it needs permissions="ask"')
     if way is not None and way not in get_args(Way):
         raise ValueError(f'open_agent(tools_via={way!r}): choose "acp", "http" or "stdio"')
 

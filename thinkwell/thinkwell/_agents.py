@@ -65,27 +65,40 @@ def find(agent: str | None, command: str | Sequence[str] | None) -> Profile:
 
     Raises:
         AgentNotFound: No agent of that name is known.
-        ValueError: Both a name and a command are given, or the command is empty.
+        ValueError: Both a name and a command are given, or the command is empty or cannot be split.
     """
     if agent is not None and command is not None:
         raise ValueError(f"open_agent({agent!r}, command=…): give a name or a command, not both")
-    if agent is None and command is None:
-        command = os.environ.get(COMMAND_VARIABLE) or None
-        agent = os.environ.get(NAME_VARIABLE) or "builtin"
     if command is not None:
+        return _of_command(command, "open_agent(command=…)")
+    if agent is not None:
+        return _of_name(agent, "")
+    if line := os.environ.get(COMMAND_VARIABLE):
+        return _of_command(line, f"the environment variable {COMMAND_VARIABLE}")
+    if name := os.environ.get(NAME_VARIABLE):
+        return _of_name(name, f". The name comes from the environment variable {NAME_VARIABLE}")
+    return PROFILES["builtin"]
+
+
+def _of_command(command: str | Sequence[str], source: str) -> Profile:
+    try:
         words = shlex.split(command, posix=os.name == "posix") if isinstance(command, str) else list(command)
-        if not words:
-            raise ValueError("open_agent(command=…): the command is empty")
-        return Profile(name=Path(words[0]).name, command=tuple(words))
-    assert agent is not None
-    if agent not in PROFILES:
+    except ValueError as exc:
+        raise ValueError(f"{source}: {exc}; close the quotes, or give a list of words") from exc
+    if not words:
+        raise ValueError(f"{source}: the command is empty")
+    return Profile(name=Path(words[0]).name, command=tuple(words))
+
+
+def _of_name(name: str, source: str) -> Profile:
+    if name not in PROFILES:
         known = ", ".join(sorted(PROFILES))
         raise AgentNotFound(
-            agent,
+            name,
             f"no agent of that name is known (known: {known}). "
-            'For another: open_agent(command=["program", "arg"])',
+            f'For another: open_agent(command=["program", "arg"]){source}',
         )
-    return PROFILES[agent]
+    return PROFILES[name]
 
 
 def environment(profile: Profile, extra: Mapping[str, str] | None) -> dict[str, str]:

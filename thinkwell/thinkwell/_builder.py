@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
@@ -12,14 +12,15 @@ import msgspec
 
 from thinkwell import _prompt as prompt
 from thinkwell import events as ev
+from thinkwell._log import Buffer
+from thinkwell._output import output_of
 from thinkwell._tool_arguments import label
 from thinkwell.tools import Tool, ToolFunction
 from thinkwell.tools import tool as make_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from thinkwell._log import Buffer
     from thinkwell._output import Output
     from thinkwell._stream import ThoughtStream
 
@@ -37,6 +38,8 @@ class Spec(Generic[T]):
     tools: tuple[Tool, ...] = ()
     cwd: str | None = None
     meta: Mapping[str, ev.JsonValue] | None = None
+    has_content: bool = False
+    """Whether there is more in the parts than blanks, tags and fences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,38 +100,54 @@ class ThinkBuilder(Generic[T]):
         self._starter = starter
         self._spec = spec
 
+    def __repr__(self) -> str:
+        spec = self._spec
+        parts, tools = _counted(spec.parts, "part"), _counted(spec.tools, "tool")
+        return f"<ThinkBuilder for {spec.output.name}, {parts}, {tools}>"
+
     def _with(self, **changes: Any) -> ThinkBuilder[T]:
         return ThinkBuilder(self._starter, replace(self._spec, **changes))
 
-    def _add(self, part: prompt.Part) -> ThinkBuilder[T]:
+    def _add(self, part: prompt.Part, content: str = "content") -> ThinkBuilder[T]:
         self._starter.check(part)
-        return self._with(parts=prompt.joined((*self._spec.parts, part)))
+        return self._with(
+            parts=prompt.joined((*self._spec.parts, part)),
+            has_content=self._spec.has_content or not (content == "" or content.isspace()),
+        )
 
-    def _add_block(self, text: str) -> ThinkBuilder[T]:
+    def _add_block(self, text: str, content: str) -> ThinkBuilder[T]:
         """Add text that has to begin on a line of its own."""
         last = self._spec.parts[-1] if self._spec.parts else None
         glue = "" if not isinstance(last, prompt.TextPart) or last.text.endswith("\n") else "\n"
-        return self._add(prompt.TextPart(glue + text))
+        return self._add(prompt.TextPart(glue + text), content)
 
     def text(self, content: str) -> ThinkBuilder[T]:
-        """Add text as it is."""
-        return self._add(prompt.TextPart(content))
+        """Add text as it is.
+
+        Raises:
+            TypeError: It is no text.
+            ValueError: It has lone surrogates, which cannot be sent.
+        """
+        return self._add(prompt.TextPart(prompt.checked(content, "text()")), content)
 
     def line(self, content: str = "") -> ThinkBuilder[T]:
-        """Add text and a line end."""
-        return self._add(prompt.TextPart(content + "\n"))
+        """Add text and a line end. Raises as `text` does."""
+        return self._add(prompt.TextPart(prompt.checked(content, "line()") + "\n"), content)
 
     def quote(self, content: str, *, tag: str = "quote") -> ThinkBuilder[T]:
         """Add text between tags that show where it begins and ends, whatever stands in it.
 
         Raises:
-            ValueError: The tag is no name.
+            TypeError: It is no text.
+            ValueError: It has lone surrogates, or the tag is no name.
         """
-        return self._add_block(prompt.quoted(content, tag))
+        name = prompt.checked(tag, "quote(tag=…)")
+        return self._add_block(prompt.quoted(prompt.checked(content, "quote()"), name), content)
 
     def code(self, content: str, *, language: str = "") -> ThinkBuilder[T]:
-        """Add text between code fences."""
-        return self._add_block(prompt.fenced(content, language))
+        """Add text between code fences. Raises as `text` does."""
+        name = prompt.checked(language, "code(language=…)")
+        return self._add_block(prompt.fenced(prompt.checked(content, "code()"), name), content)
 
     def image(self, data_or_path: bytes | str | os.PathLike[str]) -> ThinkBuilder[T]:
         """Add a PNG, JPEG, GIF or WebP image: its bytes, or the path of a file.
@@ -216,18 +235,19 @@ class ThinkBuilder(Generic[T]):
             reminders: How often an agent that ends its turn without a result is asked for it.
 
         Raises:
+            TypeError: An argument is of another type.
             ValueError: The prompt is empty, or an argument is out of range.
             AgentClosed: The agent's block has been left.
         """
-        if all(isinstance(part, prompt.TextPart) and not part.text.strip() for part in self._spec.parts):
+        if not self._spec.has_content:
             raise ValueError(
                 'the prompt is empty; say what to think about: agent.think(…).text("…").stream()'
             )
-        if retries < 0 or reminders < 0 or (timeout is not None and timeout <= 0):
-            raise ValueError(
-                f"retries={retries} and reminders={reminders} must not be negative, "
-                f"timeout={timeout} must be positive"
-            )
+        check_count("retries", retries)
+        check_count("reminders", reminders)
+        if timeout is not None:
+            check_seconds("timeout", timeout)
+        _check_buffer(buffer)
         options = Options(
             include=ev.included(include), buffer=buffer, timeout=timeout, retries=retries, reminders=reminders
         )
@@ -254,6 +274,56 @@ class ThinkBuilder(Generic[T]):
     def explain(self) -> Explanation:
         """Return the exact prompt and the tools' schemas. Nothing is sent."""
         return self._starter.explain(self._spec)
+
+
+def output_type(given: object, call: str) -> Output[Any]:
+    """Prepare an output type that was given to a call such as ``think({})``.
+
+    Raises:
+        TypeError: It cannot be used; the message says what to give instead.
+    """
+    kind = type(given)
+    if is_dataclass(kind) or hasattr(kind, "model_fields"):
+        name = kind.__name__
+        raise TypeError(
+            f"{call.format('')}: you passed an instance of {name}; pass the type: {call.format(name)}"
+        )
+    return output_of(given)
+
+
+def check_count(name: str, value: object) -> None:
+    """Check a number of times.
+
+    Raises:
+        TypeError: It is no whole number.
+        ValueError: It is negative.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name}={value!r:.100} must be a whole number, not a {type(value).__name__}")
+    if value < 0:
+        raise ValueError(f"{name}={value} must not be negative")
+
+
+def check_seconds(name: str, value: object) -> None:
+    """Check a time to wait.
+
+    Raises:
+        TypeError: It is no number.
+        ValueError: It is not positive.
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError(f"{name}={value!r:.100} must be a number of seconds, not a {type(value).__name__}")
+    if not value > 0:  # NaN is neither
+        raise ValueError(f"{name}={value} must be positive")
+
+
+def _check_buffer(value: object) -> None:
+    if value is not None and not isinstance(value, Buffer):
+        raise TypeError(f"buffer={value!r:.100} must be a Buffer: Buffer(max_events=…)")
+
+
+def _counted(things: Sequence[object], name: str) -> str:
+    return f"{len(things)} {name}" if len(things) == 1 else f"{len(things)} {name}s"
 
 
 def existing_folder(path: str | os.PathLike[str], who: str) -> str:

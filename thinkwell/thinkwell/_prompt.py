@@ -56,6 +56,26 @@ class FilePart(Struct, frozen=True):
 Part: TypeAlias = TextPart | ImagePart | LinkPart | FilePart
 
 
+def checked(content: object, who: str) -> str:
+    """Return what was given, where it is text that can be sent.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It has no form in UTF-8.
+    """
+    if not isinstance(content, str):
+        hint = ", such as content.decode()" if isinstance(content, bytes) else ""
+        raise TypeError(f"{who}: give a str, not {type(content).__name__}{hint}")
+    try:
+        content.encode()
+    except UnicodeEncodeError as exc:
+        raise ValueError(
+            f"{who}: character {exc.start} is the lone surrogate {content[exc.start]!r}; "
+            "replace it: content.encode('utf-8', 'replace').decode()"
+        ) from None
+    return content
+
+
 def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
     """Return the parts with neighbouring texts joined and empty ones left out."""
     merged: list[Part] = []

@@ -77,7 +77,7 @@ class Outcome(Generic[T]):
         """Settle with an error, where it is not settled yet."""
         if self.done():
             return
-        # A traceback would keep its frames, and with them this outcome, from being collected and from warning.
+        # A traceback would keep its frames, and with them this outcome, from being collected: no warning.
         self.error = error.with_traceback(None)
         self.settled.set()
 

@@ -1,0 +1,79 @@
+"""The handles: what users may call, and how they look in a log: short, and without what was said."""
+
+from __future__ import annotations
+
+import re
+
+import anyio
+import pytest
+from pydantic import BaseModel
+from scripted import Turn, scripted
+
+from thinkwell import Agent, ResultMissing, Session, ThinkBuilder, ThoughtResult, ThoughtStream, ToolContext
+
+
+class Review(BaseModel):
+    text: str
+
+
+def plain(x: int) -> int:
+    return x
+
+
+def names(type_: type) -> set[str]:
+    return {name for name in dir(type_) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize(
+    ("type_", "public"),
+    [
+        (Agent, {"authenticate", "capabilities", "info", "name", "session", "think"}),
+        (Session, {"events", "id", "think"}),
+        (ThoughtResult, {"done", "exception"}),
+        (ThoughtStream, {"cancel", "events", "id", "late", "session_id", "view", "wait"}),
+        (ToolContext, {"cancelled", "progress", "raise_if_cancelled"}),
+    ],
+)
+def test_the_handles_show_what_users_call_and_no_more(type_: type, public: set[str]) -> None:
+    assert names(type_) == public
+
+
+async def test_handles_say_what_they_are_and_not_what_was_said() -> None:
+    go = anyio.Event()
+
+    async def script(turn: Turn) -> None:
+        turn.say("secret words")
+        await go.wait()
+        await turn.returns(text="secret result", result={"text": "secret result"})
+
+    async with scripted(script) as agent:
+        assert repr(agent) == "<Agent scripted>"
+        builder = agent.think(Review).text("secret prompt").quote("x").tool(plain)
+        assert repr(builder) == "<ThinkBuilder for Review, 1 part, 1 tool>"
+        assert repr(agent.think()) == "<ThinkBuilder for str, 0 parts, 0 tools>"
+        stream = builder.stream()
+        with anyio.fail_after(5):
+            async for _ in stream:
+                break
+        assert re.fullmatch(r"<ThoughtStream run-\d+ responding, [1-9]\d* events>", repr(stream))
+        assert repr(stream.result) == f"<ThoughtResult {stream.id} pending>"
+        go.set()
+        await stream.result
+        await stream.wait()
+        assert repr(stream.result) == f"<ThoughtResult {stream.id} done: Review>"
+        assert "completed" in repr(stream)
+        assert "secret" not in repr([stream, stream.result, builder])
+        async with agent.session() as session:
+            assert repr(session) == "<Session session-2 of scripted>"
+
+
+async def test_a_failure_is_named_by_its_type_only() -> None:
+    async def script(turn: Turn) -> str:
+        turn.say("secret")
+        return "max_tokens"
+
+    async with scripted(script) as agent:
+        stream = agent.think().text("Go").stream()
+        await stream.wait()
+        assert repr(stream.result) == f"<ThoughtResult {stream.id} failed: ResultMissing>"
+        assert isinstance(stream.result.exception(), ResultMissing)

@@ -1,0 +1,218 @@
+"""What users give by mistake is refused at once, with the thing to fix."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pydantic import BaseModel
+from scripted import ScriptedAgent, scripted
+
+from thinkwell import AgentNotFound, Buffer, PermissionQuestion, open_agent, tool
+from thinkwell._agents import find
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Generator
+
+
+class Review(BaseModel):
+    score: int
+
+
+@dataclass
+class Person:
+    name: str
+
+
+# The prompt
+
+
+@pytest.mark.parametrize("method", ["text", "line", "quote", "code"])
+@pytest.mark.parametrize("content", [b"secret", 5, None, ["a"]])
+async def test_what_is_no_text_is_no_text(method: str, content: Any) -> None:
+    async with scripted() as agent:
+        with pytest.raises(TypeError) as caught:
+            getattr(agent.think(), method)(content)
+    said = str(caught.value)
+    assert said.startswith(f"{method}(): give a str, not {type(content).__name__}")
+    assert "secret" not in said
+    assert ("decode()" in said) == isinstance(content, bytes)
+
+
+@pytest.mark.parametrize("method", ["text", "line", "quote", "code"])
+async def test_text_that_has_no_utf_8_is_refused_with_the_place(method: str) -> None:
+    async with scripted() as agent:
+        with pytest.raises(ValueError, match=r"character 2 is the lone surrogate '\\udce9'") as caught:
+            getattr(agent.think(), method)("ab\udce9")
+    assert ".encode('utf-8', 'replace').decode()" in str(caught.value)
+
+
+async def test_tags_and_languages_are_texts_too() -> None:
+    wrong: Any = 5
+    async with scripted() as agent:
+        with pytest.raises(TypeError, match=r"quote\(tag=…\): give a str, not int"):
+            agent.think().quote("x", tag=wrong)
+        with pytest.raises(TypeError, match=r"code\(language=…\): give a str, not int"):
+            agent.think().code("x", language=wrong)
+
+
+async def test_empty_quotes_are_no_prompt() -> None:
+    handler = ScriptedAgent([])
+    async with scripted(agent=handler) as agent:
+        with pytest.raises(ValueError, match="the prompt is empty"):
+            agent.think().text("\n").quote("").code(" \n").line().stream()
+    assert handler.sessions == []
+
+
+# How a run is to go
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"timeout": math.nan}, ValueError, "timeout=nan must be positive"),
+        ({"timeout": "5"}, TypeError, "timeout='5' must be a number of seconds, not a str"),
+        ({"timeout": True}, TypeError, "timeout=True must be a number of seconds, not a bool"),
+        ({"buffer": 100}, TypeError, r"buffer=100 must be a Buffer: Buffer\(max_events=…\)"),
+        ({"retries": "x"}, TypeError, "retries='x' must be a whole number, not a str"),
+        ({"reminders": 1.5}, TypeError, "reminders=1.5 must be a whole number, not a float"),
+        ({"retries": True}, TypeError, "retries=True must be a whole number, not a bool"),
+        ({"retries": -1}, ValueError, "retries=-1 must not be negative"),
+    ],
+)
+async def test_options_are_checked_before_anything_starts(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    handler = ScriptedAgent([])
+    async with scripted(agent=handler) as agent:
+        with pytest.raises(error, match=message):
+            agent.think().text("Go").stream(**options)
+        with pytest.raises(error, match=message):
+            await agent.think().text("Go").run(**options)
+    assert handler.sessions == []
+
+
+async def test_limits_that_are_fine() -> None:
+    async with scripted() as agent:
+        stream = (
+            agent.think()
+            .text("Go")
+            .stream(timeout=math.inf, buffer=Buffer(max_events=5), retries=0, reminders=0)
+        )
+        stream.cancel()
+
+
+# Tools
+
+
+async def async_numbers() -> AsyncGenerator[int]:
+    yield 1
+
+
+def numbers() -> Generator[int]:
+    yield 1
+
+
+class Callback:
+    def __call__(self) -> Generator[int]:
+        yield 1
+
+
+@pytest.mark.parametrize("function", [async_numbers, numbers, Callback()])
+def test_generators_are_no_tools(function: Any) -> None:
+    with pytest.raises(TypeError, match=r"numbers|Callback") as caught:
+        tool(function)
+    assert f"{__file__}:" in str(caught.value)
+    assert "generator, and a tool returns one value; return a list" in str(caught.value)
+
+
+def test_classes_are_no_tools() -> None:
+    with pytest.raises(TypeError, match=r"Person\(\) \(.*: it is a class; write a function that makes one"):
+        tool(Person)
+
+
+@pytest.mark.parametrize("name", ["", 5])
+def test_names_of_tools(name: Any) -> None:
+    def plain() -> None: ...
+
+    with pytest.raises(TypeError, match=f"{name!r} is no name for a tool"):
+        tool(plain, name=name)
+    with pytest.raises(TypeError, match=f"{name!r} is no name for a tool"):
+        tool(tool(plain), name=name)
+
+
+# Output types
+
+
+@pytest.mark.parametrize("instance", [Review(score=1), Person(name="A")])
+async def test_an_instance_is_no_type(instance: Any) -> None:
+    name = type(instance).__name__
+    async with scripted() as agent:
+        message = rf"think\(\): you passed an instance of {name}; pass the type: think\({name}\)"
+        with pytest.raises(TypeError, match=message):
+            agent.think(instance)
+        async with agent.session() as session:
+            with pytest.raises(TypeError, match=message):
+                session.think(instance)
+        with pytest.raises(TypeError, match=f"you passed an instance of {name}"):
+            agent.session(output=instance)
+
+
+async def test_the_output_of_a_session_is_checked_when_it_is_called() -> None:
+    async with scripted() as agent:
+        with pytest.raises(TypeError, match="text needs no output type"):
+            agent.session(output=str)
+
+
+# Which agent
+
+
+def test_quotes_that_are_never_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("THINKWELL_AGENT_CMD", raising=False)
+    with pytest.raises(ValueError, match=r"open_agent\(command=…\): No closing quotation") as caught:
+        find(None, "foo 'secret")
+    assert "secret" not in str(caught.value)
+    monkeypatch.setenv("THINKWELL_AGENT_CMD", "foo 'secret")
+    with pytest.raises(ValueError, match="the environment variable THINKWELL_AGENT_CMD: No closing"):
+        find(None, None)
+    monkeypatch.setenv("THINKWELL_AGENT_CMD", "  ")
+    with pytest.raises(
+        ValueError, match="the environment variable THINKWELL_AGENT_CMD: the command is empty"
+    ):
+        find(None, None)
+
+
+def test_a_wrong_name_from_the_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("THINKWELL_AGENT_CMD", raising=False)
+    monkeypatch.setenv("THINKWELL_AGENT", "cloud")
+    with pytest.raises(AgentNotFound, match="the environment variable THINKWELL_AGENT") as caught:
+        find(None, None)
+    assert caught.value.agent == "cloud"
+    with pytest.raises(AgentNotFound) as caught:
+        find("cloudy", None)
+    assert "THINKWELL_AGENT" not in str(caught.value)
+
+
+async def decide(question: PermissionQuestion) -> str | None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"startup_timeout": -1}, ValueError, "startup_timeout=-1 must be positive"),
+        ({"startup_timeout": math.nan}, ValueError, "startup_timeout=nan must be positive"),
+        ({"startup_timeout": "5"}, TypeError, "startup_timeout='5' must be a number of seconds"),
+        ({"on_question": decide}, ValueError, 'on_question=….*needs permissions="ask"'),
+        ({"on_question": decide, "permissions": "allow"}, ValueError, 'needs permissions="ask"'),
+        ({"permissions": "ask"}, ValueError, "say whom to ask"),
+        ({"cwd": "/no/such/folder"}, NotADirectoryError, "there is no folder"),
+    ],
+)
+def test_open_agent_refuses_when_it_is_called(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        open_agent("builtin", **options)
