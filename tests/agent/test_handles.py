@@ -31,6 +31,11 @@ def names(type_: type) -> set[str]:
         (Session, {"events", "id", "think"}),
         (ThoughtResult, {"done", "exception"}),
         (ThoughtStream, {"cancel", "events", "id", "late", "session_id", "view", "wait"}),
+        (
+            ThinkBuilder,
+            {"code", "cwd", "explain", "image", "line", "meta", "quote", "resource", "run", "stream"}
+            | {"text", "tool"},
+        ),
         (ToolContext, {"cancelled", "progress", "raise_if_cancelled"}),
     ],
 )

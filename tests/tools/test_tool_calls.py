@@ -173,6 +173,32 @@ async def test_a_tool_that_ends_the_program_ends_only_its_call(sync: bool) -> No
     assert text(result) == f"SystemExit: {2 if sync else 'enough'}"
 
 
+async def test_an_exit_in_a_task_group_of_a_tool_ends_only_its_call() -> None:
+    async def leave() -> None:
+        async with anyio.create_task_group():
+            sys.exit("enough")
+
+    result = await told(leave)
+    assert result["isError"] is True
+    assert text(result).startswith("BaseExceptionGroup: ")
+
+
+async def test_what_ends_the_program_on_purpose_is_let_through() -> None:
+    async def group() -> None:
+        raise BaseExceptionGroup("two", [KeyboardInterrupt(), ValueError()])
+
+    async def alone() -> None:
+        raise KeyboardInterrupt
+
+    def in_thread() -> None:
+        raise KeyboardInterrupt
+
+    for function in (group, alone, in_thread):
+        with pytest.raises((KeyboardInterrupt, BaseExceptionGroup)) as caught:
+            await tool(function).call({}, ToolContext("s", lambda done, total, message: None))
+        assert not isinstance(caught.value, Exception)
+
+
 async def test_a_sync_tool_runs_in_a_worker_thread() -> None:
     def where() -> str:
         return str(threading.get_ident())

@@ -126,6 +126,10 @@ class Tool(Generic[P, R_co]):
         # What calls `sys.exit`, as argparse does, means a program of its own and not this one.
         except (Exception, SystemExit) as exc:
             return _failure(f"{type(exc).__name__}: {exc}")
+        except BaseExceptionGroup as group:  # of an async tool's own task group
+            if group.split((Exception, SystemExit))[1] is not None:
+                raise
+            return _failure(f"{type(group).__name__}: {group}")
 
 
 @overload
