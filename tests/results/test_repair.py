@@ -249,6 +249,18 @@ async def test_an_agent_that_never_lists_the_tools() -> None:
     assert len(handler.prompts) == 1
 
 
+@pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
+async def test_a_text_whose_tools_were_never_listed_is_no_result() -> None:
+    def lookup() -> str:
+        """Look it up."""
+        return "42"
+
+    async with scripted(agent=ScriptedAgent([silent], lists_tools=False)) as agent:
+        with pytest.raises(ToolsNotSeen):
+            await agent.think().text("Go").tool(lookup).run()
+        assert await agent.think().text("Go").run() == "I am done."
+
+
 async def test_an_agent_that_gives_up_after_an_invalid_value_fails_with_that_value() -> None:
     prompts: list[str] = []
 

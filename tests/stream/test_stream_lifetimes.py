@@ -120,9 +120,13 @@ async def _fail_seen(how: str) -> None:
                 await stream.result
         elif how == "asked for":
             assert isinstance(stream.result.exception(), AgentReported)
+        elif how == "viewed":
+            assert isinstance(stream.view.error, AgentReported)
 
 
-@pytest.mark.parametrize(("how", "warnings"), [("awaited", 0), ("asked for", 0), ("given up", 1)])
+@pytest.mark.parametrize(
+    ("how", "warnings"), [("awaited", 0), ("asked for", 0), ("viewed", 0), ("given up", 1)]
+)
 async def test_iterate_never_await__only_an_error_that_was_shown_is_no_news(
     how: str, warnings: int, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -24,7 +24,7 @@ THINKWELL = (
     *("Agent", "AgentClosed", "AgentError", "AgentExited", "AgentNotFound", "AgentReported"),
     *("AgentStartFailed", "AnswerUnreadable", "Buffer", "BufferOverflow", "CapabilityMissing"),
     *("Explanation", "JsonSchema"),
-    *("LoginRequired", "Message", "PermissionPolicy", "PermissionQuestion", "PlanEntry", "PlanUpdate"),
+    *("LoginRequired", "Message", "PermissionMode", "PermissionQuestion", "PlanEntry", "PlanUpdate"),
     *("QuestionHandler", "ResultError", "ResultInvalid", "ResultMissing", "ResultRefused", "RunView"),
     *("Session", "SessionUnusable", "ThinkBuilder", "ThinkwellError", "Thought", "ThoughtCancelled"),
     *("ThoughtEvent", "ThoughtResult", "ThoughtStream", "ThoughtTimeout", "Tool", "ToolContext"),
@@ -126,4 +126,4 @@ def test_no_any_in_public_signatures(name: str) -> None:
 
 def test_json_is_the_one_name_for_any() -> None:
     assert events.JsonValue is Any
-    assert get_args(thinkwell.PermissionPolicy) == ("deny", "ask", "allow")
+    assert get_args(thinkwell.PermissionMode) == ("deny", "ask", "allow")

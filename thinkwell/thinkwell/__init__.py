@@ -52,7 +52,7 @@ from thinkwell.events import (
     event_from_json,
     event_to_json,
 )
-from thinkwell.permissions import PermissionPolicy, PermissionQuestion, QuestionHandler
+from thinkwell.permissions import PermissionMode, PermissionQuestion, QuestionHandler
 from thinkwell.tools import Tool, ToolContext, tool
 from thinkwell.view import RunView, ToolView
 
@@ -72,7 +72,7 @@ __all__ = (
     "JsonSchema",
     "LoginRequired",
     "Message",
-    "PermissionPolicy",
+    "PermissionMode",
     "PermissionQuestion",
     "PlanEntry",
     "PlanUpdate",

@@ -18,7 +18,7 @@ from thinkwell._version import VERSION
 from thinkwell._wire_errors import noise, start_failure
 from thinkwell._wire_session import WireSession
 from thinkwell.errors import AgentClosed, AgentNotFound, AgentStartFailed
-from thinkwell.permissions import PermissionPolicy
+from thinkwell.permissions import PermissionMode
 from thinkwell_acp import (
     AcpError,
     ConnectionBroken,
@@ -203,7 +203,7 @@ def open_agent(
     transport: Transport | None = None,
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
-    permissions: PermissionPolicy = "deny",
+    permissions: PermissionMode = "deny",
     on_question: QuestionHandler | None = None,
     mcp_servers: Sequence[s.McpServer] = (),
     tools_via: Way | None = None,
@@ -296,8 +296,8 @@ def _profile(agent: str | None, command: str | Sequence[str] | None, transport: 
     return Profile(name=agent or "agent", command=())
 
 
-def _check_choices(policy: PermissionPolicy, on_question: QuestionHandler | None, way: Way | None) -> None:
-    if policy not in get_args(PermissionPolicy):
+def _check_choices(policy: PermissionMode, on_question: QuestionHandler | None, way: Way | None) -> None:
+    if policy not in get_args(PermissionMode):
         raise ValueError(f'open_agent(permissions={policy!r}): choose "deny", "ask" or "allow"')
     if policy == "ask" and on_question is None:
         raise ValueError('open_agent(permissions="ask"): say whom to ask: on_question=…')
@@ -316,14 +316,15 @@ async def _started(
             stdio_transport(profile.command, env=environment(profile, env), cwd=folder)
         )
     except ProgramNotStarted as exc:
-        raise AgentStartFailed(profile.name, exc.reason) from exc
+        raise AgentStartFailed(profile.name, exc.reason, command=profile.command) from exc
     except ProgramNotFound as exc:
-        reason = f"{exc.reason}; {profile.install}" if profile.install else exc.reason
-        raise AgentNotFound(profile.name, reason) from exc
+        hint = profile.install or "install it, or give its whole path"
+        raise AgentNotFound(profile.name, f"{exc.reason}; {hint}") from exc
 
 
 async def _initialize(link: Link, pipe: Transport, seconds: float) -> None:
     """Say hello to the agent, and make one error of whatever goes wrong."""
+    command = pipe.command if isinstance(pipe, StdioTransport) else ()
     request = s.InitializeRequest(
         protocol_version=PROTOCOL_VERSION,
         client_capabilities=s.ClientCapabilities(),
@@ -333,8 +334,9 @@ async def _initialize(link: Link, pipe: Transport, seconds: float) -> None:
         with anyio.fail_after(seconds):
             await link.client.initialize(request)
     except TimeoutError as exc:
-        reason = f"it did not answer `initialize` within {seconds:g} seconds{noise(link.malformed_lines)}"
+        hint = noise(link.malformed_lines) or ". Raise startup_timeout= where it needs longer"
+        reason = f"it did not answer `initialize` within {seconds:g} seconds{hint}"
         stderr = pipe.stderr_tail if isinstance(pipe, StdioTransport) else ""
-        raise AgentStartFailed(link.name, reason, stderr_tail=stderr) from exc
+        raise AgentStartFailed(link.name, reason, stderr_tail=stderr, command=command) from exc
     except (AcpError, DecodeError) as exc:
-        raise start_failure(exc, link.name, link.malformed_lines) from exc
+        raise start_failure(exc, link.name, link.malformed_lines, command) from exc

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 from thinkwell import events as ev
 from thinkwell import permissions
 from thinkwell._wire_errors import translate
-from thinkwell.permissions import PermissionPolicy, PermissionQuestion, QuestionHandler
+from thinkwell.permissions import PermissionMode, PermissionQuestion, QuestionHandler
 from thinkwell_acp import AcpError, ClientHandler, DecodeError, RpcError
 from thinkwell_acp import schema as s
 
@@ -35,7 +35,7 @@ EARLY_LIMIT: Final = 10_000
 """Updates that are kept for sessions whose opening the agent has not answered yet. Some agents send a few."""
 
 MALFORMED_WARNED: Final = 3
-"""Lines that were no message of which each is worth a warning; some programs print such lines all the time."""
+"""Lines that were no message of which each is worth a warning; some programs print them all the time."""
 
 MALFORMED_KEPT: Final = 5
 """Lines that were no message, kept to explain a failed start."""
@@ -53,7 +53,7 @@ class Link(ClientHandler):
         cwd: str,
         hosts: ToolHosts,
         tasks: BackgroundTasks,
-        policy: PermissionPolicy,
+        policy: PermissionMode,
         on_question: QuestionHandler | None,
         mcp_servers: Sequence[s.McpServer],
     ) -> None:
@@ -69,7 +69,7 @@ class Link(ClientHandler):
         self.kill: Callable[[], None] = _nothing
         """Ends the agent's process."""
         self.malformed_lines: deque[bytes] = deque(maxlen=MALFORMED_KEPT)
-        self._policy: PermissionPolicy = policy
+        self._policy: PermissionMode = policy
         self._on_question = on_question
         self._client: Client | None = None
         self._opening = 0

@@ -288,6 +288,12 @@ class Run(Generic[T]):
         self._reminders_left -= 1
         return True
 
+    @property
+    def _tools_missed(self) -> bool:
+        """Whether the task needs tools and the agent has never fetched any."""
+        needed = bool(self._spec.tools) or self._spec.output.schema is not None
+        return needed and not self._session.tools.seen
+
     def _conclude(self, stop_reason: str) -> None:
         """Settle the result by what the last turn came to, and end the log."""
         text = self.log.last_message()
@@ -298,12 +304,12 @@ class Run(Generic[T]):
             self._end(ResultRefused(text))
         elif stop_reason == "cancelled":
             self._end(ThoughtCancelled())
-        elif output.text is not None and stop_reason == "end_turn":
+        elif output.text is not None and stop_reason == "end_turn" and not self._tools_missed:
             self.result.set(output.text(text))
             self._end(None)
         elif self._refused is not None:
             self._end(self._refused)
-        elif output.schema is not None and not self._session.tools.seen:
+        elif self._tools_missed:
             self._end(ToolsNotSeen((self._link.hosts.way,), text))
         else:
             self._end(ResultMissing(stop_reason, text))

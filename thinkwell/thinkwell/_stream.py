@@ -145,7 +145,7 @@ class ThoughtStream(Generic[T]):
         """The validated result: ``await stream.result``."""
 
     def __repr__(self) -> str:
-        return f"<ThoughtStream {self.id} {self.view.phase}, {len(self._log.events)} events>"
+        return f"<ThoughtStream {self.id} {self._log.view().phase}, {len(self._log.events)} events>"
 
     @property
     def id(self) -> str:
@@ -160,7 +160,10 @@ class ThoughtStream(Generic[T]):
     @property
     def view(self) -> RunView:
         """The run as it stands."""
-        return self._log.view()
+        view = self._log.view()
+        if view.error is not None:
+            self.result.exception()  # who looks at the view of a failed run has seen the error
+        return view
 
     @property
     def late(self) -> tuple[ev.ThoughtEvent, ...]:

@@ -66,17 +66,20 @@ def noise(malformed: Sequence[bytes]) -> str:
     )
 
 
-def start_failure(error: AcpError | DecodeError, agent: str, malformed: Sequence[bytes]) -> ThinkwellError:
+def start_failure(
+    error: AcpError | DecodeError, agent: str, malformed: Sequence[bytes], command: Sequence[str] = ()
+) -> ThinkwellError:
     """Return the error to show for an agent that did not get as far as a conversation."""
     match error:
         case ProcessExited(exit_code=code, stderr_tail=tail):
             hint = noise(malformed) or ". Run its command by hand to see why"
             reason = f"it {_how_it_ended(code)} before it answered{hint}"
-            return AgentStartFailed(agent, reason, stderr_tail=tail, exit_code=code)
+            return AgentStartFailed(agent, reason, stderr_tail=tail, exit_code=code, command=command)
         case RpcError(code=code) if code == AUTH_REQUIRED:
             return LoginRequired(agent, ())
         case VersionMismatch():
-            return AgentStartFailed(agent, f"{error}. Install a version of it that speaks {error.offered}")
+            reason = f"{error}. Install a version of it that speaks {error.offered}"
+            return AgentStartFailed(agent, reason, command=command)
         case _:
             hint = noise(malformed) or ". Run its command by hand to see what it sends"
-            return AgentStartFailed(agent, f"{error}{hint}")
+            return AgentStartFailed(agent, f"{error}{hint}", command=command)

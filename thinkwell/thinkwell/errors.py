@@ -30,6 +30,7 @@ Every error carries what it knows as attributes, can be pickled, and says what t
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -94,19 +95,28 @@ class AgentStartFailed(AgentError):
         reason: What happened, and what to do.
         stderr_tail: The end of what it wrote to standard error.
         exit_code: Its exit code, where it has ended.
+        command: What was started; empty where it ran already.
     """
 
     def __init__(
-        self, agent: str, reason: str, *, stderr_tail: str = "", exit_code: int | None = None
+        self,
+        agent: str,
+        reason: str,
+        *,
+        stderr_tail: str = "",
+        exit_code: int | None = None,
+        command: Sequence[str] = (),
     ) -> None:
         super().__init__(agent, reason)
         self.agent = agent
         self.reason = reason
         self.stderr_tail = stderr_tail
         self.exit_code = exit_code
+        self.command = tuple(command)
 
     def __str__(self) -> str:
-        return f"Agent {self.agent!r} could not be started: {self.reason}{_quoted(self.stderr_tail)}"
+        how = f"\nIts command: {shlex.join(self.command)}" if self.command else ""
+        return f"Agent {self.agent!r} could not be started: {self.reason}{how}{_quoted(self.stderr_tail)}"
 
 
 class AgentExited(AgentError):

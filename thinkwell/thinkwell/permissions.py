@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from thinkwell_acp.mcp import ToolSpec
 
 __all__ = (
-    "PermissionPolicy",
+    "PermissionMode",
     "PermissionQuestion",
     "QuestionHandler",
     "Verdict",
@@ -25,7 +25,7 @@ __all__ = (
     "own_renderings",
 )
 
-PermissionPolicy: TypeAlias = Literal["deny", "ask", "allow"]
+PermissionMode: TypeAlias = Literal["deny", "ask", "allow"]
 """``deny``: refuse all but our own tools. ``ask``: let `on_question` decide. ``allow``: allow all."""
 
 Verdict: TypeAlias = Literal["allow", "allow_always", "deny", "deny_always"]
