@@ -47,6 +47,8 @@ class LineSplitter:
         """
         if self.failure is not None:
             raise self.failure
+        if not self._size and len(self._long) > KEPT_BUFFER:
+            self._long = memoryview(bytearray())
         lines: list[Line] = data.split(b"\n")  # type: ignore[assignment]  # a list of bytes, so far
         tail: bytes = lines.pop()  # type: ignore[assignment]
         if not lines:
@@ -69,8 +71,6 @@ class LineSplitter:
             self._begun = piece
             return
         if not self._size:
-            if len(self._long) > KEPT_BUFFER:
-                self._long = memoryview(bytearray())
             self._copy(self._begun)
             self._begun = b""
         self._copy(piece)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import pairwise
 
 import pytest
@@ -79,3 +80,18 @@ def test_nothing_is_left_after_the_end() -> None:
     splitter.feed(b"a\nb")
     assert splitter.finish() == b"b"
     assert splitter.finish() == b""
+
+
+def test_the_memory_of_a_very_long_line_is_given_back() -> None:
+    splitter = LineSplitter()
+    piece = b"x" * 1_000_000
+    tracemalloc.start()
+    try:
+        for _ in range(20):
+            assert splitter.feed(piece) == []
+        assert [len(line) for line in splitter.feed(b"\n")] == [20_000_000]
+        held = tracemalloc.get_traced_memory()[0]
+        assert splitter.feed(b"short\n") == [b"short"]
+        assert held - tracemalloc.get_traced_memory()[0] > 15_000_000
+    finally:
+        tracemalloc.stop()
