@@ -343,7 +343,7 @@ def test_work_per_event_is_bounded(overflow: Overflow, what: str) -> None:
             else:
                 log.add(ToolStart, id="t")
             if not number % 100:
-                readers[0].place = log.seq  # it reads, now and then
+                readers[0] = log.reader(after=log.seq)  # it reads, now and then
 
     few, many = calls_made(lambda: fill(1000)), calls_made(lambda: fill(8000))
     assert many < 10 * few

@@ -298,15 +298,14 @@ def _contents(contents: Sequence[s.ToolCallContent]) -> tuple[ev.ToolContent, ..
 
 
 def _content(content: s.ToolCallContent) -> ev.ToolContent:
-    match content:
-        case s.Content():
-            return ev.BlockContent(content=_block(content.content))
-        case s.Diff():
-            return ev.DiffContent(path=content.path, old_text=content.old_text, new_text=content.new_text)
-        case s.Terminal():
-            return ev.TerminalContent(terminal_id=content.terminal_id)
-        case _:
-            assert_never(content)
+    if isinstance(content, s.Content):
+        block = content.content
+        if isinstance(block, s.TextContent) and block.annotations is None:
+            return ev.BlockContent(content=ev.TextContent(text=block.text))
+        return ev.BlockContent(content=_block(block))
+    if isinstance(content, s.Diff):
+        return ev.DiffContent(path=content.path, old_text=content.old_text, new_text=content.new_text)
+    return ev.TerminalContent(terminal_id=content.terminal_id)
 
 
 def _locations(locations: Sequence[s.ToolCallLocation]) -> tuple[ev.Location, ...]:

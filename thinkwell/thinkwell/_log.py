@@ -67,9 +67,7 @@ class RunLog:
         on_overflow: Callable[[BufferOverflow], None] | None = None,
     ) -> None:
         self.events: list[ev.ThoughtEvent] = []
-        """What is kept, in order of `seq`."""
-        self.epoch = 0
-        """Changes when kept events are merged or dropped, so that readers look up their place again."""
+        """What is kept, in order of `seq`. Another list when events were merged or dropped."""
         self.ended = False
         self.error: Exception | None = None
         self.readers: WeakSet[EventReader] = WeakSet()
@@ -177,7 +175,6 @@ class RunLog:
             surplus = len(self.events) - max(limit // 2, 1)
             self.events, dropped = drop_text(self.events, surplus, places)
             self._reducer.dropped(dropped)
-        self.epoch += 1
         self._reduced = len(self.events)
         # Twice of what is left: the work per event stays bounded where little can be merged or dropped.
         self._shrink_at = max(limit, 2 * len(self.events))
@@ -186,17 +183,21 @@ class RunLog:
 class EventReader:
     """An iterator over a log, with a place of its own."""
 
-    __slots__ = ("__weakref__", "_credit", "_epoch", "_include", "_index", "_log", "place")
+    __slots__ = ("__weakref__", "_after", "_events", "_include", "_index", "_log", "_rested_at")
 
     def __init__(self, log: RunLog, include: frozenset[str] | None, after: int) -> None:
         self._log = log
         self._include = include
+        self._after = after
+        self._events = log.events
         self._index = log.index_after(after)
-        self._epoch = log.epoch
-        self._credit = 0
-        """Events that may still be taken before other tasks get their turn."""
-        self.place = after
+        self._rested_at = -1
+        """Index before which other tasks had their turn."""
+
+    @property
+    def place(self) -> int:
         """Number of the last event that was taken."""
+        return self._events[self._index - 1].seq if self._index else self._after
 
     def __aiter__(self) -> EventReader:
         return self
@@ -204,22 +205,23 @@ class EventReader:
     async def __anext__(self) -> ev.ThoughtEvent:
         log = self._log
         while True:
-            if not self._credit:
-                await checkpoint()  # before an event is taken: a cancelled reader must not lose it
-                self._credit = CHECKPOINT_EVERY
-            if self._epoch != log.epoch:
-                self._index = log.index_after(self.place)
-                self._epoch = log.epoch
+            events = self._events
+            if events is not log.events:  # some were merged or dropped
+                self._after = self.place
+                events = self._events = log.events
+                self._index = log.index_after(self._after)
             index = self._index
-            events = log.events
             if index < len(events):
-                event = events[index]
+                if not index % CHECKPOINT_EVERY and self._rested_at != index:
+                    self._rested_at = index
+                    await checkpoint()  # before the event is taken: a cancelled reader must not lose it
+                    continue
                 self._index = index + 1
-                self._credit -= 1
-                self.place = event.seq
+                event = events[index]
                 if self._include is None or event.type in self._include:
                     return event
             elif log.ended:
+                await checkpoint()
                 raise StopAsyncIteration
             else:
                 await log.wait()
