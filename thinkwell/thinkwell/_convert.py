@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar, assert_never
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, assert_never
 
 from thinkwell import events as ev
 from thinkwell_acp import schema as s
@@ -18,6 +18,9 @@ PLACEHOLDER_TITLE: Final = "tool call"
 """Title of a call that the agent neither announced nor gave one (gemini-cli sends only the end of some)."""
 
 
+NoteCall: TypeAlias = "Callable[[s.ToolCallStart | s.ToolCallProgress], None]"
+
+_CALLS: Final = (s.ToolCallProgress, s.ToolCallStart)
 _CHUNKS: Final = (s.AgentMessageChunk, s.AgentThoughtChunk)
 
 
@@ -34,10 +37,16 @@ class _Tool:
 
 
 class Mapper:
-    """Appends to the log of one run what the updates of its session say."""
+    """Appends to the log of one run what the updates of its session say.
 
-    def __init__(self, log: RunLog) -> None:
+    Args:
+        log: Where to append.
+        note_call: Is shown each update of a tool call before it is appended.
+    """
+
+    def __init__(self, log: RunLog, note_call: NoteCall | None = None) -> None:
         self.log = log
+        self._note_call = note_call
         self._tools: dict[str, _Tool] = {}
         self._awaiting = False
         self._at = 0.0  # the time of a whole batch: its updates were read at once
@@ -63,10 +72,13 @@ class Mapper:
                     append(cls(seq=log.seq + 1, at=at, text=content.text, message_id=update.message_id))
                 else:
                     append(cls(seq=log.seq + 1, at=at, content=_block(content), message_id=update.message_id))
-            elif isinstance(update, s.ToolCallProgress):
-                self._update_tool(update)
-            elif isinstance(update, s.ToolCallStart):
-                self._start_tool(update)
+            elif isinstance(update, _CALLS):
+                if self._note_call is not None:
+                    self._note_call(update)
+                if isinstance(update, s.ToolCallProgress):
+                    self._update_tool(update)
+                else:
+                    self._start_tool(update)
             else:
                 self._other(update)
         log.publish()

@@ -79,7 +79,7 @@ class Run(Generic[T]):
         self.id: Final = f"run-{next(_run_numbers)}"
         self.log = RunLog(options.include, options.buffer, self.stop)
         self.result: Outcome[T] = Outcome(self.id)
-        self.mapper = Mapper(self.log)
+        self.mapper = Mapper(self.log, session.note_call)
         self._scope = anyio.CancelScope()
         self._turn_over: anyio.Event | None = None
         """Set when the agent answers the prompt; ``None`` before the first one is sent."""

@@ -26,17 +26,10 @@ CLOSE_TIMEOUT: Final = 2.0
 """Seconds that closing a session waits for the agent's answer."""
 
 
-_CALLS: Final = (s.ToolCallStart, s.ToolCallProgress)
-
-
 class Occupant(Protocol):
     """A run while the turns of a session are its own."""
 
     mapper: Mapper
-
-    def stop(self, why: Exception) -> None:
-        """End the run before its time."""
-        ...
 
     async def call_tool(
         self, name: str, arguments: dict[str, ev.JsonValue], context: CallContext
@@ -59,7 +52,7 @@ class WireSession:
         """Whoever has the session has entered a ticket of these."""
         self.between = RunLog(ev.ALL_TYPES)
         """What came outside of every turn."""
-        self._between_mapper = Mapper(self.between)
+        self._between_mapper = Mapper(self.between, self.note_call)
         self.turn_marks: list[int] = []
         """How many events `between` had when each run took the session: what lies between two marks came
         late."""
@@ -128,19 +121,12 @@ class WireSession:
 
     def updates(self, batch: Sequence[s.SessionNotification]) -> None:
         """Take updates: they are the run's whose turn it is, or nobody's."""
-        if self.tools.config is not None:
-            for notification in batch:
-                update = notification.update
-                if isinstance(update, _CALLS):
-                    self._note_call(update)
-        occupant = self.occupant
-        if occupant is None:
-            self._between_mapper.extend(batch)
-            return
-        occupant.mapper.extend(batch)
+        self.mapper.extend(batch)
 
-    def _note_call(self, call: s.ToolCallStart | s.ToolCallProgress) -> None:
+    def note_call(self, call: s.ToolCallStart | s.ToolCallProgress) -> None:
         """Know our own calls by their ids, as long as they last: some agents use an id again."""
+        if self.tools.config is None:
+            return
         if isinstance(call, s.ToolCallStart) and self.is_own(call):
             self.own_calls.add(call.tool_call_id)
         elif isinstance(call, s.ToolCallStart) or call.status in ("completed", "failed"):
