@@ -107,6 +107,16 @@ class Location(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     line: int | None = None
 
 
+class QuestionOption(Struct, frozen=True, kw_only=True, gc=False):
+    """A choice of a permission question."""
+
+    id: str
+    name: str
+    """What to show."""
+    kind: str
+    """``allow_once``, ``allow_always``, ``reject_once`` or ``reject_always``; agents may invent others."""
+
+
 class PlanEntry(Struct, frozen=True, kw_only=True, gc=False):
     """A step of a plan."""
 

@@ -29,6 +29,7 @@ from thinkwell._content import (
     JsonValue,
     Location,
     PlanEntry,
+    QuestionOption,
     ResourceLink,
     TerminalContent,
     TextContent,
@@ -38,6 +39,7 @@ from thinkwell._content import (
     ToolStatus,
     to_builtins,
 )
+from thinkwell._forms import FormField  # noqa: TC001 - type of a field
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -72,9 +74,15 @@ __all__ = (
     "PlanUpdate",
     "QuestionAnswered",
     "QuestionAsked",
+    "QuestionCompleted",
+    "QuestionOption",
+    "QuestionVerdict",
+    "ReplayEnded",
+    "ReplayStarted",
     "ResourceLink",
     "ResultAttempt",
     "SessionInfoUpdate",
+    "Stalled",
     "TerminalContent",
     "TextContent",
     "Thought",
@@ -225,15 +233,33 @@ class SessionInfoUpdate(Event, frozen=True, kw_only=True, tag="session_info"):
 
 
 class QuestionAsked(Event, frozen=True, kw_only=True, tag="question"):
-    """The agent asks whether it may do something."""
+    """The agent asks something: for permission, for values, or to open a web page."""
 
     type: ClassVar[Literal["question"]] = "question"
 
     id: str
     title: str
+    asks: Literal["permission", "form", "url"] = "permission"
     tool_id: str | None = None
-    options: tuple[str, ...] = ()
-    """The names of the choices."""
+    options: tuple[QuestionOption, ...] = ()
+    """The choices of a permission question."""
+    fields: tuple[FormField, ...] = ()
+    """The fields of a form."""
+    url: str | None = None
+    timeout: float | None = None
+    """Seconds until it is denied, unless it is answered before."""
+
+
+class QuestionVerdict(Event, frozen=True, kw_only=True, tag="verdict"):
+    """One of those who were asked has said what he thinks of a question, or has failed to."""
+
+    type: ClassVar[Literal["verdict"]] = "verdict"
+
+    id: str
+    verdict: str | None
+    """``allow``, ``deny``, …, or ``None``: he leaves it to the next."""
+    by: str
+    why: str
 
 
 class QuestionAnswered(Event, frozen=True, kw_only=True, tag="answer"):
@@ -243,10 +269,24 @@ class QuestionAnswered(Event, frozen=True, kw_only=True, tag="answer"):
 
     id: str
     choice: str | None
-    """The kind of the chosen option, or ``None``: cancelled."""
+    """What was told to the agent: the kind of the chosen option, ``accept`` or ``decline``; ``None``: the
+    question was cancelled."""
     by: str
-    """Who decided: ``policy``, ``handler`` or ``cancel``."""
+    """Who decided: ``policy``, ``handler``, ``supervisor``, ``human``, ``deadline`` or ``cancel``, or what a
+    caller of `ThoughtStream.answer` calls itself."""
     why: str
+    option_id: str | None = None
+    """The chosen option of a permission question."""
+    values: dict[str, JsonValue] | None = None
+    """What a form was filled in with."""
+
+
+class QuestionCompleted(Event, frozen=True, kw_only=True, tag="question_done"):
+    """The agent says that what a web page was opened for is done."""
+
+    type: ClassVar[Literal["question_done"]] = "question_done"
+
+    id: str
 
 
 class ResultAttempt(Event, frozen=True, kw_only=True, tag="result_attempt"):
@@ -326,6 +366,29 @@ class UnknownUpdate(Event, frozen=True, kw_only=True, tag="unknown"):
     error: str | None = None
 
 
+class Stalled(Event, frozen=True, kw_only=True, tag="stalled"):
+    """Nothing was heard of the agent for half of the time after which the run is cancelled."""
+
+    type: ClassVar[Literal["stalled"]] = "stalled"
+
+    idle: float
+    """Seconds since the last sign of life."""
+    limit: float
+    """Seconds after which the run is cancelled: its ``idle_timeout``."""
+
+
+class ReplayStarted(Event, frozen=True, kw_only=True, tag="replay_start"):
+    """What follows was said before: the agent repeats the history of a session that is being loaded."""
+
+    type: ClassVar[Literal["replay_start"]] = "replay_start"
+
+
+class ReplayEnded(Event, frozen=True, kw_only=True, tag="replay_end"):
+    """The history of a loaded session is complete, as far as the agent repeats it."""
+
+    type: ClassVar[Literal["replay_end"]] = "replay_end"
+
+
 class Dropped(Event, frozen=True, kw_only=True, tag="dropped"):
     """Text was dropped here, because the buffer was full."""
 
@@ -349,7 +412,9 @@ ThoughtEvent: TypeAlias = (
     | ConfigUpdate
     | SessionInfoUpdate
     | QuestionAsked
+    | QuestionVerdict
     | QuestionAnswered
+    | QuestionCompleted
     | ResultAttempt
     | PhaseChanged
     | ToolsSeen
@@ -358,6 +423,9 @@ ThoughtEvent: TypeAlias = (
     | Notice
     | Compaction
     | UnknownUpdate
+    | Stalled
+    | ReplayStarted
+    | ReplayEnded
     | Dropped
 )
 """Any event."""
@@ -376,7 +444,9 @@ EventType: TypeAlias = Literal[
     "config",
     "session_info",
     "question",
+    "verdict",
     "answer",
+    "question_done",
     "result_attempt",
     "phase",
     "tools_seen",
@@ -385,6 +455,9 @@ EventType: TypeAlias = Literal[
     "notice",
     "compaction",
     "unknown",
+    "stalled",
+    "replay_start",
+    "replay_end",
     "dropped",
 ]
 """The tag of a kind of event."""

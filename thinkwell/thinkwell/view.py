@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from msgspec.structs import replace
 
@@ -15,6 +15,8 @@ from thinkwell import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from thinkwell._forms import FormField
 
 __all__ = (
     "QuestionView",
@@ -52,8 +54,15 @@ class QuestionView:
 
     id: str
     title: str
-    options: tuple[str, ...] = ()
+    asks: Literal["permission", "form", "url"] = "permission"
+    options: tuple[ev.QuestionOption, ...] = ()
+    fields: tuple[FormField, ...] = ()
+    url: str | None = None
     tool_id: str | None = None
+    asked_at: float = 0.0
+    """Seconds from the start of the run."""
+    deadline: float | None = None
+    """When it will be denied, in seconds from the start of the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +207,15 @@ class ViewReducer:
                 self._commands = event.commands
             case ev.QuestionAsked():
                 self._questions[event.id] = QuestionView(
-                    id=event.id, title=event.title, options=event.options, tool_id=event.tool_id
+                    id=event.id,
+                    title=event.title,
+                    asks=event.asks,
+                    options=event.options,
+                    fields=event.fields,
+                    url=event.url,
+                    tool_id=event.tool_id,
+                    asked_at=event.at,
+                    deadline=None if event.timeout is None else event.at + event.timeout,
                 )
             case ev.QuestionAnswered():
                 self._questions.pop(event.id, None)

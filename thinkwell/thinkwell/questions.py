@@ -1,0 +1,131 @@
+"""What an agent asks, and what may be answered.
+
+A `PermissionQuestion` asks whether the agent may do something, a `FormQuestion` for values, a `UrlQuestion`
+whether a web page may be opened. All three go the same way: the policy (for permissions), then each handler
+of ``on_question`` in its order, then whoever calls `ThoughtStream.answer`; the first answer counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from thinkwell._forms import FieldChoice, FormField, FormValue
+from thinkwell.events import JsonValue, QuestionOption, ToolContent, ToolKind
+
+__all__ = (
+    "Answer",
+    "ChooseOption",
+    "FieldChoice",
+    "FormField",
+    "FormQuestion",
+    "FormValue",
+    "PermissionQuestion",
+    "Question",
+    "QuestionHandler",
+    "QuestionOption",
+    "StopRun",
+    "UrlQuestion",
+    "Verdict",
+    "wait_for_answer",
+)
+
+Verdict: TypeAlias = Literal[
+    "allow", "allow_session", "allow_always", "deny", "deny_session", "deny_always", "accept", "decline"
+]
+"""What may be said of a question in a word.
+
+``allow`` and ``deny`` are for this once. With ``…_session``, thinkwell remembers the answer for equal
+questions of the session. With ``…_always``, the agent is told by an option for that, where it has one, and
+remembers as it likes. ``accept`` and ``decline`` are other words for ``allow`` and ``deny``.
+"""
+
+
+class _Question(Struct, frozen=True, kw_only=True):
+    id: str
+    """Name of the question, unique within its agent's connection."""
+    title: str
+    """What the agent says of it. The model may have written it."""
+    agent: str
+    """Name of the agent that asks."""
+    session_id: str | None = None
+    """The agent's name for the session; ``None`` where the question belongs to no session, such as one that
+    comes up in a login."""
+    run_id: str | None = None
+    """Name of the run; ``None`` between the turns of a session."""
+    tool_id: str | None = None
+    """The tool call that it is about, where the agent names one."""
+    timeout: float | None = None
+    """Seconds until it is denied, counted from when it was asked."""
+
+
+class PermissionQuestion(_Question, frozen=True, kw_only=True):
+    """May the agent do this? All of it comes from the agent and is not to be trusted."""
+
+    options: tuple[QuestionOption, ...]
+    kind: ToolKind = "other"
+    input: JsonValue = None
+    """The call's arguments, where the agent shows them."""
+    content: tuple[ToolContent, ...] = ()
+    """What the call shows of itself, such as the change that it would make to a file."""
+    name: str | None = None
+    """The tool's own name, from agents that give it in a field for that."""
+    server: str | None = None
+    """Name of the MCP server whose tool it is, from agents that give it."""
+    command: str | None = None
+    """The command that would be run, from agents that give it in the arguments; never from the title."""
+    paths: tuple[str, ...] = ()
+    """Absolute paths of the files that the call names in arguments, locations and changes."""
+
+
+class FormQuestion(_Question, frozen=True, kw_only=True):
+    """The agent wants values. An answer maps the names of fields to them; it is checked before it is sent."""
+
+    fields: tuple[FormField, ...]
+
+
+class UrlQuestion(_Question, frozen=True, kw_only=True):
+    """The agent wants a web page to be opened, such as to log in somewhere.
+
+    Show the whole URL before you open it, and open it in a browser of the user's. ``accept`` says that it was
+    opened, not that anything was done there.
+    """
+
+    url: str
+    host: str
+    """The URL's host, empty where it has none."""
+
+
+Question: TypeAlias = PermissionQuestion | FormQuestion | UrlQuestion
+"""Anything that an agent asks."""
+
+
+class ChooseOption(Struct, frozen=True):
+    """The answer to a permission question by one of its very options."""
+
+    option_id: str
+
+
+class StopRun(Struct, frozen=True):
+    """The answer that denies a question and ends its run, whose result raises `QuestionsStopped`."""
+
+    reason: str
+
+
+Answer: TypeAlias = bool | Verdict | ChooseOption | StopRun | Mapping[str, FormValue]
+"""An answer. ``True`` and ``False`` mean ``allow`` and ``deny``; a mapping fills in a form."""
+
+QuestionHandler: TypeAlias = Callable[[Question], "Answer | Awaitable[Answer | None] | None"]
+"""Answers a question; ``None`` leaves it to the next handler. A function that is not ``async`` runs in a
+worker thread."""
+
+
+async def wait_for_answer(question: Question, /) -> Answer | None:
+    """Leave a question open, until its deadline, for `ThoughtStream.answer` and `Session.answer`.
+
+    A handler for the end of a chain: ``on_question=[reviewer, wait_for_answer]``. Where `on_question` is not
+    given, ``permissions="ask"`` means this one.
+    """
+    raise NotImplementedError
