@@ -53,15 +53,37 @@ class Side:
         """Wait until the connection has ended."""
         await self.connection.wait_closed()
 
-    async def call(self, method: str, params: s.Model, result: type[T]) -> T:
+    async def call(
+        self, method: str, params: s.Model, result: type[T], heard: Callable[[T], None] | None = None
+    ) -> T:
         """Send a request and return its typed result.
+
+        `heard` is called with it while messages are being read: after every update that was read before the
+        answer has been handed over, and before any later one is.
 
         Raises:
             RpcError: The other side answered with an error.
             ConnectionClosed, ConnectionBroken: There will be no answer.
             DecodeError: The answer does not fit its type.
         """
-        return decode(result, await self.connection.request(method, params))
+        if heard is None:
+            return decode(result, await self.connection.request(method, params))
+        answers: list[T | DecodeError] = []
+
+        def read(raw: msgspec.Raw) -> None:
+            try:
+                answer = decode(result, raw)
+            except DecodeError as exc:
+                answers.append(exc)
+            else:
+                answers.append(answer)
+                heard(answer)
+
+        await self.connection.request(method, params, read)
+        answer = answers[0]
+        if isinstance(answer, DecodeError):
+            raise answer
+        return answer
 
     async def ext_call(self, method: str, params: s.JsonValue = None) -> s.JsonValue:
         """Send an extension request. `method` starts with an underscore, which stays on the wire."""

@@ -49,7 +49,10 @@ PromptOutcome: TypeAlias = s.PromptResponse | AcpError | DecodeError
 
 
 class Client(Side):
-    """A connection to an agent. Made by `connect`."""
+    """A connection to an agent. Made by `connect`.
+
+    Calls that take `heard` call it with the answer in its order among the updates: see `Side.call`.
+    """
 
     requests: ClassVar[Mapping[str, Route]] = {
         "session/request_permission": Route(s.RequestPermissionRequest, "request_permission"),
@@ -122,28 +125,36 @@ class Client(Side):
         need(self.capabilities.auth.logout is not None, "auth.logout", "logout")
         return await self.call("logout", request or s.LogoutRequest(), s.LogoutResponse)
 
-    async def new_session(self, request: s.NewSessionRequest) -> s.NewSessionResponse:
+    async def new_session(
+        self, request: s.NewSessionRequest, heard: Callable[[s.NewSessionResponse], None] | None = None
+    ) -> s.NewSessionResponse:
         """Open a session."""
         self._check_setup(request, "session/new")
-        return await self.call("session/new", request, s.NewSessionResponse)
+        return await self.call("session/new", request, s.NewSessionResponse, heard)
 
-    async def load_session(self, request: s.LoadSessionRequest) -> s.LoadSessionResponse:
+    async def load_session(
+        self, request: s.LoadSessionRequest, heard: Callable[[s.LoadSessionResponse], None] | None = None
+    ) -> s.LoadSessionResponse:
         """Open an old session, where ``loadSession`` is advertised. Its history comes before the answer."""
         need(self.capabilities.load_session, "loadSession", "session/load")
         self._check_setup(request, "session/load")
-        return await self.call("session/load", request, s.LoadSessionResponse)
+        return await self.call("session/load", request, s.LoadSessionResponse, heard)
 
-    async def resume_session(self, request: s.ResumeSessionRequest) -> s.ResumeSessionResponse:
+    async def resume_session(
+        self, request: s.ResumeSessionRequest, heard: Callable[[s.ResumeSessionResponse], None] | None = None
+    ) -> s.ResumeSessionResponse:
         """Open an old session without its history, where ``sessionCapabilities.resume`` is advertised."""
         need(self._session_flags.resume is not None, "sessionCapabilities.resume", "session/resume")
         self._check_setup(request, "session/resume")
-        return await self.call("session/resume", request, s.ResumeSessionResponse)
+        return await self.call("session/resume", request, s.ResumeSessionResponse, heard)
 
-    async def fork_session(self, request: s.ForkSessionRequest) -> s.ForkSessionResponse:
+    async def fork_session(
+        self, request: s.ForkSessionRequest, heard: Callable[[s.ForkSessionResponse], None] | None = None
+    ) -> s.ForkSessionResponse:
         """Open a session with another's history, where ``sessionCapabilities.fork`` is advertised."""
         need(self._session_flags.fork is not None, "sessionCapabilities.fork", "session/fork")
         self._check_setup(request, "session/fork")
-        return await self.call("session/fork", request, s.ForkSessionResponse)
+        return await self.call("session/fork", request, s.ForkSessionResponse, heard)
 
     async def close_session(self, request: s.CloseSessionRequest) -> s.CloseSessionResponse:
         """Close a session and cancel its turn, where ``sessionCapabilities.close`` is advertised."""
@@ -160,15 +171,23 @@ class Client(Side):
         need(self._session_flags.delete is not None, "sessionCapabilities.delete", "session/delete")
         return await self.call("session/delete", request, s.DeleteSessionResponse)
 
-    async def set_session_mode(self, request: s.SetSessionModeRequest) -> s.SetSessionModeResponse:
+    async def set_session_mode(
+        self,
+        request: s.SetSessionModeRequest,
+        heard: Callable[[s.SetSessionModeResponse], None] | None = None,
+    ) -> s.SetSessionModeResponse:
         """Change a session's mode; allowed while a turn runs."""
-        return await self.call("session/set_mode", request, s.SetSessionModeResponse)
+        return await self.call("session/set_mode", request, s.SetSessionModeResponse, heard)
 
     async def set_session_config_option(
-        self, request: s.SetSessionConfigOptionRequest
+        self,
+        request: s.SetSessionConfigOptionRequest,
+        heard: Callable[[s.SetSessionConfigOptionResponse], None] | None = None,
     ) -> s.SetSessionConfigOptionResponse:
         """Change an option of a session and return all of them; allowed while a turn runs."""
-        return await self.call("session/set_config_option", request, s.SetSessionConfigOptionResponse)
+        return await self.call(
+            "session/set_config_option", request, s.SetSessionConfigOptionResponse, heard
+        )
 
     async def message_mcp(self, request: s.MessageMcpRequest) -> s.JsonValue:
         """Send a request to the agent inside an MCP connection and return the inner result."""

@@ -141,10 +141,12 @@ class Connection:
         self._post(line)
         return id_
 
-    async def request(self, method: str, params: object) -> msgspec.Raw:
+    async def request(
+        self, method: str, params: object, heard: Callable[[msgspec.Raw], None] | None = None
+    ) -> msgspec.Raw:
         """Send a request and return its raw result.
 
-        A caller who is cancelled gives the request up: the peer is told by ``$/cancel_request`` and its late
+        `heard` is called with it first, at its place among the messages, as `call` does. A caller who is cancelled gives the request up: the peer is told by ``$/cancel_request`` and its late
         answer is swallowed.
 
         Raises:
@@ -158,6 +160,8 @@ class Connection:
         def settle(outcome: Outcome) -> None:
             outcomes.append(outcome)
             settled.set()
+            if heard is not None and not isinstance(outcome, AcpError):
+                heard(outcome)
 
         id_ = self.call(method, params, settle)
         try:

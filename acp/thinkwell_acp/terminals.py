@@ -16,13 +16,23 @@ from anyio import AsyncContextManagerMixin
 from thinkwell_acp import schema as s
 from thinkwell_acp._process import Process
 from thinkwell_acp._tasks import BackgroundTasks, background_tasks
-from thinkwell_acp.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, ProgramNotFound, RpcError
+from thinkwell_acp.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    RESOURCE_NOT_FOUND,
+    ProgramNotFound,
+    RpcError,
+)
 from thinkwell_acp.stdio import find_program
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Iterable, Mapping
 
 __all__ = (
+    "GROUP_GRACE",
+    "KILL_GRACE",
+    "LAST_OUTPUT_GRACE",
+    "MAX_TERMINALS",
     "OUTPUT_LIMIT",
     "TERMINATE_GRACE",
     "Terminal",
@@ -32,8 +42,21 @@ __all__ = (
 OUTPUT_LIMIT = 1024 * 1024
 """How much of a terminal's output is kept, in bytes, where the agent sets no limit or a larger one."""
 
+MAX_TERMINALS = 64
+"""How many terminals are kept."""
+
 TERMINATE_GRACE = 1.0
 """Seconds between SIGTERM and SIGKILL."""
+
+KILL_GRACE = 5.0
+"""Seconds to wait for the system to end a killed command. One stuck in the kernel is left to it."""
+
+GROUP_GRACE = 0.5
+"""Seconds to wait for the rest of a killed group. Where nobody reaps orphans, their numbers stay."""
+
+LAST_OUTPUT_GRACE = 0.5
+"""Seconds to wait for the end of the output when a command has ended, so that who waits for the one finds the
+other complete. A grandchild may keep it open for ever."""
 
 
 class Terminal:
@@ -48,6 +71,7 @@ class Terminal:
         self._truncated = False
         self._status: s.TerminalExitStatus | None = None
         self._attending = anyio.CancelScope()
+        self._output_ended = anyio.Event()
         self._left = anyio.Event()
 
     async def attend(self) -> None:
@@ -60,10 +84,16 @@ class Terminal:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._read)
                     await self._process.wait()
-                    self._status = _status(self._process.exit_code or 0)
-                    self.exited.set()
+                    with anyio.move_on_after(LAST_OUTPUT_GRACE):
+                        await self._output_ended.wait()
+                    self._end(_status(self._process.exit_code or 0))
         finally:
             self._left.set()
+
+    def _end(self, status: s.TerminalExitStatus) -> None:
+        if self._status is None:
+            self._status = status
+            self.exited.set()
 
     async def _read(self) -> None:
         while data := await self._process.read_stdout():
@@ -71,6 +101,7 @@ class Terminal:
             # Cutting at every read would take quadratic time.
             if len(self._output) > 2 * self._limit + len(data):
                 self._trim()
+        self._output_ended.set()
 
     def _trim(self) -> None:
         start = max(0, len(self._output) - self._limit)
@@ -93,27 +124,34 @@ class Terminal:
         return self._status
 
     async def end(self) -> None:
-        """End the command and everything that it started."""
-        self._process.signal("terminate")
-        with anyio.move_on_after(TERMINATE_GRACE):
-            await self.exited.wait()
-        self._process.signal("kill")
-        await self.exited.wait()
+        """End the command and everything that it started, cancelled or not; that takes a bounded time."""
+        with anyio.CancelScope(shield=True):
+            self._process.signal("terminate")
+            with anyio.move_on_after(TERMINATE_GRACE):
+                await self.exited.wait()
+            self._process.signal("kill")
+            with anyio.move_on_after(KILL_GRACE):
+                await self.exited.wait()
 
     async def release(self) -> None:
-        """End the command and give back what it holds."""
-        await self.end()
-        self._attending.cancel()
-        await self._left.wait()
-        self._process.release()
+        """End the command and give back what it holds, cancelled or not."""
+        with anyio.CancelScope(shield=True):
+            await self.end()
+            self._attending.cancel()
+            await self._left.wait()
+            self._end(s.TerminalExitStatus(signal="SIGKILL"))  # news only where it is stuck in the kernel
+            self._process.release()
+            with anyio.move_on_after(GROUP_GRACE):
+                await self._process.wait_group()
 
 
 def _status(code: int) -> s.TerminalExitStatus:
-    return (
-        s.TerminalExitStatus(signal=signal.Signals(-code).name)
-        if code < 0
-        else s.TerminalExitStatus(exit_code=code)
-    )
+    if code >= 0:
+        return s.TerminalExitStatus(exit_code=code)
+    try:
+        return s.TerminalExitStatus(signal=signal.Signals(-code).name)
+    except ValueError:  # a real-time signal
+        return s.TerminalExitStatus(signal=f"SIG{-code}")
 
 
 class Terminals(AsyncContextManagerMixin):
@@ -128,6 +166,8 @@ class Terminals(AsyncContextManagerMixin):
         shell_lines: Whether a command without arguments that is no program is run by the shell. Several
             agents send a whole line that way; with it, the agent can run anything that a shell can.
         output_limit: How much output of each terminal is kept at most, in bytes.
+        max_terminals: How many terminals are kept: agents were seen that release none. For one more, the
+            oldest that has ended is forgotten; where all of them run, the command is refused.
     """
 
     def __init__(
@@ -137,11 +177,13 @@ class Terminals(AsyncContextManagerMixin):
         env: Mapping[str, str] | None = None,
         shell_lines: bool = False,
         output_limit: int = OUTPUT_LIMIT,
+        max_terminals: int = MAX_TERMINALS,
     ) -> None:
         self._cwd = cwd
         self._env = dict(os.environ if env is None else env)
         self._shell_lines = shell_lines
         self._output_limit = output_limit
+        self._max_terminals = max_terminals
         self._terminals: dict[str, Terminal] = {}
         self._tasks: BackgroundTasks
 
@@ -151,18 +193,42 @@ class Terminals(AsyncContextManagerMixin):
             try:
                 yield self
             finally:
-                with anyio.CancelScope(shield=True):  # bounded: killed processes end
-                    for terminal_id in tuple(self._terminals):
-                        await self._terminals.pop(terminal_id).release()
+                await self._release(self._terminals)
 
-    async def create_terminal(self, request: s.CreateTerminalRequest) -> s.CreateTerminalResponse:
-        """Start a command; its terminal's id is returned at once."""
+    async def release_session(self, session_id: str) -> None:
+        """End all commands of a session and forget its terminals."""
+        await self._release(
+            [id_ for id_, terminal in self._terminals.items() if terminal.session_id == session_id]
+        )
+
+    async def _release(self, terminal_ids: Iterable[str]) -> None:
+        """Release terminals at the same time, so that it takes no longer than for one."""
+        terminals = [self._terminals.pop(terminal_id) for terminal_id in tuple(terminal_ids)]
+        with anyio.CancelScope(shield=True):  # each is bounded
+            async with anyio.create_task_group() as tasks:
+                for terminal in terminals:
+                    tasks.start_soon(terminal.release)
+
+    async def create_terminal(
+        self, request: s.CreateTerminalRequest, *, start_in: str | None = None
+    ) -> s.CreateTerminalResponse:
+        """Start a command; its terminal's id is returned at once.
+
+        Args:
+            request: What the agent asks for.
+            start_in: A name by which to enter the folder instead, such as that of an open descriptor.
+
+        Raises:
+            RpcError: It cannot be started.
+        """
         cwd = request.cwd or self._cwd
         if not Path(cwd).is_absolute():
             raise RpcError(INVALID_PARAMS, f"cwd must be an absolute path: {cwd}", {"cwd": cwd})
+        await self._make_room()
         env = {**self._env, **{variable.name: variable.value for variable in request.env}}
         try:
-            process = Process(self._argv(request, env, cwd), env=env, cwd=cwd, merge_stderr=True)
+            argv = self._argv(request, env, cwd)
+            process = Process(argv, env=env, cwd=start_in or cwd, merge_stderr=True)
         except ProgramNotFound as exc:
             raise RpcError(RESOURCE_NOT_FOUND, exc.reason, {"command": request.command}) from exc
         except (OSError, ValueError) as exc:
@@ -178,9 +244,23 @@ class Terminals(AsyncContextManagerMixin):
         self._tasks.start_soon(terminal.attend)
         return s.CreateTerminalResponse(terminal_id=terminal_id)
 
+    async def _make_room(self) -> None:
+        while len(self._terminals) >= self._max_terminals:
+            ended = [id_ for id_, terminal in self._terminals.items() if terminal.exited.is_set()]
+            if not ended:
+                raise RpcError(
+                    INTERNAL_ERROR,
+                    f"{len(self._terminals)} commands are running; release a terminal first",
+                    {"limit": self._max_terminals},
+                )
+            await self._release(ended[:1])
+
     def _argv(self, request: s.CreateTerminalRequest, env: Mapping[str, str], cwd: str) -> list[str]:
+        program = request.command
+        if os.path.dirname(program):  # noqa: PTH120 - Path drops the "./" that makes the difference
+            program = os.path.join(cwd, program)  # noqa: PTH118 - as above
         try:
-            return find_program([request.command, *request.args], env, cwd)
+            return find_program([program, *request.args], env, cwd)
         except ProgramNotFound:
             if request.args or not self._shell_lines:
                 raise
@@ -204,9 +284,8 @@ class Terminals(AsyncContextManagerMixin):
 
     async def release_terminal(self, request: s.ReleaseTerminalRequest) -> s.ReleaseTerminalResponse:
         """End the command and forget its terminal."""
-        terminal = self._find(request.session_id, request.terminal_id)
-        del self._terminals[request.terminal_id]
-        await terminal.release()
+        self._find(request.session_id, request.terminal_id)
+        await self._release([request.terminal_id])
         return s.ReleaseTerminalResponse()
 
     def _find(self, session_id: str, terminal_id: str) -> Terminal:

@@ -52,7 +52,8 @@ from thinkwell.events import (
     event_from_json,
     event_to_json,
 )
-from thinkwell.permissions import PermissionMode, PermissionQuestion, QuestionHandler
+from thinkwell.permissions import PermissionMode
+from thinkwell.questions import PermissionQuestion, QuestionHandler
 from thinkwell.tools import Tool, ToolContext, tool
 from thinkwell.view import RunView, ToolView
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, overload
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, overload
 import anyio
 
 from thinkwell._agents import Profile, environment, find
+from thinkwell._asking import QUESTION_TIMEOUT, Asker
 from thinkwell._builder import Spec, ThinkBuilder, check_seconds, existing_folder, output_type
 from thinkwell._link import Link
 from thinkwell._run import Run
@@ -17,8 +19,10 @@ from thinkwell._tooling import ToolHosts, Way
 from thinkwell._version import VERSION
 from thinkwell._wire_errors import noise, start_failure
 from thinkwell._wire_session import WireSession
+from thinkwell._workspace_service import WorkspaceService
 from thinkwell.errors import AgentClosed, AgentNotFound, AgentStartFailed
-from thinkwell.permissions import PermissionMode
+from thinkwell.permissions import PermissionMode, PermissionPolicy
+from thinkwell.questions import wait_for_answer
 from thinkwell_acp import (
     AcpError,
     ConnectionBroken,
@@ -35,7 +39,7 @@ from thinkwell_acp.client import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping
     from contextlib import AbstractAsyncContextManager
     from types import UnionType
 
@@ -46,7 +50,8 @@ if TYPE_CHECKING:
     from thinkwell._output import JsonSchema, Output
     from thinkwell._prompt import Part
     from thinkwell._stream import ThoughtStream
-    from thinkwell.permissions import QuestionHandler
+    from thinkwell.questions import QuestionHandler
+    from thinkwell.workspace import Workspace
     from thinkwell_acp import Transport
     from thinkwell_acp._tasks import BackgroundTasks
 
@@ -203,8 +208,10 @@ def open_agent(
     transport: Transport | None = None,
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
-    permissions: PermissionMode = "deny",
-    on_question: QuestionHandler | None = None,
+    permissions: PermissionMode | PermissionPolicy = "deny",
+    on_question: QuestionHandler | Sequence[QuestionHandler] | None = None,
+    question_timeout: float = QUESTION_TIMEOUT,
+    workspace: Workspace | None = None,
     mcp_servers: Sequence[s.McpServer] = (),
     tools_via: Way | None = None,
     startup_timeout: float = 60,
@@ -223,8 +230,12 @@ def open_agent(
         env: Variables on top of the caller's environment.
         cwd: The folder in which the agent works; by default the current one.
         permissions: What the agent may do when it asks: ``deny`` (only call our own tools), ``ask``
-            (`on_question` decides), ``allow`` (anything).
-        on_question: Decides about permission questions, with ``permissions="ask"``.
+            (`on_question` decides), ``allow`` (anything), or a `PermissionPolicy`.
+        on_question: Who answers what is left open: a function, or several, asked in their order. They also
+            fill in forms, which are offered to the agent only where there is somebody to do it. Without it,
+            ``permissions="ask"`` leaves questions to `ThoughtStream.answer`.
+        question_timeout: Seconds until a question that nobody answers is denied.
+        workspace: Files and terminals that the agent may use through us; none by default.
         mcp_servers: MCP servers for the agent, besides our own.
         tools_via: The way for our tools, ``acp``, ``http`` or ``stdio``, instead of the plainest that the
             agent offers.
@@ -239,8 +250,15 @@ def open_agent(
     """
     profile = _profile(agent, command, transport)
     folder = existing_folder(cwd or ".", "open_agent(cwd=…)")
-    _check_choices(permissions, on_question, tools_via)
+    handlers = _handlers(permissions, on_question)
+    if tools_via is not None and tools_via not in get_args(Way):
+        raise ValueError(f'open_agent(tools_via={tools_via!r}): choose "acp", "http" or "stdio"')
+    check_seconds("question_timeout", question_timeout)
     check_seconds("startup_timeout", startup_timeout)
+    asker = Asker(policy=permissions, handlers=handlers, timeout=question_timeout)
+    service = None
+    if workspace is not None:
+        service = WorkspaceService(workspace, cwd=folder, env=environment(profile, env))
 
     def linked(tasks: BackgroundTasks) -> Link:
         return Link(
@@ -248,9 +266,9 @@ def open_agent(
             cwd=folder,
             hosts=ToolHosts(tasks, tools_via or profile.way),
             tasks=tasks,
-            policy=permissions,
-            on_question=on_question,
+            asker=asker,
             mcp_servers=mcp_servers,
+            workspace=service,
         )
 
     return _opened(transport or _Program(profile, env, folder), linked, startup_timeout)
@@ -272,6 +290,8 @@ async def _opened(
         pipe = await _started(stack, *agent) if isinstance(agent, _Program) else agent
         tasks = await stack.enter_async_context(background_tasks())
         link = linked(tasks)
+        if link.workspace is not None:
+            await stack.enter_async_context(link.workspace)
         client = await stack.enter_async_context(connect(pipe, link))
         link.attach(client)
         link.kill = (
@@ -296,15 +316,26 @@ def _profile(agent: str | None, command: str | Sequence[str] | None, transport: 
     return Profile(name=agent or "agent", command=())
 
 
-def _check_choices(policy: PermissionMode, on_question: QuestionHandler | None, way: Way | None) -> None:
-    if policy not in get_args(PermissionMode):
-        raise ValueError(f'open_agent(permissions={policy!r}): choose "deny", "ask" or "allow"')
-    if policy == "ask" and on_question is None:
-        raise ValueError('open_agent(permissions="ask"): say whom to ask: on_question=…')
-    if policy != "ask" and on_question is not None:
-        raise ValueError(f'open_agent(on_question=…, permissions="{policy}"): it needs permissions="ask"')
-    if way is not None and way not in get_args(Way):
-        raise ValueError(f'open_agent(tools_via={way!r}): choose "acp", "http" or "stdio"')
+def _handlers(
+    policy: PermissionMode | PermissionPolicy,
+    on_question: QuestionHandler | Sequence[QuestionHandler] | None,
+) -> tuple[QuestionHandler, ...]:
+    """Return who answers questions."""
+    if not isinstance(policy, PermissionPolicy) and policy not in get_args(PermissionMode):
+        raise ValueError(
+            f'open_agent(permissions={policy!r}): choose "deny", "ask" or "allow", or give a PermissionPolicy'
+        )
+    handlers = tuple(on_question) if isinstance(on_question, Sequence) else (on_question,)
+    given = tuple(handler for handler in handlers if handler is not None)
+    for handler in given:
+        if not callable(handler):
+            raise TypeError(f"open_agent(on_question={handler!r:.100}): give a function, or a list of them")
+    if policy == "deny" and given:
+        raise ValueError(
+            'open_agent(on_question=…, permissions="deny"): nobody would be asked; give permissions="ask", or '
+            "a PermissionPolicy that leaves something open"
+        )
+    return given or ((wait_for_answer,) if policy == "ask" else ())
 
 
 async def _started(
@@ -327,7 +358,7 @@ async def _initialize(link: Link, pipe: Transport, seconds: float) -> None:
     command = pipe.command if isinstance(pipe, StdioTransport) else ()
     request = s.InitializeRequest(
         protocol_version=PROTOCOL_VERSION,
-        client_capabilities=s.ClientCapabilities(),
+        client_capabilities=_offers(link),
         client_info=s.Implementation(name="thinkwell", title="thinkwell", version=VERSION),
     )
     try:
@@ -340,3 +371,17 @@ async def _initialize(link: Link, pipe: Transport, seconds: float) -> None:
         raise AgentStartFailed(link.name, reason, stderr_tail=stderr, command=command) from exc
     except (AcpError, DecodeError) as exc:
         raise start_failure(exc, link.name, link.malformed_lines, command) from exc
+
+
+def _offers(link: Link) -> s.ClientCapabilities:
+    """Return what the agent may ask of us: nothing that nobody would serve."""
+    forms = s.ElicitationCapabilities(form=s.ElicitationFormCapabilities(), url=s.ElicitationUrlCapabilities())
+    workspace = link.workspace
+    return s.ClientCapabilities(
+        fs=s.FileSystemCapabilities() if workspace is None else workspace.fs,
+        terminal=workspace is not None and workspace.terminal,
+        elicitation=forms if link.asking.asker.can_answer else None,
+        session=s.ClientSessionCapabilities(
+            config_options=s.SessionConfigOptionsCapabilities(boolean=s.BooleanConfigOptionCapabilities())
+        ),
+    )

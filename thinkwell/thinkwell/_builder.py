@@ -12,9 +12,12 @@ import msgspec
 
 from thinkwell import _prompt as prompt
 from thinkwell import events as ev
+from thinkwell._limits import Budget
 from thinkwell._log import Buffer
 from thinkwell._output import output_of
+from thinkwell._skill_tools import offered
 from thinkwell._tool_arguments import label
+from thinkwell.skills import Skill, load_skill
 from thinkwell.tools import Tool, ToolFunction
 from thinkwell.tools import tool as make_tool
 
@@ -36,6 +39,8 @@ class Spec(Generic[T]):
     output: Output[T]
     parts: tuple[prompt.Part, ...] = ()
     tools: tuple[Tool, ...] = ()
+    """With those for the skills, where there are any."""
+    skills: tuple[Skill, ...] = ()
     cwd: str | None = None
     meta: Mapping[str, ev.JsonValue] | None = None
     has_content: bool = False
@@ -49,8 +54,10 @@ class Options:
     include: frozenset[str] = ev.DEFAULT_TYPES
     buffer: Buffer | None = None
     timeout: float | None = None
+    idle_timeout: float | None = None
     retries: int = 3
     reminders: int = 1
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +202,23 @@ class ThinkBuilder(Generic[T]):
             )
         return self._with(tools=(*self._spec.tools, new))
 
+    def skill(self, path_or_skill: str | os.PathLike[str] | Skill) -> ThinkBuilder[T]:
+        """Offer a skill: its folder, the SKILL.md in it, or one that is made of texts and functions.
+
+        The prompt has its name and description. The agent gets the rest by the tools ``activate_skill``,
+        ``call_skill_tool`` and ``read_skill_file``.
+
+        Raises:
+            SkillError: It cannot be used; the message names file and line.
+            ValueError: There is a skill of that name already, or a tool under the name of one of those three.
+        """
+        new = path_or_skill if isinstance(path_or_skill, Skill) else load_skill(path_or_skill)
+        same = next((known for known in self._spec.skills if known.name == new.name), None)
+        if same is not None:
+            raise ValueError(f"there are two skills called {new.name!r}: {same!r} and {new!r}; leave one out")
+        skills = (*self._spec.skills, new)
+        return self._with(skills=skills, tools=offered(self._spec.tools, skills))
+
     def cwd(self, path: str | os.PathLike[str]) -> ThinkBuilder[T]:
         """Let the agent work in another folder than `open_agent` was given.
 
@@ -221,8 +245,10 @@ class ThinkBuilder(Generic[T]):
         include: ev.Include = "default",
         buffer: Buffer | None = None,
         timeout: float | None = None,
+        idle_timeout: float | None = None,
         retries: int = 3,
         reminders: int = 1,
+        budget: Budget | None = None,
     ) -> ThoughtStream[T]:
         """Start the run and return its handle at once: no ``await``. It goes on in the agent's task group.
 
@@ -231,8 +257,12 @@ class ThinkBuilder(Generic[T]):
                 is not kept; `ThoughtStream.view` counts it all the same.
             buffer: A bound for the events that are kept; none by default.
             timeout: Seconds after which the run is cancelled and the result raises `ThoughtTimeout`.
+            idle_timeout: Seconds without a sign of life from the agent after which the same happens. The
+                clock stands still while a tool runs or a question waits. A `Stalled` event comes at half of
+                it.
             retries: How often the agent may try again after an invalid result.
             reminders: How often an agent that ends its turn without a result is asked for it.
+            budget: What the run may use, alone or together with others; see `Budget`.
 
         Raises:
             TypeError: An argument is of another type.
@@ -245,11 +275,19 @@ class ThinkBuilder(Generic[T]):
             )
         check_count("retries", retries)
         check_count("reminders", reminders)
-        if timeout is not None:
-            check_seconds("timeout", timeout)
-        _check_buffer(buffer)
+        for name, seconds in (("timeout", timeout), ("idle_timeout", idle_timeout)):
+            if seconds is not None:
+                check_seconds(name, seconds)
+        _check_type("buffer", buffer, Buffer, "Buffer(max_events=…)")
+        _check_type("budget", budget, Budget, "Budget(max_tokens=…)")
         options = Options(
-            include=ev.included(include), buffer=buffer, timeout=timeout, retries=retries, reminders=reminders
+            include=ev.included(include),
+            buffer=buffer,
+            timeout=timeout,
+            idle_timeout=idle_timeout,
+            retries=retries,
+            reminders=reminders,
+            budget=budget,
         )
         return self._starter.start(self._spec, options)
 
@@ -258,11 +296,20 @@ class ThinkBuilder(Generic[T]):
         *,
         buffer: Buffer | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - cancelling a run takes more than a scope
+        idle_timeout: float | None = None,
         retries: int = 3,
         reminders: int = 1,
+        budget: Budget | None = None,
     ) -> T:
         """Run it and return the result as soon as it is there. A caller who is cancelled cancels the run."""
-        stream = self.stream(buffer=buffer, timeout=timeout, retries=retries, reminders=reminders)
+        stream = self.stream(
+            buffer=buffer,
+            timeout=timeout,
+            idle_timeout=idle_timeout,
+            retries=retries,
+            reminders=reminders,
+            budget=budget,
+        )
         try:
             return await stream.result
         except anyio.get_cancelled_exc_class():
@@ -317,9 +364,9 @@ def check_seconds(name: str, value: object) -> None:
         raise ValueError(f"{name}={value} must be positive")
 
 
-def _check_buffer(value: object) -> None:
-    if value is not None and not isinstance(value, Buffer):
-        raise TypeError(f"buffer={value!r:.100} must be a Buffer: Buffer(max_events=…)")
+def _check_type(name: str, value: object, expected: type, example: str) -> None:
+    if value is not None and not isinstance(value, expected):
+        raise TypeError(f"{name}={value!r:.100} must be a {expected.__name__}: {example}")
 
 
 def _counted(things: Sequence[object], name: str) -> str:

@@ -19,6 +19,7 @@ PLACEHOLDER_TITLE: Final = "tool call"
 
 
 NoteCall: TypeAlias = "Callable[[s.ToolCallStart | s.ToolCallProgress], None]"
+NoteState: TypeAlias = "Callable[[s.SessionUpdate], None]"
 
 _CALLS: Final = (s.ToolCallProgress, s.ToolCallStart)
 _CHUNKS: Final = (s.AgentMessageChunk, s.AgentThoughtChunk)
@@ -42,11 +43,15 @@ class Mapper:
     Args:
         log: Where to append.
         note_call: Is shown each update of a tool call before it is appended.
+        note_state: Is shown each update of another kind than text and tool calls before it is appended.
     """
 
-    def __init__(self, log: RunLog, note_call: NoteCall | None = None) -> None:
+    def __init__(
+        self, log: RunLog, note_call: NoteCall | None = None, note_state: NoteState | None = None
+    ) -> None:
         self.log = log
         self._note_call = note_call
+        self._note_state = note_state
         self._tools: dict[str, _Tool] = {}
         self._awaiting = False
         self._at = 0.0  # the time of a whole batch: its updates were read at once
@@ -71,7 +76,8 @@ class Mapper:
                 if isinstance(content, s.TextContent) and content.annotations is None:
                     append(cls(seq=log.seq + 1, at=at, text=content.text, message_id=update.message_id))
                 else:
-                    append(cls(seq=log.seq + 1, at=at, content=_block(content), message_id=update.message_id))
+                    block = content_block(content)
+                    append(cls(seq=log.seq + 1, at=at, content=block, message_id=update.message_id))
             elif isinstance(update, _CALLS):
                 if self._note_call is not None:
                     self._note_call(update)
@@ -91,8 +97,18 @@ class Mapper:
             self._awaiting = False
             self._add(ev.PhaseChanged, phase="responding")
 
+    def last_update(self) -> float:
+        """Seconds from the start of the run to when the agent sent the last update."""
+        return self._at
+
+    def tool_runs(self) -> bool:
+        """Return whether a tool call of the agent's has not ended."""
+        return any(not tool.done for tool in self._tools.values())
+
     def _other(self, update: s.SessionUpdate) -> None:
         add = self._add
+        if self._note_state is not None:
+            self._note_state(update)
         match update:
             case s.AgentPlanUpdate():
                 self._respond()
@@ -106,7 +122,7 @@ class Mapper:
             case s.PlanRemoved():
                 add(ev.PlanUpdate, id=update.plan_id, removed=True)
             case s.UserMessageChunk():
-                add(ev.UserMessage, content=_block(update.content), message_id=update.message_id)
+                add(ev.UserMessage, content=content_block(update.content), message_id=update.message_id)
             case s.UnknownUpdate():
                 add(ev.UnknownUpdate, kind=str(update.raw.get("sessionUpdate")), raw=update.raw)
             case s.InvalidUpdate():
@@ -121,7 +137,7 @@ class Mapper:
             case s.CurrentModeUpdate():
                 add(ev.ModeUpdate, mode_id=update.current_mode_id)
             case s.AvailableCommandsUpdate():
-                add(ev.CommandsUpdate, commands=tuple(map(_command, update.available_commands)))
+                add(ev.CommandsUpdate, commands=tuple(map(as_command, update.available_commands)))
             case s.ConfigOptionUpdate():
                 add(ev.ConfigUpdate, options=tuple(s.to_builtins(update.config_options)))
             case s.SessionInfoUpdate():
@@ -264,7 +280,8 @@ def _as_patch(call: s.ToolCallFields) -> s.ToolCallPatch:
     )
 
 
-def _block(block: s.ContentBlock) -> ev.ContentBlock:
+def content_block(block: s.ContentBlock) -> ev.ContentBlock:
+    """Return a content block of the protocol as events have it."""
     match block:
         case s.TextContent():
             return ev.TextContent(text=block.text, annotations=_json(block.annotations))
@@ -314,7 +331,7 @@ def _content(content: s.ToolCallContent) -> ev.ToolContent:
         block = content.content
         if isinstance(block, s.TextContent) and block.annotations is None:
             return ev.BlockContent(content=ev.TextContent(text=block.text))
-        return ev.BlockContent(content=_block(block))
+        return ev.BlockContent(content=content_block(block))
     if isinstance(content, s.Diff):
         return ev.DiffContent(path=content.path, old_text=content.old_text, new_text=content.new_text)
     return ev.TerminalContent(terminal_id=content.terminal_id)
@@ -333,7 +350,8 @@ def _entries(entries: Sequence[s.PlanEntry]) -> tuple[ev.PlanEntry, ...]:
     )
 
 
-def _command(command: s.AvailableCommand) -> ev.Command:
+def as_command(command: s.AvailableCommand) -> ev.Command:
+    """Return a command of the protocol as events have it."""
     return ev.Command(
         name=command.name, description=command.description, hint=command.input.hint if command.input else None
     )

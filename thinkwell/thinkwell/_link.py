@@ -5,25 +5,25 @@ from __future__ import annotations
 import logging
 from collections import deque
 from contextlib import contextmanager
-from itertools import count, groupby
+from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
-from thinkwell import events as ev
-from thinkwell import permissions
+from thinkwell._wire_asking import WireAsker
 from thinkwell._wire_errors import translate
-from thinkwell.permissions import PermissionMode, PermissionQuestion, QuestionHandler
 from thinkwell_acp import AcpError, ClientHandler, DecodeError, RpcError
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Sequence
 
+    from thinkwell._asking import Asker
     from thinkwell._run import Run
     from thinkwell._stream import ThoughtStream
     from thinkwell._tooling import ToolHosts
     from thinkwell._wire_session import WireSession
+    from thinkwell._workspace_service import WorkspaceService
     from thinkwell_acp import Client
     from thinkwell_acp._jsonrpc import Malformed
     from thinkwell_acp._tasks import BackgroundTasks
@@ -53,9 +53,9 @@ class Link(ClientHandler):
         cwd: str,
         hosts: ToolHosts,
         tasks: BackgroundTasks,
-        policy: PermissionMode,
-        on_question: QuestionHandler | None,
+        asker: Asker,
         mcp_servers: Sequence[s.McpServer],
+        workspace: WorkspaceService | None = None,
     ) -> None:
         self.name = name
         self.cwd = cwd
@@ -69,15 +69,14 @@ class Link(ClientHandler):
         self.kill: Callable[[], None] = _nothing
         """Ends the agent's process."""
         self.malformed_lines: deque[bytes] = deque(maxlen=MALFORMED_KEPT)
-        self._policy: PermissionMode = policy
-        self._on_question = on_question
+        self.asking = WireAsker(name, cwd, asker, self.sessions)
+        self.workspace = workspace
         self._client: Client | None = None
         self._opening = 0
         self._malformed = 0
         self.leaving = False
         """Whether the agent's block is being left."""
         self._early: list[s.SessionNotification] = []
-        self._question_ids = count(1)
 
     def attach(self, client: Client) -> None:
         """Take the connection."""
@@ -200,68 +199,53 @@ class Link(ClientHandler):
     # Questions
 
     async def request_permission(self, request: s.RequestPermissionRequest, /) -> s.RequestPermissionResponse:
-        """Answer by the policy; a cancelled turn answers for us."""
-        session = self.sessions.get(request.session_id)
-        if session is None:
-            self.logger.warning(
-                "Agent %s asks for permission in unknown session %r", self.name, request.session_id
-            )
-            return _answer(permissions.choose(request.options, "deny"))
-        mapper = session.mapper
-        id_ = f"q{next(self._question_ids)}"
-        mapper.update_tool(request.tool_call)
-        mapper.log.add(
-            ev.QuestionAsked,
-            id=id_,
-            title=request.tool_call.title or "",
-            tool_id=request.tool_call.tool_call_id,
-            options=tuple(option.name for option in request.options),
-        )
-        mapper.log.publish()
-        choice, by, why = None, "cancel", "the turn was cancelled"
-        try:
-            verdict, by, why = await self._decide(id_, request, session)
-            option = permissions.choose(request.options, verdict, widen=by == "policy")
-            if option is None:
-                option = permissions.choose(request.options, "deny")
-                why += f"; the agent offers no option for {verdict!r}"
-            choice = option and option.kind
-            return _answer(option)
-        finally:
-            mapper.log.add(ev.QuestionAnswered, id=id_, choice=choice, by=by, why=why)
-            mapper.log.publish()
+        """Ask those who decide."""
+        return await self.asking.permission(request)
 
-    async def _decide(
-        self, id_: str, request: s.RequestPermissionRequest, session: WireSession
-    ) -> tuple[permissions.Verdict, str, str]:
-        call = request.tool_call
-        if call.tool_call_id in session.own_calls or session.is_own(call):
-            return "allow", "policy", "it is a tool of ours"
-        if self._policy == "allow":
-            return "allow", "policy", 'permissions="allow"'
-        if self._policy == "deny" or self._on_question is None:
-            return "deny", "policy", 'permissions="deny"'
-        question = PermissionQuestion(
-            id=id_,
-            title=call.title or "",
-            kind=call.kind or "other",
-            input=call.raw_input,
-            tool_id=call.tool_call_id,
-            options=tuple(option.kind for option in request.options),
-        )
-        try:
-            verdict = await self._on_question(question)
-        except Exception:
-            self.logger.exception("on_question failed; the question %s is denied", id_)
-            return "deny", "handler", "the handler failed"
-        if verdict is None:
-            return "deny", "policy", "the handler left it open"
-        if not permissions.is_verdict(verdict):
-            self.logger.error(
-                "on_question answered %r, which is no verdict; the question %s is denied", verdict, id_
-            )
-            return "deny", "handler", f"the handler answered {verdict!r}, which is no verdict"
-        return verdict, "handler", "the handler said so"
+    async def create_elicitation(self, request: s.CreateElicitationRequest, /) -> s.CreateElicitationResponse:
+        """Ask those who decide."""
+        return await self.asking.elicitation(request)
+
+    def complete_elicitation(self, notification: s.CompleteElicitationNotification, /) -> None:
+        """Tell of it where the question was asked."""
+        self.asking.completed(notification)
+
+    # Files and terminals
+
+    async def read_text_file(self, request: s.ReadTextFileRequest, /) -> s.ReadTextFileResponse:
+        """Return a file's text."""
+        return await self._served("fs/read_text_file").read_text_file(request)
+
+    async def write_text_file(self, request: s.WriteTextFileRequest, /) -> s.WriteTextFileResponse:
+        """Write a file's text."""
+        return await self._served("fs/write_text_file").write_text_file(request)
+
+    async def create_terminal(self, request: s.CreateTerminalRequest, /) -> s.CreateTerminalResponse:
+        """Start a command."""
+        return await self._served("terminal/create").create_terminal(request)
+
+    async def terminal_output(self, request: s.TerminalOutputRequest, /) -> s.TerminalOutputResponse:
+        """Return what a terminal has printed."""
+        return await self._served("terminal/output").terminal_output(request)
+
+    async def wait_for_terminal_exit(
+        self, request: s.WaitForTerminalExitRequest, /
+    ) -> s.WaitForTerminalExitResponse:
+        """Wait for a terminal's command to end."""
+        return await self._served("terminal/wait_for_exit").wait_for_terminal_exit(request)
+
+    async def kill_terminal(self, request: s.KillTerminalRequest, /) -> s.KillTerminalResponse:
+        """End a terminal's command."""
+        return await self._served("terminal/kill").kill_terminal(request)
+
+    async def release_terminal(self, request: s.ReleaseTerminalRequest, /) -> s.ReleaseTerminalResponse:
+        """End a terminal's command and forget it."""
+        return await self._served("terminal/release").release_terminal(request)
+
+    def _served(self, method: str) -> WorkspaceService:
+        if self.workspace is None:  # pragma: no cover - what was not advertised is refused before
+            raise RpcError.method_not_found(method)
+        return self.workspace
 
     # MCP over ACP
 
@@ -286,12 +270,6 @@ class Link(ClientHandler):
     async def disconnect_mcp(self, request: s.DisconnectMcpRequest, /) -> s.DisconnectMcpResponse:
         """Close an MCP session."""
         return await self._tool_host("mcp/disconnect").disconnect(request)
-
-
-def _answer(option: s.PermissionOption | None) -> s.RequestPermissionResponse:
-    if option is None:
-        return s.RequestPermissionResponse(outcome=s.CancelledPermissionOutcome())
-    return s.RequestPermissionResponse(outcome=s.SelectedPermissionOutcome(option_id=option.option_id))
 
 
 def _nothing() -> None:

@@ -65,6 +65,8 @@ class RunLog:
         include: frozenset[str] = ev.DEFAULT_TYPES,
         buffer: Buffer | None = None,
         on_overflow: Callable[[BufferOverflow], None] | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.events: list[ev.ThoughtEvent] = []
         """What is kept, in order of `seq`. Another list when events were merged or dropped."""
@@ -78,14 +80,15 @@ class RunLog:
         self._overflow: BufferOverflow | None = None
         self.seq = 0
         """Number of the last kept event."""
-        self._started = time.monotonic()
+        self._clock = clock
+        self._started = clock()
         self._reducer = ViewReducer()
         self._reduced = 0
         self._changed: anyio.Event | None = None
 
     def now(self) -> float:
         """Seconds since the run began."""
-        return time.monotonic() - self._started
+        return self._clock() - self._started
 
     def add(self, kind: Callable[..., E], /, **fields: object) -> E:
         """Make an event from its fields and append it."""

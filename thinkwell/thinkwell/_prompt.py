@@ -14,6 +14,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from thinkwell.skills import Skill
     from thinkwell.tools import Tool
 
 RESULT_TOOL: Final = "return_result"
@@ -118,11 +119,16 @@ def image_part(data_or_path: bytes | str | os.PathLike[str]) -> ImagePart:
         ValueError: It is no PNG, JPEG, GIF or WebP.
     """
     data = data_or_path if isinstance(data_or_path, bytes) else Path(data_or_path).read_bytes()
-    for magic, mime_type in _IMAGE_MAGIC:
-        if re.match(magic, data, re.DOTALL):
-            return ImagePart(base64.b64encode(data).decode(), mime_type)
+    mime_type = image_type(data)
+    if mime_type is not None:
+        return ImagePart(base64.b64encode(data).decode(), mime_type)
     where = "the data" if isinstance(data_or_path, bytes) else os.fspath(data_or_path)
     raise ValueError(f"image(): {where} is no PNG, JPEG, GIF or WebP")
+
+
+def image_type(data: bytes) -> str | None:
+    """Return the type of an image that agents take; ``None`` where it is none."""
+    return next((type_ for magic, type_ in _IMAGE_MAGIC if re.match(magic, data, re.DOTALL)), None)
 
 
 def resource_part(path_or_uri: str | os.PathLike[str]) -> LinkPart | FilePart:
@@ -144,6 +150,19 @@ def tools_section(tools: Sequence[Tool]) -> str:
     """Return the words that name the tools which the prompt is to mention."""
     lines = [f"- {tool.name}: {_first_line(tool.description)}\n" for tool in tools if tool.mention]
     return "\n\nThese tools are there for this task:\n" + "".join(lines) if lines else ""
+
+
+def skills_section(skills: Sequence[Skill]) -> str:
+    """Return the words that name the skills of the task and say how to get at them."""
+    if not skills:
+        return ""
+    lines = [f"- {skill.name}: {' '.join(skill.description.split())}\n" for skill in skills]
+    return (
+        "\n\nThese skills are there for this task; each is a set of instructions for some kind of work:\n"
+        + "".join(lines)
+        + "Before you do work that one of them is for, call the tool activate_skill with its name and go by "
+        "what it says.\n"
+    )
 
 
 def result_section(schema_text: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
@@ -12,6 +13,7 @@ from thinkwell import _prompt as prompt
 from thinkwell import events as ev
 from thinkwell._context import adopted, copy_context
 from thinkwell._convert import Mapper
+from thinkwell._limits import IdleClock, Meter
 from thinkwell._log import RunLog
 from thinkwell._output import OutputInvalid
 from thinkwell._stream import Outcome, ThoughtResult, ThoughtStream
@@ -34,12 +36,14 @@ from thinkwell_acp import schema as s
 from thinkwell_acp.mcp import ToolOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
+    from contextlib import AbstractContextManager
 
     from thinkwell._builder import Options, Spec
     from thinkwell._link import Link
     from thinkwell._turns import Ticket
     from thinkwell._wire_session import WireSession
+    from thinkwell.questions import Answer
     from thinkwell_acp.client import PromptOutcome
     from thinkwell_acp.mcp import CallContext, ToolSpec
 
@@ -77,15 +81,18 @@ class Run(Generic[T]):
         self._ephemeral = ephemeral
         self._result_schema = result_schema
         self.id: Final = f"run-{next(_run_numbers)}"
-        self.log = RunLog(options.include, options.buffer, self.stop)
+        self.log = RunLog(options.include, options.buffer, self.stop, clock=anyio.current_time)
         self.result: Outcome[T] = Outcome(self.id)
-        self.mapper = Mapper(self.log, session.note_call)
+        self.mapper = Mapper(self.log, self._note_call, self._note_state)
+        self._idle = IdleClock(self.log.now, self.mapper.last_update)
+        self._meter = None if options.budget is None else Meter(options.budget, self.stop, session.cost)
         self._scope = anyio.CancelScope()
         self._turn_over: anyio.Event | None = None
         """Set when the agent answers the prompt; ``None`` before the first one is sent."""
         self._over = anyio.Event()
         self._stopped_by: Exception | None = None
         self._calls: set[anyio.CancelScope] = set()
+        self._own_calls = count(1)
         self._attempts = 0
         self._refused: ResultInvalid | None = None
         """What the last attempt would come to, were there no other."""
@@ -116,6 +123,11 @@ class Run(Generic[T]):
         begin, *end = self._session.turn_marks[self._place : self._place + 2]
         return tuple(self._session.between.events[begin : end[0] if end else None])
 
+    def answer(self, question_id: str, answer: Answer, by: str) -> None:
+        """Answer an open question of the run."""
+        asker = self._link.asking.asker
+        asker.answer(question_id, answer, by, concerns=lambda question: question.run_id == self.id)
+
     def cancel(self) -> None:
         """Cancel the run."""
         self.stop(ThoughtCancelled())
@@ -136,6 +148,10 @@ class Run(Generic[T]):
         self._cancel_calls()
         self.mapper.cancel_tools()
         self._scope.cancel()
+
+    def standing_still(self) -> AbstractContextManager[None]:
+        """Stop the clock for silence for the time of a block."""
+        return self._idle.held()
 
     def _cancel_calls(self) -> None:
         for scope in tuple(self._calls):
@@ -169,7 +185,8 @@ class Run(Generic[T]):
             assert self._ticket is not None
             async with self._ticket:
                 try:
-                    await self._work()
+                    with self._limited():
+                        await self._work()
                 finally:
                     # The session is held until its turn is over: a late cancellation cannot hit the next one.
                     with anyio.CancelScope(shield=True):
@@ -183,9 +200,39 @@ class Run(Generic[T]):
             assert self._options.timeout is not None
             self.stop(ThoughtTimeout(self._options.timeout))
 
+    @contextmanager
+    def _limited(self) -> Generator[None]:
+        """Keep the run within its budget and its silence, for the time of a block."""
+        watching = anyio.CancelScope()
+        if self._options.idle_timeout is not None:
+            self._link.tasks.start_soon(self._watch_silence, self._options.idle_timeout, watching)
+        if self._meter is not None:
+            self._link.tasks.start_soon(self._watch_budget, self._meter, watching)
+        try:
+            yield
+        finally:
+            watching.cancel()
+
+    async def _watch_silence(self, limit: float, watching: anyio.CancelScope) -> None:
+        def warn(idle: float) -> None:
+            self.log.add(ev.Stalled, idle=idle, limit=limit)
+            self.log.publish()
+
+        self._idle.reset()
+        with watching:
+            await self._idle.watch(limit, self.mapper.tool_runs, warn)
+            self.stop(ThoughtTimeout(limit, idle=True))
+
+    async def _watch_budget(self, meter: Meter, watching: anyio.CancelScope) -> None:
+        with watching, meter.budget.shared_by(meter) as seconds_left:
+            await (anyio.sleep_forever() if seconds_left is None else anyio.sleep(seconds_left))
+            self.stop(meter.budget.run_out())
+
     async def _work(self) -> None:
         if not self._session.usable:
             raise SessionUnusable(self._session.id or "")
+        if self._meter is not None and (used_up := self._meter.budget.exceeded(wants_more=True)):
+            raise used_up
         tools = self.tool_specs()
         if self._session.id is None:
             self._take_session()  # before it is there: some agents send updates before they answer
@@ -203,9 +250,21 @@ class Run(Generic[T]):
             blocks = self._reminder()
 
     def _take_session(self) -> None:
-        self._place = len(self._session.turn_marks)
-        self._session.turn_marks.append(self._session.between.seq)
-        self._session.occupant = self
+        self._place = self._session.take(self)
+
+    # What updates say, beside the events that they become
+
+    def _note_call(self, call: s.ToolCallStart | s.ToolCallProgress) -> None:
+        self._session.note_call(call)
+        if self._meter is not None and call.tool_call_id not in self._session.own_calls:
+            self._meter.call(call.tool_call_id)
+
+    def _note_state(self, update: s.SessionUpdate) -> None:
+        self._session.note_state(update)
+        if self._meter is not None and isinstance(update, s.UsageUpdate):
+            self._meter.context(update.used)
+            if update.cost is not None:
+                self._meter.cost(update.cost.amount, update.cost.currency)
 
     # Turns
 
@@ -229,6 +288,7 @@ class Run(Generic[T]):
             return  # the connection had ended
         self._turn += 1
         self.log.new_turn()
+        self._session.history.prompted(blocks)
         self.log.add(ev.TurnStarted, number=self._turn, reminder=self._turn > 1)
         self.log.add(ev.PhaseChanged, phase="prompted")
         self.log.publish()
@@ -273,6 +333,8 @@ class Run(Generic[T]):
             )
             return
         usage = None if outcome.usage is None else s.to_builtins(outcome.usage)
+        if self._meter is not None and outcome.usage is not None:
+            self._meter.turn(outcome.usage.total_tokens)
         self.log.add(ev.TurnEnded, number=self._turn, stop_reason=outcome.stop_reason, usage=usage)
         self.log.publish()  # a full buffer stops the run now or never
         if self._stopped_by is not None:
@@ -346,7 +408,9 @@ class Run(Generic[T]):
         if self._stopped_by is not None:
             return _task_cancelled()
         tool = next(tool for tool in self._spec.tools if tool.name == name)
-        with anyio.CancelScope() as scope:
+        if self._meter is not None:
+            self._meter.call(f"own {next(self._own_calls)}")
+        with self._idle.held(), anyio.CancelScope() as scope:
             self._calls.add(scope)
             try:
                 with adopted(self._context):

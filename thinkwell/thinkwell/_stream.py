@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from thinkwell._log import RunLog
+    from thinkwell.questions import Answer
     from thinkwell.view import RunView
 
 T = TypeVar("T")
@@ -40,6 +41,10 @@ class RunControl(Protocol):
     @property
     def late(self) -> tuple[ev.ThoughtEvent, ...]:
         """What came after the end."""
+        ...
+
+    def answer(self, question_id: str, answer: Answer, by: str) -> None:
+        """Answer an open question."""
         ...
 
     def cancel(self) -> None:
@@ -188,6 +193,20 @@ class ThoughtStream(Generic[T]):
             ValueError: There is no such kind of event.
         """
         return self._log.reader(None if include is None else ev.included(include), after)
+
+    def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
+        """Answer an open question of `view.questions`, from wherever you are. The first answer counts.
+
+        Args:
+            question_id: Which question.
+            answer: The answer; see `thinkwell.questions`.
+            by: Who answers, for the log.
+
+        Raises:
+            QuestionNotOpen: The run has no such open question.
+            AnswerInvalid: The answer does not fit the question, which stays open.
+        """
+        self._run.answer(question_id, answer, by)
 
     def cancel(self) -> None:
         """Cancel the run.

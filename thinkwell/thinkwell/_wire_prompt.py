@@ -56,7 +56,7 @@ def prompt_blocks(
         OSError: A file of it cannot be read.
     """
     embeds = link.client.capabilities.prompt_capabilities.embedded_context
-    tail = prompt.tools_section(spec.tools)
+    tail = prompt.tools_section(spec.tools) + prompt.skills_section(spec.skills)
     if spec.output.schema is not None:
         tail += prompt.result_section(json.dumps(spec.output.schema) if result_schema is ANY_RESULT else None)
     parts = prompt.joined((*spec.parts, prompt.TextPart(tail)))

@@ -2,34 +2,66 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 import anyio
 
 from thinkwell import events as ev
 from thinkwell._convert import Mapper
+from thinkwell._history import History
 from thinkwell._log import RunLog
+from thinkwell._session_state import SessionState
 from thinkwell._tooling import SessionTools, tools_cannot_change
 from thinkwell._turns import Turns
-from thinkwell.permissions import is_own_tool
+from thinkwell.errors import SessionInUse
+from thinkwell.permissions import Remembered, is_own_tool
 from thinkwell_acp import AcpError, DecodeError
 from thinkwell_acp import schema as s
 from thinkwell_acp.mcp import ToolOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
+    from thinkwell._history import HistoryMessage
     from thinkwell._link import Link
     from thinkwell_acp.mcp import CallContext, ToolSpec
 
+How: TypeAlias = Literal["new", "load", "resume", "fork"]
+
 CLOSE_TIMEOUT: Final = 2.0
 """Seconds that closing a session waits for the agent's answer."""
+
+
+_CONVERSATION: Final = (
+    s.UserMessageChunk,
+    s.AgentMessageChunk,
+    s.AgentThoughtChunk,
+    s.ToolCallStart,
+    s.ToolCallProgress,
+    s.AgentPlanUpdate,
+    s.PlanUpdate,
+)
 
 
 class Occupant(Protocol):
     """A run while the turns of a session are its own."""
 
     mapper: Mapper
+
+    @property
+    def id(self) -> str:
+        """Name of the run."""
+        ...
+
+    def standing_still(self) -> AbstractContextManager[None]:
+        """Stop the clock for silence for the time of a block."""
+        ...
+
+    def stop(self, why: Exception) -> None:
+        """End the run."""
+        ...
 
     async def call_tool(
         self, name: str, arguments: dict[str, ev.JsonValue], context: CallContext
@@ -39,28 +71,65 @@ class Occupant(Protocol):
 
 
 class WireSession:
-    """One session of an agent."""
+    """One session of an agent.
 
-    def __init__(self, link: Link, cwd: str, mcp_servers: Sequence[s.McpServer] = ()) -> None:
+    Args:
+        link: The line to the agent.
+        cwd: The folder to work in.
+        mcp_servers: MCP servers beside ours.
+        directories: More folders to work in.
+        how: How it is opened.
+        source: The session to load, resume or fork.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        cwd: str,
+        mcp_servers: Sequence[s.McpServer] = (),
+        *,
+        directories: Sequence[str] = (),
+        how: How = "new",
+        source: str | None = None,
+    ) -> None:
         self._link = link
-        self._cwd = cwd
+        self.cwd = cwd
         self._mcp_servers = tuple(mcp_servers)
+        self._directories = tuple(directories)
+        self.how: How = how
+        self.source = source
         self.id: str | None = None
+        self.state = SessionState()
         self.occupant: Occupant | None = None
         """The run whose turn it is; set before the session is opened, so that early updates are the run's."""
         self.turns = Turns()
         """Whoever has the session has entered a ticket of these."""
-        self.between = RunLog(ev.ALL_TYPES)
+        self.between = RunLog(ev.ALL_TYPES, clock=anyio.current_time)
         """What came outside of every turn."""
-        self._between_mapper = Mapper(self.between, self.note_call)
+        self._between_mapper = Mapper(self.between, self.note_call, self.note_state)
+        self.history = History(self.between)
+        self._may_replay = how != "new"
+        """Whether what comes now was said before: until the first turn, since some agents repeat the rest
+        after they have answered `session/load`."""
+        self._replaying = False
+        """Whether the readers of `between` were told so."""
         self.turn_marks: list[int] = []
         """How many events `between` had when each run took the session: what lies between two marks came
         late."""
         self.tools = SessionTools(link.hosts, self._call_tool)
         self.own_calls: set[str] = set()
         """Ids of tool calls that are known to be of our own tools."""
+        self.remembered = Remembered()
+        """What was answered for the whole session."""
         self.usable = True
         """False once a turn could not be ended."""
+        self.closed = False
+        """Whether the session was left, so that it can be opened again."""
+
+    @property
+    def mode_ids(self) -> frozenset[str]:
+        """The ids of the session's modes: some agents offer them as options of a question."""
+        return frozenset(mode.id for mode in self.state.modes)
 
     # Opening and closing
 
@@ -69,16 +138,78 @@ class WireSession:
 
         Raises:
             AcpError, DecodeError: The agent did not open it.
+            SessionInUse: It is open already.
         """
-        servers = list(self._mcp_servers)
-        if tools:
-            servers.append(await self.tools.open(tools))
+        if tools and self.tools.config is None:
+            await self.tools.open(tools)
+        if self.how in ("new", "fork"):
+            await self._open_new()
+        else:
+            await self._open_old()
+
+    @property
+    def _servers(self) -> tuple[s.McpServer, ...]:
+        ours = self.tools.config
+        return self._mcp_servers if ours is None else (*self._mcp_servers, ours)
+
+    async def _open_new(self) -> None:
+        """Open a session whose id comes with the agent's answer."""
+        client, cwd, servers, directories = self._link.client, self.cwd, self._servers, self._directories
         with self._link.opening() as claim:
-            response = await self._link.client.new_session(
-                s.NewSessionRequest(cwd=self._cwd, mcp_servers=tuple(servers))
-            )
-            self.id = response.session_id
-            claim(self)
+            heard = partial(self._opened_new, claim)
+            if self.source is None:
+                new = s.NewSessionRequest(cwd=cwd, mcp_servers=servers, additional_directories=directories)
+                response = await client.new_session(new, heard)
+            else:
+                fork = s.ForkSessionRequest(
+                    session_id=self.source, cwd=cwd, mcp_servers=servers, additional_directories=directories
+                )
+                response = await client.fork_session(fork, heard)
+        if self.id is None:
+            raise SessionInUse(response.session_id)
+
+    def _opened_new(
+        self, claim: Callable[[WireSession], None], response: s.NewSessionResponse | s.ForkSessionResponse
+    ) -> None:
+        if self._in_use(response.session_id):
+            return
+        self.id = response.session_id
+        claim(self)  # and take what was sent before the answer, which knows better
+        self.state.opened(response)
+
+    async def _open_old(self) -> None:
+        """Open a session whose id is known. It has its updates from now on: a replay precedes the answer."""
+        assert self.source is not None
+        if self._in_use(self.source):
+            raise SessionInUse(self.source)
+        self.id = self.source
+        client, cwd, servers, directories = self._link.client, self.cwd, self._servers, self._directories
+        try:
+            with self._link.opening() as claim:
+                claim(self)
+            if self.how == "load":
+                self._begin_replay()
+                load = s.LoadSessionRequest(
+                    session_id=self.id, cwd=cwd, mcp_servers=servers, additional_directories=directories
+                )
+                await client.load_session(load, self._opened_old)
+            else:
+                resume = s.ResumeSessionRequest(
+                    session_id=self.id, cwd=cwd, mcp_servers=servers, additional_directories=directories
+                )
+                await client.resume_session(resume, self._opened_old)
+        except BaseException:
+            self.id = None  # it is not open, so there is nothing to close
+            del self._link.sessions[self.source]
+            raise
+
+    def _opened_old(self, response: s.LoadSessionResponse | s.ResumeSessionResponse) -> None:
+        self._end_replay()
+        self.state.opened(response)
+
+    def _in_use(self, session_id: str) -> bool:
+        known = self._link.sessions.get(session_id)
+        return known is not None and not known.closed
 
     async def offer(self, tools: Sequence[ToolSpec]) -> None:
         """Offer these tools from the next prompt on, and wait for the agent to see them.
@@ -93,12 +224,15 @@ class WireSession:
         if flags.close is None or flags.resume is None:
             raise tools_cannot_change()
         assert self.id is not None
-        assert self.tools.config is not None
         await self._link.client.close_session(s.CloseSessionRequest(session_id=self.id))
         await self._link.client.resume_session(
             s.ResumeSessionRequest(
-                session_id=self.id, cwd=self._cwd, mcp_servers=(*self._mcp_servers, self.tools.config)
-            )
+                session_id=self.id,
+                cwd=self.cwd,
+                mcp_servers=self._servers,
+                additional_directories=self._directories,
+            ),
+            self.state.opened,
         )
         await self.tools.reopened()
         if self.tools.outdated:
@@ -106,6 +240,12 @@ class WireSession:
 
     async def close(self) -> None:
         """Close the session where the agent can, and end our tools."""
+        try:
+            await self._close()
+        finally:
+            self.closed = True
+
+    async def _close(self) -> None:
         if self.tools.config is not None:
             await self.tools.close()
         if self.id is None or self._link.client.connection.error is not None:
@@ -121,7 +261,34 @@ class WireSession:
 
     def updates(self, batch: Sequence[s.SessionNotification]) -> None:
         """Take updates: they are the run's whose turn it is, or nobody's."""
+        if self._may_replay and not self._replaying:
+            if any(isinstance(note.update, _CONVERSATION) for note in batch):
+                self._begin_replay()
         self.mapper.extend(batch)
+
+    def _begin_replay(self) -> None:
+        self._replaying = True
+        self.between.add(ev.ReplayStarted)
+        self.between.publish()
+
+    def _end_replay(self) -> None:
+        if self._replaying:
+            self._replaying = False
+            self.between.add(ev.ReplayEnded)
+            self.between.publish()
+
+    def take(self, occupant: Occupant) -> int:
+        """Make the turns a run's own, and return how many runs had the session before."""
+        self._end_replay()
+        self.history.take(occupant.mapper.log, replayed=self._may_replay)
+        self._may_replay = False
+        self.turn_marks.append(self.between.seq)
+        self.occupant = occupant
+        return len(self.turn_marks) - 1
+
+    def messages(self) -> tuple[HistoryMessage, ...]:
+        """Return the conversation until now."""
+        return self.history.messages(replayed=self._may_replay)
 
     def note_call(self, call: s.ToolCallStart | s.ToolCallProgress) -> None:
         """Know our own calls by their ids, as long as they last: some agents use an id again."""
@@ -131,6 +298,66 @@ class WireSession:
             self.own_calls.add(call.tool_call_id)
         elif isinstance(call, s.ToolCallStart) or call.status in ("completed", "failed"):
             self.own_calls.discard(call.tool_call_id)
+
+    def note_state(self, update: s.SessionUpdate) -> None:
+        """Keep the session's state."""
+        self.state.note(update)
+
+    @property
+    def cost(self) -> float | None:
+        """What the session has cost before; ``None`` where that is not known yet."""
+        usage = self.state.usage
+        if usage is not None and usage.cost is not None:
+            return usage.cost.amount
+        return 0.0 if self.how == "new" else None
+
+    # Modes and options
+
+    async def set_mode(self, mode_id: str) -> None:
+        """Change the mode; by an option, where one is the mode.
+
+        Raises:
+            CapabilityMissing, ValueError: It cannot be that.
+            AcpError, DecodeError: The agent did not change it.
+        """
+        self.state.check_mode(mode_id)
+        option_id = self.state.mode_option_id
+        if option_id is not None:
+            await self.set_option(option_id, mode_id)
+            return
+        assert self.id is not None
+        request = s.SetSessionModeRequest(session_id=self.id, mode_id=mode_id)
+        await self._link.client.set_session_mode(
+            request, lambda _: self._changed(partial(self.state.mode_is, mode_id))
+        )
+
+    async def set_option(self, option_id: str, value: str | bool) -> None:
+        """Change an option.
+
+        Raises:
+            CapabilityMissing, TypeError, ValueError: It cannot be that.
+            AcpError, DecodeError: The agent did not change it.
+        """
+        self.state.check_option(option_id, value)
+        assert self.id is not None
+        request = s.SetSessionConfigOptionRequest(session_id=self.id, config_id=option_id, value=value)
+        await self._link.client.set_session_config_option(
+            request,
+            lambda response: self._changed(
+                partial(self.state.option_is, option_id, value, response.config_options)
+            ),
+        )
+
+    def _changed(self, change: Callable[[], None]) -> None:
+        """Apply an answer, at its place among the updates, and tell of what it changed."""
+        state, log = self.state, self.mapper.log
+        mode, options = state.mode, state.options
+        change()
+        if state.options != options:
+            log.add(ev.ConfigUpdate, options=tuple(s.to_builtins(state.options)))
+        if state.mode is not None and state.mode != mode:
+            log.add(ev.ModeUpdate, mode_id=state.mode)
+        log.publish()
 
     def is_own(self, call: s.ToolCallFields | s.ToolCallPatch) -> bool:
         """Return whether a call is of a tool of ours."""

@@ -12,6 +12,9 @@
     │   ├── LoginRequired           it wants a login first
     │   ├── CapabilityMissing       it cannot do what was asked; nothing was sent
     │   ├── AgentReported           it answered with an error
+    │   │   └── SessionNotOpened        to a request to open a session
+    │   ├── SessionOpenTimeout      it did not open a session in time
+    │   ├── SessionInUse            the session is open already
     │   └── AnswerUnreadable        it answered, but not in the protocol's form
     ├── ResultError             the turn is over, but there is no result
     │   ├── ResultMissing           ``return_result`` was never called
@@ -20,7 +23,12 @@
     │   └── ToolsNotSeen            the agent never fetched our tools
     ├── ThoughtCancelled        the run was cancelled
     ├── ThoughtTimeout          the run took too long
+    ├── BudgetExceeded          the run has used up its budget
+    ├── QuestionsStopped        who was asked a question has ended the run
+    ├── AnswerInvalid           an answer does not fit its question
+    ├── QuestionNotOpen         there is no such question, or it has its answer
     ├── BufferOverflow          the run's buffer is full and may not drop anything
+    ├── SkillError              a skill cannot be used
     └── ToolError               raised in a tool, told to the agent
 
 Every error carries what it knows as attributes, can be pickled, and says what to do next.
@@ -34,7 +42,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from thinkwell.events import JsonValue
 
@@ -45,15 +53,23 @@ __all__ = (
     "AgentNotFound",
     "AgentReported",
     "AgentStartFailed",
+    "AnswerInvalid",
     "AnswerUnreadable",
+    "BudgetExceeded",
     "BufferOverflow",
     "CapabilityMissing",
     "LoginRequired",
+    "QuestionNotOpen",
+    "QuestionsStopped",
     "ResultError",
     "ResultInvalid",
     "ResultMissing",
     "ResultRefused",
+    "SessionInUse",
+    "SessionNotOpened",
+    "SessionOpenTimeout",
     "SessionUnusable",
+    "SkillError",
     "ThinkwellError",
     "ThoughtCancelled",
     "ThoughtTimeout",
@@ -219,6 +235,69 @@ class AgentReported(AgentError):
         )
 
 
+class SessionNotOpened(AgentReported):
+    """The agent answered a request to open a session with an error. No other session was opened instead.
+
+    Attributes:
+        how: ``new``, ``load``, ``resume`` or ``fork``.
+        session_id: The session that was asked for; ``None`` for a new one.
+        code: JSON-RPC or ACP error code.
+        message: What the agent says.
+        data: Whatever it added, as JSON.
+    """
+
+    def __init__(
+        self, how: str, session_id: str | None, code: int, message: str, data: JsonValue = None
+    ) -> None:
+        super().__init__(code, message, data)
+        self.args = (how, session_id, code, message, data)
+        self.how = how
+        self.session_id = session_id
+
+    def __str__(self) -> str:
+        return f"{_opening(self.how, self.session_id)} failed. {super().__str__()}"
+
+
+class SessionOpenTimeout(AgentError):
+    """The agent did not open a session in time; the request was cancelled.
+
+    Attributes:
+        how: ``new``, ``load``, ``resume`` or ``fork``.
+        session_id: The session that was asked for; ``None`` for a new one.
+        seconds: The limit.
+    """
+
+    def __init__(self, how: str, session_id: str | None, seconds: float) -> None:
+        super().__init__(how, session_id, seconds)
+        self.how = how
+        self.session_id = session_id
+        self.seconds = seconds
+
+    def __str__(self) -> str:
+        return (
+            f"{_opening(self.how, self.session_id)} took longer than {self.seconds:g} seconds; "
+            "raise open_timeout= where the agent needs longer"
+        )
+
+
+class SessionInUse(AgentError):
+    """The session is open already in this connection, so it cannot be opened again.
+
+    Attributes:
+        session_id: Which one.
+    """
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id)
+        self.session_id = session_id
+
+    def __str__(self) -> str:
+        return (
+            f"Session {self.session_id!r} is open already; use the Session that you have, or leave its block "
+            "first. A copy is made by fork"
+        )
+
+
 class AnswerUnreadable(AgentError):
     """The agent answered, but not in the protocol's form. Another version of it may help.
 
@@ -338,18 +417,100 @@ class ToolsNotSeen(ResultError):
 
 
 class ThoughtTimeout(ThinkwellError):
-    """The run took too long and was cancelled.
+    """The run took too long, or nothing was heard of the agent for too long, and it was cancelled.
 
     Attributes:
         seconds: The limit.
+        idle: Whether it was the limit for silence.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, *, idle: bool = False) -> None:
         super().__init__(seconds)
         self.seconds = seconds
+        self.idle = idle
 
     def __str__(self) -> str:
+        if self.idle:
+            return (
+                f"Nothing was heard of the agent for {self.seconds:g} seconds, and the run was cancelled; "
+                "raise idle_timeout= where it needs longer"
+            )
         return f"The run took longer than {self.seconds:g} seconds and was cancelled"
+
+
+class BudgetExceeded(ThinkwellError):
+    """The run has used up its budget, and was cancelled or not begun.
+
+    Attributes:
+        what: ``tokens``, ``cost``, ``tool_calls`` or ``seconds``.
+        limit: How much there was.
+        spent: How much was used, by all runs that share the budget.
+    """
+
+    def __init__(self, what: str, limit: float, spent: float) -> None:
+        super().__init__(what, limit, spent)
+        self.what = what
+        self.limit = limit
+        self.spent = spent
+
+    def __str__(self) -> str:
+        return (
+            f"The budget is used up: {self.spent:g} of {self.limit:g} {self.what.replace('_', ' ')}; "
+            "give the run another Budget to go on"
+        )
+
+
+class QuestionsStopped(ThinkwellError):
+    """Somebody who was asked a question has ended the run.
+
+    Attributes:
+        reason: Why.
+        question_id: Which question it was.
+    """
+
+    def __init__(self, reason: str, question_id: str = "") -> None:
+        super().__init__(reason, question_id)
+        self.reason = reason
+        self.question_id = question_id
+
+    def __str__(self) -> str:
+        return f"The run was ended over question {self.question_id}: {self.reason}"
+
+
+class AnswerInvalid(ThinkwellError, ValueError):
+    """An answer does not fit its question, which stays open.
+
+    Attributes:
+        question_id: Which question.
+        errors: What is wrong, by the name of the form's field; ``""`` for the whole answer.
+    """
+
+    def __init__(self, question_id: str, errors: Mapping[str, str]) -> None:
+        super().__init__(question_id, dict(errors))
+        self.question_id = question_id
+        self.errors = dict(errors)
+
+    def __str__(self) -> str:
+        wrong = "; ".join(f"{name}: {text}" if name else text for name, text in self.errors.items())
+        return f"The answer to question {self.question_id} is not valid: {wrong}"
+
+
+class QuestionNotOpen(ThinkwellError, LookupError):
+    """There is no such question, or it has its answer already.
+
+    Attributes:
+        question_id: What was asked for.
+        open: The ids of the questions that are open.
+    """
+
+    def __init__(self, question_id: str, open: Sequence[str] = ()) -> None:  # noqa: A002 - what they are
+        super().__init__(question_id, tuple(open))
+        self.question_id = question_id
+        self.open = tuple(open)
+
+    def __str__(self) -> str:
+        known = f"open are: {', '.join(self.open)}" if self.open else "none is open"
+        return f"There is no open question {self.question_id!r}, it may have been answered; {known}"
 
 
 class BufferOverflow(ThinkwellError):
@@ -367,8 +528,30 @@ class BufferOverflow(ThinkwellError):
         return f'The run kept more than {self.max_events} events (Buffer(overflow="error")) and was cancelled'
 
 
+class SkillError(ThinkwellError):
+    """A skill cannot be used.
+
+    Attributes:
+        skill: Where it is, or its name where it is in no file.
+        reason: What is wrong with it, and what to do.
+    """
+
+    def __init__(self, skill: str, reason: str) -> None:
+        super().__init__(skill, reason)
+        self.skill = skill
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"Skill {self.skill!r} cannot be used: {self.reason}"
+
+
 class ToolError(ThinkwellError):
     """Raise it in a tool: the agent is told the message, and may try something else."""
+
+
+def _opening(how: str, session_id: str | None) -> str:
+    """Return what was tried, in words."""
+    return "session/new" if session_id is None else f"session/{how} of {session_id!r}"
 
 
 def _how_it_ended(exit_code: int | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeGuard
 
 from msgspec import Struct
@@ -61,7 +61,7 @@ def is_verdict(value: object) -> TypeGuard[Verdict]:
 
 
 def choose(
-    options: Sequence[s.PermissionOption], verdict: Verdict, *, widen: bool = False
+    options: Sequence[s.PermissionOption], verdict: Verdict, *, widen: bool = False, avoid: Collection[str] = ()
 ) -> s.PermissionOption | None:
     """Return the offered option for a verdict, by kind and never by position; ``None``: there is none.
 
@@ -115,3 +115,22 @@ def own_renderings(server: str, tool: str) -> tuple[str, ...]:
         f"{server}_{tool}",
         f"mcp.{server}.{tool}",
     )
+
+
+class PermissionPolicy(Struct, frozen=True):
+    """Stand-in."""
+
+    def decide(self, question: object, *, cwd: str) -> object:
+        """Stand-in."""
+        raise NotImplementedError
+
+
+class Remembered:
+    """Stand-in."""
+
+    def recall(self, question: object) -> Literal["allow", "deny"] | None:
+        """Stand-in."""
+        return None
+
+    def remember(self, question: object, verdict: str) -> None:
+        """Stand-in."""

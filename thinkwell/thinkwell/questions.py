@@ -26,6 +26,7 @@ __all__ = (
     "Question",
     "QuestionHandler",
     "QuestionOption",
+    "Reply",
     "StopRun",
     "UrlQuestion",
     "Verdict",
@@ -114,7 +115,14 @@ class StopRun(Struct, frozen=True):
     reason: str
 
 
-Answer: TypeAlias = bool | Verdict | ChooseOption | StopRun | Mapping[str, FormValue]
+class Reply(Struct, frozen=True):
+    """An answer with the reason for it, which goes on the log."""
+
+    answer: bool | Verdict | ChooseOption | StopRun | Mapping[str, FormValue] | None
+    why: str
+
+
+Answer: TypeAlias = bool | Verdict | ChooseOption | StopRun | Mapping[str, FormValue] | Reply
 """An answer. ``True`` and ``False`` mean ``allow`` and ``deny``; a mapping fills in a form."""
 
 QuestionHandler: TypeAlias = Callable[[Question], "Answer | Awaitable[Answer | None] | None"]

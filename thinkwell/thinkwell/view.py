@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell import events as ev
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = (
     "QuestionView",
     "RunView",
+    "TimelineItem",
     "ToolView",
     "ViewReducer",
 )
@@ -65,6 +67,18 @@ class QuestionView:
     """When it will be denied, in seconds from the start of the run."""
 
 
+class TimelineItem(Struct, frozen=True, kw_only=True, gc=False):
+    """Where a part of the conversation stands in its order. The part itself is in the view."""
+
+    kind: Literal["turn", "user", "thought", "message", "tool"]
+    """``turn``: a prompt was sent here. ``user``: the agent repeats what the user said."""
+    index: int = 0
+    """Which of `RunView.messages`, `RunView.thought_blocks` or `RunView.user_messages` it is, or the number
+    of the turn."""
+    id: str | None = None
+    """The id of the message, where the agent gives one, or of the tool call."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
     """A run at one moment. It does not change; look again for news."""
@@ -76,6 +90,12 @@ class RunView:
     """The same, message by message."""
     thoughts: str = ""
     """Everything that the agent has thought aloud."""
+    thought_blocks: tuple[str, ...] = ()
+    """The same, in the pieces that stand together."""
+    user_messages: tuple[str, ...] = ()
+    """What the user said, as the agent repeats it."""
+    timeline: tuple[TimelineItem, ...] = ()
+    """Messages, thoughts, tool calls and turns in the order in which they began."""
     tools: Mapping[str, ToolView] = field(default_factory=lambda: _NO_TOOLS)
     """Tool calls by id, in the order in which they began."""
     plan: tuple[ev.PlanEntry, ...] = ()
@@ -110,11 +130,20 @@ class ViewReducer:
         self._phase: ev.Phase = "starting"
         self._messages: list[list[str]] = []
         """The pieces of each message."""
+        self._thoughts: list[list[str]] = []
+        """The pieces of each block of thoughts."""
+        self._users: list[list[str]] = []
+        """The pieces of each message of the user's."""
+        self._timeline: list[TimelineItem] = []
         self._open: list[str] | None = None
         """The message without an id that the next text without an id belongs to."""
+        self._open_thought: list[str] | None = None
+        """The same for thoughts. Never both: one ends the other."""
         self._named: dict[str, list[str]] = {}
         """The messages of the turn that have an id."""
-        self._thoughts: list[str] = []
+        self._named_thoughts: dict[str, list[str]] = {}
+        """The thoughts of the turn that have an id. Some agents use a message's id for them."""
+        self._named_users: dict[str, list[str]] = {}
         self._tools: dict[str, ToolView] = {}
         self._tool_news: dict[str, list[_ToolEvent]] = {}
         """What was told of each tool call since it was merged last."""
@@ -131,40 +160,71 @@ class ViewReducer:
 
     def apply(self, events: Iterable[ev.ThoughtEvent]) -> None:
         """Take the next events."""
-        thoughts, named = self._thoughts, self._named
+        open_, open_thought = self._open, self._open_thought
+        named, named_thoughts = self._named, self._named_thoughts
         for event in events:
             # Text and tool calls are nearly everything, so their way is short.
             if isinstance(event, ev.Message):
+                open_thought = None
                 id_ = event.message_id
-                pieces = self._open if id_ is None else named.get(id_)
-                if pieces is None:
-                    self._begin_message(event)
-                else:
+                pieces = open_ if id_ is None else named.get(id_)
+                if pieces is not None:
                     pieces.append(event.text)
                     if id_ is not None:
-                        self._open = None
-                continue
-            if isinstance(event, ev.Thought):
-                thoughts.append(event.text)
+                        open_ = None
+                elif event.text:  # some agents send empty pieces; none is the last message of a turn
+                    open_ = self._begin("message", self._messages, event, named)
+            elif isinstance(event, ev.Thought):
+                open_ = None
+                id_ = event.message_id
+                pieces = open_thought if id_ is None else named_thoughts.get(id_)
+                if pieces is not None:
+                    pieces.append(event.text)
+                    if id_ is not None:
+                        open_thought = None
+                elif event.text:
+                    open_thought = self._begin("thought", self._thoughts, event, named_thoughts)
             elif isinstance(event, _TOOL_EVENTS):
+                open_ = open_thought = None
                 self._tool(event)
             elif isinstance(event, ev.PlanUpdate):
+                open_ = open_thought = None
                 self._plan(event)
-            elif not isinstance(event, ev.UserMessage):
-                self._apply_state(event)
-                continue  # such news may come in the middle of a message
-            self._open = None
+            elif isinstance(event, ev.UserMessage):
+                open_ = open_thought = None
+                self._user(event)
+            else:
+                self._apply_state(event)  # such news may come in the middle of a message
+        self._open, self._open_thought = open_, open_thought
 
-    def _begin_message(self, event: ev.Message) -> None:
-        if not event.text:
-            return  # some agents send empty pieces; none is the last message of a turn
+    def _begin(
+        self,
+        kind: Literal["user", "thought", "message"],
+        blocks: list[list[str]],
+        event: ev.Thought | ev.Message | ev.UserMessage,
+        named: dict[str, list[str]],
+    ) -> list[str] | None:
+        """Begin a block of text; return it where the next piece without an id belongs to it."""
         pieces = [event.text]
-        self._messages.append(pieces)
-        if event.message_id is None:
-            self._open = pieces
-        else:
-            self._named[event.message_id] = pieces
-            self._open = None
+        id_ = event.message_id
+        self._timeline.append(TimelineItem(kind=kind, index=len(blocks), id=id_))
+        blocks.append(pieces)
+        if id_ is None:
+            return pieces
+        named[id_] = pieces
+        return None
+
+    def _user(self, event: ev.UserMessage) -> None:
+        last = self._timeline[-1] if self._timeline else None
+        pieces = None
+        if event.message_id is not None:
+            pieces = self._named_users.get(event.message_id)
+        elif last is not None and last.kind == "user" and last.id is None:  # nothing is between them
+            pieces = self._users[-1]
+        if pieces is not None:
+            pieces.append(event.text)
+        elif event.text:
+            self._begin("user", self._users, event, self._named_users)
 
     def _plan(self, event: ev.PlanUpdate) -> None:
         if event.removed:
@@ -176,9 +236,9 @@ class ViewReducer:
         news = self._tool_news.get(event.id)
         if news is None:
             news = self._tool_news[event.id] = []
-            self._tools.setdefault(
-                event.id, ToolView(id=event.id, started_at=event.at)
-            )  # its place in the order
+            if event.id not in self._tools:
+                self._tools[event.id] = ToolView(id=event.id, started_at=event.at)  # its place in the order
+                self._timeline.append(TimelineItem(kind="tool", id=event.id))
         news.append(event)
         if len(news) >= MERGE_AT:
             self._merge_tool(event.id, news)
@@ -223,6 +283,7 @@ class ViewReducer:
                 self._phase = event.phase
             case ev.TurnStarted():
                 self._turns = event.number
+                self._timeline.append(TimelineItem(kind="turn", index=event.number))
             case ev.TurnEnded():
                 self._stop_reason = event.stop_reason
             case ev.Dropped():
@@ -240,13 +301,15 @@ class ViewReducer:
 
     def forget_messages(self) -> None:
         """Begin a new message with the next text: a turn has begun."""
-        self._open = None
-        self._named.clear()
+        self._open = self._open_thought = None
+        for named in (self._named, self._named_thoughts, self._named_users):
+            named.clear()
 
     def snapshot(self, error: Exception | None) -> RunView:
         """Return the run as it stands."""
         self._merge_tools()
         messages = tuple(map(_joined, self._messages))
+        thoughts = tuple(map(_joined, self._thoughts))
         if self._shown_tools is None:
             self._shown_tools = MappingProxyType(self._tools.copy())
         main = self._plans.get("main") or next(iter(self._plans.values()), None)
@@ -254,7 +317,10 @@ class ViewReducer:
             phase=self._phase,
             text="".join(messages),
             messages=messages,
-            thoughts=_joined(self._thoughts),
+            thoughts="".join(thoughts),
+            thought_blocks=thoughts,
+            user_messages=tuple(map(_joined, self._users)),
+            timeline=tuple(self._timeline),
             tools=self._shown_tools,
             plan=main.entries if main else (),
             plans=MappingProxyType(self._plans.copy()),

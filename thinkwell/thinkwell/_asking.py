@@ -1,0 +1,261 @@
+"""Who answers what an agent asks: the policy, then each handler in its order, and at any time a program."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import anyio.to_thread
+from msgspec.structs import replace
+
+from thinkwell import events as ev
+from thinkwell._answers import Ruling, read_answer
+from thinkwell.errors import AnswerInvalid, QuestionNotOpen
+from thinkwell.permissions import PermissionMode, PermissionPolicy, Remembered
+from thinkwell.questions import FormQuestion, PermissionQuestion, UrlQuestion, wait_for_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from thinkwell._log import RunLog
+    from thinkwell.questions import Answer, Question, QuestionHandler
+
+logger = logging.getLogger("thinkwell")
+
+QUESTION_TIMEOUT: Final = 300.0
+"""Seconds that a question waits for an answer, by default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Where a question comes up."""
+
+    cwd: str
+    log: RunLog | None = None
+    """Where to tell of it; ``None`` where it belongs to no session."""
+    remembered: Remembered | None = None
+    """What was answered for the whole session."""
+    own: bool = False
+    """Whether it is about a tool of ours."""
+
+
+class _Open:
+    """A question that waits for its answer. The first one counts."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.settled = anyio.Event()
+        self.ruling: Ruling | None = None
+
+    def settle(self, ruling: Ruling) -> None:
+        if self.ruling is None:
+            self.ruling = ruling
+            self.settled.set()
+
+
+class Asker:
+    """Gets an answer to every question of one agent.
+
+    Args:
+        policy: What is decided without asking.
+        handlers: Who is asked, in this order.
+        timeout: Seconds that they get for a question, all in all.
+    """
+
+    def __init__(
+        self,
+        *,
+        policy: PermissionMode | PermissionPolicy = "deny",
+        handlers: Sequence[QuestionHandler] = (),
+        timeout: float = QUESTION_TIMEOUT,
+    ) -> None:
+        self._policy: PermissionMode | PermissionPolicy = policy
+        self._handlers = tuple(handlers)
+        self._timeout = timeout
+        self._open: dict[str, _Open] = {}
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether there is anybody who could fill in a form."""
+        return bool(self._handlers)
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What is open."""
+        return tuple(entry.question for entry in self._open.values())
+
+    def answer(
+        self, question_id: str, answer: Answer, by: str, *, concerns: Callable[[Question], bool]
+    ) -> None:
+        """Answer an open question from outside.
+
+        Raises:
+            QuestionNotOpen: There is none of that name that concerns the caller.
+            AnswerInvalid: The answer does not fit it; it stays open.
+        """
+        open_ = {id_: entry for id_, entry in self._open.items() if concerns(entry.question)}
+        entry = open_.get(question_id)
+        if entry is None or entry.ruling is not None:
+            raise QuestionNotOpen(question_id, tuple(open_))
+        entry.settle(read_answer(entry.question, answer, by, "answered from outside"))
+
+    async def ask(self, question: Question, scene: Scene, choose: Callable[[Ruling], str | None]) -> Ruling:
+        """Get an answer and tell of it.
+
+        Args:
+            question: What is asked.
+            scene: Where it comes up.
+            choose: Says by which of the agent's options the answer is given.
+        """
+        ruling, handlers = self._first_word(question, scene)
+        question = replace(question, timeout=self._timeout if handlers else None)
+        _tell(scene, ev.QuestionAsked, **_shown(question))
+        final, choice = CANCELLED, None
+        try:
+            final = await self._rule(question, scene, ruling, handlers)
+            choice = choose(final)
+            return final
+        finally:
+            _tell(
+                scene,
+                ev.QuestionAnswered,
+                id=question.id,
+                choice=choice,
+                by=final.by,
+                why=final.why,
+                option_id=final.option_id,
+                values=final.values,
+            )
+
+    def _first_word(self, question: Question, scene: Scene) -> tuple[Ruling, tuple[QuestionHandler, ...]]:
+        """Return what the policy says, and who is asked before that stands."""
+        if not isinstance(question, PermissionQuestion):
+            return _nobody("nobody who was asked answered it"), self._handlers
+        if scene.own:
+            return Ruling(verdict="allow", by="policy", why="it is a tool of ours"), ()
+        verdict, why = self._by_policy(question, scene)
+        if verdict == "deny":
+            return Ruling(verdict="deny", by="policy", why=why), ()
+        if verdict == "allow":
+            reviewers = tuple(
+                handler for handler in self._handlers if getattr(handler, "reviews", "open") == "all"
+            )
+            return Ruling(verdict="allow", by="policy", why=why), reviewers
+        return _nobody("everybody who was asked left it open"), self._handlers
+
+    def _by_policy(self, question: PermissionQuestion, scene: Scene) -> tuple[str, str]:
+        if isinstance(self._policy, PermissionPolicy):
+            decision = self._policy.decide(question, cwd=scene.cwd)
+            verdict, why = decision.verdict, decision.why
+        else:
+            verdict, why = self._policy, f'permissions="{self._policy}"'
+        remembered = None if scene.remembered is None else scene.remembered.recall(question)
+        if remembered is not None and verdict != "deny":
+            return remembered, "it was answered for the whole session"
+        return verdict, why
+
+    async def _rule(
+        self, question: Question, scene: Scene, ruling: Ruling, handlers: Sequence[QuestionHandler]
+    ) -> Ruling:
+        """Return the answer: the first that one of the handlers or a program gives, in time; else `ruling`.
+
+        Where `ruling` allows, the others may only forbid, and silence forbids.
+        """
+        if not handlers:
+            return ruling
+        entry = self._open[question.id] = _Open(question)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._consult, entry, scene, ruling, handlers)
+                with anyio.move_on_after(self._timeout):
+                    await entry.settled.wait()
+                tasks.cancel_scope.cancel()
+        finally:
+            del self._open[question.id]
+        final = entry.ruling or Ruling(
+            verdict="deny", by="deadline", why=f"nobody answered within {self._timeout:g} seconds"
+        )
+        if final.allows and ruling.allows:
+            return ruling  # whoever only reviews cannot widen what the policy said
+        if scene.remembered is not None and isinstance(question, PermissionQuestion):
+            scene.remembered.remember(question, final.verdict)
+        return final
+
+    async def _consult(
+        self, entry: _Open, scene: Scene, ruling: Ruling, handlers: Sequence[QuestionHandler]
+    ) -> None:
+        for handler in handlers:
+            if handler is wait_for_answer:
+                await entry.settled.wait()
+                return
+            heard = await self._hear(handler, entry.question, scene)
+            if heard is not None:
+                entry.settle(heard)
+                return
+        entry.settle(_nobody("no reviewer agreed") if ruling.allows else ruling)
+
+    async def _hear(self, handler: QuestionHandler, question: Question, scene: Scene) -> Ruling | None:
+        """Return what one handler says; ``None`` where it is nothing of use."""
+        by = str(getattr(handler, "by", "handler"))
+        try:
+            answer = await _call(handler, question)
+            heard = None if _is_nothing(answer) else read_answer(question, answer, by, f"the {by} said so")
+            why = heard.why if heard else getattr(answer, "why", "") or f"the {by} left it open"
+        except AnswerInvalid as exc:
+            logger.error("on_question gave an answer that does not fit: %s", exc)  # noqa: TRY400
+            heard, why = None, str(exc)
+        except Exception as exc:
+            logger.exception("on_question failed over question %s", question.id)
+            heard, why = None, f"the {by} failed: {type(exc).__name__}: {exc}"
+        _tell(scene, ev.QuestionVerdict, id=question.id, verdict=heard and heard.verdict, by=by, why=why)
+        return heard
+
+
+CANCELLED: Final = Ruling(verdict="deny", by="cancel", why="the turn was cancelled")
+
+
+def _tell(scene: Scene, kind: Callable[..., ev.ThoughtEvent], **fields: object) -> None:
+    if scene.log is not None:
+        scene.log.add(kind, **fields)
+        scene.log.publish()
+
+
+def _nobody(why: str) -> Ruling:
+    return Ruling(verdict="deny", by="policy", why=why)
+
+
+def _is_nothing(answer: object) -> bool:
+    return answer is None or getattr(answer, "answer", answer) is None
+
+
+async def _call(handler: QuestionHandler, question: Question) -> object:
+    """Call a handler where it may block: in the event loop if it is ``async``, else in a thread."""
+    function = handler
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+        answer = handler(question)
+    else:
+        answer = await anyio.to_thread.run_sync(handler, question, abandon_on_cancel=True)
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _shown(question: Question) -> dict[str, object]:
+    """Return what the log tells of a question."""
+    shown: dict[str, object] = {
+        "id": question.id,
+        "title": question.title,
+        "tool_id": question.tool_id,
+        "timeout": question.timeout,
+    }
+    match question:
+        case PermissionQuestion():
+            return {**shown, "asks": "permission", "options": question.options}
+        case FormQuestion():
+            return {**shown, "asks": "form", "fields": question.fields}
+        case UrlQuestion():
+            return {**shown, "asks": "url", "url": question.url}

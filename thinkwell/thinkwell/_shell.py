@@ -1,0 +1,341 @@
+"""Reads command lines as a POSIX shell would, as far as it takes to see which commands are in them.
+
+Two readers need it. Whoever allows has to be certain of what runs, so `Script.plain` is true for very simple
+lines only. Whoever forbids wants every command that may be hidden in a line: in a list, a group, a
+substitution, quoted or escaped; what cannot be followed is `Unreadable`.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+import sys
+from typing import Final, NamedTuple
+
+LONGEST: Final = 50_000
+"""Characters of a line beyond which it is not read."""
+
+DEEPEST: Final = 20
+"""How deep substitutions and groups may be nested."""
+
+_SAFE: Final = frozenset(string.ascii_letters + string.digits + "_-./:=@%+,*?[]~")
+"""Characters that mean the same to every shell and never begin another command. The last few may stand for
+names of files, which is no harm in arguments."""
+
+_BLANK: Final = " \t\r"
+_BREAK: Final = _BLANK + "\n;&|<>()"
+
+
+class Unreadable(ValueError):
+    """It cannot be told what a command line runs."""
+
+
+class Word(NamedTuple):
+    """A word of a command."""
+
+    text: str
+    """Without its quotes. Expansions stand in it as they were written."""
+    certain: bool
+    """Whether the program gets just this text: nothing in it is expanded."""
+
+
+class Script(NamedTuple):
+    """What is in a command line."""
+
+    commands: tuple[tuple[Word, ...], ...]
+    """Every simple command, with its assignments and with the reserved words that stand before it."""
+    targets: tuple[str, ...]
+    """Files of redirections."""
+    plain: bool
+    """Whether these commands, joined by ``&&``, ``||``, ``|`` and ``;``, are all that there is, with arguments
+    that any shell takes as they are."""
+
+
+def read_script(line: str, depth: int = 0) -> Script:
+    """Read a command line.
+
+    Raises:
+        Unreadable: It cannot be told what it runs.
+    """
+    if len(line) > LONGEST or depth > DEEPEST or "\0" in line:
+        raise Unreadable(line[:100])
+    reader = _Reader(line.strip(" \t\r\n"), depth)
+    reader.commands_until("")
+    commands = tuple(reader.commands)
+    plain = reader.plain and bool(commands)
+    return Script(commands, tuple(reader.targets), plain)
+
+
+class _Reader:
+    def __init__(self, text: str, depth: int) -> None:
+        self._text = text
+        self._at = 0
+        self._depth = depth
+        self._here: list[tuple[str, bool]] = []
+        """Delimiters of here-documents whose text begins on the next line, and whether they were quoted."""
+        self.commands: list[tuple[Word, ...]] = []
+        self.targets: list[str] = []
+        self.plain = True
+
+    def _peek(self, length: int = 1) -> str:
+        return self._text[self._at : self._at + length]
+
+    def _take(self, length: int = 1) -> str:
+        taken = self._peek(length)
+        self._at += length
+        return taken
+
+    # Commands
+
+    def commands_until(self, closing: str) -> None:
+        """Read commands up to a closing parenthesis, or to the end."""
+        words: list[Word] = []
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise Unreadable(self._text[:100])
+        while (character := self._peek()) and not (closing and character == closing):
+            if character in _BLANK:
+                self.plain &= self._take() != "\r"
+            elif character == "#":
+                self._comment()
+            elif character in "\n;&|()":
+                self._separator(words)
+            elif character in "<>":
+                self._redirection()
+            else:
+                word, quoted = self._word()
+                is_descriptor = not quoted and re.fullmatch(r"[0-9]+|\{\w+\}", word.text)
+                if not (is_descriptor and self._peek() and self._peek() in "<>"):
+                    words.append(word)
+        if bool(closing) != bool(character):
+            raise Unreadable(self._text[:100])
+        self._end(words)
+        self._take()
+        self._depth -= 1
+
+    def _end(self, words: list[Word]) -> None:
+        if words:
+            if words[0].text in ("case", "select"):  # their patterns end in parentheses that were not opened
+                raise Unreadable(self._text[:100])
+            self.commands.append(tuple(words))
+            words.clear()
+        else:
+            self.plain = False
+
+    def _comment(self) -> None:
+        self.plain = False
+        while self._peek() not in ("", "\n"):
+            self._take()
+
+    def _separator(self, words: list[Word]) -> None:
+        character = self._peek()
+        if character == "(":
+            self._group(words)
+        elif character == ")":
+            raise Unreadable(self._text[:100])
+        elif character == "&" and self._peek(2) == "&>":
+            self._take()
+            self._redirection()
+        else:
+            operator = self._take(2) if self._peek(2) in ("&&", "||") else self._take()
+            self.plain &= operator in ("&&", "||", "|", ";")
+            self._end(words)
+            if operator == "\n":
+                self._here_documents()
+
+    def _group(self, words: list[Word]) -> None:
+        """Read a group in parentheses, a function's ``()`` or an array."""
+        before = self._text[self._at - 1 : self._at]
+        if before and before not in _BREAK + "=" and self._peek(2) != "()":
+            raise Unreadable(self._text[:100])  # a pattern of some shells, which may hold code
+        self._take()
+        self._end(words)
+        self.commands_until(")")
+        self.plain = False
+
+    def _redirection(self) -> None:
+        self.plain = False
+        operator = ""
+        while (character := self._peek()) and character in "<>&|-" and operator not in ("<<<", "<<-"):
+            if character == "-" and operator != "<<":
+                break
+            operator += self._take()
+        while self._peek() and self._peek() in _BLANK:
+            self._take()
+        if self._peek() == "(":  # a process as a file
+            return
+        if self._peek() in ("", "\n"):
+            raise Unreadable(self._text[:100])
+        start = self._at
+        word, _ = self._word()
+        if operator.startswith("<<") and operator != "<<<":
+            source = self._text[start : self._at]
+            self._here.append((word.text, source != word.text))
+        else:
+            self.targets.append(word.text)
+
+    def _here_documents(self) -> None:
+        for delimiter, quoted in self._here:
+            lines: list[str] = []
+            while self._at < len(self._text):
+                end = self._text.find("\n", self._at)
+                end = len(self._text) if end < 0 else end
+                line = self._text[self._at : end]
+                self._at = end + 1
+                if line.strip("\t\r") == delimiter:
+                    break
+                lines.append(line)
+            if not quoted:
+                inner = _Reader("\n".join(lines), self._depth)
+                inner.quoted("")
+                self._adopt(inner)
+        self._here.clear()
+
+    def _adopt(self, inner: _Reader | Script) -> None:
+        self.commands.extend(inner.commands)
+        self.targets.extend(inner.targets)
+        self.plain = False
+
+    # Words
+
+    def _word(self) -> tuple[Word, bool]:
+        """Read a word; return it and whether a part of it is quoted."""
+        parts: list[str] = []
+        certain, quoted, start = True, False, self._at
+        while (character := self._peek()) and character not in _BREAK:
+            if character == "'":
+                parts.append(self._single_quoted())
+                quoted = True
+            elif character == '"':
+                self._take()
+                text, whole = self.quoted('"')
+                parts.append(text)
+                certain &= whole
+                quoted = True
+            elif character == "\\":
+                self.plain = False
+                self._take()
+                if not self._peek():
+                    raise Unreadable(self._text[:100])
+                parts.append(self._take().replace("\n", ""))
+                quoted = True
+            elif character in "$`":
+                parts.append(self._expansion(in_quotes=False))
+                certain = False
+            else:
+                self.plain &= character in _SAFE
+                certain &= character not in "*?["
+                parts.append(self._take())
+        if re.search(r"\{.*(,|\.\.).*\}", self._text[start : self._at], re.DOTALL):
+            certain = False
+        if self._at == start:
+            raise Unreadable(self._text[:100])
+        return Word("".join(parts), certain), quoted
+
+    def _single_quoted(self) -> str:
+        self._take()
+        text = self._until("'")
+        self._note_quoted(text)
+        return text
+
+    def _note_quoted(self, text: str) -> None:
+        if not text.isprintable() or set(text) & set("\\!"):
+            self.plain = False  # other shells know escapes and history within quotes
+        if sys.platform == "win32":
+            self.plain = False  # whose shell knows no single quotes
+
+    def _until(self, closing: str) -> str:
+        end = self._text.find(closing, self._at)
+        if end < 0:
+            raise Unreadable(self._text[:100])
+        text = self._text[self._at : end]
+        self._at = end + len(closing)
+        return text
+
+    def quoted(self, closing: str) -> tuple[str, bool]:
+        """Read text in which only expansions are special; return it and whether there were none."""
+        parts: list[str] = []
+        certain = True
+        while (character := self._peek()) and character != closing:
+            if character in "$`":
+                expansion = self._expansion(in_quotes=True)
+                certain &= expansion == "$"
+                parts.append(expansion)
+            elif character == "\\":
+                self.plain = False
+                pair = self._take(2)
+                parts.append(pair[1:].replace("\n", "") if pair[1:] in tuple('$`"\\\n') else pair)
+            else:
+                parts.append(self._take())
+        if bool(closing) != bool(character):
+            raise Unreadable(self._text[:100])
+        self._take()
+        text = "".join(parts)
+        self._note_quoted(text)
+        return text, certain
+
+    # Expansions
+
+    def _expansion(self, *, in_quotes: bool) -> str:
+        """Read an expansion and the commands in it; return it as it is written."""
+        self.plain = False
+        start = self._at
+        if self._take() == "`":
+            self._backquoted()
+        elif self._peek(2) == "((":
+            self._arithmetic()
+        elif self._peek() == "(":
+            self._take()
+            inner = _Reader(self._text, self._depth)
+            inner._at = self._at
+            inner.commands_until(")")
+            self._at = inner._at
+            self._adopt(inner)
+        elif self._peek() == "{":
+            self._parameter(in_quotes=in_quotes)
+        elif self._peek() == "'" and not in_quotes:
+            self._take()
+            if "\\" in self._until("'"):
+                raise Unreadable(self._text[:100])  # only some shells know escapes here
+        elif re.fullmatch(r"[\w@*#?$!-]", self._peek()):
+            self._take()
+        return self._text[start : self._at]
+
+    def _backquoted(self) -> None:
+        found = re.compile(r"((?:[^`\\]|\\.)*)`", re.DOTALL).match(self._text, self._at)
+        if found is None:
+            raise Unreadable(self._text[:100])
+        self._at = found.end()
+        self._adopt(read_script(re.sub(r"\\([`\\$\"])", r"\1", found[1]), self._depth))
+
+    def _arithmetic(self) -> None:
+        """Read ``((…))``. Where its ends are not together, it is a group in a substitution."""
+        self._take(2)
+        opened = 0
+        while self._peek(2) != "))" or opened:
+            character = self._peek()
+            if not character or character in "'\"\\\n" or (character == ")" and not opened):
+                raise Unreadable(self._text[:100])
+            opened += {"(": 1, ")": -1}.get(character, 0)
+            if character in "$`":
+                self._expansion(in_quotes=True)
+            else:
+                self._take()
+        self._take(2)
+
+    def _parameter(self, *, in_quotes: bool) -> None:
+        """Read ``{…}`` after a dollar sign."""
+        self._take()
+        if self._peek() in tuple(" \t\n|"):
+            raise Unreadable(self._text[:100])  # a substitution of newer shells
+        while (character := self._peek()) != "}":
+            if character in ("", "'", "\\") or (character == '"' and in_quotes):
+                raise Unreadable(self._text[:100])
+            if character in "$`":
+                self._expansion(in_quotes=in_quotes)
+            elif character == '"':
+                self._take()
+                self.quoted('"')
+            else:
+                self._take()
+        self._take()

@@ -1,0 +1,157 @@
+"""The agent's requests for permission and for input, as questions, and their answers in its form."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from contextlib import nullcontext
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+from thinkwell import events as ev
+from thinkwell._asking import Scene
+from thinkwell._call_facts import facts_of
+from thinkwell._wire_questions import elicitation_question, content_values
+from thinkwell.errors import QuestionsStopped
+from thinkwell.permissions import choose
+from thinkwell.questions import PermissionQuestion, QuestionOption, UrlQuestion
+from thinkwell_acp import RpcError
+from thinkwell_acp import schema as s
+from thinkwell_acp.errors import INVALID_PARAMS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from thinkwell._answers import Ruling
+    from thinkwell._asking import Asker
+    from thinkwell._log import RunLog
+    from thinkwell._wire_session import WireSession
+    from thinkwell.questions import Question
+
+logger = logging.getLogger("thinkwell")
+
+PAGES_KEPT: Final = 1000
+"""Opened web pages that are remembered until the agent says that they are done; some agents never do."""
+
+
+class WireAsker:
+    """Answers what one agent asks."""
+
+    def __init__(self, agent: str, cwd: str, asker: Asker, sessions: Mapping[str, WireSession]) -> None:
+        self.asker = asker
+        self._agent = agent
+        self._cwd = cwd
+        self._sessions = sessions
+        self._numbers = count(1)
+        self._pages: OrderedDict[str, tuple[RunLog, str]] = OrderedDict()
+
+    async def permission(self, request: s.RequestPermissionRequest) -> s.RequestPermissionResponse:
+        """Answer a request for permission; a cancelled turn answers for us."""
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            logger.warning("Agent %s asks for permission in unknown session %r", self._agent, request.session_id)
+            return _outcome(choose(request.options, "deny"))
+        call = request.tool_call
+        facts = facts_of(call, session.mapper.log.view().tools.get(call.tool_call_id), session.cwd)
+        session.mapper.update_tool(call)
+        chosen: list[s.PermissionOption | None] = []
+
+        def choose_option(ruling: Ruling) -> str | None:
+            option = _option(request.options, ruling, session.mode_ids)
+            chosen.append(option)
+            return option and option.kind
+
+        question = PermissionQuestion(
+            id=self._new_id(),
+            title=facts.title,
+            agent=self._agent,
+            session_id=session.id,
+            run_id=session.occupant and session.occupant.id,
+            tool_id=call.tool_call_id,
+            options=tuple(
+                QuestionOption(id=option.option_id, name=option.name, kind=option.kind)
+                for option in request.options
+            ),
+            kind=facts.kind,
+            input=facts.input,
+            content=facts.content,
+            name=facts.name,
+            server=facts.server,
+            command=facts.command,
+            paths=facts.paths,
+        )
+        own = call.tool_call_id in session.own_calls or session.is_own(call)
+        await self._ask(question, session, choose_option, own=own)
+        return _outcome(chosen[0])
+
+    async def elicitation(self, request: s.CreateElicitationRequest) -> s.CreateElicitationResponse:
+        """Answer a request for input; a cancelled turn answers for us."""
+        session = self._sessions.get(request.session_id or "")
+        if not isinstance(request, s.ElicitationFormMode | s.ElicitationUrlMode):
+            raise RpcError(INVALID_PARAMS, "This client knows no such mode of elicitation")
+        run_id = session and session.occupant and session.occupant.id
+        question = elicitation_question(request, id=self._new_id(), agent=self._agent, run_id=run_id)
+        if isinstance(question, UrlQuestion) and not question.host:
+            logger.warning("Agent %s asks to open %.200r, which is no web page", self._agent, question.url)
+            return s.CreateElicitationResponse(action="decline")
+        ruling = await self._ask(question, session, _action)
+        if not ruling.allows:
+            return s.CreateElicitationResponse(action=_action(ruling))
+        if isinstance(request, s.ElicitationUrlMode) and session is not None:
+            self._pages[request.elicitation_id] = (session.mapper.log, question.id)
+            if len(self._pages) > PAGES_KEPT:
+                self._pages.popitem(last=False)
+        return s.CreateElicitationResponse(
+            action="accept", content=None if ruling.values is None else content_values(ruling.values)
+        )
+
+    def completed(self, notification: s.CompleteElicitationNotification) -> None:
+        """Tell that what a page was opened for is done. Ids that are not known are ignored (ACP, Elicitation)."""
+        log, question_id = self._pages.pop(notification.elicitation_id, (None, ""))
+        if log is not None:
+            log.add(ev.QuestionCompleted, id=question_id)
+            log.publish()
+
+    def _new_id(self) -> str:
+        return f"q{next(self._numbers)}"
+
+    async def _ask(
+        self,
+        question: Question,
+        session: WireSession | None,
+        choose_option: Callable[[Ruling], str | None],
+        *,
+        own: bool = False,
+    ) -> Ruling:
+        if session is None:
+            return await self.asker.ask(question, Scene(cwd=self._cwd), choose_option)
+        scene = Scene(cwd=session.cwd, log=session.mapper.log, remembered=session.remembered, own=own)
+        run = session.occupant
+        with run.standing_still() if run is not None else nullcontext():
+            ruling = await self.asker.ask(question, scene, choose_option)
+        if ruling.stop is not None and run is not None:
+            run.stop(QuestionsStopped(ruling.stop, question.id))
+        return ruling
+
+
+def _option(
+    options: tuple[s.PermissionOption, ...], ruling: Ruling, mode_ids: frozenset[str]
+) -> s.PermissionOption | None:
+    """Return the option to answer with; ``None`` where the agent offers none that says it."""
+    if ruling.option_id is not None:
+        return next(option for option in options if option.option_id == ruling.option_id)
+    option = choose(options, ruling.verdict, widen=ruling.by == "policy", avoid=mode_ids)
+    return option or choose(options, "deny")
+
+
+def _outcome(option: s.PermissionOption | None) -> s.RequestPermissionResponse:
+    if option is None:
+        return s.RequestPermissionResponse(outcome=s.CancelledPermissionOutcome())
+    return s.RequestPermissionResponse(outcome=s.SelectedPermissionOutcome(option_id=option.option_id))
+
+
+def _action(ruling: Ruling) -> str:
+    """Return what is told of an answer to a request for input."""
+    if ruling.allows:
+        return "accept"
+    return "cancel" if ruling.by in ("cancel", "deadline") else "decline"

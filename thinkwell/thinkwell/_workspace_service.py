@@ -1,0 +1,181 @@
+"""A `Workspace` as the answers to one agent's requests ``fs/*`` and ``terminal/*``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import asynccontextmanager
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+from anyio import AsyncContextManagerMixin
+from msgspec.structs import replace
+
+from thinkwell._workspace_files import FileRefused, Files
+from thinkwell_acp import RpcError
+from thinkwell_acp import schema as s
+from thinkwell_acp.errors import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
+from thinkwell_acp.terminals import Terminals
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Mapping
+
+    from thinkwell.workspace import Workspace
+
+T = TypeVar("T")
+
+FILE_THREADS: Final = 4
+"""How many files of one agent are read and written at the same time."""
+
+
+class WorkspaceService(AsyncContextManagerMixin):
+    """Serves a workspace to one agent while its block runs; then nothing of the agent's commands runs.
+
+    The methods named like those of `ClientHandler` serve those requests. Those that are not served raise
+    "method not found", as for a client without a workspace.
+
+    Args:
+        workspace: What is served.
+        cwd: Absolute path of the folder for commands that name none, in a session that `open_session` was
+            not told of.
+        env: The environment of commands, to which the agent may add.
+    """
+
+    def __init__(self, workspace: Workspace, *, cwd: str, env: Mapping[str, str]) -> None:
+        self._workspace = workspace
+        self._files = Files(workspace.roots, workspace.deny)
+        self._files.add_alias(cwd)
+        self._cwd = cwd
+        self._session_cwd: dict[str, str] = {}
+        self._threads = anyio.CapacityLimiter(FILE_THREADS)
+        self._terminals: Terminals | None = None
+        if workspace.terminal:
+            self._terminals = Terminals(
+                cwd=cwd,
+                env=env,
+                shell_lines=workspace.shell_lines,
+                output_limit=workspace.output_limit,
+                max_terminals=workspace.max_terminals,
+            )
+
+    @asynccontextmanager
+    async def __asynccontextmanager__(self) -> AsyncGenerator[WorkspaceService]:
+        if self._terminals is None:
+            yield self
+        else:
+            async with self._terminals:
+                yield self
+
+    @property
+    def file_system(self) -> s.FileSystemCapabilities:
+        """What of ``fs/*`` to advertise."""
+        return s.FileSystemCapabilities(read_text_file=True, write_text_file=self._workspace.write)
+
+    @property
+    def terminal(self) -> bool:
+        """Whether to advertise ``terminal/*``."""
+        return self._workspace.terminal
+
+    def open_session(self, session_id: str, cwd: str) -> None:
+        """Learn in which folder a session works."""
+        self._files.add_alias(cwd)
+        self._session_cwd[session_id] = cwd
+
+    async def close_session(self, session_id: str) -> None:
+        """End a session's commands and forget its terminals."""
+        self._session_cwd.pop(session_id, None)
+        if self._terminals is not None:
+            await self._terminals.release_session(session_id)
+
+    # Files
+
+    async def read_text_file(self, request: s.ReadTextFileRequest, /) -> s.ReadTextFileResponse:
+        """Return a file's text, or a range of its lines."""
+
+        def read() -> s.ReadTextFileResponse:
+            text = self._files.read(
+                request.path,
+                max_bytes=self._workspace.max_read_bytes,
+                line=request.line,
+                limit=request.limit,
+                check=anyio.from_thread.check_cancelled,
+            )
+            # The protocol has no word for it.
+            meta: dict[str, s.JsonValue] | None = {"thinkwell/truncated": True} if text.cut else None
+            return s.ReadTextFileResponse(content=text.text, meta=meta)
+
+        try:
+            return await self._in_thread(read, request.path)
+        except RpcError as exc:
+            if exc.code == RESOURCE_NOT_FOUND and self._workspace.missing_as_empty:
+                return s.ReadTextFileResponse(content="")
+            raise
+
+    async def write_text_file(self, request: s.WriteTextFileRequest, /) -> s.WriteTextFileResponse:
+        """Write a file's text."""
+        if not self._workspace.write:
+            raise RpcError.method_not_found("fs/write_text_file")
+
+        def write() -> None:
+            self._files.write(request.path, request.content, max_bytes=self._workspace.max_write_bytes)
+
+        await self._in_thread(write, request.path)
+        return s.WriteTextFileResponse()
+
+    async def _in_thread(self, function: Callable[[], T], path: str) -> T:
+        """Run a function in a worker thread, to its end: what a cancelled one has opened, it closes."""
+        try:
+            return await anyio.to_thread.run_sync(function, limiter=self._threads)
+        except FileRefused as exc:
+            raise _rpc_error(exc, path) from exc
+
+    # Terminals
+
+    def _served_terminals(self, method: str) -> Terminals:
+        if self._terminals is None:
+            raise RpcError.method_not_found(method)
+        return self._terminals
+
+    async def create_terminal(self, request: s.CreateTerminalRequest, /) -> s.CreateTerminalResponse:
+        """Start a command, in a folder within the roots."""
+        terminals = self._served_terminals("terminal/create")
+        cwd = request.cwd or self._session_cwd.get(request.session_id, self._cwd)
+        real, fd = await self._in_thread(lambda: self._files.open_folder(cwd), cwd)
+        try:
+            # The name of the descriptor leads to this very folder, whatever has become of its path by now.
+            pinned = f"/proc/self/fd/{fd}" if sys.platform == "linux" else None
+            return await terminals.create_terminal(replace(request, cwd=real), start_in=pinned)
+        finally:
+            os.close(fd)
+
+    async def terminal_output(self, request: s.TerminalOutputRequest, /) -> s.TerminalOutputResponse:
+        """Return what a command has printed."""
+        return await self._served_terminals("terminal/output").terminal_output(request)
+
+    async def wait_for_terminal_exit(
+        self, request: s.WaitForTerminalExitRequest, /
+    ) -> s.WaitForTerminalExitResponse:
+        """Wait for a command's end."""
+        return await self._served_terminals("terminal/wait_for_exit").wait_for_terminal_exit(request)
+
+    async def kill_terminal(self, request: s.KillTerminalRequest, /) -> s.KillTerminalResponse:
+        """End a command; its output can still be read."""
+        return await self._served_terminals("terminal/kill").kill_terminal(request)
+
+    async def release_terminal(self, request: s.ReleaseTerminalRequest, /) -> s.ReleaseTerminalResponse:
+        """End a command and forget its terminal."""
+        return await self._served_terminals("terminal/release").release_terminal(request)
+
+
+def _rpc_error(refused: FileRefused, path: str) -> RpcError:
+    """Return the wire's form of a refusal. The words before a missing path are those that agents look for."""
+    shown = path if len(path) <= 200 else f"{path[:200]}…"
+    data: s.JsonValue = {"path": path, "reason": refused.why}
+    if refused.why == "missing":
+        uri = PurePosixPath(path).as_uri()
+        return RpcError(RESOURCE_NOT_FOUND, f"Resource not found: {shown}", {"uri": uri, **data})
+    code = INTERNAL_ERROR if refused.why == "system" else INVALID_PARAMS
+    return RpcError(code, f"{shown} {refused.reason}", data)
