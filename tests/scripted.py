@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
 from thinkwell import Agent, open_agent
 from thinkwell_acp import AgentHandler, AgentSide, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
@@ -15,6 +17,20 @@ MCP_HELLO = {
     "capabilities": {},
     "clientInfo": {"name": "scripted", "version": "1"},
 }
+
+EVERY_SESSION_CALL = s.AgentCapabilities(
+    load_session=True,
+    mcp_capabilities=s.McpCapabilities(acp=True),
+    session_capabilities=s.SessionCapabilities(
+        list=s.SessionListCapabilities(),
+        delete=s.SessionDeleteCapabilities(),
+        additional_directories=s.SessionAdditionalDirectoriesCapabilities(),
+        resume=s.SessionResumeCapabilities(),
+        close=s.SessionCloseCapabilities(),
+        fork=s.SessionForkCapabilities(),
+    ),
+)
+"""What an agent advertises that can do everything with its sessions."""
 
 
 class Turn:
@@ -79,6 +95,15 @@ class ScriptedAgent(AgentHandler):
         self.prompts: list[s.PromptRequest] = []
         self.sessions: list[s.NewSessionRequest] = []
         self.closed_sessions: list[str] = []
+        self.asked: list[str] = []
+        """The methods that were called, but for prompts."""
+        self.opened: list[s.LoadSessionRequest | s.ResumeSessionRequest | s.ForkSessionRequest] = []
+        self.replay: list[s.SessionUpdate] = []
+        """What is repeated of a session that is loaded."""
+        self.modes: s.SessionModeState | None = None
+        self.options: list[s.SessionConfigOption] = []
+        self.known: list[s.SessionInfo] = []
+        """The sessions that are listed, two on a page."""
         self.mcp: dict[str, str] = {}
         self.tools: dict[str, list[dict[str, Any]]] = {}
         self.relists = relists
@@ -88,6 +113,7 @@ class ScriptedAgent(AgentHandler):
         self.client = client
 
     async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
+        self.client_capabilities = request.client_capabilities
         return s.InitializeResponse(
             protocol_version=1,
             agent_capabilities=self.capabilities,
@@ -95,20 +121,71 @@ class ScriptedAgent(AgentHandler):
         )
 
     async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+        self.asked.append("session/new")
         self.sessions.append(request)
         session_id = f"session-{len(self.sessions)}"
         if self.before_session is not None:
             self.before_session(self.client, session_id)
         await self._connect_tools(session_id, request.mcp_servers)
-        return s.NewSessionResponse(session_id=session_id)
+        return s.NewSessionResponse(
+            session_id=session_id, modes=self.modes, config_options=tuple(self.options) or None
+        )
+
+    async def load_session(self, request: s.LoadSessionRequest, /) -> s.LoadSessionResponse:
+        self.asked.append("session/load")
+        self.opened.append(request)
+        await self._connect_tools(request.session_id, request.mcp_servers)
+        for update in self.replay:
+            self.client.update(request.session_id, update)
+        return s.LoadSessionResponse(modes=self.modes, config_options=tuple(self.options) or None)
 
     async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
+        self.asked.append("session/resume")
+        self.opened.append(request)
         await self._connect_tools(request.session_id, request.mcp_servers)
-        return s.ResumeSessionResponse()
+        return s.ResumeSessionResponse(modes=self.modes, config_options=tuple(self.options) or None)
+
+    async def fork_session(self, request: s.ForkSessionRequest, /) -> s.ForkSessionResponse:
+        self.asked.append("session/fork")
+        self.opened.append(request)
+        session_id = f"{request.session_id}-fork-{len(self.opened)}"
+        await self._connect_tools(session_id, request.mcp_servers)
+        return s.ForkSessionResponse(
+            session_id=session_id, modes=self.modes, config_options=tuple(self.options) or None
+        )
 
     async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
+        self.asked.append("session/close")
         self.closed_sessions.append(request.session_id)
         return s.CloseSessionResponse()
+
+    async def list_sessions(self, request: s.ListSessionsRequest, /) -> s.ListSessionsResponse:
+        self.asked.append("session/list")
+        known = [info for info in self.known if request.cwd in (None, info.cwd)]
+        start = int(request.cursor or 0)
+        end = start + 2
+        return s.ListSessionsResponse(
+            sessions=tuple(known[start:end]), next_cursor=str(end) if end < len(known) else None
+        )
+
+    async def delete_session(self, request: s.DeleteSessionRequest, /) -> s.DeleteSessionResponse:
+        self.asked.append("session/delete")
+        self.known = [info for info in self.known if info.session_id != request.session_id]
+        return s.DeleteSessionResponse()
+
+    async def set_session_mode(self, request: s.SetSessionModeRequest, /) -> s.SetSessionModeResponse:
+        self.asked.append(f"session/set_mode {request.mode_id}")
+        return s.SetSessionModeResponse()
+
+    async def set_session_config_option(
+        self, request: s.SetSessionConfigOptionRequest, /
+    ) -> s.SetSessionConfigOptionResponse:
+        self.asked.append(f"session/set_config_option {request.config_id}={request.value}")
+        self.options = [
+            replace(option, current_value=request.value) if option.id == request.config_id else option
+            for option in self.options
+        ]
+        return s.SetSessionConfigOptionResponse(config_options=tuple(self.options))
 
     async def _connect_tools(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
         for server in servers:

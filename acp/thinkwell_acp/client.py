@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar
 
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
@@ -14,6 +15,7 @@ from thinkwell_acp._gates import check_directories, check_mcp_servers, check_pro
 from thinkwell_acp._side import Route, Side
 from thinkwell_acp.connection import open_connection
 from thinkwell_acp.errors import (
+    AUTH_REQUIRED,
     INVALID_PARAMS,
     REQUEST_CANCELLED,
     AcpError,
@@ -24,7 +26,7 @@ from thinkwell_acp.handlers import ClientHandler
 from thinkwell_acp.schema import DecodeError, decode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
     from thinkwell_acp._jsonrpc import RequestId
     from thinkwell_acp.connection import Outcome
@@ -46,6 +48,11 @@ CANCEL_DRAIN_TIMEOUT = 10.0
 
 PromptOutcome: TypeAlias = s.PromptResponse | AcpError | DecodeError
 """How a turn ended."""
+
+T = TypeVar("T")
+
+_NO_LOGIN: Final = frozenset({"initialize", "authenticate", "logout", "session/close"})
+"""Calls that no login is made for."""
 
 
 class Client(Side):
@@ -82,6 +89,8 @@ class Client(Side):
         self._no_turn = anyio.Event()
         self._no_turn.set()
         self._cancelling: set[str] = set()
+        self.logins = 0
+        """How many calls of `authenticate` have succeeded."""
         self.agent = s.InitializeResponse(protocol_version=PROTOCOL_VERSION)
         """What the agent said of itself; empty before `initialize`."""
 
@@ -91,6 +100,34 @@ class Client(Side):
         return self.agent.agent_capabilities
 
     # Calls to the agent
+
+    async def call(
+        self, method: str, params: s.Model, result: type[T], heard: Callable[[T], None] | None = None
+    ) -> T:
+        """Send a request and return its typed result; see `Side.call`.
+
+        One that the agent answers with `AUTH_REQUIRED` did not happen. It is made again, once, where the
+        handler logs in.
+        """
+        attempt = partial(super().call, method, params, result, heard)
+        return await (attempt() if method in _NO_LOGIN else self._with_login(attempt))
+
+    async def _with_login(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        logins = self.logins
+        try:
+            return await attempt()
+        except RpcError as exc:
+            if exc.code != AUTH_REQUIRED or not await self.login_since(logins):
+                raise
+        return await attempt()
+
+    async def login_since(self, logins: int) -> bool:
+        """Have a login for a call that was refused for want of one; return whether to make it again.
+
+        Args:
+            logins: What `logins` was when the call was sent: with a later login, it needs no other.
+        """
+        return self.logins > logins or await self._client_handler.login_required()
 
     async def initialize(self, request: s.InitializeRequest | None = None) -> s.InitializeResponse:
         """Agree on the protocol version and learn what the agent can do. Must be the first call.
@@ -118,7 +155,9 @@ class Client(Side):
         """
         methods = {m.id for m in self.agent.auth_methods if not isinstance(m, s.AuthMethodTerminal)}
         need(request.method_id in methods, f"authMethods[{request.method_id!r}]", "authenticate")
-        return await self.call("authenticate", request, s.AuthenticateResponse)
+        response = await self.call("authenticate", request, s.AuthenticateResponse)
+        self.logins += 1
+        return response
 
     async def logout(self, request: s.LogoutRequest | None = None) -> s.LogoutResponse:
         """Log out, where ``auth.logout`` is advertised."""
@@ -185,9 +224,7 @@ class Client(Side):
         heard: Callable[[s.SetSessionConfigOptionResponse], None] | None = None,
     ) -> s.SetSessionConfigOptionResponse:
         """Change an option of a session and return all of them; allowed while a turn runs."""
-        return await self.call(
-            "session/set_config_option", request, s.SetSessionConfigOptionResponse, heard
-        )
+        return await self.call("session/set_config_option", request, s.SetSessionConfigOptionResponse, heard)
 
     async def message_mcp(self, request: s.MessageMcpRequest) -> s.JsonValue:
         """Send a request to the agent inside an MCP connection and return the inner result."""
@@ -200,7 +237,7 @@ class Client(Side):
     # Turns
 
     async def prompt(self, request: s.PromptRequest) -> s.PromptResponse:
-        """Run a turn, after the one before it in this session has ended.
+        """Run a turn, after the one before it in this session has ended; again after a login, like `call`.
 
         A caller who is cancelled cancels the turn and waits for its end, `CANCEL_DRAIN_TIMEOUT` at most, so
         that the cancellation cannot hit the session's next turn.
@@ -211,6 +248,9 @@ class Client(Side):
             CapabilityMissing: The prompt holds a kind of content that the agent does not take. Nothing was
                 sent.
         """
+        return await self._with_login(partial(self._prompt, request))
+
+    async def _prompt(self, request: s.PromptRequest) -> s.PromptResponse:
         while (running := self._turns.get(request.session_id)) is not None:
             await running.wait()
         await checkpoint_if_cancelled()

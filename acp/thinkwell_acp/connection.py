@@ -146,8 +146,9 @@ class Connection:
     ) -> msgspec.Raw:
         """Send a request and return its raw result.
 
-        `heard` is called with it first, at its place among the messages, as `call` does. A caller who is cancelled gives the request up: the peer is told by ``$/cancel_request`` and its late
-        answer is swallowed.
+        `heard` is called with it first, at its place among the messages, as `call` does. A caller who is
+        cancelled gives the request up: the peer is told by ``$/cancel_request`` and its late answer is
+        swallowed.
 
         Raises:
             RpcError: The peer answered with an error.

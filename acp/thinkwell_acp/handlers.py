@@ -57,6 +57,14 @@ class CommonHandler:
 class ClientHandler(CommonHandler):
     """What an agent may ask of a client."""
 
+    async def login_required(self) -> bool:
+        """Log in, because the agent answered a call with `AUTH_REQUIRED`; return whether to make it again.
+
+        The call is made again once. Not asked for calls that are about logging in or closing, and for
+        `Client.start_prompt`, whose caller can do the same.
+        """
+        return False
+
     def session_updates(self, batch: Sequence[s.SessionNotification], /) -> None:
         """Take session updates: all that were read together, in their order."""
 

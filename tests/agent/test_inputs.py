@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 from scripted import ScriptedAgent, scripted
 
-from thinkwell import AgentNotFound, Buffer, PermissionQuestion, open_agent, tool
+from thinkwell import AgentNotFound, Buffer, Question, open_agent, tool
 from thinkwell._agents import find
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def test_a_wrong_name_from_the_environment_says_so(monkeypatch: pytest.MonkeyPat
     assert "THINKWELL_AGENT" not in str(caught.value)
 
 
-async def decide(question: PermissionQuestion) -> str | None:
+async def decide(question: Question) -> None:
     return None
 
 
@@ -205,9 +205,11 @@ async def decide(question: PermissionQuestion) -> str | None:
         ({"startup_timeout": -1}, ValueError, "startup_timeout=-1 must be positive"),
         ({"startup_timeout": math.nan}, ValueError, "startup_timeout=nan must be positive"),
         ({"startup_timeout": "5"}, TypeError, "startup_timeout='5' must be a number of seconds"),
-        ({"on_question": decide}, ValueError, 'on_question=….*needs permissions="ask"'),
-        ({"on_question": decide, "permissions": "allow"}, ValueError, 'needs permissions="ask"'),
-        ({"permissions": "ask"}, ValueError, "say whom to ask"),
+        ({"on_question": decide}, ValueError, 'on_question=….*nobody would be asked'),
+        ({"on_question": "me", "permissions": "ask"}, TypeError, "on_question='m'): give a function"),
+        ({"on_question": [decide, 3], "permissions": "ask"}, TypeError, "on_question=3"),
+        ({"question_timeout": 0}, ValueError, "question_timeout=0 must be positive"),
+        ({"permissions": "perhaps"}, ValueError, 'choose "deny", "ask" or "allow", or give a PermissionPolicy'),
         ({"cwd": "/no/such/folder"}, NotADirectoryError, "there is no folder"),
     ],
 )

@@ -189,7 +189,7 @@ def test_an_empty_answer_is_not_no_answer() -> None:
         ("https://BÜCHER.example/", "xn--bcher-kva.example"),
         ("https://straße.de/", "xn--strae-oqa.de"),
         ("https://аpple.com/", "xn--pple-43d.com"),
-        ("https://हिन्दी.example/", "xn--j2bd4cyac6f.example"),
+        ("https://हिन्दी.example/", "xn--j2bd4cyah0f.example"),
         ("vscode://login/x", "login"),
     ],
 )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from thinkwell._agent import Agent, open_agent
 from thinkwell._builder import Explanation, ThinkBuilder
+from thinkwell._limits import Budget, Spent
 from thinkwell._log import Buffer
 from thinkwell._output import JsonSchema
 from thinkwell._session import Session
@@ -25,10 +26,14 @@ from thinkwell.errors import (
     AgentNotFound,
     AgentReported,
     AgentStartFailed,
+    AnswerInvalid,
     AnswerUnreadable,
+    BudgetExceeded,
     BufferOverflow,
     CapabilityMissing,
     LoginRequired,
+    QuestionNotOpen,
+    QuestionsStopped,
     ResultError,
     ResultInvalid,
     ResultMissing,
@@ -52,10 +57,23 @@ from thinkwell.events import (
     event_from_json,
     event_to_json,
 )
-from thinkwell.permissions import PermissionMode
-from thinkwell.questions import PermissionQuestion, QuestionHandler
+from thinkwell.permissions import PermissionMode, PermissionPolicy, Rule
+from thinkwell.questions import (
+    Answer,
+    ChooseOption,
+    FormField,
+    FormQuestion,
+    PermissionQuestion,
+    Question,
+    QuestionHandler,
+    Reply,
+    StopRun,
+    UrlQuestion,
+    wait_for_answer,
+)
 from thinkwell.tools import Tool, ToolContext, tool
-from thinkwell.view import RunView, ToolView
+from thinkwell.view import QuestionView, RunView, ToolView
+from thinkwell.workspace import Workspace
 
 __all__ = (
     "Agent",
@@ -65,26 +83,42 @@ __all__ = (
     "AgentNotFound",
     "AgentReported",
     "AgentStartFailed",
+    "Answer",
+    "AnswerInvalid",
     "AnswerUnreadable",
+    "Budget",
+    "BudgetExceeded",
     "Buffer",
     "BufferOverflow",
     "CapabilityMissing",
+    "ChooseOption",
     "Explanation",
+    "FormField",
+    "FormQuestion",
     "JsonSchema",
     "LoginRequired",
     "Message",
     "PermissionMode",
+    "PermissionPolicy",
     "PermissionQuestion",
     "PlanEntry",
     "PlanUpdate",
+    "Question",
     "QuestionHandler",
+    "QuestionNotOpen",
+    "QuestionView",
+    "QuestionsStopped",
+    "Reply",
     "ResultError",
     "ResultInvalid",
     "ResultMissing",
     "ResultRefused",
+    "Rule",
     "RunView",
     "Session",
     "SessionUnusable",
+    "Spent",
+    "StopRun",
     "ThinkBuilder",
     "ThinkwellError",
     "Thought",
@@ -101,9 +135,12 @@ __all__ = (
     "ToolUpdate",
     "ToolView",
     "ToolsNotSeen",
+    "UrlQuestion",
+    "Workspace",
     "__version__",
     "event_from_json",
     "event_to_json",
     "open_agent",
     "tool",
+    "wait_for_answer",
 )

@@ -14,13 +14,22 @@ from thinkwell._asking import QUESTION_TIMEOUT, Asker
 from thinkwell._builder import Spec, ThinkBuilder, check_seconds, existing_folder, output_type
 from thinkwell._link import Link
 from thinkwell._run import Run
-from thinkwell._session import Session, SessionStarter, check_part, explain
+from thinkwell._session import OPEN_TIMEOUT, Session, check_part, explain, open_session, session_plan
+from thinkwell._session_list import listed_sessions
 from thinkwell._tooling import ToolHosts, Way
 from thinkwell._version import VERSION
 from thinkwell._wire_errors import noise, start_failure
 from thinkwell._wire_session import WireSession
 from thinkwell._workspace_service import WorkspaceService
-from thinkwell.errors import AgentClosed, AgentNotFound, AgentStartFailed
+from thinkwell.errors import (
+    AgentClosed,
+    AgentNotFound,
+    AgentReported,
+    AgentStartFailed,
+    AnswerUnreadable,
+    LoginFailed,
+    LoginRequired,
+)
 from thinkwell.permissions import PermissionMode, PermissionPolicy
 from thinkwell.questions import wait_for_answer
 from thinkwell_acp import (
@@ -47,10 +56,11 @@ if TYPE_CHECKING:
 
     from thinkwell import events as ev
     from thinkwell._builder import Explanation, Options
-    from thinkwell._output import JsonSchema, Output
+    from thinkwell._output import JsonSchema
     from thinkwell._prompt import Part
+    from thinkwell._session_state import SessionInfo
     from thinkwell._stream import ThoughtStream
-    from thinkwell.questions import QuestionHandler
+    from thinkwell.questions import Answer, Question, QuestionHandler
     from thinkwell.workspace import Workspace
     from thinkwell_acp import Transport
     from thinkwell_acp._tasks import BackgroundTasks
@@ -118,6 +128,20 @@ class Agent:
         """What the agent advertises."""
         return self._link.client.capabilities
 
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What the agent waits to be answered, in all of its sessions."""
+        return self._link.asking.asker.questions
+
+    def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
+        """Answer any open question of the agent's. See `ThoughtStream.answer`, which takes its run's alone.
+
+        Raises:
+            QuestionNotOpen: The agent has no such open question.
+            AnswerInvalid: The answer does not fit the question, which stays open.
+        """
+        self._link.asking.asker.answer(question_id, answer, by, concerns=lambda _: True)
+
     @overload
     def think(self, output: None = None, /) -> ThinkBuilder[str]: ...
     @overload
@@ -147,45 +171,72 @@ class Agent:
         *,
         cwd: str | os.PathLike[str] | None = None,
         mcp_servers: Sequence[s.McpServer] = (),
+        additional_directories: Sequence[str | os.PathLike[str]] = (),
+        load: str | None = None,
+        resume: str | None = None,
+        fork: str | None = None,
         output: object = None,
+        open_timeout: float = OPEN_TIMEOUT,
     ) -> AbstractAsyncContextManager[Session]:
-        """Open a conversation of many turns.
+        """Open a conversation of many turns: a new one, or one that the agent remembers.
+
+        An old one that cannot be opened is an error; it never becomes a new one.
 
         Args:
-            cwd: The folder to work in; by default that of `open_agent`.
+            cwd: The folder to work in; by default that of `open_agent`. For an old session it must be the
+                folder that it was begun in.
             mcp_servers: MCP servers for the agent, beside those of `open_agent`.
+            additional_directories: More folders to work in. An agent does not remember them: give them
+                again for an old session.
+            load: The id of an old session to go on with. The agent repeats what was said, on
+                `Session.events`.
+            resume: The same, without repeating it.
+            fork: The id of a session to begin with a copy of.
             output: The output type of every typed turn, where it is always the same one: the agent then
                 sees its schema in the tool, and not in each prompt.
+            open_timeout: Seconds until the agent has opened it.
 
         Raises:
-            AgentError: The agent did not open it.
+            CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            SessionNotOpened: The agent answered with an error.
+            SessionOpenTimeout: The agent did not answer in time.
+            SessionInUse: The old session is open already.
+            AgentError: The agent did not open it for another reason.
             NotADirectoryError: There is no such folder.
-            TypeError: The output type cannot be used.
+            TypeError: The output type cannot be used, or an argument is of another type.
+            ValueError: More than one of `load`, `resume` and `fork` is given.
         """
-        result = None if output is None else output_type(output, "session(output={})")
-        if result is not None and result.schema is None:
-            raise TypeError("session(output=str): text needs no output type; leave it out")
-        folder = self._link.cwd if cwd is None else existing_folder(cwd, "session(cwd=…)")
-        return self._session(folder, mcp_servers, result)
+        plan = session_plan(
+            self._link,
+            cwd=cwd,
+            mcp_servers=mcp_servers,
+            additional_directories=additional_directories,
+            sources={"load": load, "resume": resume, "fork": fork},
+            output=output,
+            open_timeout=open_timeout,
+        )
+        return open_session(self._link, plan)
 
-    @asynccontextmanager
-    async def _session(
-        self, folder: str, mcp_servers: Sequence[s.McpServer], result: Output[Any] | None
-    ) -> AsyncGenerator[Session]:
-        if self._starter.left:
-            raise AgentClosed
-        wire = WireSession(self._link, folder, (*self._link.mcp_servers, *mcp_servers))
-        starter = SessionStarter(self._link, wire, result)
-        wire.tools.reserve(starter.first_tools)
-        try:
-            await self._link.call(wire.open(starter.first_tools))
-            yield Session(starter)
-        finally:
-            starter.leave()
-            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
-                async with wire.turns.ask():
-                    await wire.close()
-                    wire.between.end()
+    async def list_sessions(self, cwd: str | os.PathLike[str] | None = None) -> list[SessionInfo]:
+        """Return the sessions that the agent remembers, in its order.
+
+        Args:
+            cwd: Only those of this folder.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            AgentError: It did not tell.
+        """
+        return await self._link.call(listed_sessions(self._link, cwd))
+
+    async def delete_session(self, session_id: str) -> None:
+        """Make the agent forget a session. One that it does not know is no error (ACP, Session Delete).
+
+        Raises:
+            CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            AgentError: It did not forget it.
+        """
+        await self._link.call(self._link.client.delete_session(s.DeleteSessionRequest(session_id=session_id)))
 
     async def authenticate(self, method_id: str) -> None:
         """Log in by a way that the agent offers and goes by itself, such as in a browser.
@@ -194,10 +245,15 @@ class Agent:
             method_id: Its id, as in `LoginRequired.methods`.
 
         Raises:
-            CapabilityMissing: It does not offer that, or the way is one for a terminal.
-            AgentError: It did not work.
+            CapabilityMissing: It does not offer that, or the way is one for a terminal: see `login`.
+            LoginFailed: It did not work.
+            AgentError: The agent is gone.
         """
-        await self._link.call(self._link.client.authenticate(s.AuthenticateRequest(method_id=method_id)))
+        request = s.AuthenticateRequest(method_id=method_id)
+        try:
+            await self._link.call(self._link.client.authenticate(request))
+        except (AgentReported, AnswerUnreadable, LoginRequired) as exc:
+            raise LoginFailed(self.name, method_id, str(exc.__cause__)) from exc.__cause__
 
 
 def open_agent(
@@ -214,6 +270,7 @@ def open_agent(
     workspace: Workspace | None = None,
     mcp_servers: Sequence[s.McpServer] = (),
     tools_via: Way | None = None,
+    login: str | None = None,
     startup_timeout: float = 60,
 ) -> AbstractAsyncContextManager[Agent]:
     """Start an agent, or connect to one, for the time of a block.
@@ -233,17 +290,20 @@ def open_agent(
             (`on_question` decides), ``allow`` (anything), or a `PermissionPolicy`.
         on_question: Who answers what is left open: a function, or several, asked in their order. They also
             fill in forms, which are offered to the agent only where there is somebody to do it. Without it,
-            ``permissions="ask"`` leaves questions to `ThoughtStream.answer`.
+            what ``permissions="ask"`` or a policy leaves open waits for `ThoughtStream.answer`.
         question_timeout: Seconds until a question that nobody answers is denied.
         workspace: Files and terminals that the agent may use through us; none by default.
         mcp_servers: MCP servers for the agent, besides our own.
         tools_via: The way for our tools, ``acp``, ``http`` or ``stdio``, instead of the plainest that the
             agent offers.
+        login: The id of one of the agent's own ways to log in, which is gone when the agent asks for a
+            login: once for all that wait for it. What was refused is then tried again.
         startup_timeout: Seconds until the agent has answered its first request.
 
     Raises:
         AgentNotFound: There is no such agent, or its program is not there.
         AgentStartFailed: It was started, but no conversation came about.
+        LoginRequired: It wants a login even before that, or does not offer the one of `login`.
         NotADirectoryError: There is no such folder.
         TypeError: An argument is of another type.
         ValueError: An argument is out of range, or contradicts another.
@@ -269,6 +329,7 @@ def open_agent(
             asker=asker,
             mcp_servers=mcp_servers,
             workspace=service,
+            login=login,
         )
 
     return _opened(transport or _Program(profile, env, folder), linked, startup_timeout)
@@ -294,12 +355,14 @@ async def _opened(
             await stack.enter_async_context(link.workspace)
         client = await stack.enter_async_context(connect(pipe, link))
         link.attach(client)
+        link.command = pipe.command if isinstance(pipe, StdioTransport) else ()
         link.kill = (
             pipe.kill
             if isinstance(pipe, StdioTransport)
             else partial(client.connection.end, ConnectionBroken())
         )
         await _initialize(link, pipe, startup_timeout)
+        _check_login(link)
         starter = AgentStarter(link)
         try:
             yield Agent(link, starter)
@@ -332,10 +395,13 @@ def _handlers(
             raise TypeError(f"open_agent(on_question={handler!r:.100}): give a function, or a list of them")
     if policy == "deny" and given:
         raise ValueError(
-            'open_agent(on_question=…, permissions="deny"): nobody would be asked; give permissions="ask", or '
-            "a PermissionPolicy that leaves something open"
+            'open_agent(on_question=…, permissions="deny"): nobody would be asked; give permissions="ask", '
+            "or a PermissionPolicy that leaves something open"
         )
-    return given or ((wait_for_answer,) if policy == "ask" else ())
+    asks = policy == "ask"
+    if isinstance(policy, PermissionPolicy):
+        asks = "ask" in (policy.otherwise, *(rule.verdict for rule in policy.rules))
+    return given or ((wait_for_answer,) if asks else ())
 
 
 async def _started(
@@ -355,7 +421,6 @@ async def _started(
 
 async def _initialize(link: Link, pipe: Transport, seconds: float) -> None:
     """Say hello to the agent, and make one error of whatever goes wrong."""
-    command = pipe.command if isinstance(pipe, StdioTransport) else ()
     request = s.InitializeRequest(
         protocol_version=PROTOCOL_VERSION,
         client_capabilities=_offers(link),
@@ -368,18 +433,36 @@ async def _initialize(link: Link, pipe: Transport, seconds: float) -> None:
         hint = noise(link.malformed_lines) or ". Raise startup_timeout= where it needs longer"
         reason = f"it did not answer `initialize` within {seconds:g} seconds{hint}"
         stderr = pipe.stderr_tail if isinstance(pipe, StdioTransport) else ""
-        raise AgentStartFailed(link.name, reason, stderr_tail=stderr, command=command) from exc
+        raise AgentStartFailed(link.name, reason, stderr_tail=stderr, command=link.command) from exc
     except (AcpError, DecodeError) as exc:
-        raise start_failure(exc, link.name, link.malformed_lines, command) from exc
+        raise start_failure(exc, link.name, link.malformed_lines, link.command) from exc
+
+
+def _check_login(link: Link) -> None:
+    """Refuse a login that the agent does not offer: now, not in the middle of the work.
+
+    Raises:
+        LoginRequired: It does not; with those that it offers.
+    """
+    wanted, methods = link.login.method, link.methods
+    if wanted is None or any(method.id == wanted and method.type == "agent" for method in methods):
+        return
+    terminal = any(method.id == wanted for method in methods)
+    why = "is for a person in a terminal" if terminal else "is none of its own"
+    raise LoginRequired(link.name, methods, f"open_agent(login={wanted!r}): that {why}")
 
 
 def _offers(link: Link) -> s.ClientCapabilities:
     """Return what the agent may ask of us: nothing that nobody would serve."""
-    forms = s.ElicitationCapabilities(form=s.ElicitationFormCapabilities(), url=s.ElicitationUrlCapabilities())
+    forms = s.ElicitationCapabilities(
+        form=s.ElicitationFormCapabilities(), url=s.ElicitationUrlCapabilities()
+    )
     workspace = link.workspace
     return s.ClientCapabilities(
-        fs=s.FileSystemCapabilities() if workspace is None else workspace.fs,
+        fs=s.FileSystemCapabilities() if workspace is None else workspace.file_system,
         terminal=workspace is not None and workspace.terminal,
+        # We cannot start a second one of an agent that we did not start.
+        auth=s.AuthCapabilities(terminal=bool(link.command)),
         elicitation=forms if link.asking.asker.can_answer else None,
         session=s.ClientSessionCapabilities(
             config_options=s.SessionConfigOptionsCapabilities(boolean=s.BooleanConfigOptionCapabilities())

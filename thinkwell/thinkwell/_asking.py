@@ -206,8 +206,11 @@ class Asker:
             heard = None if _is_nothing(answer) else read_answer(question, answer, by, f"the {by} said so")
             why = heard.why if heard else getattr(answer, "why", "") or f"the {by} left it open"
         except AnswerInvalid as exc:
-            logger.error("on_question gave an answer that does not fit: %s", exc)  # noqa: TRY400
-            heard, why = None, str(exc)
+            # What was filled in may be a secret, and the errors quote it.
+            fields = [name for name in exc.errors if name]
+            wrong = f"the {by} filled in wrongly: {', '.join(fields)}" if fields else str(exc)
+            logger.error("on_question gave an answer that does not fit: %s", wrong)
+            heard, why = None, wrong
         except Exception as exc:
             logger.exception("on_question failed over question %s", question.id)
             heard, why = None, f"the {by} failed: {type(exc).__name__}: {exc}"
@@ -238,9 +241,10 @@ async def _call(handler: QuestionHandler, question: Question) -> object:
     while isinstance(function, functools.partial):
         function = function.func
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
-        answer = handler(question)
+        answer: object = handler(question)
     else:
-        answer = await anyio.to_thread.run_sync(handler, question, abandon_on_cancel=True)
+        # In a list, since trio lets no thread return something to be awaited.
+        (answer,) = await anyio.to_thread.run_sync(lambda: [handler(question)], abandon_on_cancel=True)
     return await answer if inspect.isawaitable(answer) else answer
 
 

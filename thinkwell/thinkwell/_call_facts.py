@@ -1,25 +1,221 @@
-"""Stand-in."""
+"""What an agent wants to do, from what is on the wire. Titles are no facts: models write many of them."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+import shlex
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
+from thinkwell import _convert
+from thinkwell._json_schema import is_array, is_object
+from thinkwell._own_tools import CODEX_INPUT
+from thinkwell._paths import absolute
+from thinkwell.events import DiffContent, JsonValue, Location, ToolContent, ToolKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from thinkwell.view import ToolView
+    from thinkwell_acp import schema as s
+
+WALK_LIMIT: Final = 10_000
+"""Values in the arguments of a call that are looked at for paths."""
+
 
 class CallFacts(Struct, frozen=True, kw_only=True):
-    """Stand-in."""
+    """What is known of a tool call about which an agent asks."""
 
-    title: str = ""
-    kind: Any = "other"
-    input: Any = None
-    content: Any = ()
-    name: str | None = None
-    server: str | None = None
-    command: str | None = None
-    paths: tuple[str, ...] = ()
+    title: str
+    kind: ToolKind
+    input: JsonValue
+    content: tuple[ToolContent, ...]
+    locations: tuple[Location, ...]
+    name: str | None
+    """The tool's own name; without the name of its server, where that is known."""
+    server: str | None
+    """The MCP server whose tool it is."""
+    command: str | None
+    """The command line."""
+    paths: tuple[str, ...]
+    """Absolute paths of all files that it names. Any ``..`` stays, since what it means depends on links."""
 
 
-def facts_of(call: Any, known: Any, cwd: str) -> CallFacts:
-    """Stand-in."""
-    return CallFacts(title=call.title or "", kind=call.kind or "other", input=call.raw_input)
+def facts_of(call: s.ToolCallUpdate, known: ToolView | None, cwd: str) -> CallFacts:
+    """Gather the facts about a call.
+
+    Args:
+        call: What the request says; it wins over what was known.
+        known: What earlier updates said of the call with this id. Some agents use an id again, so a call that
+            has ended does not count.
+        cwd: The session's folder.
+    """
+    if known is not None and known.ended_at is not None:
+        known = None
+    kind = call.kind or (known.kind if known else "other")
+    title = (known.title if known else "") if call.title is None else call.title
+    # opencode asks with an empty object before it knows the arguments.
+    raw = call.raw_input or (known.input if known and known.input is not None else call.raw_input)
+    content = _convert._contents(call.content) if call.content else (known.content if known else ())
+    locations = _convert._locations(call.locations) if call.locations else (known.locations if known else ())
+    tool = _tool(call, known, title, raw)
+    return CallFacts(
+        title=title,
+        kind=kind,
+        input=raw,
+        content=content,
+        locations=locations,
+        name=tool.name,
+        server=tool.server,
+        command=None if tool.server is not None else _command(raw),
+        paths=_paths(raw, content, locations, cwd),
+    )
+
+
+# The tool
+
+
+class _Tool(NamedTuple):
+    name: str | None
+    server: str | None
+
+
+def _tool(call: s.ToolCallUpdate, known: ToolView | None, title: str, raw: JsonValue) -> _Tool:
+    vendor = (call.meta or {}).get("claudeCode")
+    meta: dict[str, JsonValue] = vendor if is_object(vendor) else {}
+    names = {name for name in (call.name, meta.get("toolName")) if isinstance(name, str) and name}
+    if not names and known and known.name:
+        names = {known.name}
+    if len(names) > 1:
+        return _Tool(None, None)
+    host = meta.get("mcpServer")
+    server = host.get("name") if is_object(host) else None
+    for name in names:
+        return _split(name, server if isinstance(server, str) and server else None)
+    # Only codex-acp shows both like this. Other tools may have such arguments too, but not such a title.
+    if is_object(raw) and raw.keys() == CODEX_INPUT and title == f"mcp.{raw['server']}.{raw['tool']}":
+        return _Tool(str(raw["tool"]), str(raw["server"]))
+    return _Tool(None, None)
+
+
+def _split(name: str, server: str | None) -> _Tool:
+    """Take the server's name off a name such as ``mcp__SERVER__TOOL``, where it is certain how long it is."""
+    if server is not None:
+        written = re.sub(r"[^A-Za-z0-9_-]", "_", server)
+        return _Tool(name.removeprefix(f"mcp__{written}__"), server)
+    pieces = name.split("__")
+    if len(pieces) == 3 and pieces[0] == "mcp" and all(pieces):
+        return _Tool(pieces[2], pieces[1])
+    return _Tool(name, None)
+
+
+# The command
+
+_COMMAND_KEYS: Final = ("command", "cmd", "argv", "commandLine", "command_line", "shell_command", "script")
+_ENVIRONMENT_KEYS: Final = ("env", "environment")
+_EDITOR_COMMANDS: Final = frozenset(("create", "insert", "str_replace", "undo_edit", "view"))
+"""What text editor tools are told by an argument of the name ``command``."""
+
+
+def _command(raw: JsonValue) -> str | None:
+    """Return the command line in the arguments of a tool. Where there are several, each is a line of it."""
+    if not is_object(raw):
+        return None
+    lines = list(dict.fromkeys(line for key in _COMMAND_KEYS if (line := _line(raw.get(key))) is not None))
+    if not lines or (lines[0] in _EDITOR_COMMANDS and "path" in raw):
+        return None
+    arguments = raw.get("args")
+    if is_array(arguments):
+        lines[0] = " ".join([lines[0], shlex.join(map(str, arguments))]).rstrip()
+    for key in _ENVIRONMENT_KEYS:
+        lines[:0] = [f"{name}={shlex.quote(str(value))}" for name, value in _pairs(raw.get(key))]
+    return "\n".join(lines)
+
+
+def _line(value: JsonValue) -> str | None:
+    if isinstance(value, str):
+        return value
+    if is_array(value) and value:
+        return shlex.join(map(str, value))
+    return None
+
+
+def _pairs(value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
+    if is_object(value):
+        yield from value.items()
+    elif is_array(value):
+        for item in value:
+            if is_object(item):
+                yield str(item.get("name")), item.get("value")
+
+
+# The paths
+
+_PATH_KEYS: Final = re.compile(
+    r"(.*[_-])?(path|file|filename|dir|directory|folder|cwd|workdir|root|src|dst|dest|destination|source|target"
+    r"|uri)(_?name)?s?",
+    re.IGNORECASE,
+)
+_FOLDER_KEYS: Final = re.compile(r"(.*[_-])?(cwd|workdir|dir|directory|folder|root)(_?path)?", re.IGNORECASE)
+_TEXT_KEYS: Final = re.compile(
+    r"((old|new|file|insert)_?)?(str|string|text|content|contents|body|diff|patch|prompt|message|description|query"
+    r"|code|explanation|reason|thought|title)",
+    re.IGNORECASE,
+)
+_ROOTED: Final = re.compile(r"[/\\~]|[A-Za-z]:[/\\]|file:|(.*[/\\])?\.\.([/\\]|$)", re.IGNORECASE)
+_PATCHED: Final = re.compile(
+    r"^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |(?:---|\+\+\+) (?:[ab]/)?)([^\t\r\n]+)",
+    re.MULTILINE,
+)
+LONGEST_PATH: Final = 4096
+"""Characters."""
+
+
+def _paths(
+    raw: JsonValue, content: tuple[ToolContent, ...], locations: tuple[Location, ...], cwd: str
+) -> tuple[str, ...]:
+    """Return every path that a call names, rather one too many: more paths never allow more."""
+    named = [location.path for location in locations]
+    named += [part.path for part in content if isinstance(part, DiffContent)]
+    folders = [cwd]
+    for key, value in _texts(raw):
+        if _FOLDER_KEYS.fullmatch(key):
+            folders.append(_absolute(value, cwd))
+        if _is_path(key, value):
+            named.append(value)
+        named += [path for path in _PATCHED.findall(value) if path != "/dev/null"]
+    return tuple(dict.fromkeys(_absolute(path, folder) for path in named for folder in folders if path))
+
+
+def _is_path(key: str, value: str) -> bool:
+    if len(value) > LONGEST_PATH or "\n" in value:
+        return False
+    snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key)
+    if _PATH_KEYS.fullmatch(snake):
+        return "://" not in value or value.startswith("file:")
+    return _ROOTED.match(value) is not None and not _TEXT_KEYS.fullmatch(snake) and key not in _COMMAND_KEYS
+
+
+def _absolute(path: str, folder: str) -> str:
+    if path.lower().startswith("file:"):
+        path = unquote(urlsplit(path).path)
+    return absolute(path, folder)
+
+
+def _texts(raw: JsonValue) -> Iterator[tuple[str, str]]:
+    """Yield each text in the arguments with the key that it stands under."""
+    waiting: list[tuple[str, JsonValue]] = [("", raw)]
+    for _ in range(WALK_LIMIT):
+        if not waiting:
+            return
+        key, value = waiting.pop()
+        if isinstance(value, str):
+            yield key, value
+        elif is_array(value):
+            waiting += [(key, item) for item in value]
+        elif is_object(value):
+            waiting += value.items()
+            if key in ("changes", "files"):  # by path (codex-acp)
+                waiting += [("path", name) for name in value]

@@ -60,6 +60,11 @@ class Mapper:
         """Tell by a phase when the agent first thinks, speaks, calls a tool or plans: a prompt was sent."""
         self._awaiting = True
 
+    @property
+    def awaiting_response(self) -> bool:
+        """Whether the agent has not begun to answer the prompt."""
+        return self._awaiting
+
     def extend(self, batch: Sequence[s.SessionNotification]) -> None:
         """Append a batch of updates and wake the readers once."""
         log = self.log

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NoReturn, TypeAlias, assert_never
 
 from msgspec import Struct
 
@@ -123,6 +123,8 @@ def _checked(field: FormField, value: object, patterns: PatternChecks) -> FormVa
             return value if isinstance(value, bool) else _fail("be true or false", value)
         case "unknown":
             return _anything(value)
+        case _:
+            assert_never(field.type)
 
 
 def _text(field: FormField, value: object, patterns: PatternChecks) -> str:

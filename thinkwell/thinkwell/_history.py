@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
 import msgspec
 from msgspec import Struct
@@ -162,7 +162,8 @@ def _content_text(content: ev.ToolContent) -> str:
             return f"terminal {content.terminal_id}"
         case ev.BlockContent(content=block):
             return _block_text(block)
-    return ""  # pragma: no cover - there is no other kind
+        case _:
+            assert_never(content)
 
 
 def _block_text(block: ev.ContentBlock) -> str:
@@ -175,7 +176,8 @@ def _block_text(block: ev.ContentBlock) -> str:
             return block.uri
         case ev.ImageContent() | ev.AudioContent():
             return f"[{block.mime_type}]"
-    return ""  # pragma: no cover - there is no other kind
+        case _:
+            assert_never(block)
 
 
 def _prompt_text(block: s.ContentBlock) -> str:

@@ -144,7 +144,9 @@ class Budget:
 class Meter:
     """Counts what one run uses of its budget."""
 
-    def __init__(self, budget: Budget, stop: Callable[[Exception], None], *, cost_before: float | None) -> None:
+    def __init__(
+        self, budget: Budget, stop: Callable[[Exception], None], *, cost_before: float | None
+    ) -> None:
         self.budget = budget
         self._stop = stop
         self._thread = threading.get_ident()

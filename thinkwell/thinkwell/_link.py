@@ -10,8 +10,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
+from thinkwell._shared_login import SharedLogin
 from thinkwell._wire_asking import WireAsker
-from thinkwell._wire_errors import translate
+from thinkwell._wire_errors import auth_methods, translate
 from thinkwell_acp import AcpError, ClientHandler, DecodeError, RpcError
 from thinkwell_acp import schema as s
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from thinkwell._tooling import ToolHosts
     from thinkwell._wire_session import WireSession
     from thinkwell._workspace_service import WorkspaceService
+    from thinkwell.errors import AuthMethod
     from thinkwell_acp import Client
     from thinkwell_acp._jsonrpc import Malformed
     from thinkwell_acp._tasks import BackgroundTasks
@@ -56,6 +58,7 @@ class Link(ClientHandler):
         asker: Asker,
         mcp_servers: Sequence[s.McpServer],
         workspace: WorkspaceService | None = None,
+        login: str | None = None,
     ) -> None:
         self.name = name
         self.cwd = cwd
@@ -68,6 +71,9 @@ class Link(ClientHandler):
         self.runs: set[Run[Any]] = set()
         self.kill: Callable[[], None] = _nothing
         """Ends the agent's process."""
+        self.command: tuple[str, ...] = ()
+        """What was started; empty where the agent ran already."""
+        self.login = SharedLogin(name, login, tasks)
         self.malformed_lines: deque[bytes] = deque(maxlen=MALFORMED_KEPT)
         self.asking = WireAsker(name, cwd, asker, self.sessions)
         self.workspace = workspace
@@ -114,6 +120,8 @@ class Link(ClientHandler):
         assert session.id is not None
         self.sessions[session.id] = session
         self._session_ids.add(session.id)
+        if self.workspace is not None:
+            self.workspace.open_session(session.id, session.cwd)
         early = [note for note in self._early if note.session_id == session.id]
         self._early = [note for note in self._early if note.session_id != session.id]
         if early:
@@ -175,7 +183,20 @@ class Link(ClientHandler):
         try:
             return await awaitable
         except (AcpError, DecodeError) as exc:
-            raise translate(exc, self.name, self.client.agent.auth_methods) from exc
+            raise self.error(exc) from exc
+
+    def error(self, exc: Exception) -> Exception:
+        """Return the error to show for one of the protocol layer; any other is returned as it is."""
+        return translate(exc, self.name, self.methods)
+
+    @property
+    def methods(self) -> tuple[AuthMethod, ...]:
+        """The ways to log in that the agent offers."""
+        return auth_methods(self.client.agent.auth_methods, self.command)
+
+    async def login_required(self) -> bool:
+        """Log in, where it was said how."""
+        return await self.login.log_in(self.client)
 
     def give_up(self, run: Run[Any]) -> None:
         """End the agent's process, whose turn could not be ended in any other way.

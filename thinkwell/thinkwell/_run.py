@@ -17,7 +17,6 @@ from thinkwell._limits import IdleClock, Meter
 from thinkwell._log import RunLog
 from thinkwell._output import OutputInvalid
 from thinkwell._stream import Outcome, ThoughtResult, ThoughtStream
-from thinkwell._wire_errors import translate
 from thinkwell._wire_prompt import ANY_RESULT, prompt_blocks, tool_specs
 from thinkwell.errors import (
     AgentClosed,
@@ -31,8 +30,9 @@ from thinkwell.errors import (
     ToolsNotSeen,
 )
 from thinkwell.tools import ToolContext
-from thinkwell_acp import AcpError, DecodeError
+from thinkwell_acp import AcpError, DecodeError, RpcError
 from thinkwell_acp import schema as s
+from thinkwell_acp.errors import AUTH_REQUIRED
 from thinkwell_acp.mcp import ToolOutput
 
 if TYPE_CHECKING:
@@ -85,10 +85,12 @@ class Run(Generic[T]):
         self.result: Outcome[T] = Outcome(self.id)
         self.mapper = Mapper(self.log, self._note_call, self._note_state)
         self._idle = IdleClock(self.log.now, self.mapper.last_update)
-        self._meter = None if options.budget is None else Meter(options.budget, self.stop, session.cost)
+        self._meter = None if options.budget is None else Meter(options.budget, self.stop, cost_before=session.cost)
         self._scope = anyio.CancelScope()
         self._turn_over: anyio.Event | None = None
         """Set when the agent answers the prompt; ``None`` before the first one is sent."""
+        self._login_wanted = False
+        """Whether the prompt was refused for want of a login."""
         self._over = anyio.Event()
         self._stopped_by: Exception | None = None
         self._calls: set[anyio.CancelScope] = set()
@@ -170,7 +172,7 @@ class Run(Generic[T]):
         except Exception as exc:
             if not isinstance(exc, AcpError | DecodeError | ThinkwellError | OSError):
                 self._link.logger.exception("Run %s failed in a way that thinkwell did not foresee", self.id)
-            self._end(translate(exc, self._link.name, self._link.client.agent.auth_methods))
+            self._end(self._link.error(exc))
         finally:
             self._end(self._stopped_by or AgentClosed())
             try:
@@ -220,8 +222,12 @@ class Run(Generic[T]):
 
         self._idle.reset()
         with watching:
-            await self._idle.watch(limit, self.mapper.tool_runs, warn)
+            await self._idle.watch(limit, self._has_reason, warn)
             self.stop(ThoughtTimeout(limit, idle=True))
+
+    def _has_reason(self) -> bool:
+        """Whether there is a reason for silence."""
+        return self.mapper.tool_runs() or self._link.login.running
 
     async def _watch_budget(self, meter: Meter, watching: anyio.CancelScope) -> None:
         with watching, meter.budget.shared_by(meter) as seconds_left:
@@ -281,9 +287,9 @@ class Run(Generic[T]):
         )
         if self._place is None:
             self._take_session()  # not before: what comes until now is late news of the turn before
-        turn_over = anyio.Event()
-        self._link.client.start_prompt(request, partial(self._prompt_ended, turn_over))
-        self._turn_over = turn_over
+        logins = self._link.client.logins
+        self._login_wanted = False
+        turn_over = self._send_prompt(request)
         if turn_over.is_set():
             return  # the connection had ended
         self._turn += 1
@@ -294,6 +300,15 @@ class Run(Generic[T]):
         self.log.publish()
         self.mapper.await_response()
         await turn_over.wait()
+        if self._login_wanted:
+            await self._link.client.login_since(logins)
+            await self._send_prompt(request).wait()
+
+    def _send_prompt(self, request: s.PromptRequest) -> anyio.Event:
+        turn_over = anyio.Event()
+        self._link.client.start_prompt(request, partial(self._prompt_ended, turn_over))
+        self._turn_over = turn_over
+        return turn_over
 
     def _reminder(self) -> Sequence[s.ContentBlock]:
         if self.log.ended:
@@ -328,9 +343,8 @@ class Run(Generic[T]):
     def _prompt_ended(self, turn_over: anyio.Event, outcome: PromptOutcome) -> None:
         turn_over.set()
         if not isinstance(outcome, s.PromptResponse):
-            self._end(
-                self._stopped_by or translate(outcome, self._link.name, self._link.client.agent.auth_methods)
-            )
+            if not self._wants_login(outcome):
+                self._end(self._stopped_by or self._link.error(outcome))
             return
         usage = None if outcome.usage is None else s.to_builtins(outcome.usage)
         if self._meter is not None and outcome.usage is not None:
@@ -341,6 +355,18 @@ class Run(Generic[T]):
             self._end(self._stopped_by)
         elif not self._wants_reminder(outcome.stop_reason):
             self._conclude(outcome.stop_reason)
+
+    def _wants_login(self, outcome: Exception) -> bool:
+        """Whether the prompt is to be sent again after a login: once, and only where nothing came of it."""
+        self._login_wanted = (
+            not self._login_wanted
+            and isinstance(outcome, RpcError)
+            and outcome.code == AUTH_REQUIRED
+            and self._link.login.method is not None
+            and self._stopped_by is None
+            and self.mapper.awaiting_response
+        )
+        return self._login_wanted
 
     def _wants_reminder(self, stop_reason: str) -> bool:
         if self.result.done() or self._spec.output.schema is None or stop_reason != "end_turn":

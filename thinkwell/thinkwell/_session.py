@@ -2,30 +2,70 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+import os
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
+
+import anyio
+from msgspec import Struct
 
 from thinkwell import events as ev
-from thinkwell._builder import Explanation, Spec, ThinkBuilder, output_type
+from thinkwell._builder import (
+    Explanation,
+    Spec,
+    ThinkBuilder,
+    check_seconds,
+    existing_folder,
+    output_type,
+)
 from thinkwell._prompt import ImagePart, Part
 from thinkwell._run import Run
+from thinkwell._session_state import as_option
 from thinkwell._wire_prompt import ANY_RESULT, prompt_blocks, result_tool, tool_specs
-from thinkwell.errors import AgentClosed, CapabilityMissing
+from thinkwell._wire_session import How, WireSession
+from thinkwell.errors import (
+    AgentClosed,
+    AgentReported,
+    CapabilityMissing,
+    SessionNotOpened,
+    SessionOpenTimeout,
+)
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
     from types import UnionType
 
     from pydantic import TypeAdapter
 
     from thinkwell._builder import Options
+    from thinkwell._history import HistoryMessage
     from thinkwell._link import Link
     from thinkwell._output import JsonSchema, Output
+    from thinkwell._session_state import SessionMode, SessionOption, SessionUsage
     from thinkwell._stream import ThoughtStream
-    from thinkwell._wire_session import WireSession
     from thinkwell_acp.mcp import ToolSpec
 
 T = TypeVar("T")
+
+OPEN_TIMEOUT: Final = 90.0
+"""Seconds that an agent gets to open a session. Some hang when they load an old one; the slowest that were
+seen to succeed took about a minute."""
+
+
+class SessionPlan(Struct, frozen=True, kw_only=True):
+    """How to open a session."""
+
+    cwd: str
+    mcp_servers: tuple[s.McpServer, ...] = ()
+    directories: tuple[str, ...] = ()
+    how: How = "new"
+    source: str | None = None
+    """The session to load, resume or fork."""
+    result: Any = None
+    """The `Output` of every typed turn, where it is always the same."""
+    open_timeout: float = OPEN_TIMEOUT
 
 
 class SessionStarter:
@@ -45,8 +85,7 @@ class SessionStarter:
 
     def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
         """Start a turn."""
-        if self._left:
-            raise AgentClosed
+        self.check_open()
         if spec.cwd is not None:
             raise ValueError(
                 "a session keeps the folder that it was opened in: agent.session(cwd=…), not .cwd(…)"
@@ -62,6 +101,15 @@ class SessionStarter:
     def check(self, part: Part) -> None:
         """Check that the agent takes such a part of a prompt."""
         check_part(self.link, part)
+
+    def check_open(self) -> None:
+        """Check that the session's block has not been left.
+
+        Raises:
+            AgentClosed: It has.
+        """
+        if self._left:
+            raise AgentClosed
 
     def leave(self) -> None:
         """Cancel what runs and start nothing more."""
@@ -81,6 +129,7 @@ class Session:
 
     def __init__(self, starter: SessionStarter) -> None:
         self._starter = starter
+        self._wire = starter.wire
 
     def __repr__(self) -> str:
         return f"<Session {self.id} of {self._starter.link.name}>"
@@ -88,8 +137,117 @@ class Session:
     @property
     def id(self) -> str:
         """The agent's name for the session."""
-        assert self._starter.wire.id is not None
-        return self._starter.wire.id
+        assert self._wire.id is not None
+        return self._wire.id
+
+    @property
+    def cwd(self) -> str:
+        """The folder that it works in."""
+        return self._wire.cwd
+
+    @property
+    def title(self) -> str | None:
+        """What the agent calls the conversation."""
+        return self._wire.state.title
+
+    @property
+    def commands(self) -> tuple[ev.Command, ...]:
+        """The commands that can be prompted as ``/name``."""
+        return self._wire.state.commands
+
+    @property
+    def usage(self) -> SessionUsage | None:
+        """Tokens and cost, as the agent reported them last; ``None`` where it has not."""
+        return self._wire.state.usage
+
+    @property
+    def modes(self) -> tuple[SessionMode, ...]:
+        """The modes that the agent offers."""
+        return self._wire.state.modes
+
+    @property
+    def mode(self) -> str | None:
+        """The id of the mode that it is in; ``None`` where the agent has no modes."""
+        return self._wire.state.mode
+
+    @property
+    def options(self) -> tuple[SessionOption, ...]:
+        """What can be set, in the agent's order."""
+        return tuple(map(as_option, self._wire.state.options))
+
+    async def set_mode(self, mode_id: str) -> None:
+        """Change the mode, also while a turn runs.
+
+        Where one of the `options` is the mode, that is set.
+
+        Raises:
+            ValueError: There is no such mode.
+            CapabilityMissing: The agent has no modes.
+            AgentError: It did not change it.
+        """
+        self._starter.check_open()
+        await self._starter.link.call(self._wire.set_mode(mode_id))
+
+    async def set_option(self, option_id: str, value: str | bool) -> None:
+        """Change an option, also while a turn runs.
+
+        Args:
+            option_id: Which of `options`.
+            value: The value of one of its choices, or a bool where it is on or off.
+
+        Raises:
+            ValueError: There is no such option, or it cannot be that.
+            TypeError: It takes a value of another type.
+            CapabilityMissing: The agent has no options.
+            AgentError: It did not change it.
+        """
+        self._starter.check_open()
+        await self._starter.link.call(self._wire.set_option(option_id, value))
+
+    def fork(
+        self,
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        mcp_servers: Sequence[s.McpServer] = (),
+        additional_directories: Sequence[str | os.PathLike[str]] = (),
+        output: object = None,
+        open_timeout: float = OPEN_TIMEOUT,
+    ) -> AbstractAsyncContextManager[Session]:
+        """Open another session that begins with what was said in this one; see `Agent.session`.
+
+        Args:
+            cwd: The folder to work in; by default that of this session.
+            mcp_servers: MCP servers for the agent, beside those of `open_agent`.
+            additional_directories: More folders to work in.
+            output: The output type of every typed turn, where it is always the same one.
+            open_timeout: Seconds until the agent has opened it.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise that.
+            AgentError: The agent did not open it.
+            NotADirectoryError: There is no such folder.
+            TypeError: The output type cannot be used.
+        """
+        self._starter.check_open()
+        link = self._starter.link
+        plan = session_plan(
+            link,
+            cwd=self.cwd if cwd is None else cwd,
+            mcp_servers=mcp_servers,
+            additional_directories=additional_directories,
+            sources={"fork": self.id},
+            output=output,
+            open_timeout=open_timeout,
+        )
+        return open_session(link, plan)
+
+    def history(self) -> tuple[HistoryMessage, ...]:
+        """Return the conversation until now as messages: prompts, thoughts, answers and tool calls, in order.
+
+        It is complete whatever a turn's ``stream(include=…)`` keeps. What a loaded session said before is in
+        it as far as the agent repeats it.
+        """
+        return self._wire.messages()
 
     @overload
     def think(self, output: None = None, /) -> ThinkBuilder[str]: ...
@@ -116,9 +274,95 @@ class Session:
             )
         return ThinkBuilder(self._starter, Spec(output=prepared))
 
+    def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
+        """Answer any open question of the session. See `ThoughtStream.answer`, which takes its run's alone.
+
+        Raises:
+            QuestionNotOpen: The session has no such open question.
+            AnswerInvalid: The answer does not fit the question, which stays open.
+        """
+        asker = self._starter.link.asking.asker
+        asker.answer(question_id, answer, by, concerns=lambda question: question.session_id == self.id)
+
     def events(self, *, include: ev.Include = "all", after: int = 0) -> AsyncIterator[ev.ThoughtEvent]:
         """Return a reader of what the agent sends between the turns. It ends with the session."""
-        return self._starter.wire.between.reader(ev.included(include), after)
+        return self._wire.between.reader(ev.included(include), after)
+
+
+def session_plan(
+    link: Link,
+    *,
+    cwd: str | os.PathLike[str] | None,
+    mcp_servers: Sequence[s.McpServer],
+    additional_directories: Sequence[str | os.PathLike[str]],
+    sources: Mapping[How, str | None],
+    output: object,
+    open_timeout: float,
+) -> SessionPlan:
+    """Check what was asked for. `sources` are the sessions to load, resume or fork, at most one of them.
+
+    Raises:
+        NotADirectoryError: There is no such folder.
+        TypeError: The output type cannot be used, or an argument is of another type.
+        ValueError: More than one source is given, or an argument is out of range.
+    """
+    result = None if output is None else output_type(output, "session(output={})")
+    if result is not None and result.schema is None:
+        raise TypeError("session(output=str): text needs no output type; leave it out")
+    check_seconds("open_timeout", open_timeout)
+    chosen = [(how, source) for how, source in sources.items() if source is not None]
+    if len(chosen) > 1:
+        raise ValueError(f"session({'=…, '.join(how for how, _ in chosen)}=…): give one of them")
+    how: How = "new"
+    source = None
+    if chosen:
+        how, source = chosen[0]
+    if source is not None and not isinstance(source, str):
+        raise TypeError(f"session({how}={source!r:.100}): give the id of a session, as in SessionInfo.id")
+    if isinstance(additional_directories, str | os.PathLike):
+        raise TypeError("session(additional_directories=…): give a list of folders")
+    folder = link.cwd if cwd is None else existing_folder(cwd, "session(cwd=…)")
+    more = [existing_folder(path, "session(additional_directories=…)") for path in additional_directories]
+    return SessionPlan(
+        cwd=folder,
+        mcp_servers=(*link.mcp_servers, *mcp_servers),
+        directories=tuple(path for path in dict.fromkeys(more) if path != folder),
+        how=how,
+        source=source,
+        result=result,
+        open_timeout=open_timeout,
+    )
+
+
+@asynccontextmanager
+async def open_session(link: Link, plan: SessionPlan) -> AsyncGenerator[Session]:
+    """Open a session for the time of a block."""
+    if link.leaving:
+        raise AgentClosed
+    wire = WireSession(
+        link, plan.cwd, plan.mcp_servers, directories=plan.directories, how=plan.how, source=plan.source
+    )
+    starter = SessionStarter(link, wire, plan.result)
+    wire.tools.reserve(starter.first_tools)
+    try:
+        await _open(link, wire, starter.first_tools, plan.open_timeout)
+        yield Session(starter)
+    finally:
+        starter.leave()
+        with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+            async with wire.turns.ask():
+                await wire.close()
+                wire.end()
+
+
+async def _open(link: Link, wire: WireSession, tools: Sequence[ToolSpec], seconds: float) -> None:
+    with anyio.move_on_after(seconds):
+        try:
+            await link.call(wire.open(tools))
+        except AgentReported as exc:
+            raise SessionNotOpened(wire.how, wire.source, exc.code, exc.message, exc.data) from exc.__cause__
+        return
+    raise SessionOpenTimeout(wire.how, wire.source, seconds)
 
 
 def explain(link: Link, spec: Spec[Any], result_schema: dict[str, ev.JsonValue] | None) -> Explanation:

@@ -92,7 +92,10 @@ class SessionState:
 
     def opened(
         self,
-        response: s.NewSessionResponse | s.LoadSessionResponse | s.ResumeSessionResponse | s.ForkSessionResponse,
+        response: s.NewSessionResponse
+        | s.LoadSessionResponse
+        | s.ResumeSessionResponse
+        | s.ForkSessionResponse,
     ) -> None:
         """Take what the answer to an opening says. What it leaves out stays as it was."""
         if response.modes is not None:
@@ -253,9 +256,7 @@ def _choices(option: s.SessionConfigSelect) -> list[OptionChoice]:
 
 
 def _choice(choice: s.SessionConfigSelectOption, group: str | None) -> OptionChoice:
-    return OptionChoice(
-        value=choice.value, name=choice.name, description=choice.description, group=group
-    )
+    return OptionChoice(value=choice.value, name=choice.name, description=choice.description, group=group)
 
 
 def _values(option: s.SessionConfigSelect) -> list[str]:

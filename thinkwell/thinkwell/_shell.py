@@ -22,11 +22,13 @@ _SAFE: Final = frozenset(string.ascii_letters + string.digits + "_-./:=@%+,*?[]~
 """Characters that mean the same to every shell and never begin another command. The last few may stand for
 names of files, which is no harm in arguments."""
 
+_REDIRECTIONS: Final = ("<<<", "<<-", "<<", "<>", "<&", "<", ">>", ">&", ">|", ">")
+
 _BLANK: Final = " \t\r"
 _BREAK: Final = _BLANK + "\n;&|<>()"
 
 
-class Unreadable(ValueError):
+class Unreadable(ValueError):  # noqa: N818 - it says what is the case
     """It cannot be told what a command line runs."""
 
 
@@ -47,8 +49,8 @@ class Script(NamedTuple):
     targets: tuple[str, ...]
     """Files of redirections."""
     plain: bool
-    """Whether these commands, joined by ``&&``, ``||``, ``|`` and ``;``, are all that there is, with arguments
-    that any shell takes as they are."""
+    """Whether these commands, joined by ``&&``, ``||``, ``|`` and ``;``, are all that there is, and any shell
+    takes their arguments as they are."""
 
 
 def read_script(line: str, depth: int = 0) -> Script:
@@ -61,9 +63,10 @@ def read_script(line: str, depth: int = 0) -> Script:
         raise Unreadable(line[:100])
     reader = _Reader(line.strip(" \t\r\n"), depth)
     reader.commands_until("")
-    commands = tuple(reader.commands)
-    plain = reader.plain and bool(commands)
-    return Script(commands, tuple(reader.targets), plain)
+    plain = reader.plain and bool(reader.commands)
+    if sys.platform == "win32":  # whose shells know neither single quotes nor backslashes as escapes
+        plain = plain and not set(line) & set("%^'\"")
+    return Script(tuple(reader.commands), tuple(reader.targets), plain)
 
 
 class _Reader:
@@ -71,8 +74,11 @@ class _Reader:
         self._text = text
         self._at = 0
         self._depth = depth
-        self._here: list[tuple[str, bool]] = []
-        """Delimiters of here-documents whose text begins on the next line, and whether they were quoted."""
+        self._word_end = -1
+        """Where the last word ended."""
+        self._here: list[tuple[str, bool, bool]] = []
+        """Delimiters of here-documents whose text begins on the next line, whether they were quoted, and
+        whether tabs before them do not count."""
         self.commands: list[tuple[Word, ...]] = []
         self.targets: list[str] = []
         self.plain = True
@@ -85,14 +91,20 @@ class _Reader:
         self._at += length
         return taken
 
+    def _deeper(self) -> None:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise self._unreadable()
+
+    def _unreadable(self) -> Unreadable:
+        return Unreadable(self._text[:100])
+
     # Commands
 
     def commands_until(self, closing: str) -> None:
         """Read commands up to a closing parenthesis, or to the end."""
         words: list[Word] = []
-        self._depth += 1
-        if self._depth > DEEPEST:
-            raise Unreadable(self._text[:100])
+        self._deeper()
         while (character := self._peek()) and not (closing and character == closing):
             if character in _BLANK:
                 self.plain &= self._take() != "\r"
@@ -108,15 +120,17 @@ class _Reader:
                 if not (is_descriptor and self._peek() and self._peek() in "<>"):
                     words.append(word)
         if bool(closing) != bool(character):
-            raise Unreadable(self._text[:100])
+            raise self._unreadable()
         self._end(words)
         self._take()
         self._depth -= 1
 
     def _end(self, words: list[Word]) -> None:
         if words:
-            if words[0].text in ("case", "select"):  # their patterns end in parentheses that were not opened
-                raise Unreadable(self._text[:100])
+            if any(
+                word.text == "case" for word in words[:4]
+            ):  # has closing parentheses without an opening one
+                raise self._unreadable()
             self.commands.append(tuple(words))
             words.clear()
         else:
@@ -129,10 +143,13 @@ class _Reader:
 
     def _separator(self, words: list[Word]) -> None:
         character = self._peek()
-        if character == "(":
+        if self._peek(2) == "((":
+            self._arithmetic()
+            self.plain = False
+        elif character == "(":
             self._group(words)
         elif character == ")":
-            raise Unreadable(self._text[:100])
+            raise self._unreadable()
         elif character == "&" and self._peek(2) == "&>":
             self._take()
             self._redirection()
@@ -145,9 +162,9 @@ class _Reader:
 
     def _group(self, words: list[Word]) -> None:
         """Read a group in parentheses, a function's ``()`` or an array."""
-        before = self._text[self._at - 1 : self._at]
-        if before and before not in _BREAK + "=" and self._peek(2) != "()":
-            raise Unreadable(self._text[:100])  # a pattern of some shells, which may hold code
+        is_array = self._text[self._at - 1 : self._at] == "="
+        if self._at == self._word_end and not is_array and self._peek(2) != "()":
+            raise self._unreadable()  # a pattern of some shells, which may hold code
         self._take()
         self._end(words)
         self.commands_until(")")
@@ -155,34 +172,30 @@ class _Reader:
 
     def _redirection(self) -> None:
         self.plain = False
-        operator = ""
-        while (character := self._peek()) and character in "<>&|-" and operator not in ("<<<", "<<-"):
-            if character == "-" and operator != "<<":
-                break
-            operator += self._take()
-        while self._peek() and self._peek() in _BLANK:
-            self._take()
+        operator = self._take(next(len(one) for one in _REDIRECTIONS if self._peek(len(one)) == one))
         if self._peek() == "(":  # a process as a file
             return
-        if self._peek() in ("", "\n"):
-            raise Unreadable(self._text[:100])
+        while self._peek() in tuple(_BLANK):
+            self._take()
+        if self._peek(2) in ("<(", ">("):
+            return
         start = self._at
         word, _ = self._word()
-        if operator.startswith("<<") and operator != "<<<":
+        if operator in ("<<", "<<-"):
             source = self._text[start : self._at]
-            self._here.append((word.text, source != word.text))
+            self._here.append((word.text, source != word.text, operator == "<<-"))
         else:
             self.targets.append(word.text)
 
     def _here_documents(self) -> None:
-        for delimiter, quoted in self._here:
+        for delimiter, quoted, tabs in self._here:
             lines: list[str] = []
             while self._at < len(self._text):
                 end = self._text.find("\n", self._at)
                 end = len(self._text) if end < 0 else end
                 line = self._text[self._at : end]
                 self._at = end + 1
-                if line.strip("\t\r") == delimiter:
+                if (line.lstrip("\t") if tabs else line) == delimiter:
                     break
                 lines.append(line)
             if not quoted:
@@ -216,7 +229,7 @@ class _Reader:
                 self.plain = False
                 self._take()
                 if not self._peek():
-                    raise Unreadable(self._text[:100])
+                    raise self._unreadable()
                 parts.append(self._take().replace("\n", ""))
                 quoted = True
             elif character in "$`":
@@ -226,10 +239,14 @@ class _Reader:
                 self.plain &= character in _SAFE
                 certain &= character not in "*?["
                 parts.append(self._take())
-        if re.search(r"\{.*(,|\.\.).*\}", self._text[start : self._at], re.DOTALL):
+        self._word_end = self._at
+        source = self._text[start : self._at]
+        if not source or re.match(r"\w+\[[^\]]*$", source):  # an index goes on behind blanks and operators
+            raise self._unreadable()
+        if source in ("[", "[["):
+            certain = True
+        if "{" in source and ("," in source or ".." in source):
             certain = False
-        if self._at == start:
-            raise Unreadable(self._text[:100])
         return Word("".join(parts), certain), quoted
 
     def _single_quoted(self) -> str:
@@ -241,13 +258,11 @@ class _Reader:
     def _note_quoted(self, text: str) -> None:
         if not text.isprintable() or set(text) & set("\\!"):
             self.plain = False  # other shells know escapes and history within quotes
-        if sys.platform == "win32":
-            self.plain = False  # whose shell knows no single quotes
 
     def _until(self, closing: str) -> str:
         end = self._text.find(closing, self._at)
         if end < 0:
-            raise Unreadable(self._text[:100])
+            raise self._unreadable()
         text = self._text[self._at : end]
         self._at = end + len(closing)
         return text
@@ -268,7 +283,7 @@ class _Reader:
             else:
                 parts.append(self._take())
         if bool(closing) != bool(character):
-            raise Unreadable(self._text[:100])
+            raise self._unreadable()
         self._take()
         text = "".join(parts)
         self._note_quoted(text)
@@ -280,8 +295,9 @@ class _Reader:
         """Read an expansion and the commands in it; return it as it is written."""
         self.plain = False
         start = self._at
+        self._deeper()
         if self._take() == "`":
-            self._backquoted()
+            self._backquoted(in_quotes=in_quotes)
         elif self._peek(2) == "((":
             self._arithmetic()
         elif self._peek() == "(":
@@ -296,17 +312,20 @@ class _Reader:
         elif self._peek() == "'" and not in_quotes:
             self._take()
             if "\\" in self._until("'"):
-                raise Unreadable(self._text[:100])  # only some shells know escapes here
+                raise self._unreadable()  # only some shells know escapes here
+        elif self._peek() == "[" and not in_quotes:
+            raise self._unreadable()  # arithmetic of older shells
         elif re.fullmatch(r"[\w@*#?$!-]", self._peek()):
             self._take()
+        self._depth -= 1
         return self._text[start : self._at]
 
-    def _backquoted(self) -> None:
+    def _backquoted(self, *, in_quotes: bool) -> None:
         found = re.compile(r"((?:[^`\\]|\\.)*)`", re.DOTALL).match(self._text, self._at)
-        if found is None:
-            raise Unreadable(self._text[:100])
+        if found is None or (in_quotes and '\\"' in found[1]):  # shells differ in what that means
+            raise self._unreadable()
         self._at = found.end()
-        self._adopt(read_script(re.sub(r"\\([`\\$\"])", r"\1", found[1]), self._depth))
+        self._adopt(read_script(re.sub(r"\\([`\\$])", r"\1", found[1]), self._depth))
 
     def _arithmetic(self) -> None:
         """Read ``((…))``. Where its ends are not together, it is a group in a substitution."""
@@ -315,7 +334,7 @@ class _Reader:
         while self._peek(2) != "))" or opened:
             character = self._peek()
             if not character or character in "'\"\\\n" or (character == ")" and not opened):
-                raise Unreadable(self._text[:100])
+                raise self._unreadable()
             opened += {"(": 1, ")": -1}.get(character, 0)
             if character in "$`":
                 self._expansion(in_quotes=True)
@@ -327,10 +346,10 @@ class _Reader:
         """Read ``{…}`` after a dollar sign."""
         self._take()
         if self._peek() in tuple(" \t\n|"):
-            raise Unreadable(self._text[:100])  # a substitution of newer shells
+            raise self._unreadable()  # a substitution of newer shells
         while (character := self._peek()) != "}":
             if character in ("", "'", "\\") or (character == '"' and in_quotes):
-                raise Unreadable(self._text[:100])
+                raise self._unreadable()
             if character in "$`":
                 self._expansion(in_quotes=in_quotes)
             elif character == '"':

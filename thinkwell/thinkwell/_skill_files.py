@@ -59,12 +59,10 @@ def path_parts(path: str) -> tuple[str, ...]:
         SkillFileError: It does not.
     """
     parts = tuple(part for part in path.split("/") if part not in ("", "."))
-    if "\\" in path or "\0" in path:
+    if "\\" in path or "\0" in path or not _has_utf8(path):
         raise SkillFileError(f"{path!r:.200} is no path of a file; put / between folders")
     if path.startswith("/") or ".." in parts or _DRIVE.match(path):
-        raise SkillFileError(
-            f"{path!r:.200} leads out of the skill; give a path below its folder"
-        )
+        raise SkillFileError(f"{path!r:.200} leads out of the skill; give a path below its folder")
     if not parts:
         raise SkillFileError(f"{path!r} names no file")
     return parts
@@ -118,24 +116,32 @@ class FolderFiles:
         parts = path_parts(path)
         try:
             descriptor = _open_below(self._folder, self._identity, parts)
-        except (OSError, UnicodeEncodeError) as exc:
+        except OSError as exc:
             raise SkillFileError(_why(path, exc)) from None
-        with os.fdopen(descriptor, "rb") as file:
-            info = os.fstat(file.fileno())
+        try:
+            info = os.fstat(descriptor)
             _check_regular(path, info.st_mode)
             _check_size(path, info.st_size)
-            data = file.read(FILE_LIMIT + 1)
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                data = file.read(FILE_LIMIT + 1)
+        finally:
+            os.close(descriptor)
         _check_size(path, len(data))  # it may have grown
         return data
 
 
 def _is_shown(name: str) -> bool:
-    """Return whether a name is worth telling: not hidden, no cache, and one that has a form in UTF-8."""
+    """Return whether a name is worth telling, and can be told."""
+    return not name.startswith(".") and name != "__pycache__" and _has_utf8(name)
+
+
+def _has_utf8(text: str) -> bool:
+    """Return whether a text has a form in UTF-8: names of files may have none."""
     try:
-        name.encode()
+        text.encode()
     except UnicodeEncodeError:
         return False
-    return not name.startswith(".") and name != "__pycache__"
+    return True
 
 
 def _check_regular(path: str, mode: int) -> None:
@@ -159,14 +165,13 @@ def _check_identity(info: os.stat_result, identity: tuple[int, int]) -> None:
         raise SkillFileError("the skill's folder is not the one any more that the skill was loaded from")
 
 
-def _why(path: str, exc: Exception) -> str:
-    code = exc.errno if isinstance(exc, OSError) else errno.ENOENT
-    if code == errno.ENOENT:
+def _why(path: str, exc: OSError) -> str:
+    if exc.errno == errno.ENOENT:
         return f"there is no file {path!r:.200}"
-    if code in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
+    if exc.errno in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
         # Systems differ in which of these a link that is not followed gives.
         return f"{path!r:.200} leads over a symbolic link, or over what is no folder; links are not followed"
-    return f"{path!r:.200} cannot be read: {os.strerror(code or 0)}"
+    return f"{path!r:.200} cannot be read: {exc.strerror}"
 
 
 if sys.platform == "win32":
@@ -177,17 +182,17 @@ if sys.platform == "win32":
         path, info = root, root.lstat()
         for part in parts:
             if ":" in part or part != part.rstrip(". "):  # streams, and names that mean another one
-                raise OSError(errno.ENOENT, "")
+                raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
             path /= part
             info = path.lstat()
             if info.st_file_attributes & stat.FILE_ATTRIBUTE_REPARSE_POINT:
-                raise OSError(errno.ELOOP, "")
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         if stat.S_ISDIR(info.st_mode):
-            raise OSError(errno.EISDIR, "")
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
         descriptor = os.open(path, os.O_RDONLY | os.O_BINARY | os.O_NOINHERIT)
         if _identity(os.fstat(descriptor)) != _identity(info) or not path.resolve().is_relative_to(root):
             os.close(descriptor)
-            raise OSError(errno.ELOOP, "")
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         return descriptor
 
 else:

@@ -49,7 +49,9 @@ class WireAsker:
         """Answer a request for permission; a cancelled turn answers for us."""
         session = self._sessions.get(request.session_id)
         if session is None:
-            logger.warning("Agent %s asks for permission in unknown session %r", self._agent, request.session_id)
+            logger.warning(
+                "Agent %s asks for permission in unknown session %r", self._agent, request.session_id
+            )
             return _outcome(choose(request.options, "deny"))
         call = request.tool_call
         facts = facts_of(call, session.mapper.log.view().tools.get(call.tool_call_id), session.cwd)
@@ -59,14 +61,14 @@ class WireAsker:
         def choose_option(ruling: Ruling) -> str | None:
             option = _option(request.options, ruling, session.mode_ids)
             chosen.append(option)
-            return option and option.kind
+            return None if option is None else option.kind
 
         question = PermissionQuestion(
             id=self._new_id(),
             title=facts.title,
             agent=self._agent,
             session_id=session.id,
-            run_id=session.occupant and session.occupant.id,
+            run_id=session.run_id,
             tool_id=call.tool_call_id,
             options=tuple(
                 QuestionOption(id=option.option_id, name=option.name, kind=option.kind)
@@ -89,7 +91,7 @@ class WireAsker:
         session = self._sessions.get(request.session_id or "")
         if not isinstance(request, s.ElicitationFormMode | s.ElicitationUrlMode):
             raise RpcError(INVALID_PARAMS, "This client knows no such mode of elicitation")
-        run_id = session and session.occupant and session.occupant.id
+        run_id = None if session is None else session.run_id
         question = elicitation_question(request, id=self._new_id(), agent=self._agent, run_id=run_id)
         if isinstance(question, UrlQuestion) and not question.host:
             logger.warning("Agent %s asks to open %.200r, which is no web page", self._agent, question.url)
@@ -106,7 +108,7 @@ class WireAsker:
         )
 
     def completed(self, notification: s.CompleteElicitationNotification) -> None:
-        """Tell that what a page was opened for is done. Ids that are not known are ignored (ACP, Elicitation)."""
+        """Tell that what a page was opened for is done. Unknown ids are ignored (ACP, Elicitation)."""
         log, question_id = self._pages.pop(notification.elicitation_id, (None, ""))
         if log is not None:
             log.add(ev.QuestionCompleted, id=question_id)

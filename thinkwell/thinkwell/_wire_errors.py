@@ -10,6 +10,7 @@ from thinkwell.errors import (
     AgentReported,
     AgentStartFailed,
     AnswerUnreadable,
+    AuthMethod,
     CapabilityMissing,
     LoginRequired,
     ThinkwellError,
@@ -27,19 +28,40 @@ from thinkwell_acp import (
 from thinkwell_acp import (
     CapabilityMissing as WireCapabilityMissing,
 )
+from thinkwell_acp import schema as s
 from thinkwell_acp.errors import AUTH_REQUIRED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from thinkwell_acp import schema as s
+
+def auth_methods(offered: Sequence[s.AuthMethod], command: Sequence[str]) -> tuple[AuthMethod, ...]:
+    """Return the ways to log in that an agent offers.
+
+    Args:
+        offered: As the agent says it in `initialize`, which is the only place (ACP, Authentication).
+        command: The agent's own command; empty where it was not started by us.
+    """
+    return tuple(
+        AuthMethod(
+            id=method.id,
+            name=method.name,
+            description=method.description or "",
+            type="terminal",
+            command=(*command, *method.args) if command else (),
+            env=dict(method.env),
+        )
+        if isinstance(method, s.AuthMethodTerminal)
+        else AuthMethod(id=method.id, name=method.name, description=method.description or "")
+        for method in offered
+    )
 
 
-def translate(error: Exception, agent: str, auth_methods: Sequence[s.AuthMethod] = ()) -> Exception:
+def translate(error: Exception, agent: str, methods: Sequence[AuthMethod] = ()) -> Exception:
     """Return the error to show for one of the protocol layer; any other is returned as it is."""
     match error:
         case RpcError(code=code) if code == AUTH_REQUIRED:
-            return LoginRequired(agent, [(m.id, m.name, m.description or "") for m in auth_methods])
+            return LoginRequired(agent, methods, _wanted(error))
         case RpcError():
             return AgentReported(error.code, error.message, error.data)
         case ProcessExited():
@@ -54,6 +76,10 @@ def translate(error: Exception, agent: str, auth_methods: Sequence[s.AuthMethod]
             return AnswerUnreadable(str(error))
         case _:
             return error
+
+
+def _wanted(error: RpcError) -> str:
+    return f"it wants a login first ({error.message})"
 
 
 def noise(malformed: Sequence[bytes]) -> str:
@@ -76,7 +102,7 @@ def start_failure(
             reason = f"it {_how_it_ended(code)} before it answered{hint}"
             return AgentStartFailed(agent, reason, stderr_tail=tail, exit_code=code, command=command)
         case RpcError(code=code) if code == AUTH_REQUIRED:
-            return LoginRequired(agent, ())
+            return LoginRequired(agent, (), _wanted(error))
         case VersionMismatch():
             reason = f"{error}. Install a version of it that speaks {error.offered}"
             return AgentStartFailed(agent, reason, command=command)

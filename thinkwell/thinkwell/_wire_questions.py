@@ -45,6 +45,8 @@ def elicitation_question(
                 tool_id=request.tool_call_id,
                 timeout=timeout,
                 fields=form_fields(request.requested_schema),
+                heading=request.requested_schema.title or "",
+                description=request.requested_schema.description or "",
             )
         case s.ElicitationUrlMode():
             return UrlQuestion(

@@ -11,11 +11,12 @@ from thinkwell import events as ev
 from thinkwell._convert import Mapper
 from thinkwell._history import History
 from thinkwell._log import RunLog
+from thinkwell._own_tools import is_own_tool
 from thinkwell._session_state import SessionState
 from thinkwell._tooling import SessionTools, tools_cannot_change
 from thinkwell._turns import Turns
 from thinkwell.errors import SessionInUse
-from thinkwell.permissions import Remembered, is_own_tool
+from thinkwell.permissions import Remembered
 from thinkwell_acp import AcpError, DecodeError
 from thinkwell_acp import schema as s
 from thinkwell_acp.mcp import ToolOutput
@@ -127,6 +128,11 @@ class WireSession:
         """Whether the session was left, so that it can be opened again."""
 
     @property
+    def run_id(self) -> str | None:
+        """Name of the run whose turn it is."""
+        return None if self.occupant is None else self.occupant.id
+
+    @property
     def mode_ids(self) -> frozenset[str]:
         """The ids of the session's modes: some agents offer them as options of a question."""
         return frozenset(mode.id for mode in self.state.modes)
@@ -157,6 +163,7 @@ class WireSession:
         client, cwd, servers, directories = self._link.client, self.cwd, self._servers, self._directories
         with self._link.opening() as claim:
             heard = partial(self._opened_new, claim)
+            response: s.NewSessionResponse | s.ForkSessionResponse
             if self.source is None:
                 new = s.NewSessionRequest(cwd=cwd, mcp_servers=servers, additional_directories=directories)
                 response = await client.new_session(new, heard)
@@ -261,9 +268,9 @@ class WireSession:
 
     def updates(self, batch: Sequence[s.SessionNotification]) -> None:
         """Take updates: they are the run's whose turn it is, or nobody's."""
-        if self._may_replay and not self._replaying:
-            if any(isinstance(note.update, _CONVERSATION) for note in batch):
-                self._begin_replay()
+        silent = self._may_replay and not self._replaying
+        if silent and any(isinstance(note.update, _CONVERSATION) for note in batch):
+            self._begin_replay()
         self.mapper.extend(batch)
 
     def _begin_replay(self) -> None:
@@ -276,6 +283,11 @@ class WireSession:
             self._replaying = False
             self.between.add(ev.ReplayEnded)
             self.between.publish()
+
+    def end(self) -> None:
+        """End what came between the turns: the session was left."""
+        self._end_replay()
+        self.between.end()
 
     def take(self, occupant: Occupant) -> int:
         """Make the turns a run's own, and return how many runs had the session before."""

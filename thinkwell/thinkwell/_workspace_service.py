@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import asynccontextmanager
-from pathlib import PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
@@ -175,7 +175,7 @@ def _rpc_error(refused: FileRefused, path: str) -> RpcError:
     shown = path if len(path) <= 200 else f"{path[:200]}…"
     data: s.JsonValue = {"path": path, "reason": refused.why}
     if refused.why == "missing":
-        uri = PurePosixPath(path).as_uri()
+        uri = Path(path).as_uri()
         return RpcError(RESOURCE_NOT_FOUND, f"Resource not found: {shown}", {"uri": uri, **data})
     code = INTERNAL_ERROR if refused.why == "system" else INVALID_PARAMS
     return RpcError(code, f"{shown} {refused.reason}", data)

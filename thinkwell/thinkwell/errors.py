@@ -10,6 +10,7 @@
     │   ├── AgentClosed             `open_agent` was left; also a `ThoughtCancelled`
     │   ├── SessionUnusable         a cancelled turn of the session never ended
     │   ├── LoginRequired           it wants a login first
+    │   ├── LoginFailed             a login was tried and did not work
     │   ├── CapabilityMissing       it cannot do what was asked; nothing was sent
     │   ├── AgentReported           it answered with an error
     │   │   └── SessionNotOpened        to a request to open a session
@@ -38,11 +39,15 @@ Every error carries what it knows as attributes, can be pickled, and says what t
 
 from __future__ import annotations
 
+import json
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from thinkwell.events import JsonValue
 
@@ -55,9 +60,11 @@ __all__ = (
     "AgentStartFailed",
     "AnswerInvalid",
     "AnswerUnreadable",
+    "AuthMethod",
     "BudgetExceeded",
     "BufferOverflow",
     "CapabilityMissing",
+    "LoginFailed",
     "LoginRequired",
     "QuestionNotOpen",
     "QuestionsStopped",
@@ -172,27 +179,75 @@ class AgentClosed(AgentError, ThoughtCancelled):
         return "The agent was closed: `async with open_agent(…)` has been left. Await results in the block"
 
 
+class AuthMethod(msgspec.Struct, frozen=True, kw_only=True):
+    """A way to log in that an agent offers.
+
+    Attributes:
+        id: The agent's name for it.
+        name: What to call it.
+        description: What the agent says of it.
+        type: ``agent``: the agent goes it by itself, such as in a browser. ``terminal``: a program of the
+            agent's asks in a terminal.
+        command: The whole command of a terminal login: the agent's own, and what it adds. Empty for the
+            other type, and where the agent was not started by us.
+        env: Variables that the command wants on top of the agent's own.
+    """
+
+    id: str
+    name: str
+    description: str = ""
+    type: Literal["agent", "terminal"] = "agent"
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}  # noqa: RUF012 - msgspec makes a new dict for each object
+
+
 class LoginRequired(AgentError):
     """The agent wants a login first.
 
     Attributes:
         agent: The agent's name.
-        methods: Id, name and description of the ways that it offers.
+        methods: The ways that it offers.
+        reason: What the agent says, or why none of the ways was gone.
     """
 
-    def __init__(self, agent: str, methods: Sequence[tuple[str, str, str]]) -> None:
-        super().__init__(agent, tuple(methods))
+    def __init__(
+        self, agent: str, methods: Sequence[AuthMethod], reason: str = "it wants a login first"
+    ) -> None:
+        super().__init__(agent, tuple(methods), reason)
         self.agent = agent
         self.methods = tuple(methods)
+        self.reason = reason
 
     def __str__(self) -> str:
+        head = f"Agent {self.agent!r}: {self.reason}"
         if not self.methods:
-            return f"Agent {self.agent!r} wants a login first: log in with the agent's own program"
-        ways = "".join(f"\n- {id_}: {name}{f' ({text})' if text else ''}" for id_, name, text in self.methods)
-        return (
-            f"Agent {self.agent!r} wants a login first. It offers:{ways}\n"
-            "Log in with the agent's own program, or call `await agent.authenticate(method_id)`"
+            return f"{head}. It offers no way: log in with its own program"
+        ways = "".join(
+            f"\n- {way.id}: {way.name}{f' ({way.description})' if way.description else ''}: {_how_to_log_in(way)}"
+            for way in self.methods
         )
+        return f"{head}. It offers:{ways}"
+
+
+class LoginFailed(AgentError):
+    """A login was tried and did not work. Try again, or another way.
+
+    Attributes:
+        agent: The agent's name.
+        method: The id of the way that was gone.
+        reason: What happened.
+        exit_code: How the command of a terminal login ended, negative for a signal; else ``None``.
+    """
+
+    def __init__(self, agent: str, method: str, reason: str, exit_code: int | None = None) -> None:
+        super().__init__(agent, method, reason, exit_code)
+        self.agent = agent
+        self.method = method
+        self.reason = reason
+        self.exit_code = exit_code
+
+    def __str__(self) -> str:
+        return f"The login {self.method!r} of agent {self.agent!r} failed: {self.reason}. Try again, or another way"
 
 
 class CapabilityMissing(AgentError):
@@ -559,6 +614,23 @@ def _how_it_ended(exit_code: int | None) -> str:
     if exit_code is None:
         return "closed the connection"
     return f"was killed by signal {-exit_code}" if exit_code < 0 else f"exited with code {exit_code}"
+
+
+def _how_to_log_in(method: AuthMethod) -> str:
+    """Return what a person does, or a program."""
+    if method.type == "agent":
+        return f"`await agent.authenticate({_string(method.id)})`, or open_agent(login={_string(method.id)})"
+    if not method.command:
+        return "with the agent's own program, in a terminal"
+    # All of it is quoted, the names of variables too: an agent wrote it, and people paste it into shells.
+    variables = ["env", *(f"{name}={value}" for name, value in method.env.items())] if method.env else []
+    line = shlex.join([*variables, *method.command])
+    return f"`await thinkwell.login(…, {_string(method.id)})` in a terminal, or type there: {line}"
+
+
+def _string(text: str) -> str:
+    """Return a string as source code."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _quoted(stderr_tail: str) -> str:

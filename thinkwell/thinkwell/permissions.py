@@ -2,66 +2,177 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeGuard
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from thinkwell._json_schema import AGENT_EXTRAS, declared, is_object
-from thinkwell.events import JsonValue, ToolKind  # noqa: TC001 - types of fields
+from thinkwell._policy_toml import PolicyError, read_policy, write_policy
+from thinkwell._remember import Remembered
+from thinkwell._rules import VERDICTS, Rule, RuleVerdict
+from thinkwell.questions import PermissionQuestion, QuestionHandler, Verdict
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Collection, Iterable, Sequence
+
     from thinkwell_acp import schema as s
-    from thinkwell_acp.mcp import ToolSpec
 
 __all__ = (
+    "Decision",
     "PermissionMode",
+    "PermissionPolicy",
     "PermissionQuestion",
+    "PolicyError",
     "QuestionHandler",
+    "Remembered",
+    "Rule",
+    "RuleVerdict",
     "Verdict",
     "choose",
-    "is_own_tool",
-    "is_verdict",
-    "own_renderings",
 )
 
 PermissionMode: TypeAlias = Literal["deny", "ask", "allow"]
 """``deny``: refuse all but our own tools. ``ask``: let `on_question` decide. ``allow``: allow all."""
 
-Verdict: TypeAlias = Literal["allow", "allow_always", "deny", "deny_always"]
-"""What a handler may answer."""
+
+class Decision(Struct, frozen=True, kw_only=True):
+    """What a policy says of a question."""
+
+    verdict: RuleVerdict
+    """``ask``: somebody else has to decide."""
+    why: str
+    rule: int | None = None
+    """Which of the policy's rules decided, counted from 0; ``None``: none fits."""
 
 
-class PermissionQuestion(Struct, frozen=True, kw_only=True):
-    """An agent asks whether it may do something. All of it comes from the agent and is not to be trusted."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissionPolicy:
+    """Rules for what an agent may do.
 
-    id: str
-    title: str
-    kind: ToolKind
-    input: JsonValue
-    tool_id: str
-    options: tuple[str, ...]
-    """The kinds of the offered options."""
+    Their order does not matter: what one denies, no other allows. In detail: a question that a ``deny`` rule
+    hits is denied. Else it is allowed if an ``allow`` rule fits, else asked if an ``ask`` rule fits, else
+    `otherwise` decides. And where an ``ask`` rule hits, nothing is allowed without asking. So another rule to
+    deny or to ask never leads to more being allowed, wherever it stands.
+
+    Attributes:
+        rules: The rules.
+        otherwise: What is done with questions that no rule fits.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    otherwise: RuleVerdict = "deny"
+
+    def __post_init__(self) -> None:
+        """Check the types.
+
+        Raises:
+            TypeError: Something is no rule.
+            ValueError: `otherwise` is none of the possible words.
+        """
+        object.__setattr__(self, "rules", _rules(self.rules))
+        if self.otherwise not in VERDICTS:
+            raise ValueError(f"otherwise: {self.otherwise!r:.100} is none of {', '.join(VERDICTS)}")
+
+    def decide(self, question: PermissionQuestion, *, cwd: str) -> Decision:
+        """Decide a question.
+
+        Args:
+            question: What the agent asks.
+            cwd: The session's folder, which relative paths start from.
+        """
+        hit = self._first("deny", question, cwd, surely=False)
+        if hit is not None:
+            return self._by_rule("deny", hit)
+        asking = self._first("ask", question, cwd, surely=False)
+        fitting = self._first("allow", question, cwd, surely=True)
+        if fitting is not None:
+            return self._by_rule("allow", fitting) if asking is None else self._by_rule("ask", asking)
+        fitting = self._first("ask", question, cwd, surely=True)
+        if fitting is not None:
+            return self._by_rule("ask", fitting)
+        if asking is not None and self.otherwise == "allow":
+            return self._by_rule("ask", asking)
+        return Decision(verdict=self.otherwise, why=f"no rule fits; otherwise: {self.otherwise}")
+
+    def _first(
+        self, verdict: RuleVerdict, question: PermissionQuestion, cwd: str, *, surely: bool
+    ) -> int | None:
+        for number, rule in enumerate(self.rules):
+            if rule.verdict == verdict and (rule.fits if surely else rule.hits)(question, cwd):
+                return number
+        return None
+
+    def _by_rule(self, verdict: RuleVerdict, number: int) -> Decision:
+        return Decision(verdict=verdict, why=f"rules[{number}]: {self.rules[number]}", rule=number)
+
+    # As a file
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> PermissionPolicy:
+        """Read a policy from a TOML file.
+
+        Raises:
+            PolicyError: Something in it is wrong.
+            OSError: It cannot be read.
+        """
+        try:
+            text = Path(path).read_text("utf-8")
+        except UnicodeDecodeError as exc:
+            raise PolicyError(f"it is not UTF-8: {exc.reason}", source=str(path)) from exc
+        return cls._read(text, str(path))
+
+    @classmethod
+    def from_toml(cls, text: str) -> PermissionPolicy:
+        """Read a policy from TOML.
+
+        Raises:
+            PolicyError: Something in it is wrong.
+        """
+        return cls._read(text, None)
+
+    @classmethod
+    def _read(cls, text: str, source: str | None) -> PermissionPolicy:
+        rules, otherwise = read_policy(text, source)
+        return cls(rules=rules, otherwise=otherwise)
+
+    def to_toml(self) -> str:
+        """Write the policy as TOML, which `from_toml` reads."""
+        return write_policy(self.rules, self.otherwise)
 
 
-QuestionHandler: TypeAlias = Callable[[PermissionQuestion], Awaitable[Verdict | None]]
-"""Decides about a question; ``None`` leaves it to the default, which is to deny."""
+def _rules(values: Iterable[object]) -> tuple[Rule, ...]:
+    rules = tuple(values)
+    for number, rule in enumerate(rules):
+        if not isinstance(rule, Rule):
+            raise TypeError(f"rules[{number}]: {rule!r:.100} is no Rule")
+    return tuple(rule for rule in rules if isinstance(rule, Rule))
+
+
+# Options
+
+_ALLOW: Final = ("allow_once",)
+_DENY: Final = ("reject_once", "reject_always")
 
 _KINDS: Final[dict[Verdict, Sequence[str]]] = {
-    "allow": ("allow_once",),
+    "allow": _ALLOW,
+    "allow_session": _ALLOW,
     "allow_always": ("allow_always", "allow_once"),
-    "deny": ("reject_once", "reject_always"),
+    "accept": _ALLOW,
+    "deny": _DENY,
+    "deny_session": _DENY,
     "deny_always": ("reject_always", "reject_once"),
+    "decline": _DENY,
 }
 
 
-def is_verdict(value: object) -> TypeGuard[Verdict]:
-    """Return whether a handler's answer is one."""
-    return isinstance(value, str) and value in _KINDS
-
-
 def choose(
-    options: Sequence[s.PermissionOption], verdict: Verdict, *, widen: bool = False, avoid: Collection[str] = ()
+    options: Sequence[s.PermissionOption],
+    verdict: Verdict,
+    *,
+    widen: bool = False,
+    avoid: Collection[str] = (),
 ) -> s.PermissionOption | None:
     """Return the offered option for a verdict, by kind and never by position; ``None``: there is none.
 
@@ -69,68 +180,17 @@ def choose(
         options: What the agent offers.
         verdict: What was decided.
         widen: Whether "allow" may also be said by an option that allows for good.
+        avoid: Ids that are taken only if no other option of that kind is there. Some agents offer to switch
+            the session's mode along with the permission, by an option that is named like the mode.
     """
-    kinds = (*_KINDS[verdict], "allow_always") if widen and verdict == "allow" else _KINDS[verdict]
+    kinds = _KINDS[verdict]
+    if widen and kinds is _ALLOW:
+        kinds = (*kinds, "allow_always")
     for kind in kinds:
-        for option in options:
-            if option.kind == kind:
+        of_kind = [option for option in options if option.kind == kind]
+        for option in of_kind:
+            if option.option_id not in avoid:
                 return option
+        if of_kind:
+            return of_kind[0]
     return None
-
-
-def is_own_tool(call: s.ToolCallFields | s.ToolCallPatch, server: str, tools: Sequence[ToolSpec]) -> bool:
-    """Return whether a tool call is of a tool of ours, going by what the agent shows of it.
-
-    The server's name cannot be guessed, but the model knows it, and may put it into a title or an argument of
-    another tool. So only exact forms count: the tool's name in claude-agent-acp's `_meta`; else a title in
-    one of the renderings of `own_renderings`, with the kind that goes with it and no arguments that the tool
-    does not have.
-    """
-    vendor = (call.meta or {}).get("claudeCode")
-    named = {form: tool for tool in tools for form in own_renderings(server, tool.name)}
-    if is_object(vendor) and "toolName" in vendor:
-        return vendor["toolName"] in named
-    tool = named.get(call.title or "")
-    if tool is None:
-        return False
-    raw: JsonValue = call.raw_input
-    if is_object(raw) and set(raw) == {"server", "tool", "arguments"}:  # codex-acp
-        return (raw["server"], raw["tool"]) == (server, tool.name)
-    return call.kind in (None, "other") and (raw is None or _fits(raw, tool.input_schema))
-
-
-def _fits(raw: JsonValue, schema: Mapping[str, JsonValue]) -> bool:
-    keys = declared(schema)
-    return is_object(raw) and (keys.open or set(raw) <= keys.names | AGENT_EXTRAS)
-
-
-def own_renderings(server: str, tool: str) -> tuple[str, ...]:
-    """Return the titles under which agents show a tool of ours.
-
-    They were seen with claude-agent-acp, gemini-cli, opencode and codex-acp.
-    """
-    return (
-        f"mcp__{server}__{tool}",
-        f"{tool} ({server} MCP Server)",
-        f"{server}_{tool}",
-        f"mcp.{server}.{tool}",
-    )
-
-
-class PermissionPolicy(Struct, frozen=True):
-    """Stand-in."""
-
-    def decide(self, question: object, *, cwd: str) -> object:
-        """Stand-in."""
-        raise NotImplementedError
-
-
-class Remembered:
-    """Stand-in."""
-
-    def recall(self, question: object) -> Literal["allow", "deny"] | None:
-        """Stand-in."""
-        return None
-
-    def remember(self, question: object, verdict: str) -> None:
-        """Stand-in."""

@@ -85,6 +85,10 @@ class FormQuestion(_Question, frozen=True, kw_only=True):
     """The agent wants values. An answer maps the names of fields to them; it is checked before it is sent."""
 
     fields: tuple[FormField, ...]
+    heading: str = ""
+    """What the agent writes above the form."""
+    description: str = ""
+    """What the agent writes about the form."""
 
 
 class UrlQuestion(_Question, frozen=True, kw_only=True):
@@ -118,12 +122,13 @@ class StopRun(Struct, frozen=True):
 class Reply(Struct, frozen=True):
     """An answer with the reason for it, which goes on the log."""
 
-    answer: bool | Verdict | ChooseOption | StopRun | Mapping[str, FormValue] | None
+    answer: bool | Verdict | ChooseOption | StopRun | Mapping[str, FormValue | None] | None
     why: str
 
 
-Answer: TypeAlias = bool | Verdict | ChooseOption | StopRun | Mapping[str, FormValue] | Reply
-"""An answer. ``True`` and ``False`` mean ``allow`` and ``deny``; a mapping fills in a form."""
+Answer: TypeAlias = bool | Verdict | ChooseOption | StopRun | Mapping[str, FormValue | None] | Reply
+"""An answer. ``True`` and ``False`` mean ``allow`` and ``deny``; a mapping fills in a form, in which ``None``
+leaves a field empty."""
 
 QuestionHandler: TypeAlias = Callable[[Question], "Answer | Awaitable[Answer | None] | None"]
 """Answers a question; ``None`` leaves it to the next handler. A function that is not ``async`` runs in a

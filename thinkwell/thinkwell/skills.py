@@ -89,7 +89,7 @@ class Skill:
             license="",
             compatibility="",
             allowed_tools=(),
-            metadata=MappingProxyType({}),
+            metadata=MappingProxyType(dict[str, str]()),
             _files=virtual,
         )
 

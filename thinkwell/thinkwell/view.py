@@ -187,12 +187,9 @@ class ViewReducer:
             elif isinstance(event, _TOOL_EVENTS):
                 open_ = open_thought = None
                 self._tool(event)
-            elif isinstance(event, ev.PlanUpdate):
+            elif isinstance(event, ev.PlanUpdate | ev.UserMessage):
                 open_ = open_thought = None
-                self._plan(event)
-            elif isinstance(event, ev.UserMessage):
-                open_ = open_thought = None
-                self._user(event)
+                self._plan_or_user(event)
             else:
                 self._apply_state(event)  # such news may come in the middle of a message
         self._open, self._open_thought = open_, open_thought
@@ -226,8 +223,10 @@ class ViewReducer:
         elif event.text:
             self._begin("user", self._users, event, self._named_users)
 
-    def _plan(self, event: ev.PlanUpdate) -> None:
-        if event.removed:
+    def _plan_or_user(self, event: ev.PlanUpdate | ev.UserMessage) -> None:
+        if isinstance(event, ev.UserMessage):
+            self._user(event)
+        elif event.removed:
             self._plans.pop(event.id, None)
         else:
             self._plans[event.id] = event

@@ -1,0 +1,354 @@
+"""A workspace served to an agent: the requests `fs/*` and `terminal/*`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from thinkwell._workspace_service import WorkspaceService
+from thinkwell.workspace import Workspace
+from thinkwell_acp import (
+    AgentHandler,
+    AgentSide,
+    ClientHandler,
+    RpcError,
+    connect,
+    memory_transport_pair,
+    serve_agent,
+)
+from thinkwell_acp import schema as s
+from thinkwell_acp.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
+
+SESSION = "session-1"
+Call: TypeAlias = Callable[[AgentSide], Awaitable[object]]
+
+
+class Serving(ClientHandler):
+    """A client that serves a workspace, and nothing else."""
+
+    def __init__(self, service: WorkspaceService) -> None:
+        for name in ("read_text_file", "write_text_file", "create_terminal", "terminal_output"):
+            setattr(self, name, getattr(service, name))
+        for name in ("wait_for_terminal_exit", "kill_terminal", "release_terminal"):
+            setattr(self, name, getattr(service, name))
+
+
+class Peer:
+    """The agent's end, with short words for its requests."""
+
+    def __init__(self, side: AgentSide, service: WorkspaceService) -> None:
+        self.side = side
+        self.service = service
+
+    async def read(self, path: str | Path, line: int | None = None, limit: int | None = None) -> str:
+        return (await self.answer(path, line, limit)).content
+
+    async def answer(
+        self, path: str | Path, line: int | None = None, limit: int | None = None
+    ) -> s.ReadTextFileResponse:
+        return await self.side.read_text_file(
+            s.ReadTextFileRequest(session_id=SESSION, path=str(path), line=line, limit=limit)
+        )
+
+    async def write(self, path: str | Path, content: str) -> s.WriteTextFileResponse:
+        return await self.side.write_text_file(
+            s.WriteTextFileRequest(session_id=SESSION, path=str(path), content=content)
+        )
+
+    async def start(
+        self, *args: str, cwd: str | None = None, command: str = sys.executable, session: str = SESSION
+    ) -> str:
+        request = s.CreateTerminalRequest(session_id=session, command=command, args=args, cwd=cwd)
+        return (await self.side.create_terminal(request)).terminal_id
+
+    async def output(self, terminal: str) -> str:
+        """Everything that a command prints."""
+        await self.side.wait_for_terminal_exit(
+            s.WaitForTerminalExitRequest(session_id=SESSION, terminal_id=terminal)
+        )
+        request = s.TerminalOutputRequest(session_id=SESSION, terminal_id=terminal)
+        return (await self.side.terminal_output(request)).output
+
+    async def folder(self, cwd: str | None = None) -> str:
+        """The folder in which a command runs."""
+        return (await self.output(await self.start("-c", "import os; print(os.getcwd())", cwd=cwd))).strip()
+
+
+@asynccontextmanager
+async def agent(
+    workspace: Workspace, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> AsyncGenerator[Peer]:
+    """An agent connected to a client that serves a workspace, with what that advertises."""
+    ours, theirs = memory_transport_pair()
+    here = str(cwd or workspace.roots[0])
+    with anyio.fail_after(30):
+        async with (
+            WorkspaceService(workspace, cwd=here, env=dict(os.environ) if env is None else env) as service,
+            serve_agent(theirs, AgentHandler()) as side,
+            connect(ours, Serving(service)) as client,
+        ):
+            capabilities = s.ClientCapabilities(fs=service.file_system, terminal=service.terminal)
+            await client.initialize(s.InitializeRequest(protocol_version=1, client_capabilities=capabilities))
+            yield Peer(side, service)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "root"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "file").write_bytes(b"one\r\ntwo\nthree")
+    return folder
+
+
+@pytest.mark.parametrize("write", [False, True])
+@pytest.mark.parametrize("terminal", [False, True])
+async def test_only_what_is_served_is_advertised(root: Path, *, write: bool, terminal: bool) -> None:
+    """The agent's own side refuses what is not advertised; here it asks all the same."""
+    service = WorkspaceService(Workspace(root, write=write, terminal=terminal), cwd=str(root), env={})
+    assert service.file_system == s.FileSystemCapabilities(read_text_file=True, write_text_file=write)
+    assert service.terminal == terminal
+    which = {"session_id": SESSION, "terminal_id": "term_1"}
+    calls: list[tuple[bool, Awaitable[object]]] = []
+    async with service:
+        request = s.WriteTextFileRequest(session_id=SESSION, path=f"{root}/new", content="new")
+        calls.append((write, service.write_text_file(request)))
+        command = s.CreateTerminalRequest(session_id=SESSION, command=sys.executable, args=("-c", "pass"))
+        calls.append((terminal, service.create_terminal(command)))
+        for awaitable in (
+            service.terminal_output(s.TerminalOutputRequest(**which)),
+            service.wait_for_terminal_exit(s.WaitForTerminalExitRequest(**which)),
+            service.kill_terminal(s.KillTerminalRequest(**which)),
+            service.release_terminal(s.ReleaseTerminalRequest(**which)),
+        ):
+            calls.append((terminal, awaitable))
+        for served, awaitable in calls:
+            code = None
+            try:
+                await awaitable
+            except RpcError as exc:
+                code = exc.code
+            assert (code == METHOD_NOT_FOUND) == (not served)
+        await service.close_session(SESSION)
+    assert (root / "new").exists() == write
+
+
+async def test_lines(root: Path) -> None:
+    async with agent(Workspace(root)) as peer:
+        assert await peer.read(root / "file") == "one\r\ntwo\nthree"
+        assert await peer.read(root / "file", 2) == "two\nthree"
+        assert await peer.read(root / "file", 0, 1) == "one\r\n"
+        assert await peer.read(root / "file", 2, 1) == "two\n"
+        assert await peer.read(root / "file", 9) == ""
+        assert (await peer.answer(root / "file", limit=1)).meta is None
+
+
+async def test_what_was_read_is_written_back_as_it_was(root: Path) -> None:
+    async with agent(Workspace(root, write=True)) as peer:
+        before = (root / "file").read_bytes()
+        await peer.write(root / "file", await peer.read(root / "file"))
+        assert (root / "file").read_bytes() == before
+        await peer.write(root / "new/folder/file", "é\r\n")
+        assert (root / "new/folder/file").read_bytes() == "é\r\n".encode()
+
+
+async def test_large_files_are_read_in_parts(root: Path) -> None:
+    (root / "large").write_text("é" * 100)
+    async with agent(Workspace(root, write=True, max_read_bytes=51, max_write_bytes=51)) as peer:
+        with pytest.raises(RpcError, match="read it in parts") as caught:
+            await peer.read(root / "large")
+        assert caught.value.code == INVALID_PARAMS
+        assert caught.value.data == {"path": f"{root}/large", "reason": "size"}
+        part = await peer.answer(root / "large", line=1)
+        assert part.content == "é" * 25
+        assert part.meta == {"thinkwell/truncated": True}
+        with pytest.raises(RpcError, match="52 bytes are more than 51"):
+            await peer.write(root / "large", "é" * 26)
+    assert (root / "large").read_text() == "é" * 100
+
+
+async def test_a_missing_file(root: Path) -> None:
+    async with agent(Workspace(root)) as peer:
+        with pytest.raises(RpcError, match="Resource not found: ") as caught:
+            await peer.read(root / "no such file")
+        assert caught.value.code == RESOURCE_NOT_FOUND
+        path = f"{root}/no such file"
+        assert caught.value.data == {"path": path, "reason": "missing", "uri": Path(path).as_uri()}
+
+
+async def test_missing_as_empty_is_for_files_within_the_roots(root: Path) -> None:
+    (root / "binary").write_bytes(b"\xff")
+    async with agent(Workspace(root, missing_as_empty=True)) as peer:
+        assert await peer.read(root / "missing") == ""
+        for path in (f"{root}/../missing", root / "binary"):
+            with pytest.raises(RpcError) as caught:
+                await peer.read(path)
+            assert caught.value.code == INVALID_PARAMS
+
+
+@pytest.mark.parametrize("path", ["file", "", "x" * 300])
+async def test_a_relative_path(root: Path, path: str) -> None:
+    async with agent(Workspace(root, write=True, terminal=True)) as peer:
+        calls: list[Awaitable[object]] = [peer.read(path), peer.write(path, "x")]
+        if path:  # an empty folder is none
+            calls.append(peer.start(cwd=path))
+        for call in calls:
+            with pytest.raises(RpcError, match="is not an absolute path") as caught:
+                await call
+            assert caught.value.code == INVALID_PARAMS
+            assert caught.value.data == {"path": path, "reason": "path"}
+            assert len(caught.value.message) < 250
+
+
+async def test_what_the_system_refuses_is_an_internal_error(root: Path) -> None:
+    (root / "sub" / "file").mkdir()
+    (root / "folder").mkdir()
+    async with agent(Workspace("/proc/self", write=True)) as peer:
+        with pytest.raises(RpcError, match="refused by the system") as caught:
+            await peer.write(f"/proc/{os.getpid()}/new", "x")
+        assert caught.value.code == INTERNAL_ERROR
+
+
+async def test_a_cancelled_read_ends(root: Path) -> None:
+    """Of a file with a terabyte of zeros, from its second line on."""
+    with (root / "endless").open("wb") as file:
+        file.truncate(1 << 40)
+    async with agent(Workspace(root)) as peer:
+        with anyio.move_on_after(0.05) as scope:
+            await peer.read(root / "endless", line=2)
+        assert scope.cancelled_caught
+        assert await peer.read(root / "file", 2, 1) == "two\n"
+
+
+async def test_a_cancelled_write_leaves_all_or_nothing(root: Path) -> None:
+    content = "x" * 5_000_000
+    async with agent(Workspace(root, write=True)) as peer:
+        for number in range(10):
+            with anyio.move_on_after(number / 1000):
+                await peer.write(root / f"file-{number}", content)
+    names = {path.name for path in root.iterdir()}
+    assert not [name for name in names if name.startswith(".")]
+    assert all(path.stat().st_size == len(content) for path in root.glob("file-*"))
+
+
+async def test_writes_at_the_same_time_do_not_mix(root: Path) -> None:
+    texts = [str(number) * 100_000 for number in range(10)]
+    async with agent(Workspace(root, write=True)) as peer:
+        async with anyio.create_task_group() as tasks:
+            for text in texts:
+                tasks.start_soon(peer.write, root / "file", text)
+        assert await peer.read(root / "file") in texts
+    assert {path.name for path in root.iterdir()} == {"file", "sub"}
+
+
+# Terminals
+
+
+async def test_folders_of_commands(root: Path) -> None:
+    (root / "link").symlink_to("sub")
+    async with agent(Workspace(root, terminal=True), cwd=root / "sub") as peer:
+        assert await peer.folder() == f"{root}/sub"
+        assert await peer.folder(str(root)) == str(root)
+        assert await peer.folder(f"{root}/link/../sub/") == f"{root}/sub"
+        peer.service.open_session(SESSION, str(root))
+        assert await peer.folder() == str(root)
+        for cwd, code, reason in (
+            (f"{root}/..", INVALID_PARAMS, "outside"),
+            ("/", INVALID_PARAMS, "outside"),
+            (f"{root}/file", INVALID_PARAMS, "kind"),
+            (f"{root}/missing", RESOURCE_NOT_FOUND, "missing"),
+        ):
+            with pytest.raises(RpcError) as caught:
+                await peer.folder(cwd)
+            assert caught.value.code == code
+            assert isinstance(caught.value.data, dict)
+            assert caught.value.data["reason"] == reason
+        await peer.service.close_session(SESSION)
+        assert await peer.folder() == f"{root}/sub"
+
+
+async def test_a_session_outside_the_roots_runs_nothing(root: Path) -> None:
+    async with agent(Workspace(root / "sub", terminal=True), cwd=root) as peer:
+        with pytest.raises(RpcError, match="outside the workspace"):
+            await peer.folder()
+        assert await peer.folder(f"{root}/sub") == f"{root}/sub"
+
+
+async def test_a_session_that_knows_the_root_by_a_link(root: Path) -> None:
+    link = root.parent / "link"
+    link.symlink_to(root / "sub")
+    (root / "sub" / "file").write_text("ours")
+    async with agent(Workspace(root, terminal=True), cwd=root) as peer:
+        with pytest.raises(RpcError, match="outside the workspace"):
+            await peer.read(link / "file")
+        peer.service.open_session(SESSION, str(link))
+        assert await peer.read(link / "file") == "ours"
+        assert await peer.folder() == f"{root}/sub"
+
+
+async def test_programs_are_named_relative_to_the_folder_they_run_in(root: Path) -> None:
+    script = root / "sub" / "script"
+    script.write_text(f"#!{sys.executable}\nimport sys\nprint(sys.argv[1:])\n")
+    script.chmod(0o755)
+    async with agent(Workspace(root, terminal=True)) as peer:
+        terminal = await peer.start("a b", command="./script", cwd=f"{root}/sub")
+        assert await peer.output(terminal) == "['a b']\n"
+
+
+async def test_the_environment_is_the_agents(root: Path) -> None:
+    async with agent(Workspace(root, terminal=True), env={"ONLY": "this"}) as peer:
+        code = "import json, os; print(json.dumps(dict(os.environ)))"
+        seen = json.loads(await peer.output(await peer.start("-c", code)))
+    assert seen["ONLY"] == "this"
+    assert "PATH" not in seen
+
+
+@pytest.mark.parametrize("shell_lines", [False, True])
+async def test_shell_lines_only_where_allowed(root: Path, *, shell_lines: bool) -> None:
+    async with agent(Workspace(root, terminal=True, shell_lines=shell_lines)) as peer:
+        line = "cd ./sub && pwd"
+        if shell_lines:
+            assert await peer.output(await peer.start(command=line)) == f"{root}/sub\n"
+        else:
+            with pytest.raises(RpcError) as caught:
+                await peer.start(command=line)
+            assert caught.value.code == RESOURCE_NOT_FOUND
+
+
+async def test_the_workspaces_limits_hold_for_terminals(root: Path) -> None:
+    async with agent(Workspace(root, terminal=True, output_limit=5, max_terminals=1)) as peer:
+        first = await peer.start("-c", "print('123456789', end='')")
+        assert await peer.output(first) == "56789"
+        await peer.start("-c", "import signal; signal.pause()")
+        with pytest.raises(RpcError) as caught:
+            await peer.output(first)
+        assert caught.value.code == RESOURCE_NOT_FOUND
+        with pytest.raises(RpcError, match="release a terminal first") as caught:
+            await peer.start("-c", "pass")
+        assert caught.value.code == INTERNAL_ERROR
+
+
+async def test_no_descriptor_is_left_open(root: Path) -> None:
+    if not Path("/proc/self/fd").is_dir():
+        pytest.skip("needs /proc")
+    async with agent(Workspace(root, write=True, terminal=True)) as peer:
+        await peer.folder()
+        await peer.read(root / "file")
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(20):
+            await peer.read(root / "file")
+            await peer.write(root / "sub/x", "x")
+            for path in (root / "missing", f"{root}/..", root / "sub", f"{root}/file/x"):
+                with pytest.raises(RpcError):
+                    await peer.read(path)
+                with pytest.raises(RpcError):
+                    await peer.start("a\0b", cwd=str(path) if str(path).endswith("sub") else f"{path}/x")
+        assert len(os.listdir("/proc/self/fd")) == before

@@ -1,0 +1,91 @@
+"""The login that is gone through when the agent asks for one: once, for all who wait for it."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+import anyio
+
+from thinkwell.errors import LoginFailed
+from thinkwell_acp import AcpError, ConnectionClosed, DecodeError, RpcError
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from thinkwell_acp import Client
+    from thinkwell_acp._tasks import BackgroundTasks
+
+
+class _Attempt:
+    """One call of `authenticate`, and those who wait for it."""
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        self.over = anyio.Event()
+        self.waiting = 0
+        self.error: AcpError | DecodeError | None = ConnectionClosed()
+
+
+class SharedLogin:
+    """Logs in by a method that was chosen beforehand.
+
+    Args:
+        agent: The agent's name.
+        method: The id of the method; without one there is no login.
+        tasks: Where it runs: it outlives the one who asked first, where others wait for it too.
+    """
+
+    def __init__(self, agent: str, method: str | None, tasks: BackgroundTasks) -> None:
+        self._agent = agent
+        self.method = method
+        self._tasks = tasks
+        self._attempt: _Attempt | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether somebody is logging in now."""
+        return self._attempt is not None
+
+    async def log_in(self, client: Client) -> bool:
+        """Log in, or wait for the login that is under way; return whether there is a method for it.
+
+        Raises:
+            LoginFailed: The agent refused.
+            AcpError: The connection has ended.
+        """
+        if self.method is None:
+            return False
+        attempt = self._attempt
+        if attempt is None:
+            attempt = self._attempt = _Attempt()
+            self._tasks.start_soon(self._authenticate, client, self.method, attempt)
+        attempt.waiting += 1
+        try:
+            await attempt.over.wait()
+        finally:
+            attempt.waiting -= 1
+            if not attempt.waiting and not attempt.over.is_set():
+                self._end(attempt)
+                attempt.scope.cancel()
+        match attempt.error:
+            case None:
+                return True
+            case RpcError() | DecodeError() as error:
+                raise LoginFailed(self._agent, self.method, str(error)) from error
+            case error:
+                raise copy.copy(error)  # each who waits gets one to raise
+
+    async def _authenticate(self, client: Client, method: str, attempt: _Attempt) -> None:
+        try:
+            with attempt.scope:
+                await client.authenticate(s.AuthenticateRequest(method_id=method))
+                attempt.error = None
+        except (AcpError, DecodeError) as exc:
+            attempt.error = exc
+        finally:
+            self._end(attempt)
+            attempt.over.set()
+
+    def _end(self, attempt: _Attempt) -> None:
+        if self._attempt is attempt:  # else another one has begun
+            self._attempt = None

@@ -1,0 +1,179 @@
+"""Another agent as the judge of what an agent asks: `supervise`."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, get_args
+from weakref import WeakSet
+
+import anyio
+
+from thinkwell._builder import check_count, check_seconds
+from thinkwell._judgement import Judgement, brief_of, form_judgement, shown
+from thinkwell._prompt import checked
+from thinkwell.questions import FormQuestion, Reply, StopRun
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from thinkwell._agent import Agent
+    from thinkwell._builder import ThinkBuilder
+    from thinkwell._forms import FormValue
+    from thinkwell._judgement import Brief
+    from thinkwell.questions import Question
+
+__all__ = ("Reviews", "Supervisor", "supervise")
+
+T = TypeVar("T")
+
+Reviews: TypeAlias = Literal["open", "all"]
+"""``open``: what the policy leaves open. ``all``: also what it allows, which can then only be denied."""
+
+REASON_LENGTH: Final = 500
+"""Characters of a judge's reason, or of its failure, that go on the log."""
+
+TITLE_LENGTH: Final = 100
+"""Characters of a question's title that the reason for a run's end tells."""
+
+RUNS_KEPT: Final = 1000
+"""Runs whose denials, or whose judges, are remembered: nobody tells a supervisor when one is over."""
+
+
+class _Recent(OrderedDict[str, T]):
+    """What is known of the runs that were heard of last."""
+
+    def keep(self, key: str, value: T) -> None:
+        self[key] = value
+        self.move_to_end(key)
+        if len(self) > RUNS_KEPT:
+            self.popitem(last=False)
+
+
+_judging: Final[_Recent[WeakSet[Agent]]] = _Recent()
+"""The runs in which agents judge, by their ids: which agent, and in whose runs that judge what led to it."""
+
+
+def supervise(
+    by: Agent,
+    instructions: str,
+    *,
+    timeout: float = 60,
+    reviews: Reviews = "open",
+    max_denials: int | None = 5,
+) -> Supervisor:
+    """Let another agent decide what an agent asks: ``open_agent(on_question=supervise(by=judge, …))``.
+
+    Args:
+        by: The agent that judges. It gets a session of its own for every question.
+        instructions: What to allow and what to deny, in your words.
+        timeout: Seconds that it gets for a verdict, the start of its session included.
+        reviews: Whether it is also asked about what the policy allows.
+        max_denials: With which denial in one run the run is ended; ``None``: with none.
+
+    Raises:
+        TypeError: An argument is of another type.
+        ValueError: The instructions are empty, or an argument is out of range.
+    """
+    if not hasattr(by, "think"):
+        raise TypeError(f"supervise(by={by!r:.100}): give an open agent, from open_agent(…)")
+    if not checked(instructions, "supervise(instructions=…)").strip():
+        raise ValueError("supervise(instructions=…): say what to allow and what to deny")
+    check_seconds("timeout", timeout)
+    if reviews not in get_args(Reviews):
+        raise ValueError(f'supervise(reviews={reviews!r}): choose "open" or "all"')
+    if max_denials is not None:
+        check_count("max_denials", max_denials)
+        if max_denials == 0:
+            raise ValueError("supervise(max_denials=0): give 1 or more, or None for no limit")
+    return Supervisor(by, instructions, timeout=timeout, reviews=reviews, max_denials=max_denials)
+
+
+class Supervisor:
+    """A question handler that asks another agent. Made by `supervise`.
+
+    It says yes or no to this one question, and never for good. Where its agent is unsure, late or gone, or
+    says what is no verdict, the question goes to the next handler, and is denied where there is none. A yes
+    does not count where the question was too long for the agent to see it whole.
+
+    One agent may judge its own questions, as far as its sessions do not wait for each other; better take two.
+    What an agent asks while it judges, it does not judge itself.
+    """
+
+    by: Final = "supervisor"
+    """Its name on the log."""
+
+    def __init__(
+        self, agent: Agent, instructions: str, *, timeout: float, reviews: Reviews, max_denials: int | None
+    ) -> None:
+        self.reviews: Final[Reviews] = reviews
+        """Which permission questions it is asked."""
+        self._agent = agent
+        self._instructions = instructions
+        self._timeout = timeout
+        self._max_denials = max_denials
+        self._denials: _Recent[int] = _Recent()
+
+    def __repr__(self) -> str:
+        return f"<Supervisor by {self._agent.name}>"
+
+    async def __call__(self, question: Question) -> Reply:
+        """Return the verdict on a question; with the answer ``None`` where there is none. Never raises."""
+        involved = _judging.get(question.run_id or "", WeakSet())
+        if self._agent in involved:
+            return Reply(None, f"agent {self._agent.name} does not judge what it asks while it judges")
+        try:
+            return await self._reply(question, involved)
+        except Exception as exc:  # whatever it is, it allows nothing
+            return Reply(None, shown(f"there is no verdict: {type(exc).__name__}: {exc}", REASON_LENGTH))
+
+    async def _reply(self, question: Question, involved: WeakSet[Agent]) -> Reply:
+        brief = brief_of(question, self._instructions)
+        if isinstance(question, FormQuestion):
+            form = await self._run(self._agent.think(form_judgement(question.fields)), brief, involved)
+            return self._answer(question, brief, form.action, form.reason, form.form)
+        judgement = await self._run(self._agent.think(Judgement), brief, involved)
+        return self._answer(question, brief, judgement.verdict, judgement.reason, "allow")
+
+    async def _run(self, task: ThinkBuilder[T], brief: Brief, involved: WeakSet[Agent]) -> T:
+        """Return the judgement as soon as it is there; the turn goes on to its end. Cancelling cancels it."""
+        told = task.text(brief.before).quote(brief.document, tag=brief.tag).text(brief.after)
+        stream = told.stream(include=(), timeout=self._timeout)
+        _judging.keep(stream.id, WeakSet([*involved, self._agent]))
+        try:
+            return await stream.result
+        except anyio.get_cancelled_exc_class():
+            stream.cancel()
+            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+                await stream.wait()
+            raise
+
+    def _answer(
+        self,
+        question: Question,
+        brief: Brief,
+        verdict: str,
+        reason: str,
+        yes: Literal["allow"] | Mapping[str, FormValue],
+    ) -> Reply:
+        why = shown(reason, REASON_LENGTH)
+        if verdict == "unsure":
+            return Reply(None, why or "the supervisor is unsure")
+        if verdict in ("deny", "decline"):
+            return self._denied(question, why)
+        if brief.unseen:
+            unseen = ", ".join(brief.unseen)
+            return Reply(
+                None, f"its yes does not count: it was not shown all of the {unseen}; it said: {why}"
+            )
+        return Reply(yes, why)
+
+    def _denied(self, question: Question, reason: str) -> Reply:
+        """Deny; and end the run where it was often enough."""
+        run = question.run_id or f"{question.agent} {question.session_id}"
+        count = self._denials.get(run, 0) + 1
+        self._denials.keep(run, count)
+        if self._max_denials is None or count < self._max_denials:
+            return Reply("deny", reason)
+        title = shown(question.title, TITLE_LENGTH)
+        times = "1 question" if count == 1 else f"{count} questions"
+        return Reply(StopRun(f"the supervisor has denied {times}, the last one {title!r}: {reason}"), reason)
