@@ -285,10 +285,11 @@ class Client(Side):
         if session_id in self._turns:
             raise RuntimeError(f"a turn is running in session {session_id}")
         ended = self._turns[session_id] = anyio.Event()
+        # Not at the turn's end: a question that was read just before it is served after it.
+        self._cancelling.discard(session_id)
 
         def end(outcome: Outcome) -> None:
             del self._turns[session_id]
-            self._cancelling.discard(session_id)
             ended.set()
             settle(_read_prompt_outcome(outcome))
 
@@ -302,7 +303,7 @@ class Client(Side):
         """Cancel the turn that runs in a session; the turn ends when the agent answers its prompt.
 
         Every open question of the session is answered as cancelled now, and so is any that comes before the
-        turn ends.
+        next turn begins.
         """
         self.connection.notify("session/cancel", s.CancelNotification(session_id=session_id))
         if session_id in self._turns:

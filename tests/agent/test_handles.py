@@ -27,14 +27,34 @@ def names(type_: type) -> set[str]:
 @pytest.mark.parametrize(
     ("type_", "public"),
     [
-        (Agent, {"authenticate", "capabilities", "info", "name", "session", "think"}),
-        (Session, {"events", "id", "think"}),
+        (
+            Agent,
+            {"answer", "auth_methods", "authenticate", "capabilities", "delete_session", "info"}
+            | {"list_sessions", "name", "questions", "session", "think"},
+        ),
+        (
+            Session,
+            {
+                "answer",
+                "commands",
+                "cwd",
+                "events",
+                "fork",
+                "history",
+                "id",
+                "mode",
+                "modes",
+                "options",
+                "set_mode",
+            }
+            | {"set_option", "think", "title", "usage"},
+        ),
         (ThoughtResult, {"done", "exception"}),
-        (ThoughtStream, {"cancel", "events", "id", "late", "session_id", "view", "wait"}),
+        (ThoughtStream, {"answer", "cancel", "events", "id", "late", "session_id", "view", "wait"}),
         (
             ThinkBuilder,
             {"code", "cwd", "explain", "image", "line", "meta", "quote", "resource", "run", "stream"}
-            | {"text", "tool"},
+            | {"skill", "text", "tool"},
         ),
         (ToolContext, {"cancelled", "progress", "raise_if_cancelled"}),
     ],

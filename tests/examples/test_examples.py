@@ -41,7 +41,15 @@ result: 1
 the second run was cancelled
 $""",
     "several_runs": r"pyproject\.toml: pyproject\.toml is TOML: 2 lines",
+    "skills": r"activate_skill answers: # Release notes\n.*- references/style\.md \(\d+ bytes\)\n"
+    r".*call_skill_tool answers: 1\.4\.0\nread_skill_file answers: # Style\n",
     "session": r"^pyproject\.toml is TOML: 2 lines, .*\nlines: 2\nlow: Leave it as it is\.\n$",
+    "supervise": r"""^May I run this\? rm -rf build
+  reject_once, says the supervisor: .*
+May I run this\? rm -rf dist
+  \w+, says the supervisor: .*
+Ended: the supervisor has denied 2 questions, the last one 'rm -rf dist': .*
+$""",
 }
 
 

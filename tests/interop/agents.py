@@ -19,6 +19,7 @@ __all__ = (
     "CLAUDE",
     "CLAUDE_DIRECT",
     "CODEX",
+    "CODEX_ASKING",
     "GEMINI",
     "OPENCODE",
     "OPENCODE_ASKING",
@@ -57,6 +58,15 @@ class NpmAgent:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     """Contents by path below the scratch home."""
+    shell: str = ""
+    """The name of its own tool that runs a command."""
+    shell_args: Mapping[str, str] = field(default_factory=dict[str, str])
+    """That tool's arguments; `$COMMAND` stands for the command."""
+
+    def shell_call(self, command: str) -> tuple[str, dict[str, str]]:
+        """Return name and arguments of a call with which its model has it run a command."""
+        args = self.shell_args.items()
+        return self.shell, {name: value.replace("$COMMAND", command) for name, value in args}
 
     def install(self, cache: Path) -> Path:
         """Install the package unless the cache has it, and return the program.
@@ -140,6 +150,8 @@ CLAUDE = NpmAgent(
         "ANTHROPIC_API_KEY": "none",
         "ANTHROPIC_BASE_URL": "$MODEL",
         "ANTHROPIC_MODEL": "claude-sonnet-4-5",
+        # After the second answer of a session it asks for a next prompt, with all tools: that took a step.
+        "CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION": "false",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CONFIG_DIR": "$HOME/.claude",
         "DISABLE_AUTOUPDATER": "1",
@@ -147,6 +159,8 @@ CLAUDE = NpmAgent(
         # Any value but 1 makes the adapter offer root a mode that the program below it refuses to start in.
         "IS_SANDBOX": "",
     },
+    shell="Bash",
+    shell_args={"command": "$COMMAND", "description": "A command"},
 )
 
 CLAUDE_DIRECT = replace(CLAUDE, name="claude-direct", env={**CLAUDE.env, "ENABLE_TOOL_SEARCH": "0"})
@@ -165,6 +179,8 @@ OPENCODE = NpmAgent(
         "OPENCODE_DISABLE_MODELS_FETCH": "1",
     },
     files={".config/opencode/opencode.json": _opencode_settings()},
+    shell="bash",
+    shell_args={"command": "$COMMAND", "description": "A command"},
 )
 
 OPENCODE_ASKING = replace(
@@ -196,6 +212,8 @@ GEMINI = NpmAgent(
             }
         )
     },
+    shell="run_shell_command",
+    shell_args={"command": "$COMMAND", "description": "A command"},
 )
 
 CODEX = NpmAgent(
@@ -219,6 +237,12 @@ wire_api = "responses"
 supports_websockets = false
 """
     },
+    shell="exec_command",
+    # Without the two it runs the command in a sandbox that not every machine has.
+    shell_args={"cmd": "$COMMAND", "sandbox_permissions": "require_escalated", "justification": "A reason"},
 )
+
+CODEX_ASKING = replace(CODEX, name="codex-asking", env={**CODEX.env, "INITIAL_AGENT_MODE": "read-only"})
+"""The same agent, in the mode in which it asks before it runs commands; without it, its model judges them."""
 
 AGENTS = (CLAUDE, CLAUDE_DIRECT, OPENCODE, OPENCODE_ASKING, GEMINI, CODEX)

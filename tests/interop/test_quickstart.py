@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import anyio
 import pytest
 
-from interop.agents import AGENTS, VENDOR_PREFIXES, Launch, NpmAgent
+from interop.live import TIMEOUT, nothing_runs
 from interop.model_server import CallTool, Hold, ModelServer, Say, Think
 from thinkwell import Message, Thought, ThoughtCancelled, ToolDone, open_agent
 from thinkwell.events import ToolsSeen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
+
+    from interop.agents import Launch
 
 pytestmark = pytest.mark.interop
-
-TIMEOUT = 120
-"""Seconds for a whole run; the slowest agent seen needed seven."""
 
 
 @dataclass
@@ -32,28 +29,9 @@ class Review:
     score: int
 
 
-@pytest.fixture
-def models() -> Iterator[ModelServer]:
-    """The model that the agents talk to."""
-    with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture(params=AGENTS, ids=lambda agent: agent.name)
-def launch(
-    request: pytest.FixtureRequest, models: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Launch:
-    """An installed agent, tied to the stand-in."""
-    for name in [name for name in os.environ if name.startswith(VENDOR_PREFIXES)]:
-        monkeypatch.delenv(name)
-    agent = request.param
-    assert isinstance(agent, NpmAgent)
-    return agent.launch(home=tmp_path / "home", model_url=models.url)
-
-
 @pytest.mark.parametrize("way", [None, "stdio"], ids=["as-advertised", "stdio"])
 async def test_an_agent_calls_the_users_tool_and_returns_a_typed_result(
-    launch: Launch, models: ModelServer, tmp_path: Path, way: Literal["stdio"] | None
+    launch: Launch, models: ModelServer, tmp_path: Path, project: Path, way: Literal["stdio"] | None
 ) -> None:
     models.play(
         Think("I should look the word up first."),
@@ -70,8 +48,6 @@ async def test_an_agent_calls_the_users_tool_and_returns_a_typed_result(
         words.append(word)
         return "without input or output"
 
-    project = tmp_path / "project"
-    project.mkdir()
     with anyio.fail_after(TIMEOUT):
         async with open_agent(command=launch.command, env=launch.env, cwd=project, tools_via=way) as agent:
             think = agent.think(Review).text("Review the core of this project.").tool(lookup)
@@ -108,25 +84,3 @@ async def test_cancel_ends_a_turn_in_the_middle_of_an_answer(
     assert stream.view.stop_reason == "cancelled"
     assert "Never said." not in stream.view.text
     await nothing_runs(tmp_path / "home")
-
-
-async def nothing_runs(home: Path) -> None:
-    """Check that no process of the agent is left."""
-    with anyio.move_on_after(5):
-        # What was killed may take a moment to be gone.
-        while processes_of(home):  # noqa: ASYNC110 - no event tells of a grandchild
-            await anyio.sleep(0.05)
-    assert processes_of(home) == []
-
-
-def processes_of(home: Path) -> list[str]:
-    """List what still runs with this home; empty where there is no /proc to look into."""
-    mark = f"HOME={home}\0".encode()
-    found: list[str] = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark in (process / "environ").read_bytes():
-                found.append((process / "cmdline").read_text().replace("\0", " "))
-        except OSError:
-            continue
-    return found

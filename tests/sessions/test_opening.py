@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from scripted import EVERY_SESSION_CALL, ScriptedAgent, Turn, scripted
-from stream.wire_agent import answer, refuse, say, update, wire_agent
+from stream.wire_agent import Json, answer, refuse, say, update, wire_agent
 
 from thinkwell import Agent, AgentClosed, AgentReported, CapabilityMissing, LoginRequired
 from thinkwell.errors import AnswerUnreadable, SessionInUse, SessionNotOpened, SessionOpenTimeout
@@ -17,12 +17,13 @@ from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from thinkwell import Session, ThoughtEvent
 
-LOADS = {"loadSession": True, "mcpCapabilities": {"acp": True}}
+LOADS: Json = {"loadSession": True, "mcpCapabilities": {"acp": True}}
+
+REMEMBERS: Json = {**LOADS, "sessionCapabilities": {"resume": {}, "fork": {}, "close": {}}}
 
 
 async def done(turn: Turn) -> None:
@@ -128,7 +129,7 @@ async def test_a_load_may_be_answered_with_null() -> None:
 
         tasks.start_soon(play)
         async with agent.session(load="old") as session:
-            assert session.modes == session.options == ()
+            assert (session.modes, session.options) == ((), ())
             assert told(await take(session.events(), 3)) == ["replay_start", "before", "replay_end"]
 
 
@@ -142,7 +143,11 @@ async def test_updates_for_another_session_during_a_load_are_not_its_own(
             return await super().load_session(request)
 
     handler = Mixed([done], capabilities=EVERY_SESSION_CALL)
-    async with scripted(agent=handler) as agent, agent.session() as first, agent.session(load="old") as second:
+    async with (
+        scripted(agent=handler) as agent,
+        agent.session() as first,
+        agent.session(load="old") as second,
+    ):
         assert told(await take(second.events(), 3)) == ["replay_start", "for old", "replay_end"]
         assert told(await take(first.events(), 1)) == ["for session-1"]
     assert "sent 1 updates for unknown session 'stranger'" in caplog.text
@@ -190,12 +195,7 @@ async def test_a_load_that_fails_after_half_of_the_replay_leaves_nothing(
 
 @pytest.mark.parametrize("how", ["load", "resume", "fork"])
 async def test_a_failure_never_becomes_a_new_session(how: str) -> None:
-    capabilities = {
-        "loadSession": True,
-        "mcpCapabilities": {"acp": True},
-        "sessionCapabilities": {"resume": {}, "fork": {}, "close": {}},
-    }
-    async with wire_agent(capabilities=capabilities) as (agent, wire), anyio.create_task_group() as tasks:
+    async with wire_agent(capabilities=REMEMBERS) as (agent, wire), anyio.create_task_group() as tasks:
 
         async def play() -> None:
             request = await wire.expect(f"session/{how}")
@@ -277,12 +277,12 @@ async def test_an_agent_that_gives_one_id_to_two_sessions_is_refused() -> None:
         async def fork_session(self, request: s.ForkSessionRequest, /) -> s.ForkSessionResponse:
             return s.ForkSessionResponse(session_id=request.session_id)
 
-    async with scripted(agent=Forgetful([done], capabilities=EVERY_SESSION_CALL)) as agent:
-        async with agent.session() as session:
-            with pytest.raises(SessionInUse):
-                async with session.fork():
-                    raise AssertionError("it opened")
-            assert await session.think().text("Go").run() == "Done"
+    handler = Forgetful([done], capabilities=EVERY_SESSION_CALL)
+    async with scripted(agent=handler) as agent, agent.session() as session:
+        with pytest.raises(SessionInUse):
+            async with session.fork():
+                raise AssertionError("it opened")
+        assert await session.think().text("Go").run() == "Done"
 
 
 async def test_an_answer_that_cannot_be_read_opens_nothing() -> None:
@@ -370,7 +370,7 @@ async def test_folders_and_servers_are_sent_on_every_way(tmp_path: Path) -> None
     for request in (*handler.sessions, *handler.opened):
         assert request.cwd == str(tmp_path)
         assert request.additional_directories == tuple(map(str, more))
-        assert [known.name for known in request.mcp_servers][0] == "mine"
+        assert next(known.name for known in request.mcp_servers) == "mine"
         assert len(request.mcp_servers) == 2
 
 
@@ -379,13 +379,8 @@ async def test_folders_and_servers_are_sent_on_every_way(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("how", ["new", "load", "resume", "fork"])
 async def test_an_agent_that_hangs_is_given_up(how: str) -> None:
-    capabilities = {
-        "loadSession": True,
-        "mcpCapabilities": {"acp": True},
-        "sessionCapabilities": {"resume": {}, "fork": {}, "close": {}},
-    }
     source: dict[str, Any] = {} if how == "new" else {how: "old"}
-    async with wire_agent(capabilities=capabilities) as (agent, wire):
+    async with wire_agent(capabilities=REMEMBERS) as (agent, wire):
         with anyio.fail_after(5), pytest.raises(SessionOpenTimeout) as caught:
             async with agent.session(**source, open_timeout=0.01):
                 raise AssertionError("it opened")
@@ -499,10 +494,6 @@ async def test_early_news_are_older_than_the_answer() -> None:
     assert opened[0].mode == "b"
 
 
-def opening(agent: Agent) -> AbstractAsyncContextManager[Session]:
-    return agent.session(load="old")
-
-
 async def test_one_of_two_loads_of_a_session_at_once_is_refused() -> None:
     refused = 0
     handler = old()
@@ -510,7 +501,7 @@ async def test_one_of_two_loads_of_a_session_at_once_is_refused() -> None:
     async def load(agent: Agent, loaded: anyio.Event) -> None:
         nonlocal refused
         try:
-            async with opening(agent):
+            async with agent.session(load="old"):
                 await loaded.wait()
         except SessionInUse:
             refused += 1

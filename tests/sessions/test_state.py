@@ -271,8 +271,11 @@ async def on_the_wire(
     check: Callable[[Session], None],
 ) -> list[str]:
     """Open a session, let both sides act, and return what was told between the turns."""
-    capabilities = {"mcpCapabilities": {"acp": True}}
-    async with wire_agent(capabilities=capabilities) as (agent, wire), anyio.create_task_group() as tasks:
+    told: list[str] = []
+    async with (
+        wire_agent(capabilities={"mcpCapabilities": {"acp": True}}) as (agent, wire),
+        anyio.create_task_group() as tasks,
+    ):
 
         async def peer() -> None:
             await wire.write(answer(await wire.expect("session/new"), {"sessionId": "s", **opened}))
@@ -283,7 +286,8 @@ async def on_the_wire(
             async with agent.session() as session:
                 await act(session)
                 check(session)
-    return [event.type async for event in session.events()]
+            told += [event.type async for event in session.events()]
+    return told
 
 
 @pytest.mark.parametrize(("first", "last"), [("answer", "ask"), ("update", "code")])
@@ -335,7 +339,9 @@ async def test_a_boolean_is_sent_with_its_type() -> None:
     def check(session: Session) -> None:
         assert [(option.id, option.value) for option in session.options] == [("fast", True), ("model", "big")]
 
-    await on_the_wire({"configOptions": CONFIG}, lambda session: session.set_option("fast", True), play, check)
+    await on_the_wire(
+        {"configOptions": CONFIG}, lambda session: session.set_option("fast", True), play, check
+    )
 
 
 async def test_a_wait_that_is_cancelled_is_given_up_on_the_wire() -> None:
@@ -362,7 +368,9 @@ NEWS: tuple[s.SessionUpdate, ...] = (
     s.SessionInfoUpdate(title="T", updated_at="2026-01-01"),
     s.AvailableCommandsUpdate(
         available_commands=(
-            s.AvailableCommand(name="plan", description="plans", input=s.UnstructuredCommandInput(hint="what")),
+            s.AvailableCommand(
+                name="plan", description="plans", input=s.UnstructuredCommandInput(hint="what")
+            ),
         )
     ),
     s.UsageUpdate(used=1, size=9, cost=s.Cost(amount=0.5, currency="USD")),

@@ -76,16 +76,16 @@ async def test_paths_that_are_fine(tmp_path: Path) -> None:
 async def test_a_file_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
     folder = write_skill(tmp_path / "notes", files={"a.md": "a", "b/c.md": "c"})
     for skill, files in (
-        (folder, "'SKILL.md', 'a.md', 'b/c.md'"),
+        (folder, "'a.md', 'b/c.md'"),
         (Skill("notes", "Writes.", files={"a.md": "a", "b/c.md": "c"}), "'a.md', 'b/c.md'"),
     ):
         answers = await read(skill, "x.md", "b/x", "x" * 300)
         said = [text(answer, is_error=True) for answer in answers]
-        assert said[0] == f"path: there is no file 'x.md'. Files: {files}"
+        assert said[0] == f"path: there is no file 'x.md'. It must be one of {files}"
         assert said[1].startswith("path: there is no file 'b/x'")
         assert "cannot be read: File name too long" in said[2] or "there is no file" in said[2]
     (answer,) = await read(Skill("notes", "Writes."), "x.md")
-    assert text(answer, is_error=True) == "path: there is no file 'x.md'. Skill 'notes' has no files"
+    assert text(answer, is_error=True) == "path: there is no file 'x.md'. This skill has no files"
 
 
 async def test_only_some_names_are_told_in_an_error() -> None:
@@ -102,7 +102,8 @@ async def test_what_is_too_large(tmp_path: Path) -> None:
     virtual = Skill("notes", "Writes.", files={"just.txt": b"x" * limit, "more.bin": b"x" * (limit + 1)})
     fits, huge = await read(folder, "just.txt", "huge.bin")
     assert text(fits) == "x" * limit
-    assert "'huge.bin' is too large: 53,687,091,200 bytes, where 1,048,576 can" in text(huge, is_error=True)
+    large = "path: 'huge.bin' is too large: 53,687,091,200 bytes, where 1,048,576 can be read"
+    assert text(huge, is_error=True) == large
     fits, more = await read(virtual, "just.txt", "more.bin")
     assert len(text(fits)) == limit
     assert "'more.bin' is too large: 1,048,577 bytes" in text(more, is_error=True)
@@ -206,7 +207,7 @@ async def test_no_path_leads_out(tmp_path: Path) -> None:
 
 async def test_a_way_out_is_called_so(tmp_path: Path) -> None:
     answers = await read(guarded(tmp_path), "../x", "/x", "C:\\x", "folder-link/secret.txt", "file-link", ".")
-    said = [text(answer, is_error=True).split(". Files")[0] for answer in answers]
+    said = [text(answer, is_error=True).split(". It must")[0] for answer in answers]
     linked = "leads over a symbolic link, or over what is no folder; links are not followed"
     assert said == [
         "path: '../x' leads out of the skill; give a path below its folder",
@@ -268,7 +269,7 @@ async def test_another_folder_in_the_place_of_the_skill(tmp_path: Path) -> None:
     assert "the skill's folder is not the one any more" in text(said, is_error=True)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
 async def test_a_file_without_permission(tmp_path: Path) -> None:
     folder = write_skill(tmp_path / "notes", files={"a.md": "a"})
     (folder / "a.md").chmod(0)

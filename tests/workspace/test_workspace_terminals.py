@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 STUBBORN = (
     "import os, signal; signal.signal(15, signal.SIG_IGN); print(os.getpid(), flush=True); signal.pause()"
 )
-FAMILY = f"""
-import subprocess, sys, signal
+CHILDREN = f"""
+import os, subprocess, sys, signal
 signal.signal(15, signal.SIG_IGN)
 children = [subprocess.Popen([sys.executable, "-c", {STUBBORN!r}]) for _ in range(2)]
-signal.pause()
 """
-PARENT_LEAVES = FAMILY.replace("signal.pause()", "sys.exit(5)")
+FAMILY = CHILDREN + "signal.pause()"
+PARENT_LEAVES = CHILDREN + "os._exit(5)"
 
 
 class Shell:

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from thinkwell._prompt import Part
     from thinkwell._session_state import SessionInfo
     from thinkwell._stream import ThoughtStream
+    from thinkwell.errors import AuthMethod
     from thinkwell.questions import Answer, Question, QuestionHandler
     from thinkwell.workspace import Workspace
     from thinkwell_acp import Transport
@@ -127,6 +128,11 @@ class Agent:
     def capabilities(self) -> s.AgentCapabilities:
         """What the agent advertises."""
         return self._link.client.capabilities
+
+    @property
+    def auth_methods(self) -> tuple[AuthMethod, ...]:
+        """The ways to log in that the agent offers, whether it wants a login or not."""
+        return self._link.methods
 
     @property
     def questions(self) -> tuple[Question, ...]:

@@ -47,6 +47,11 @@ class Ruling(Struct, frozen=True, kw_only=True):
         """Whether the agent may go on."""
         return self.verdict.startswith("allow")
 
+    @property
+    def cancels(self) -> bool:
+        """Whether the agent is told that its turn is cancelled, and nothing of the question."""
+        return self.by == "cancel" or self.stop is not None
+
 
 def read_answer(question: Question, answer: object, by: str, why: str) -> Ruling:
     """Return an answer in the one form.

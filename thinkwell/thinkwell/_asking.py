@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
+from anyio.lowlevel import checkpoint_if_cancelled
 from msgspec.structs import replace
 
 from thinkwell import events as ev
@@ -44,17 +45,41 @@ class Scene:
 
 
 class _Open:
-    """A question that waits for its answer. The first one counts."""
+    """A question that waits for its answer. The first one counts, and the log is told once."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, scene: Scene, choose: Callable[[Ruling], str | None]) -> None:
         self.question = question
         self.settled = anyio.Event()
         self.ruling: Ruling | None = None
+        self._scene = scene
+        self._choose = choose
+        self._told = False
 
     def settle(self, ruling: Ruling) -> None:
         if self.ruling is None:
             self.ruling = ruling
             self.settled.set()
+
+    def withdraw(self) -> None:
+        """Settle it as cancelled, whatever was said meanwhile: the agent has not been told of that."""
+        self.ruling = CANCELLED
+        self.settled.set()
+        self.tell(CANCELLED)
+
+    def tell(self, final: Ruling) -> None:
+        if self._told:
+            return
+        self._told = True
+        _tell(
+            self._scene,
+            ev.QuestionAnswered,
+            id=self.question.id,
+            choice=None if final is CANCELLED else self._choose(final),
+            by=final.by,
+            why=final.why,
+            option_id=final.option_id,
+            values=final.values,
+        )
 
 
 class Asker:
@@ -114,22 +139,20 @@ class Asker:
         ruling, handlers = self._first_word(question, scene)
         question = replace(question, timeout=self._timeout if handlers else None)
         _tell(scene, ev.QuestionAsked, **_shown(question))
-        final, choice = CANCELLED, None
+        entry = _Open(question, scene, choose)
         try:
-            final = await self._rule(question, scene, ruling, handlers)
-            choice = choose(final)
+            final = await self._rule(entry, scene, ruling, handlers)
+            await checkpoint_if_cancelled()  # a question that was taken back has no other answer
+            entry.tell(final)
             return final
         finally:
-            _tell(
-                scene,
-                ev.QuestionAnswered,
-                id=question.id,
-                choice=choice,
-                by=final.by,
-                why=final.why,
-                option_id=final.option_id,
-                values=final.values,
-            )
+            entry.tell(CANCELLED)
+
+    def withdraw(self, concerns: Callable[[Question], bool]) -> None:
+        """Cancel the open questions that concern the caller: nobody waits for their answers any more."""
+        for entry in tuple(self._open.values()):
+            if concerns(entry.question):
+                entry.withdraw()
 
     def _first_word(self, question: Question, scene: Scene) -> tuple[Ruling, tuple[QuestionHandler, ...]]:
         """Return what the policy says, and who is asked before that stands."""
@@ -159,7 +182,7 @@ class Asker:
         return verdict, why
 
     async def _rule(
-        self, question: Question, scene: Scene, ruling: Ruling, handlers: Sequence[QuestionHandler]
+        self, entry: _Open, scene: Scene, ruling: Ruling, handlers: Sequence[QuestionHandler]
     ) -> Ruling:
         """Return the answer: the first that one of the handlers or a program gives, in time; else `ruling`.
 
@@ -167,7 +190,8 @@ class Asker:
         """
         if not handlers:
             return ruling
-        entry = self._open[question.id] = _Open(question)
+        question = entry.question
+        self._open[question.id] = entry
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._consult, entry, scene, ruling, handlers)
@@ -179,6 +203,8 @@ class Asker:
         final = entry.ruling or Ruling(
             verdict="deny", by="deadline", why=f"nobody answered within {self._timeout:g} seconds"
         )
+        if final is CANCELLED:
+            return final
         if final.allows and ruling.allows:
             return ruling  # whoever only reviews cannot widen what the policy said
         if scene.remembered is not None and isinstance(question, PermissionQuestion):
@@ -218,7 +244,7 @@ class Asker:
         return heard
 
 
-CANCELLED: Final = Ruling(verdict="deny", by="cancel", why="the turn was cancelled")
+CANCELLED: Final = Ruling(verdict="deny", by="cancel", why="the turn or the question was cancelled")
 
 
 def _tell(scene: Scene, kind: Callable[..., ev.ThoughtEvent], **fields: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from thinkwell.view import ToolView
     from thinkwell_acp import schema as s
 
-WALK_LIMIT: Final = 10_000
-"""Values in the arguments of a call that are looked at for paths."""
+MOST_PATHS: Final = 1000
+"""Paths of one call. Of a call with more, the root of all is one, so that hardly any rule allows it."""
 
 
 class CallFacts(Struct, frozen=True, kw_only=True):
@@ -169,8 +170,8 @@ _PATCHED: Final = re.compile(
     r"^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |(?:---|\+\+\+) (?:[ab]/)?)([^\t\r\n]+)",
     re.MULTILINE,
 )
-LONGEST_PATH: Final = 4096
-"""Characters."""
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://(?!.*[/\\]\.\.([/\\]|$))", re.DOTALL)
+"""No file's path, unless somebody made a folder by the name of ``https:``. With ``..`` it takes no folder."""
 
 
 def _paths(
@@ -186,15 +187,17 @@ def _paths(
         if _is_path(key, value):
             named.append(value)
         named += [path for path in _PATCHED.findall(value) if path != "/dev/null"]
-    return tuple(dict.fromkeys(_absolute(path, folder) for path in named for folder in folders if path))
+    paths = (_absolute(path, folder) for path in named for folder in folders if path)
+    found = tuple(dict.fromkeys(islice(paths, MOST_PATHS)))
+    return found if next(paths, None) is None else (*found, "/")
 
 
 def _is_path(key: str, value: str) -> bool:
-    if len(value) > LONGEST_PATH or "\n" in value:
-        return False
     snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key)
+    if _URL.match(value):
+        return value.lower().startswith("file:")
     if _PATH_KEYS.fullmatch(snake):
-        return "://" not in value or value.startswith("file:")
+        return True
     return _ROOTED.match(value) is not None and not _TEXT_KEYS.fullmatch(snake) and key not in _COMMAND_KEYS
 
 
@@ -207,9 +210,7 @@ def _absolute(path: str, folder: str) -> str:
 def _texts(raw: JsonValue) -> Iterator[tuple[str, str]]:
     """Yield each text in the arguments with the key that it stands under."""
     waiting: list[tuple[str, JsonValue]] = [("", raw)]
-    for _ in range(WALK_LIMIT):
-        if not waiting:
-            return
+    while waiting:
         key, value = waiting.pop()
         if isinstance(value, str):
             yield key, value

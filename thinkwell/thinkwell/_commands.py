@@ -40,7 +40,7 @@ WRAPPERS: Final = _words("""
 """Programs that run what their arguments say, behind options of their own."""
 
 _PROGRAM_FIRST: Final = _words("""
-    builtin bunx busybox command coproc doas env exec gosu nice noglob nocorrect nohup npx pkexec setsid
+    builtin bunx busybox command doas env exec gosu nice noglob nocorrect nohup npx pkexec setsid
     stdbuf sudo time timeout torsocks toybox unbuffer uvx xargs
 """)
 """Those whose first word is the program, apart from numbers and assignments, if no options come before it."""
@@ -177,23 +177,28 @@ class _Finder:
             raise Unreadable
 
     def _command(self, words: Sequence[Word], depth: int) -> None:
-        rest = list(words)
-        while rest:
-            text = rest[0].text
+        rest = self._bare(words, depth)
+        self.opaque |= bool(rest) and rest[0].text == "{}"  # xargs and find put something else there
+        self._program(rest, depth)
+
+    def _bare(self, words: Sequence[Word], depth: int) -> Sequence[Word]:
+        """Return a command without the assignments and reserved words before it."""
+        while words:
+            text = words[0].text
             if text == "function":
-                rest = rest[2:]
+                words = words[2:]
             elif text in _RESERVED:
-                rest = rest[1:]
+                words = words[1:]
             elif _ASSIGNMENT.match(text):
                 self._code(text.partition("=")[2], depth, certain=False)
-                rest = rest[1:]
+                words = words[1:]
             else:
                 break
-        if rest:
-            self.opaque |= rest[0].text == "{}"  # xargs and find put something else there
-            self._program(rest, depth)
+        return words
 
     def _program(self, words: Sequence[Word], depth: int) -> None:
+        if not words:
+            return
         first, *arguments = words
         if depth > DEEPEST:
             raise Unreadable(first.text)
@@ -208,7 +213,9 @@ class _Finder:
         elif name in _CODE_TAKERS:
             self._code(" ".join(word.text for word in arguments), depth, certain=name == "eval")
             for word in arguments:
-                self._hidden_code(word.text, depth)
+                self._code(word.text.partition("=")[2], depth, certain=False)
+        elif name in _SOURCES:
+            self._wrapped(FIRST, arguments, depth)
         elif name in WRAPPERS:
             self._wrapped(name, arguments, depth)
         else:
@@ -226,7 +233,10 @@ class _Finder:
                 self._hidden_code(text, depth)
             for text in (*words, " ".join(words)):
                 self._code(text, depth, certain=text in words)
-        reads_input = not words or any(re.fullmatch("-[a-z]*s[a-z]*", option) for option in options)
+        else:
+            self._wrapped(name, arguments, depth)
+            self.opaque |= not words
+        reads_input = any(re.fullmatch("-[a-z]*s[a-z]*", option) for option in options)
         encoded = name in ("powershell", "pwsh") and any(option.startswith("-e") for option in options)
         self.opaque |= reads_input or encoded
 
@@ -235,24 +245,26 @@ class _Finder:
 
         Options of most of these programs are not known here, so a program may begin at each word after one.
         """
+        first = _PROGRAM_FIRST | {FIRST}
         starts: list[int] = []
         with_options = False
         for number, word in enumerate(arguments):
-            self._hidden_code(word.text, depth)
+            if not (starts and name in first and not with_options):
+                self._hidden_code(word.text, depth)
             if not starts and word.text.startswith("-"):
                 with_options = True
             elif not re.fullmatch(r"-.*|[\d.]+[a-z]?|\w+=.*", word.text, re.DOTALL) and not (
                 number and arguments[number - 1].text == "-I"
             ):
                 starts.append(number)
-        if name in _PROGRAM_FIRST | {FIRST} and not with_options:
+        if name in first and not with_options:
             starts = starts[:1]
         for number in starts:
             word = arguments[number]
             if not word.certain or (number == starts[0] and word.text == "{}"):
                 self.opaque = True
             else:
-                self._program(arguments[number:], depth + 1)
+                self._program(self._bare(arguments[number:], depth), depth + 1)
         names = {program_name(arguments[number].text) for number in starts}
         self.opaque |= (
             len(starts) < _LEAST_WORDS.get(name, 0)
@@ -263,8 +275,8 @@ class _Finder:
     def _hidden_code(self, text: str, depth: int) -> None:
         """Read a word that may be code, or may hold it behind an option's letter or an equals sign."""
         for piece in (text, text.partition("=")[2], text[2:] if text.startswith("-") else ""):
-            if re.search(r"\s", piece):
-                self._code(piece, depth, certain=False)
+            if re.search(r"[\s$`]", piece):
+                self._code(piece, depth, certain=True)
 
 
 # Matching

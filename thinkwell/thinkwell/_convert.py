@@ -8,7 +8,7 @@ from thinkwell import events as ev
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from thinkwell._log import RunLog
 
@@ -54,11 +54,13 @@ class Mapper:
         self._note_state = note_state
         self._tools: dict[str, _Tool] = {}
         self._awaiting = False
+        self._running: set[str] = set()
         self._at = 0.0  # the time of a whole batch: its updates were read at once
 
     def await_response(self) -> None:
         """Tell by a phase when the agent first thinks, speaks, calls a tool or plans: a prompt was sent."""
         self._awaiting = True
+        self._running.clear()  # a call that the last turn has left open does not run
 
     @property
     def awaiting_response(self) -> bool:
@@ -106,9 +108,13 @@ class Mapper:
         """Seconds from the start of the run to when the agent sent the last update."""
         return self._at
 
-    def tool_runs(self) -> bool:
-        """Return whether a tool call of the agent's has not ended."""
-        return any(not tool.done for tool in self._tools.values())
+    def tool_runs(self, besides: Collection[str] = ()) -> bool:
+        """Return whether a tool call runs, as far as the agent says, other than those with these ids."""
+        return any(id_ not in besides for id_ in self._running)
+
+    def tool_refused(self, tool_id: str) -> None:
+        """Know that a call does not run, until there is news of it: some agents say no more of it."""
+        self._running.discard(tool_id)
 
     def _other(self, update: s.SessionUpdate) -> None:
         add = self._add
@@ -189,6 +195,7 @@ class Mapper:
             self._patch(id_, known, _as_patch(call))
             return
         tool = self._tools[id_] = _Tool(call.title)
+        self._running.add(id_)
         tool.content, tool.output = _contents(call.content), call.raw_output
         ended = call.status in ("completed", "failed")
         self.log.append(
@@ -240,6 +247,8 @@ class Mapper:
         if patch.status in ("completed", "failed") and not tool.done:
             self._end(id_, tool, patch.status)
             return
+        if not tool.done:
+            self._running.add(id_)
         self.log.append(
             ev.ToolUpdate(
                 seq=self.log.seq + 1,
@@ -258,6 +267,7 @@ class Mapper:
 
     def _end(self, id_: str, tool: _Tool, status: ev.FinalStatus) -> None:
         tool.done = True
+        self._running.discard(id_)
         self.log.append(
             ev.ToolDone(
                 seq=self.log.seq + 1,

@@ -54,22 +54,28 @@ def _translated(pattern: str, any_one: str) -> str:
     rest = pattern
     while rest:
         character, rest = rest[0], rest[1:]
+        negated = rest.startswith("!")
+        end = rest.find("]", negated + 1)  # a bracket that comes first belongs to the set
         if character == "*":
             rest = rest.lstrip("*")
             parts.append(f"(?:{any_one})*")
         elif character == "?":
             parts.append(any_one)
-        elif character == "[" and "]" in rest[2:]:
-            negated = rest[0] == "!"
-            body, _, rest = rest[negated:].partition("]")
-            if not body:  # a bracket that comes first belongs to the set
-                body, _, rest = rest.partition("]")
-                body = "]" + body
-            members = re.escape(body).replace(r"\-", "-")
-            parts.append(f"(?={any_one})[{'^' if negated else ''}{members}]")
+        elif character == "[" and end > 0:
+            parts.append(f"(?={any_one})[{'^' if negated else ''}{_members(rest[negated:end])}]")
+            rest = rest[end + 1 :]
         else:
             parts.append(re.escape(character))
     return "".join(parts)
+
+
+def _members(body: str) -> str:
+    """Return what stands in the brackets of a set, as it is in regular expressions."""
+    found = re.findall(r"(?s).-.|.", body)
+    return "".join(
+        f"{re.escape(one[0])}-{re.escape(one[2])}" if one[1:2] == "-" and one[0] <= one[-1] else re.escape(one)
+        for one in found
+    )
 
 
 def literal_start(pattern: str) -> str:

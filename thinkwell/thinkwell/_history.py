@@ -81,7 +81,7 @@ class History:
 
     def prompted(self, blocks: Sequence[s.ContentBlock]) -> None:
         """Note what is prompted now."""
-        self._prompts.append("".join(map(_prompt_text, blocks)))
+        self._prompts.append("\n".join(_block_text(content_block(block)) for block in blocks))
 
     def messages(self, *, replayed: bool) -> tuple[HistoryMessage, ...]:
         """Return everything until now; `replayed` as in `take`."""
@@ -178,8 +178,3 @@ def _block_text(block: ev.ContentBlock) -> str:
             return f"[{block.mime_type}]"
         case _:
             assert_never(block)
-
-
-def _prompt_text(block: s.ContentBlock) -> str:
-    """Return a block of a prompt as text; what is no text is named."""
-    return _block_text(content_block(block))

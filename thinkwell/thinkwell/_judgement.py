@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import secrets
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -141,9 +141,9 @@ leads, whatever the rest of it looks like. Do not open it yourself. Your verdict
 
 _AFTER_FORM: Final = """
 That was the question: a form, with its fields. Your action is one of these:
-- "accept": the user's instructions permit it and say what to fill in. Give the values, each with the name of \
-its field; a field that you leave out keeps its default. Make nothing up, and give no password, key or other \
-secret away that the instructions do not name;
+- "accept": the user's instructions permit it and say what to fill in. Give the values, each with the name \
+of its field; a field that you leave out keeps its default. Make nothing up, and give no password, key or \
+other secret away that the instructions do not name;
 - "decline": they forbid it, or it goes against what they are for;
 - "unsure": they do not settle it. Somebody else decides then, or it does not happen.
 """
@@ -170,7 +170,7 @@ class Brief:
 def brief_of(question: Question, instructions: str) -> Brief:
     """Put a question into words for a judge."""
     document, cuts = _document(_parts(question))
-    tag = f"question-{secrets.token_hex(8)}"
+    tag = f"question-{os.urandom(8).hex()}"
     lines = "\n".join(f"- {name}: {how}" for name, how in cuts.items())
     match question:
         case PermissionQuestion():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -203,7 +203,7 @@ class Link(ClientHandler):
 
         Not while other runs depend on it.
         """
-        others = len(self.runs - {run})
+        others = sum(not other.given_up for other in self.runs)
         if others:
             self.logger.warning(
                 "Agent %s does not end the turn of %s; it goes on, because %d other runs need the agent",
@@ -235,38 +235,48 @@ class Link(ClientHandler):
 
     async def read_text_file(self, request: s.ReadTextFileRequest, /) -> s.ReadTextFileResponse:
         """Return a file's text."""
-        return await self._served("fs/read_text_file").read_text_file(request)
+        with self._served(request.session_id) as workspace:
+            return await workspace.read_text_file(request)
 
     async def write_text_file(self, request: s.WriteTextFileRequest, /) -> s.WriteTextFileResponse:
         """Write a file's text."""
-        return await self._served("fs/write_text_file").write_text_file(request)
+        with self._served(request.session_id) as workspace:
+            return await workspace.write_text_file(request)
 
     async def create_terminal(self, request: s.CreateTerminalRequest, /) -> s.CreateTerminalResponse:
         """Start a command."""
-        return await self._served("terminal/create").create_terminal(request)
+        with self._served(request.session_id) as workspace:
+            return await workspace.create_terminal(request)
 
     async def terminal_output(self, request: s.TerminalOutputRequest, /) -> s.TerminalOutputResponse:
         """Return what a terminal has printed."""
-        return await self._served("terminal/output").terminal_output(request)
+        with self._served(request.session_id) as workspace:
+            return await workspace.terminal_output(request)
 
     async def wait_for_terminal_exit(
         self, request: s.WaitForTerminalExitRequest, /
     ) -> s.WaitForTerminalExitResponse:
         """Wait for a terminal's command to end."""
-        return await self._served("terminal/wait_for_exit").wait_for_terminal_exit(request)
+        with self._served(request.session_id) as workspace:
+            return await workspace.wait_for_terminal_exit(request)
 
     async def kill_terminal(self, request: s.KillTerminalRequest, /) -> s.KillTerminalResponse:
         """End a terminal's command."""
-        return await self._served("terminal/kill").kill_terminal(request)
+        with self._served(request.session_id) as workspace:
+            return await workspace.kill_terminal(request)
 
     async def release_terminal(self, request: s.ReleaseTerminalRequest, /) -> s.ReleaseTerminalResponse:
         """End a terminal's command and forget it."""
-        return await self._served("terminal/release").release_terminal(request)
+        with self._served(request.session_id) as workspace:
+            return await workspace.release_terminal(request)
 
-    def _served(self, method: str) -> WorkspaceService:
-        if self.workspace is None:  # pragma: no cover - what was not advertised is refused before
-            raise RpcError.method_not_found(method)
-        return self.workspace
+    @contextmanager
+    def _served(self, session_id: str) -> Generator[WorkspaceService]:
+        """Serve a request: a sign of life of the agent, which waits for us."""
+        assert self.workspace is not None  # else it was not advertised, and was refused before
+        session = self.sessions.get(session_id)
+        with nullcontext() if session is None else session.standing_still():
+            yield self.workspace
 
     # MCP over ACP
 

@@ -93,7 +93,8 @@ def _check_value(key: str, value: JsonValue, where: str) -> None:
 def _check_keys(table: Iterable[str], known: Sequence[str], prefix: str) -> None:
     for key in table:
         if key not in known:
-            raise PolicyError(f"there is no such key{_suggestion(key, known)}", where=f"{prefix}{key}")
+            hint = _suggestion(key, known) or f"; there are {', '.join(known)}"
+            raise PolicyError(f"there is no such key{hint}", where=f"{prefix}{key}")
 
 
 def _is_verdict(value: JsonValue) -> TypeGuard[RuleVerdict]:
@@ -106,7 +107,7 @@ def _not_one_of(value: JsonValue, possible: Sequence[str]) -> str:
 
 def _suggestion(value: JsonValue, possible: Sequence[str]) -> str:
     close = difflib.get_close_matches(str(value), possible, n=1, cutoff=0.5)
-    return f"; do you mean {close[0]!r}?" if close else f"; there are {', '.join(possible)}"
+    return f"; do you mean {close[0]!r}?" if close else ""
 
 
 def write_policy(rules: Iterable[Rule], otherwise: RuleVerdict) -> str:

@@ -16,7 +16,7 @@ class Remembered:
     """Answers that hold for equal questions, too.
 
     Questions are equal if kind, tool, server, command and paths are. The arguments count as well where those
-    do not say it all: where there is no command, and no path or a kind of tool that does not just touch files.
+    do not say it all: there is no command, and no path or a kind of tool that does more than touch files.
     """
 
     def __init__(self) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import anyio
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from thinkwell import _prompt as prompt
 from thinkwell import events as ev
@@ -85,7 +86,7 @@ class Run(Generic[T]):
         self.result: Outcome[T] = Outcome(self.id)
         self.mapper = Mapper(self.log, self._note_call, self._note_state)
         self._idle = IdleClock(self.log.now, self.mapper.last_update)
-        self._meter = None if options.budget is None else Meter(options.budget, self.stop, cost_before=session.cost)
+        self._meter = None if options.budget is None else Meter(options.budget, self.stop)
         self._scope = anyio.CancelScope()
         self._turn_over: anyio.Event | None = None
         """Set when the agent answers the prompt; ``None`` before the first one is sent."""
@@ -93,8 +94,13 @@ class Run(Generic[T]):
         """Whether the prompt was refused for want of a login."""
         self._over = anyio.Event()
         self._stopped_by: Exception | None = None
+        self._patience: anyio.CancelScope | None = None
+        """Bounds the wait for the end of a cancelled turn."""
+        self.given_up = False
+        """Whether the turn could not be ended."""
         self._calls: set[anyio.CancelScope] = set()
-        self._own_calls = count(1)
+        self._own_shown: set[str] = set()
+        """Ids of calls of our tools that the agent has shown."""
         self._attempts = 0
         self._refused: ResultInvalid | None = None
         """What the last attempt would come to, were there no other."""
@@ -141,12 +147,14 @@ class Run(Generic[T]):
     def stop(self, why: Exception) -> None:
         """End the run before its time; the result fails with the reason unless it is there already."""
         if self.log.ended or self._stopped_by is not None:
+            self._hurry()
             return
         self._stopped_by = why
         self.result.fail(why)
         if self._in_turn:
             assert self._session.id is not None
             self._link.client.cancel(self._session.id)
+            self._link.asking.asker.withdraw(lambda question: question.session_id == self._session.id)
         self._cancel_calls()
         self.mapper.cancel_tools()
         self._scope.cancel()
@@ -154,6 +162,10 @@ class Run(Generic[T]):
     def standing_still(self) -> AbstractContextManager[None]:
         """Stop the clock for silence for the time of a block."""
         return self._idle.held()
+
+    def know_own(self, tool_id: str) -> None:
+        """Know that a tool call that the agent shows is of a tool of ours."""
+        self._own_shown.add(tool_id)
 
     def _cancel_calls(self) -> None:
         for scope in tuple(self._calls):
@@ -206,33 +218,34 @@ class Run(Generic[T]):
     def _limited(self) -> Generator[None]:
         """Keep the run within its budget and its silence, for the time of a block."""
         watching = anyio.CancelScope()
-        if self._options.idle_timeout is not None:
-            self._link.tasks.start_soon(self._watch_silence, self._options.idle_timeout, watching)
-        if self._meter is not None:
-            self._link.tasks.start_soon(self._watch_budget, self._meter, watching)
-        try:
-            yield
-        finally:
-            watching.cancel()
+        meter = self._meter
+        with nullcontext() if meter is None else meter.budget.shared_by(meter) as seconds_left:
+            if self._options.idle_timeout is not None:
+                self._idle.reset()
+                self._link.tasks.start_soon(self._watch_silence, self._options.idle_timeout, watching)
+            if meter is not None:
+                self._link.tasks.start_soon(self._watch_budget, meter, seconds_left, watching)
+            try:
+                yield
+            finally:
+                watching.cancel()
 
     async def _watch_silence(self, limit: float, watching: anyio.CancelScope) -> None:
         def warn(idle: float) -> None:
             self.log.add(ev.Stalled, idle=idle, limit=limit)
             self.log.publish()
 
-        self._idle.reset()
         with watching:
             await self._idle.watch(limit, self._has_reason, warn)
             self.stop(ThoughtTimeout(limit, idle=True))
 
     def _has_reason(self) -> bool:
         """Whether there is a reason for silence."""
-        return self.mapper.tool_runs() or self._link.login.running
+        return self.mapper.tool_runs(besides=self._own_shown) or self._link.login.running
 
-    async def _watch_budget(self, meter: Meter, watching: anyio.CancelScope) -> None:
-        with watching, meter.budget.shared_by(meter) as seconds_left:
-            await (anyio.sleep_forever() if seconds_left is None else anyio.sleep(seconds_left))
-            self.stop(meter.budget.run_out())
+    async def _watch_budget(self, meter: Meter, seconds: float | None, watching: anyio.CancelScope) -> None:
+        with watching:
+            await meter.watch(seconds)
 
     async def _work(self) -> None:
         if not self._session.usable:
@@ -243,6 +256,7 @@ class Run(Generic[T]):
         if self._session.id is None:
             self._take_session()  # before it is there: some agents send updates before they answer
             await self._session.open(tools)
+            self._idle.reset()
         if tools:
             self.log.add(ev.PhaseChanged, phase="connecting_tools")
             self.log.publish()
@@ -257,13 +271,20 @@ class Run(Generic[T]):
 
     def _take_session(self) -> None:
         self._place = self._session.take(self)
+        if self._meter is not None:
+            self._meter.begin(self._session.cost)
 
     # What updates say, beside the events that they become
 
     def _note_call(self, call: s.ToolCallStart | s.ToolCallProgress) -> None:
-        self._session.note_call(call)
-        if self._meter is not None and call.tool_call_id not in self._session.own_calls:
-            self._meter.call(call.tool_call_id)
+        session, id_ = self._session, call.tool_call_id
+        session.note_call(call)
+        if id_ in session.own_calls or (isinstance(call, s.ToolCallProgress) and session.is_own(call)):
+            self._own_shown.add(id_)
+        elif isinstance(call, s.ToolCallStart):
+            self._own_shown.discard(id_)
+        if self._meter is not None:
+            self._meter.shown_call(id_, own=id_ in self._own_shown)
 
     def _note_state(self, update: s.SessionUpdate) -> None:
         self._session.note_state(update)
@@ -289,7 +310,7 @@ class Run(Generic[T]):
             self._take_session()  # not before: what comes until now is late news of the turn before
         logins = self._link.client.logins
         self._login_wanted = False
-        turn_over = self._send_prompt(request)
+        turn_over = await self._send_prompt(request)
         if turn_over.is_set():
             return  # the connection had ended
         self._turn += 1
@@ -302,9 +323,11 @@ class Run(Generic[T]):
         await turn_over.wait()
         if self._login_wanted:
             await self._link.client.login_since(logins)
-            await self._send_prompt(request).wait()
+            await (await self._send_prompt(request)).wait()
 
-    def _send_prompt(self, request: s.PromptRequest) -> anyio.Event:
+    async def _send_prompt(self, request: s.PromptRequest) -> anyio.Event:
+        await checkpoint_if_cancelled()  # nobody would cancel the turn of a run that was stopped before
+        self._idle.reset()
         turn_over = anyio.Event()
         self._link.client.start_prompt(request, partial(self._prompt_ended, turn_over))
         self._turn_over = turn_over
@@ -319,7 +342,8 @@ class Run(Generic[T]):
     async def _wind_down(self) -> None:
         """Wait for a cancelled turn to end; then close the session; then end the agent."""
         assert self._turn_over is not None
-        with anyio.move_on_after(LEAVE_TIMEOUT if self._link.leaving else CANCEL_TIMEOUT):
+        with anyio.move_on_after(CANCEL_TIMEOUT) as self._patience:
+            self._hurry()
             await self._turn_over.wait()
             return
         if self._link.leaving:
@@ -327,8 +351,9 @@ class Run(Generic[T]):
         client, session = self._link.client, self._session
         assert session.id is not None
         session.usable = False
+        self.given_up = True
         if client.capabilities.session_capabilities.close is not None:
-            with anyio.move_on_after(CLOSE_TIMEOUT):
+            with anyio.move_on_after(CLOSE_TIMEOUT) as self._patience:
                 try:
                     await client.close_session(s.CloseSessionRequest(session_id=session.id))
                     await self._turn_over.wait()
@@ -337,6 +362,12 @@ class Run(Generic[T]):
                     self._link.logger.debug("session/close of %s: %s", session.id, exc)
         session.occupant = None
         self._link.give_up(self)
+
+    def _hurry(self) -> None:
+        """Wait less for the agent where its block is being left: its process is ended right after."""
+        if self._link.leaving and self._patience is not None:
+            soon = anyio.current_time() + LEAVE_TIMEOUT
+            self._patience.deadline = min(self._patience.deadline, soon)
 
     # The end of a turn; called while messages are being read
 
@@ -347,14 +378,14 @@ class Run(Generic[T]):
                 self._end(self._stopped_by or self._link.error(outcome))
             return
         usage = None if outcome.usage is None else s.to_builtins(outcome.usage)
-        if self._meter is not None and outcome.usage is not None:
-            self._meter.turn(outcome.usage.total_tokens)
         self.log.add(ev.TurnEnded, number=self._turn, stop_reason=outcome.stop_reason, usage=usage)
         self.log.publish()  # a full buffer stops the run now or never
         if self._stopped_by is not None:
             self._end(self._stopped_by)
         elif not self._wants_reminder(outcome.stop_reason):
             self._conclude(outcome.stop_reason)
+        if self._meter is not None:  # not before: the result that is there stays
+            self._meter.end_turn(0 if outcome.usage is None else outcome.usage.total_tokens)
 
     def _wants_login(self, outcome: Exception) -> bool:
         """Whether the prompt is to be sent again after a login: once, and only where nothing came of it."""
@@ -409,6 +440,7 @@ class Run(Generic[T]):
         if self._session.occupant is self:
             self._session.occupant = None
         self._cancel_calls()
+        self._link.asking.asker.withdraw(lambda question: question.run_id == self.id)
         if error is not None:
             self.result.fail(error)
         final = self.result.error or error
@@ -429,13 +461,14 @@ class Run(Generic[T]):
         self, name: str, arguments: dict[str, ev.JsonValue], context: CallContext
     ) -> ToolOutput:
         """Run a tool for the agent."""
+        self._idle.reset()
         if name == prompt.RESULT_TOOL:
             return self._take_result(arguments)
+        if self._meter is not None and self._stopped_by is None:
+            self._meter.own_call()
         if self._stopped_by is not None:
             return _task_cancelled()
         tool = next(tool for tool in self._spec.tools if tool.name == name)
-        if self._meter is not None:
-            self._meter.call(f"own {next(self._own_calls)}")
         with self._idle.held(), anyio.CancelScope() as scope:
             self._calls.add(scope)
             try:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from thinkwell._output import JsonSchema, Output
     from thinkwell._session_state import SessionMode, SessionOption, SessionUsage
     from thinkwell._stream import ThoughtStream
+    from thinkwell.questions import Answer
     from thinkwell_acp.mcp import ToolSpec
 
 T = TypeVar("T")
@@ -63,8 +64,8 @@ class SessionPlan(Struct, frozen=True, kw_only=True):
     how: How = "new"
     source: str | None = None
     """The session to load, resume or fork."""
-    result: Any = None
-    """The `Output` of every typed turn, where it is always the same."""
+    result: Output[Any] | None = None
+    """What every typed turn returns, where it is always the same."""
     open_timeout: float = OPEN_TIMEOUT
 
 
@@ -310,15 +311,15 @@ def session_plan(
     if result is not None and result.schema is None:
         raise TypeError("session(output=str): text needs no output type; leave it out")
     check_seconds("open_timeout", open_timeout)
-    chosen = [(how, source) for how, source in sources.items() if source is not None]
+    chosen: list[tuple[How, object]] = [pair for pair in sources.items() if pair[1] is not None]
     if len(chosen) > 1:
         raise ValueError(f"session({'=…, '.join(how for how, _ in chosen)}=…): give one of them")
     how: How = "new"
-    source = None
-    if chosen:
-        how, source = chosen[0]
-    if source is not None and not isinstance(source, str):
-        raise TypeError(f"session({how}={source!r:.100}): give the id of a session, as in SessionInfo.id")
+    source: str | None = None
+    for how, given in chosen:
+        if not isinstance(given, str):
+            raise TypeError(f"session({how}={given!r:.100}): give the id of a session, as in SessionInfo.id")
+        source = given
     if isinstance(additional_directories, str | os.PathLike):
         raise TypeError("session(additional_directories=…): give a list of folders")
     folder = link.cwd if cwd is None else existing_folder(cwd, "session(cwd=…)")

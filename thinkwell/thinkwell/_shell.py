@@ -79,6 +79,8 @@ class _Reader:
         self._here: list[tuple[str, bool, bool]] = []
         """Delimiters of here-documents whose text begins on the next line, whether they were quoted, and
         whether tabs before them do not count."""
+        self._apart: list[int] = []
+        """Where the words of this command are those of two, to shells for which ``&>`` begins with ``&``."""
         self.commands: list[tuple[Word, ...]] = []
         self.targets: list[str] = []
         self.plain = True
@@ -132,9 +134,12 @@ class _Reader:
             ):  # has closing parentheses without an opening one
                 raise self._unreadable()
             self.commands.append(tuple(words))
+            for number in self._apart:
+                self.commands += [tuple(part) for part in (words[:number], words[number:]) if part]
             words.clear()
         else:
             self.plain = False
+        self._apart.clear()
 
     def _comment(self) -> None:
         self.plain = False
@@ -150,9 +155,10 @@ class _Reader:
             self._group(words)
         elif character == ")":
             raise self._unreadable()
-        elif character == "&" and self._peek(2) == "&>":
+        elif self._peek(2) == "&>":
             self._take()
             self._redirection()
+            self._apart.append(len(words))
         else:
             operator = self._take(2) if self._peek(2) in ("&&", "||") else self._take()
             self.plain &= operator in ("&&", "||", "|", ";")
@@ -328,8 +334,9 @@ class _Reader:
         self._adopt(read_script(re.sub(r"\\([`\\$])", r"\1", found[1]), self._depth))
 
     def _arithmetic(self) -> None:
-        """Read ``((…))``. Where its ends are not together, it is a group in a substitution."""
+        """Read ``((…))``. To some shells it is a group of commands if it makes no sense as arithmetic."""
         self._take(2)
+        start = self._at
         opened = 0
         while self._peek(2) != "))" or opened:
             character = self._peek()
@@ -340,6 +347,7 @@ class _Reader:
                 self._expansion(in_quotes=True)
             else:
                 self._take()
+        self._adopt(read_script(self._text[start : self._at], self._depth))
         self._take(2)
 
     def _parameter(self, *, in_quotes: bool) -> None:

@@ -21,6 +21,7 @@ from thinkwell.tools import Tool, ToolContext, ToolResult, tool
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from thinkwell._skill_files import FileEntry
     from thinkwell.skills import Skill
 
 SKILL_TOOLS: Final = frozenset({"activate_skill", "call_skill_tool", "read_skill_file"})
@@ -87,9 +88,9 @@ class _Desk:
         try:
             data = found._files.read(path)
         except SkillFileError as exc:
-            names = [entry.path for entry in found._files.list()]
-            hint = f". Files: {_named(names)}" if names else f". Skill {skill!r} has no files"
-            raise ToolError(f"path: {exc}{hint}") from None
+            names = [entry.path for entry in _files(found)]
+            hint = "" if path in names else f". It must be one of {_named(names)}"
+            raise ToolError(f"path: {exc}{hint if names else '. This skill has no files'}") from None
         return _content(found.name, path, data)
 
     def _skill(self, parameter: str, name: str) -> Skill:
@@ -122,9 +123,13 @@ def _as_object(arguments: JsonValue) -> dict[str, JsonValue]:
     return arguments
 
 
+def _files(skill: Skill) -> list[FileEntry]:
+    """Return the files of a skill beside its instructions."""
+    return [entry for entry in skill._files.list() if entry.path not in ("SKILL.md", "skill.md")]
+
+
 def _files_section(skill: Skill) -> str:
-    files = [entry for entry in skill._files.list() if entry.path not in ("SKILL.md", "skill.md")]
-    lines = [f"- {entry.path} ({entry.size:,} bytes)" for entry in files]
+    lines = [f"- {entry.path} ({entry.size:,} bytes)" for entry in _files(skill)]
     if not lines:
         return ""
     if len(lines) >= LIST_LIMIT - 1:

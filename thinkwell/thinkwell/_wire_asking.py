@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from contextlib import nullcontext
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -48,7 +47,7 @@ class WireAsker:
     async def permission(self, request: s.RequestPermissionRequest) -> s.RequestPermissionResponse:
         """Answer a request for permission; a cancelled turn answers for us."""
         session = self._sessions.get(request.session_id)
-        if session is None:
+        if session is None or session.closed:
             logger.warning(
                 "Agent %s asks for permission in unknown session %r", self._agent, request.session_id
             )
@@ -83,8 +82,12 @@ class WireAsker:
             paths=facts.paths,
         )
         own = call.tool_call_id in session.own_calls or session.is_own(call)
-        await self._ask(question, session, choose_option, own=own)
-        return _outcome(chosen[0])
+        if own and session.occupant is not None:
+            session.occupant.know_own(call.tool_call_id)
+        ruling = await self._ask(question, session, choose_option, own=own)
+        if not ruling.allows:
+            session.mapper.tool_refused(call.tool_call_id)
+        return _outcome(chosen[0] if chosen else None)
 
     async def elicitation(self, request: s.CreateElicitationRequest) -> s.CreateElicitationResponse:
         """Answer a request for input; a cancelled turn answers for us."""
@@ -129,7 +132,7 @@ class WireAsker:
             return await self.asker.ask(question, Scene(cwd=self._cwd), choose_option)
         scene = Scene(cwd=session.cwd, log=session.mapper.log, remembered=session.remembered, own=own)
         run = session.occupant
-        with run.standing_still() if run is not None else nullcontext():
+        with session.standing_still():
             ruling = await self.asker.ask(question, scene, choose_option)
         if ruling.stop is not None and run is not None:
             run.stop(QuestionsStopped(ruling.stop, question.id))
@@ -139,7 +142,9 @@ class WireAsker:
 def _option(
     options: tuple[s.PermissionOption, ...], ruling: Ruling, mode_ids: frozenset[str]
 ) -> s.PermissionOption | None:
-    """Return the option to answer with; ``None`` where the agent offers none that says it."""
+    """Return the option to answer with; ``None`` where the agent offers none that says it, or it was cancelled."""
+    if ruling.cancels:
+        return None
     if ruling.option_id is not None:
         return next(option for option in options if option.option_id == ruling.option_id)
     option = choose(options, ruling.verdict, widen=ruling.by == "policy", avoid=mode_ids)
@@ -156,4 +161,4 @@ def _action(ruling: Ruling) -> str:
     """Return what is told of an answer to a request for input."""
     if ruling.allows:
         return "accept"
-    return "cancel" if ruling.by in ("cancel", "deadline") else "decline"
+    return "cancel" if ruling.cancels or ruling.by == "deadline" else "decline"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
@@ -58,6 +59,10 @@ class Occupant(Protocol):
 
     def standing_still(self) -> AbstractContextManager[None]:
         """Stop the clock for silence for the time of a block."""
+        ...
+
+    def know_own(self, tool_id: str) -> None:
+        """Know that a tool call that the agent shows is of a tool of ours."""
         ...
 
     def stop(self, why: Exception) -> None:
@@ -131,6 +136,10 @@ class WireSession:
     def run_id(self) -> str | None:
         """Name of the run whose turn it is."""
         return None if self.occupant is None else self.occupant.id
+
+    def standing_still(self) -> AbstractContextManager[None]:
+        """Stop the clock for silence of the run whose turn it is."""
+        return nullcontext() if self.occupant is None else self.occupant.standing_still()
 
     @property
     def mode_ids(self) -> frozenset[str]:
@@ -247,6 +256,8 @@ class WireSession:
 
     async def close(self) -> None:
         """Close the session where the agent can, and end our tools."""
+        if self.id is not None:
+            self._link.asking.asker.withdraw(lambda question: question.session_id == self.id)
         try:
             await self._close()
         finally:
@@ -255,6 +266,8 @@ class WireSession:
     async def _close(self) -> None:
         if self.tools.config is not None:
             await self.tools.close()
+        if self.id is not None and self._link.workspace is not None:
+            await self._link.workspace.close_session(self.id)
         if self.id is None or self._link.client.connection.error is not None:
             return
         if self._link.client.capabilities.session_capabilities.close is not None:
@@ -268,15 +281,15 @@ class WireSession:
 
     def updates(self, batch: Sequence[s.SessionNotification]) -> None:
         """Take updates: they are the run's whose turn it is, or nobody's."""
-        silent = self._may_replay and not self._replaying
-        if silent and any(isinstance(note.update, _CONVERSATION) for note in batch):
+        if self._may_replay and any(isinstance(note.update, _CONVERSATION) for note in batch):
             self._begin_replay()
         self.mapper.extend(batch)
 
     def _begin_replay(self) -> None:
-        self._replaying = True
-        self.between.add(ev.ReplayStarted)
-        self.between.publish()
+        if not self._replaying:  # it is begun already where the opening is tried again after a login
+            self._replaying = True
+            self.between.add(ev.ReplayStarted)
+            self.between.publish()
 
     def _end_replay(self) -> None:
         if self._replaying:

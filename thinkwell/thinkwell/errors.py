@@ -41,7 +41,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping  # noqa: TC003 - a field's type, read at run time
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -198,7 +198,7 @@ class AuthMethod(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     type: Literal["agent", "terminal"] = "agent"
     command: tuple[str, ...] = ()
-    env: Mapping[str, str] = {}  # noqa: RUF012 - msgspec makes a new dict for each object
+    env: Mapping[str, str] = {}
 
 
 class LoginRequired(AgentError):
@@ -222,11 +222,7 @@ class LoginRequired(AgentError):
         head = f"Agent {self.agent!r}: {self.reason}"
         if not self.methods:
             return f"{head}. It offers no way: log in with its own program"
-        ways = "".join(
-            f"\n- {way.id}: {way.name}{f' ({way.description})' if way.description else ''}: {_how_to_log_in(way)}"
-            for way in self.methods
-        )
-        return f"{head}. It offers:{ways}"
+        return f"{head}. It offers:{''.join(_way(method) for method in self.methods)}"
 
 
 class LoginFailed(AgentError):
@@ -247,7 +243,10 @@ class LoginFailed(AgentError):
         self.exit_code = exit_code
 
     def __str__(self) -> str:
-        return f"The login {self.method!r} of agent {self.agent!r} failed: {self.reason}. Try again, or another way"
+        return (
+            f"The login {self.method!r} of agent {self.agent!r} failed: {self.reason}. "
+            "Try again, or go another way"
+        )
 
 
 class CapabilityMissing(AgentError):
@@ -614,6 +613,12 @@ def _how_it_ended(exit_code: int | None) -> str:
     if exit_code is None:
         return "closed the connection"
     return f"was killed by signal {-exit_code}" if exit_code < 0 else f"exited with code {exit_code}"
+
+
+def _way(method: AuthMethod) -> str:
+    """Return what to say of a way to log in."""
+    text = f" ({method.description})" if method.description else ""
+    return f"\n- {method.id}: {method.name}{text}: {_how_to_log_in(method)}"
 
 
 def _how_to_log_in(method: AuthMethod) -> str:

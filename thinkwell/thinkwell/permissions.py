@@ -11,25 +11,22 @@ from msgspec import Struct
 from thinkwell._policy_toml import PolicyError, read_policy, write_policy
 from thinkwell._remember import Remembered
 from thinkwell._rules import VERDICTS, Rule, RuleVerdict
-from thinkwell.questions import PermissionQuestion, QuestionHandler, Verdict
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Iterable, Sequence
 
+    from thinkwell.questions import PermissionQuestion, Verdict
     from thinkwell_acp import schema as s
 
 __all__ = (
     "Decision",
     "PermissionMode",
     "PermissionPolicy",
-    "PermissionQuestion",
     "PolicyError",
-    "QuestionHandler",
     "Remembered",
     "Rule",
     "RuleVerdict",
-    "Verdict",
     "choose",
 )
 

@@ -39,17 +39,18 @@ RUNS_KEPT: Final = 1000
 """Runs whose denials, or whose judges, are remembered: nobody tells a supervisor when one is over."""
 
 
-class _Recent(OrderedDict[str, T]):
+class Recent(OrderedDict[str, T]):
     """What is known of the runs that were heard of last."""
 
     def keep(self, key: str, value: T) -> None:
+        """Add what is known of a run, and forget the one that was not heard of for longest."""
         self[key] = value
         self.move_to_end(key)
         if len(self) > RUNS_KEPT:
             self.popitem(last=False)
 
 
-_judging: Final[_Recent[WeakSet[Agent]]] = _Recent()
+_judging: Final[Recent[WeakSet[Agent]]] = Recent()
 """The runs in which agents judge, by their ids: which agent, and in whose runs that judge what led to it."""
 
 
@@ -111,7 +112,7 @@ class Supervisor:
         self._instructions = instructions
         self._timeout = timeout
         self._max_denials = max_denials
-        self._denials: _Recent[int] = _Recent()
+        self._denials: Recent[int] = Recent()
 
     def __repr__(self) -> str:
         return f"<Supervisor by {self._agent.name}>"

@@ -118,6 +118,8 @@ class RunView:
 
 _ToolEvent: TypeAlias = ev.ToolStart | ev.ToolUpdate | ev.ToolDone
 _TOOL_EVENTS: Final = (ev.ToolStart, ev.ToolUpdate, ev.ToolDone)
+_RARE: Final = (ev.PlanUpdate, ev.UserMessage)
+"""What else is part of the conversation."""
 
 MERGE_AT: Final = 64
 """Events of one tool call that are kept until somebody looks."""
@@ -187,7 +189,7 @@ class ViewReducer:
             elif isinstance(event, _TOOL_EVENTS):
                 open_ = open_thought = None
                 self._tool(event)
-            elif isinstance(event, ev.PlanUpdate | ev.UserMessage):
+            elif isinstance(event, _RARE):
                 open_ = open_thought = None
                 self._plan_or_user(event)
             else:

@@ -1,0 +1,48 @@
+"""The stand-in for the model, and an agent that is tied to it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from interop.agents import AGENTS, VENDOR_PREFIXES, Launch, NpmAgent
+from interop.model_server import ModelServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def models() -> Iterator[ModelServer]:
+    """The model that the agents talk to."""
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture(params=AGENTS, ids=lambda agent: agent.name)
+def recipe(request: pytest.FixtureRequest) -> NpmAgent:
+    """The agent to test with; a test that parametrizes `recipe` itself chooses others."""
+    agent = request.param
+    assert isinstance(agent, NpmAgent)
+    return agent
+
+
+@pytest.fixture
+def launch(
+    recipe: NpmAgent, models: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Launch:
+    """An installed agent, tied to the stand-in."""
+    for name in [name for name in os.environ if name.startswith(VENDOR_PREFIXES)]:
+        monkeypatch.delenv(name)
+    return recipe.launch(home=tmp_path / "home", model_url=models.url)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The folder that the agent works in."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder

@@ -1,0 +1,52 @@
+"""What the tests with real agents share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from interop.agents import CLAUDE_DIRECT, CODEX, CODEX_ASKING, GEMINI, OPENCODE, OPENCODE_ASKING
+from interop.model_server import CallTool
+
+if TYPE_CHECKING:
+    from interop.agents import NpmAgent
+
+__all__ = ("ASKING", "PLAIN", "TIMEOUT", "nothing_runs", "processes_of", "shell")
+
+TIMEOUT = 120
+"""Seconds for a whole test; the slowest agent seen needed fifteen."""
+
+PLAIN = (CLAUDE_DIRECT, OPENCODE, GEMINI, CODEX)
+"""Each agent once, for what does not depend on its settings."""
+
+ASKING = (CLAUDE_DIRECT, OPENCODE_ASKING, GEMINI, CODEX_ASKING)
+"""Each agent once, so that it asks before it runs a command."""
+
+
+def shell(recipe: NpmAgent, command: str) -> CallTool:
+    """Return the step that has an agent run a command by its own tool."""
+    return CallTool(*recipe.shell_call(command))
+
+
+async def nothing_runs(home: Path) -> None:
+    """Check that no process of the agent is left."""
+    with anyio.move_on_after(5):
+        # What was killed may take a moment to be gone.
+        while processes_of(home):  # noqa: ASYNC110 - no event tells of a grandchild
+            await anyio.sleep(0.05)
+    assert processes_of(home) == []
+
+
+def processes_of(home: Path) -> list[str]:
+    """List what still runs with this home; empty where there is no /proc to look into."""
+    mark = f"HOME={home}\0".encode()
+    found: list[str] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,472 @@
+"""What a command line really runs: rules that deny see through everything, rules that allow through nothing."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from thinkwell._commands import READ_LIMIT, allows, read_command, touches
+from thinkwell._shell import DEEPEST, LONGEST
+
+PLAIN = [
+    "git",
+    "git status",
+    " git status\n",
+    "git log --format=%H -n 3 | git shortlog && git fetch origin; git diff a..b",
+    'git commit -m "fix: two; things & more | here"',
+    "git commit -m 'a (b) $c `d`'",
+    "git add src/*.py docs/[ab]?.md",
+    "'git' status",
+    "bash -lc 'git status'",
+    'sh -c "git status && git diff"',
+    shlex.join(["/bin/zsh", "-lc", "git log | git shortlog"]),
+]
+
+NOT_PLAIN = [
+    "",
+    "   ",
+    "rm x",
+    "/usr/bin/git status",
+    "./git status",
+    "GIT status",
+    "git;",
+    "git status && rm x",
+    "git status & rm x",
+    "git status | sh",
+    "git status\nrm x",
+    "git status \\\n rm",
+    "git $(rm x)",
+    "git `rm x`",
+    'git "$(rm x)"',
+    'git "`rm x`"',
+    "git <(rm x)",
+    "git $X",
+    'git "${X:-y}"',
+    "git > x",
+    "git < x",
+    "git 2>&1",
+    "git &> x",
+    "git <<E\nrm\nE",
+    "git status # rm",
+    "(git status)",
+    "{ git status; }",
+    "! git status",
+    "if git status; then git diff; fi",
+    "X=1 git status",
+    "PATH=. git status",
+    "git() { rm; }",
+    "git {a,b}",
+    "g?t status",
+    "g*",
+    "git\tx\x0b",
+    "git 'a\x1b[2Jb'",
+    "git 'a\\'",
+    "git 'a!'",
+    'git "a\\$"',
+    "git \xa0x",
+    "git 'unclosed",
+    "git 'a\0b'",
+    "env git status",
+    "sudo git status",
+    "time git status",
+    "timeout 5 git status",
+    "xargs git",
+    "exec git status",
+    "eval git status",
+    ". git",
+    "source git",
+    "bash git",
+    "bash -x -c 'git status'",
+    "bash -c 'git status' git",
+    "bash -c 'bash -c \"git status\"'",
+    "bash -c 'rm x'",
+    "bash -c 'git status; rm x'",
+    "bash -c 'unclosed \"'",
+    "fish -c 'git status'",
+    "git -c core.pager=rm log",
+    "git --upload-pack=rm fetch",
+    "git --exec rm rebase",
+    "git bisect run rm",
+    "git submodule foreach rm",
+    "git clone ext::rm",
+]
+
+
+@pytest.mark.parametrize("line", PLAIN)
+def test_what_a_rule_allows(line: str) -> None:
+    assert allows(["git *"], read_command(line))
+
+
+@pytest.mark.parametrize("line", NOT_PLAIN)
+def test_what_a_rule_does_not_allow(line: str) -> None:
+    assert not allows(["git *"], read_command(line))
+
+
+@pytest.mark.parametrize(
+    "line", ["find . -exec rm x", "find . -delete", "find . -fprintf x y", "find . -okdir rm x"]
+)
+def test_find_is_allowed_only_to_find(line: str) -> None:
+    assert allows(["find *"], read_command("find . -name '*.py' -type f"))
+    assert not allows(["find *", "rm *"], read_command(line))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line", "fits"),
+    [
+        ("git status", "git status", True),
+        ("git status", "git status -s", False),
+        ("git", "git status", False),
+        ("git status *", "git status -s", True),
+        ("git * main", "git push origin main", True),
+        ("git * main", "git push origin main2", False),
+        ("npm run test:*", "npm run test:unit", True),
+        ("npm run test:*", "npm run build", False),
+        ("py*", "python3", True),
+        ("py*", "py/../evil", False),
+        ("bin/*", "bin/tool", True),
+        ("bin/*", "bin/../evil", False),
+        ("*", "anything goes", True),
+        ("*", "sudo anything", False),
+        ("bash *", "bash script.sh x", True),
+        ("bash *", "bash -x", False),
+        ("echo a[12]", "echo a1", True),
+    ],
+)
+def test_patterns_go_word_by_word(pattern: str, line: str, fits: bool) -> None:
+    assert allows([pattern], read_command(line)) is fits
+
+
+SEEN = [
+    "rm",
+    "rm -rf /",
+    "/bin/rm x",
+    "../bin/rm x",
+    "RM x",
+    "rm.exe x",
+    "C:\\\\bin\\\\rm.exe x",
+    "r\\m x",
+    "r''m x",
+    '"rm" x',
+    "=rm x",
+    "ls; rm x",
+    "ls&&rm x",
+    "ls|rm",
+    "ls|&rm",
+    "ls&rm x",
+    "ls\nrm x",
+    "ls \\\n; rm x",
+    "ls &> f rm; rm x",
+    "2>/dev/null rm x",
+    "{fd}> f rm x",
+    "<f rm x",
+    "(rm x)",
+    "{ rm x; }",
+    "! rm x",
+    "f() { rm x; }; f",
+    "function f { rm x; }",
+    "if true; then rm x; else ls; fi",
+    "while read a; do rm $a; done < <(ls)",
+    "for i in a b; do rm $i; done",
+    "x=(a b) rm x",
+    "X=1 Y+=2 rm x",
+    "PAGER='rm x' man ls",
+    "ls $(rm x)",
+    "ls `rm x`",
+    'ls "$(rm x)"',
+    'ls "a `rm x` b"',
+    "ls ${A:-$(rm x)}",
+    'ls "${A:-`rm x`}"',
+    'ls ${A:-"$(rm x)"}',
+    "ls $((1 + $(rm x)))",
+    "ls $((rm x))",
+    "ls <(rm x)",
+    "ls >(rm x)",
+    "ls < <(rm x)",
+    "cat <<E\n$(rm x)\nE",
+    "cat <<E\n text `rm x`\nE\nls",
+    "cat <<-E\n\ttext\n\tE\nrm x",
+    "cat <<E\n\tE\nE\nrm x",
+    "cat <<'E'\nDon't\nE\nrm x",
+    "((a<<2))\nrm x",
+    "ls # don't\nrm x",
+    "env X=1 rm x",
+    "env -i -u A rm x",
+    "env -S 'rm x'",
+    "env -S'rm x'",
+    "sudo rm x",
+    "sudo -u bob rm x",
+    "sudo sudo sudo rm x",
+    "time ! rm x",
+    "time -p rm x",
+    "timeout -k 5 10s rm x",
+    "nohup nice -n 5 rm x &",
+    "ls | xargs rm",
+    "ls | xargs -0 -n1 rm -f",
+    "ls | xargs -I {} rm {}",
+    "ls | xargs -I% sh -c 'rm %'",
+    "find . -exec rm {} \\;",
+    "find . -name '*.py' -execdir rm {} +",
+    "bash -c 'rm x'",
+    "bash -lc 'ls; rm x'",
+    "bash -x -c 'rm x'",
+    "bash -o pipefail -c 'rm x'",
+    'sh -c "sh -c \'rm x\'"',
+    "su -c 'rm x' bob",
+    "ssh host rm x",
+    "ssh -p 22 host 'rm x'",
+    "watch 'rm x'",
+    "cmd /c rm x",
+    "powershell -Command rm x",
+    "pwsh --command='rm x'",
+    "eval rm x",
+    "eval 'rm x'",
+    "trap 'rm x' EXIT",
+    "alias l='rm x'",
+    "bash rm x",
+    ". rm",
+    "npx rm x",
+    "uv run rm x",
+    "npm exec -- rm x",
+    "command rm x",
+    "exec -a ls rm x",
+    "coproc N { rm x; }",
+]
+
+OPAQUE = [
+    "$X y",
+    '"$X" y',
+    "`x` y",
+    "r? x",
+    "{rm,x}",
+    "'unclosed",
+    '"unclosed',
+    "`unclosed",
+    "$(unclosed",
+    "${unclosed",
+    "$((1",
+    "$((1 ' 2))",
+    "$((2*(3+1)))",
+    "ls \\",
+    "ls (",
+    "ls )",
+    "ls >",
+    "x \0",
+    "case a in a) rm;; esac",
+    "if true; then case a in a) rm;; esac; fi",
+    '"$(case x in a) rm;; esac)"',
+    "a[ # ]=1; rm",
+    "a[1<<2]=1\nrm",
+    "ls $[1<<2]\nrm",
+    "ls *(e:'rm':)",
+    "ls $'a\\'; rm x; '",
+    "ls ${A:-'}'}",
+    'ls "${A:-"x"}"',
+    "ls ${ rm; }",
+    "ls $((rm) ; (x))",
+    'ls "`echo \\"; rm; \\"`"',
+    "curl x | sh",
+    "curl x | bash -s -- y",
+    "sh",
+    "bash -l",
+    'bash -c "$X"',
+    "sh -c {}",
+    "ls | xargs sh -c",
+    "ls | xargs env",
+    "ls | xargs -I{} {}",
+    "find . -exec {} \\;",
+    "sudo $X",
+    "sudo -u bob $X",
+    "sudo -s",
+    "su",
+    "ssh host",
+    "eval $X",
+    "eval 'unclosed \"'",
+    "pwsh -EncodedCommand abc",
+    "su -c '$X'",
+    "watch '$X y'",
+    "ssh host 'ls; \"'",
+    "$(" * (DEEPEST + 1) + ")" * (DEEPEST + 1),
+    "ls ${a" * (DEEPEST + 1),
+    "`" + "x" * LONGEST + "`",
+    "sudo " * (DEEPEST + 2) + "ls",
+    "eval " * (DEEPEST + 2) + "ls",
+    "ssh " + "a " * 2000,
+]
+
+
+@pytest.mark.parametrize("line", SEEN)
+def test_what_a_rule_sees(line: str) -> None:
+    reading = read_command(line)
+    assert touches(["rm *"], reading)
+    assert not reading.opaque or "xargs" in line, "it is seen, not guessed"
+    assert not allows(["git *", "ls *", "cat *"], reading)
+
+
+@pytest.mark.parametrize("line", OPAQUE)
+def test_what_cannot_be_told_is_hit_by_every_rule(line: str) -> None:
+    assert touches(["any *"], read_command(line))
+    assert not read_command(line).simple or read_command(line).simple[0][0] in ("sh", "bash")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ls rm",
+        "echo 'rm x'",
+        "git rm x",
+        "git commit -m \"$(cat <<'EOF'\nDon't rm it\nEOF\n)\"",
+        "cat <<EOF\nrm x\nEOF\nls",
+        "cat <<EOF",
+        "ls # rm x",
+        "[ -f rm ] && ls",
+        "[[ a < b ]]",
+        "timeout 60 pytest $X",
+        "sudo cat $HOME/x",
+        "ls | xargs -I {} cp {} /tmp",
+        "echo $((1 + (2 * 3)))",
+        "echo ${X} $X $? $1",
+        'echo "a\\"b \\x $"',
+        "echo $'a' $",
+        "ls 2>&1 >/dev/null",
+        "MSG=\"don't\" ls",
+        "x=$((1<<2)) ls",
+    "((i++)); ls",
+        "echo a=rm",
+        "python -c 'import os'",
+        "grep foo[ x",
+        "echo {}",
+    ],
+)
+def test_what_no_rule_minds(line: str) -> None:
+    assert not touches(["rm *", "EOF *"], read_command(line)) or line.startswith("grep")
+
+
+def test_code_in_code_costs_a_bounded_amount() -> None:
+    line = "x 'a b'"
+    for _ in range(9):
+        line = "sudo -u b sh -c " + shlex.quote(line)
+    read_command(line[:LONGEST])
+    assert touches(["x *"], read_command("sudo -u b " + "sh -c 'x a' " * (READ_LIMIT // 12_000 * 20)))
+
+
+def test_files_of_redirections_are_known() -> None:
+    assert read_command("ls > a 2>>b <c $(ls >| d) &> e").files == ("a", "b", "c", "d", "e")
+
+
+def test_windows_shells_take_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_command.cache_clear()
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert allows(["git *"], read_command("git status"))
+    for line in ("git '&rm'", 'git "x"', "git %X%", "git ^&"):
+        assert not allows(["git *"], read_command(line))
+    read_command.cache_clear()
+
+
+# Whatever is put around a command
+
+FORBIDDEN = st.sampled_from(["rm -rf x", "/bin/rm x", "'r'm x", "sudo rm x"])
+AROUND = st.sampled_from(
+    [
+        "{}; git status",
+        "git status && {}",
+        "git status || {}",
+        "git log | {}",
+        "git status & {}",
+        "git status\n{}",
+        "git $({})",
+        'git "$({})"',
+        "git `{}`",
+        "git <({})",
+        "({})",
+        "{{ {}; }}",
+        "if git; then {}; fi",
+        "! {}",
+        "X=1 {}",
+        "env X=1 {}",
+        "sudo -n {}",
+        "timeout 5 {}",
+        "nohup {} &",
+        "git log | xargs {}",
+        "git > f; {}",
+        "cat <<E\n$({})\nE",
+        "git 'a' \"b\" \\\n; {}",
+        "f() {{ {}; }}",
+    ]
+)
+QUOTED = st.sampled_from(["bash -c {}", "bash -lc {}", "eval {}", "sudo sh -c {}", "su -c {} bob", "env -S {}"])
+
+
+@st.composite
+def disguised(draw: st.DrawFn) -> str:
+    line = draw(FORBIDDEN)
+    for _ in range(draw(st.integers(0, 4))):
+        if draw(st.booleans()) and "`" not in line:
+            line = draw(QUOTED).format(shlex.quote(line))
+        else:
+            around = draw(AROUND.filter(lambda around: "`" not in around or "`" not in line))
+            line = around.format(line)
+    return line
+
+
+@given(disguised())
+@settings(deadline=None)
+def test_no_disguise_helps(line: str) -> None:
+    reading = read_command(line)
+    assert touches(["rm *"], reading)
+    assert not allows(["git *", "f *", "cat *", "X=1 *"], reading)
+
+
+PIECES = st.sampled_from(
+    "evil|evil|git|git x|'|\"|\\|$(|`|)|(|{|}|;|&&|&|\n| | |#|<<E\n|<<'E'\n|\nE\n|$X|case|in|a)|;;|[|]|a[|=|eval|env|"
+    "xargs|sh|-c|((|))|<|f|>|2|>&|$'|${a:-|$((|<(|if|then|fi|do|done|for|!|time|function|f()|exec|trap|EXIT|*|~|{a,b}|"
+    "{}|\t|.|find . -exec|\\;|timeout 5|[[|<<<|$[|&>|x=(|+=|$@|builtin|alias".split("|")
+).map(lambda piece: piece or "|")
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a few programs, of which `evil` leaves a mark."""
+    if os.name == "nt":
+        pytest.skip("it takes a POSIX shell")
+    folder = tmp_path_factory.mktemp("sandbox")
+    for name, text in {"evil": "echo ran >> ../mark", "git": "exit 0"}.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    for name in ("env", "xargs", "sh", "find", "timeout", "cat"):
+        path = shutil.which(name)
+        if path is not None:
+            (folder / name).symlink_to(path)
+    return folder
+
+
+@given(st.lists(PIECES, min_size=2, max_size=12), st.booleans())
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_shell_runs_nothing_that_was_not_seen(sandbox: Path, pieces: list[str], spaced: bool) -> None:
+    line = (" " if spaced else "").join(pieces)
+    reading = read_command(line)
+    if touches(["evil *"], reading) and not allows(["git *"], reading):
+        return
+    work = sandbox / "work" / "here"
+    shutil.rmtree(work.parent, ignore_errors=True)
+    work.mkdir(parents=True)
+    try:
+        subprocess.run(
+            ["/bin/sh", "-c", line],
+            cwd=work,
+            env={"PATH": str(sandbox)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=5,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        pass
+    assert not (work.parent / "mark").exists()

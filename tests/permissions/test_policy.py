@@ -1,0 +1,375 @@
+"""Policies: which rule decides, and what each criterion goes by."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thinkwell import PermissionQuestion
+from thinkwell.permissions import PermissionPolicy, Rule, RuleVerdict
+
+CWD = "/work/project"
+
+
+def asks(kind: Any = "other", title: str = "", **facts: Any) -> PermissionQuestion:
+    return PermissionQuestion(id="q1", title=title, agent="a", options=(), kind=kind, **facts)
+
+
+def shell(command: str | None, **facts: Any) -> PermissionQuestion:
+    return asks(**{"kind": "execute", "title": command or "", "command": command, **facts})
+
+
+def edit(*paths: str, **facts: Any) -> PermissionQuestion:
+    return asks(**{"kind": "edit", "paths": paths, **facts})
+
+
+def fits(rule: Rule, question: PermissionQuestion, cwd: str = CWD) -> bool:
+    return PermissionPolicy(rules=(rule,)).decide(question, cwd=cwd).verdict == "allow"
+
+
+def hits(rule: Rule, question: PermissionQuestion, cwd: str = CWD) -> bool:
+    policy = PermissionPolicy(rules=(rule,), otherwise="allow")
+    return policy.decide(question, cwd=cwd).verdict == "deny"
+
+
+# The order
+
+
+GIT = Rule("allow", command="git *")
+PUSH = Rule("ask", command="git push *", why="it leaves the machine")
+FORCE = Rule("deny", command="git push * --force *", why="it rewrites history")
+
+
+@pytest.mark.parametrize("rules", [(GIT, PUSH, FORCE), (FORCE, PUSH, GIT), (PUSH, GIT, FORCE)])
+def test_deny_comes_before_ask_and_ask_before_allow_wherever_they_stand(rules: tuple[Rule, ...]) -> None:
+    policy = PermissionPolicy(rules=rules, otherwise="allow")
+    for command, rule, verdict in [
+        ("git status", GIT, "allow"),
+        ("git push", PUSH, "ask"),
+        ("git push origin --force", FORCE, "deny"),
+    ]:
+        decision = policy.decide(shell(command), cwd=CWD)
+        assert (decision.verdict, decision.rule) == (verdict, rules.index(rule))
+        assert decision.why == f"rules[{rules.index(rule)}]: {rule}"
+    assert policy.decide(shell("ls"), cwd=CWD).verdict == "allow"
+
+
+def test_why_names_the_rule_and_its_reason() -> None:
+    policy = PermissionPolicy(rules=(Rule("deny", kind=("edit", "delete"), path="a/*", why="mine"),))
+    decision = policy.decide(edit("a/b"), cwd=CWD)
+    assert decision.why == "rules[0]: deny kind edit or delete, path a/*: mine"
+    decision = policy.decide(edit("b"), cwd=CWD)
+    assert (decision.why, decision.rule) == ("no rule fits; otherwise: deny", None)
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "verdict"), [("deny", "deny"), ("ask", "ask"), ("allow", "ask")]
+)
+def test_an_ask_rule_that_may_be_meant_only_narrows(otherwise: RuleVerdict, verdict: str) -> None:
+    policy = PermissionPolicy(rules=(PUSH,), otherwise=otherwise)
+    assert policy.decide(shell("ls; git push"), cwd=CWD).verdict == "ask" if otherwise != "deny" else "deny"
+    assert policy.decide(shell("sudo git push"), cwd=CWD).verdict == verdict
+    assert policy.decide(shell("git push"), cwd=CWD).verdict == "ask"
+
+
+def test_an_ask_rule_takes_back_what_another_allows() -> None:
+    policy = PermissionPolicy(rules=(Rule("allow", kind="read"), Rule("ask", path="**/.env")))
+    assert policy.decide(edit("a", kind="read"), cwd=CWD).verdict == "allow"
+    decision = policy.decide(edit("a", "b/.env", kind="read"), cwd=CWD)
+    assert (decision.verdict, decision.rule) == ("ask", 1)
+
+
+ORDER = ["deny", "ask", "allow"]
+SOME_RULES = st.sampled_from(
+    [
+        Rule(verdict, **criteria)
+        for verdict in ("allow", "ask", "deny")
+        for criteria in (
+            {"kind": "execute"},
+            {"command": "git *"},
+            {"command": "git push *"},
+            {"path": "src/**"},
+            {"tool": "Bash"},
+            {"server": "web"},
+        )
+        for verdict in (verdict,)
+    ]
+)
+SOME_QUESTIONS = st.sampled_from(
+    [
+        shell("git status"),
+        shell("git push"),
+        shell("git status; git push"),
+        shell("sudo git push", name="Bash"),
+        edit("src/a"),
+        edit("src/a", "b"),
+        asks(name="get", server="web"),
+    ]
+)
+
+
+@given(st.lists(SOME_RULES, max_size=4), SOME_RULES, SOME_QUESTIONS, st.sampled_from(["deny", "ask", "allow"]))
+def test_another_rule_to_deny_or_ask_never_makes_an_allow(
+    rules: list[Rule], another: Rule, question: PermissionQuestion, otherwise: RuleVerdict
+) -> None:
+    before = PermissionPolicy(rules=tuple(rules), otherwise=otherwise).decide(question, cwd=CWD).verdict
+    after = PermissionPolicy(rules=(*rules, another), otherwise=otherwise).decide(question, cwd=CWD).verdict
+    if another.verdict == "deny":
+        assert ORDER.index(after) <= ORDER.index(before)
+    elif another.verdict == "ask":
+        assert after != "allow" or before == "allow"
+    else:
+        assert ORDER.index(after) >= ORDER.index(before)
+
+
+# Kinds
+
+
+def test_kinds() -> None:
+    rule = Rule("allow", kind=("read", "search"))
+    assert fits(rule, asks("search"))
+    assert not fits(rule, asks("edit"))
+
+
+# Paths
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "matches"),
+    [
+        ("src/**", "/work/project/src/a/b.py", True),
+        ("src/**", "/work/project/src", True),
+        ("src/**", "/work/project/srcs", False),
+        ("src/**", "/work/project/src/../secret", False),
+        ("src/**", "/work/project/x/../src/a", True),
+        ("src/**", "/work/other/src/a", False),
+        ("src/*", "/work/project/src/a", True),
+        ("src/*", "/work/project/src/a/b", False),
+        ("src/?.py", "/work/project/src/a.py", True),
+        ("**/*.py", "/work/project/a.py", True),
+        ("**/*.py", "/work/project/a/b/.c.py", True),
+        ("**/*.py", "/work/a.py", False),
+        ("**", "/work/project/.git/config", True),
+        ("../other/**", "/work/other/x", True),
+        ("/etc/**/passwd", "/etc/passwd", True),
+        ("/etc/**/passwd", "/etc/a/b/passwd", True),
+        ("/**", "/etc/passwd", True),
+        ("~/x", "~/x", True),
+        ("[ab]", "/work/project/a", True),
+        ("[!ab]", "/work/project/a", False),
+        ("[!ab]", "/work/project/c", True),
+        ("[]x]", "/work/project/]", True),
+        ("a[", "/work/project/a[", True),
+        ("[^]", "/work/project/^", True),
+        ("[a-c]", "/work/project/b", True),
+        ("[c-a]", "/work/project/-", True),
+        ("[a-]", "/work/project/-", True),
+        ("[a]", "/work/project/a", True),
+    ],
+)
+def test_path_globs(pattern: str, path: str, matches: bool) -> None:
+    assert fits(Rule("allow", path=pattern), edit(path)) is matches
+    assert hits(Rule("deny", path=pattern), edit(path)) is matches
+
+
+def test_all_paths_must_fit_and_any_path_hits() -> None:
+    question = edit("/work/project/src/a", "/etc/passwd")
+    assert not fits(Rule("allow", path="src/**"), question)
+    assert fits(Rule("allow", path=("src/**", "/etc/*")), question)
+    assert hits(Rule("deny", path="/etc/**"), question)
+    assert hits(Rule("deny", path="/ETC/PASSWD"), question), "some file systems ignore case"
+    assert not fits(Rule("allow", path="SRC/**"), edit("/work/project/src/a"))
+
+
+def test_without_a_path_nothing_is_allowed_and_changes_are_denied() -> None:
+    rule = {"path": "src/**"}
+    assert not fits(Rule("allow", **rule), edit())
+    assert hits(Rule("deny", **rule), edit())
+    assert not hits(Rule("deny", **rule), asks("search"))
+
+
+def test_links_are_followed(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "key").touch()
+    (root / "link").symlink_to(tmp_path / "secret")
+    (root / "deep").symlink_to(tmp_path / "secret" / "key")
+    cwd = str(root)
+    allow, deny = Rule("allow", path="**"), Rule("deny", path=f"{tmp_path}/secret/**")
+    for path in ("link/key", "link/new", "link", "deep", "link/../secret/key"):
+        assert not fits(allow, edit(path), cwd)
+        assert hits(deny, edit(path), cwd)
+    assert hits(Rule("deny", path="link/**"), edit(f"{tmp_path}/secret/key"), cwd)
+    assert fits(allow, edit("new/file"), cwd)
+    (tmp_path / "alias").symlink_to(root)
+    assert fits(allow, edit(f"{tmp_path}/alias/file"), f"{tmp_path}/alias")
+    assert fits(allow, edit(f"{tmp_path}/root/file"), f"{tmp_path}/alias")
+
+
+def test_a_folder_around_a_denied_file_is_not_deleted_or_moved() -> None:
+    rule = Rule("deny", path="/work/project/keys/*.pem")
+    for folder in ("/work/project/keys", "/work", "/"):
+        assert hits(rule, edit(folder, kind="delete"))
+        assert hits(rule, edit(folder, kind="move"))
+        assert not hits(rule, edit(folder, kind="read"))
+    assert not hits(rule, edit("/work/project/key", kind="delete"))
+
+
+def test_paths_say_nothing_of_what_a_command_does() -> None:
+    rule = Rule("allow", path="**")
+    assert not fits(rule, shell("rm x", paths=("/work/project/x",)))
+    assert not fits(rule, edit("x", kind="execute"))
+    assert not fits(rule, edit("x", kind="read", command="rm x"))
+    assert not fits(rule, edit("x", kind="other"))
+    assert fits(Rule("allow", path="**", kind="other"), edit("x", kind="other"))
+    assert fits(Rule("allow", path="**", command="cat *"), edit("x", kind="read", command="cat x"))
+
+
+@pytest.mark.parametrize(
+    "command", ["cat .env", "cat ./a/../.env", "grep x --file=.env", "ls > .env", "bash -c 'cat .env'"]
+)
+def test_a_path_in_a_command_hits(command: str) -> None:
+    assert hits(Rule("deny", path="**/.env"), shell(command))
+    assert not hits(Rule("deny", path="build/**"), shell("npm run build"))
+
+
+def test_paths_that_no_file_can_have() -> None:
+    assert not fits(Rule("allow", path="**"), edit("a\0b"))
+    assert hits(Rule("deny", path="**"), edit("a\0b"))
+
+
+# Commands
+
+
+def test_commands_are_not_taken_from_titles_to_allow_them() -> None:
+    rule = Rule("allow", command="git *")
+    assert fits(rule, shell("git status"))
+    assert fits(rule, shell("git status", kind="read")), "codex has kinds for commands"
+    assert not fits(rule, shell(None, title="git status"))
+    assert not fits(rule, shell("git status", kind="other")), "an argument of some tool"
+    assert not fits(rule, shell("git status", server="web"))
+
+
+@pytest.mark.parametrize(
+    ("question", "hit"),
+    [
+        (shell("sudo rm x"), True),
+        (shell("unclosed '"), True),
+        (shell("ls", title="rm x"), False),
+        (shell(None, title="rm x"), True),
+        (shell(None, title="`rm x`"), True),
+        (shell(None, title="ls"), False),
+        (shell(None, title="don't"), True),
+        (shell(None), True),
+        (shell(None, server="web"), False),
+        (asks(title="rm x"), True),
+        (asks(title="don't"), False),
+        (asks("read", title="rm x"), False),
+        (asks(command="rm x"), True),
+    ],
+)
+def test_what_a_rule_on_commands_denies(question: PermissionQuestion, hit: bool) -> None:
+    assert hits(Rule("deny", command="rm *"), question) is hit
+
+
+# Tools and servers
+
+
+def test_tools_and_servers_are_never_taken_from_titles_to_allow_them() -> None:
+    tool, server = Rule("allow", tool="get*"), Rule("allow", server="web")
+    both = Rule("allow", tool="get", server=("web", "w[ei]b*"))
+    question = asks(name="get", server="web")
+    assert fits(server, question)
+    assert fits(both, question)
+    assert not fits(tool, question), "it might be anybody's server"
+    assert fits(tool, asks(name="get_all"))
+    assert not fits(tool, asks(name="GET"))
+    assert not fits(server, asks(name="web"))
+    for title in ("get", "mcp__web__get", "get (web MCP Server)", "web_get", "mcp.web.get"):
+        assert not any(fits(rule, asks(title=title)) for rule in (tool, server, both))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        asks(name="get", server="web"),
+        asks(name="GET", server="WEB"),
+        asks(name="mcp__web__get"),
+        asks(title="mcp__web__get"),
+        asks(title="get (web MCP Server)"),
+        asks(title="web_get"),
+        asks("execute", title="mcp.web.get"),
+    ],
+)
+def test_whatever_may_be_the_tool_or_the_server_hits(question: PermissionQuestion) -> None:
+    for rule in (Rule("deny", tool="get"), Rule("deny", server="w*"), Rule("deny", server="web", tool="g?t")):
+        assert hits(rule, question)
+    assert not hits(Rule("deny", tool="put"), question)
+    assert not hits(Rule("deny", server="mail"), question)
+
+
+def test_full_names_of_tools_hit_too() -> None:
+    assert hits(Rule("deny", tool="mcp__web__*"), asks(name="get", server="web"))
+    assert hits(Rule("deny", tool="Bash"), asks(name="Bash"))
+    assert hits(Rule("deny", tool="Bash"), asks(title="Bash"))
+    assert not hits(Rule("deny", tool="Bash"), asks(title="Bash", name="Read"))
+    assert not hits(Rule("deny", server="*"), asks(title="cat my_file.txt now"))
+
+
+# Values
+
+
+def test_rules_are_values() -> None:
+    rule = Rule("allow", kind="read", path=["a", "b"])
+    assert rule == Rule("allow", kind=("read",), path=("a", "b"))
+    assert hash(rule) == hash(Rule("allow", kind=["read"], path=("a", "b")))
+    assert pickle.loads(pickle.dumps(rule)) == rule
+    assert replace(rule, verdict="deny") == Rule("deny", kind="read", path=("a", "b"))
+    with pytest.raises(FrozenInstanceError):
+        rule.why = "x"  # type: ignore[misc]
+    policy = PermissionPolicy(rules=(rule,))
+    assert pickle.loads(pickle.dumps(policy)) == policy
+    assert policy.otherwise == "deny"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"verdict": "yes", "kind": "read"}, ValueError, "verdict: 'yes' is none of allow, deny, ask"),
+        ({"verdict": "allow"}, ValueError, "a rule has to say what it is about: kind, tool, path"),
+        ({"verdict": "allow", "kind": "shell"}, ValueError, "kind: 'shell' is none of read, edit"),
+        ({"verdict": "allow", "path": ""}, ValueError, "path: an empty pattern"),
+        ({"verdict": "allow", "path": (" ", "a")}, ValueError, "path: an empty pattern"),
+        ({"verdict": "allow", "tool": (3,)}, TypeError, "tool: 3 is no text"),
+        ({"verdict": "allow", "tool": "x", "why": 3}, TypeError, "why: 3 is no text"),
+    ],
+)
+def test_wrong_rules_are_refused(
+    arguments: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        Rule(**arguments)
+
+
+def test_wrong_policies_are_refused() -> None:
+    rules: Any = ["allow"]
+    with pytest.raises(TypeError, match=r"rules\[0\]: 'allow' is no Rule"):
+        PermissionPolicy(rules=rules)
+    otherwise: Any = "never"
+    with pytest.raises(ValueError, match="otherwise: 'never' is none of allow, deny, ask"):
+        PermissionPolicy(otherwise=otherwise)
+
+
+def test_relative_patterns_start_from_the_sessions_folder() -> None:
+    rule = Rule("allow", path="src/**")
+    assert fits(rule, edit("/a/src/x"), "/a")
+    assert not fits(rule, edit("/a/src/x"), "/b")
+    assert fits(Rule("allow", path="~/**"), edit(os.path.expanduser("~/x")), "/b")
