@@ -24,6 +24,14 @@ from thinkwell_acp import (
 )
 from thinkwell_acp.schema import InitializeResponse, decode
 
+LOGINS = (
+    errors.AuthMethod(id="a", name="A", description="opens"),
+    errors.AuthMethod(
+        id="b", name="B", type="terminal", command=("npx", "a b", "login"), env={"K;": "$(v)", "L": "l"}
+    ),
+    errors.AuthMethod(id="c", name="C", type="terminal"),
+)
+
 EXAMPLES: tuple[ThinkwellError, ...] = (
     errors.ThinkwellError("something"),
     errors.AgentError("something"),
@@ -37,8 +45,10 @@ EXAMPLES: tuple[ThinkwellError, ...] = (
     errors.AgentExited(None, reason="a line of more than 3 bytes"),
     errors.AgentClosed(),
     errors.SessionUnusable("s1"),
-    errors.LoginRequired("claude", [("a", "A", "opens"), ("b", "B", "")]),
+    errors.LoginRequired("claude", LOGINS),
     errors.LoginRequired("claude", []),
+    errors.LoginFailed("claude", "b", "its command exited with code 3", 3),
+    errors.LoginFailed("claude", "a", "the window was closed"),
     errors.CapabilityMissing("promptCapabilities.image", "an image"),
     errors.AgentReported(-32603, "no", {"why": ["busy"]}),
     errors.AgentReported(-32603, "no"),
@@ -96,8 +106,18 @@ def test_every_error_has_an_example_and_documents_its_attributes() -> None:
         (errors.ResultMissing("max_turn_requests", ""), "ran out of model requests"),
         (errors.ResultMissing("end_turn", ""), "it said nothing"),
         (errors.ResultInvalid({"a": 1}, ["a: no"], 4), "in 4 attempts. The last one was {'a': 1}:\n- a: no"),
-        (errors.LoginRequired("claude", []), "log in with the agent's own program"),
-        (errors.LoginRequired("claude", [("a", "A", "opens")]), "It offers:\n- a: A (opens)\n"),
+        (errors.LoginRequired("claude", []), "wants a login first. It offers no way: log in with its own"),
+        (
+            errors.LoginRequired("claude", LOGINS),
+            (
+                "It offers:\n"
+                '- a: A (opens): `await agent.authenticate("a")`, or open_agent(login="a")\n'
+                '- b: B: `await thinkwell.login(…, "b")` in a terminal, or type there: '
+                "env 'K;=$(v)' L=l npx 'a b' login\n"
+                "- c: C: with the agent's own program, in a terminal"
+            ),
+        ),
+        (errors.LoginFailed("claude", "a", "no"), "'a' of agent 'claude' failed: no. Try again"),
         (errors.AgentStartFailed("a", "no", command=["npx", "a b"]), "no\nIts command: npx 'a b'"),
         (errors.AnswerUnreadable("bad"), "cannot be read: bad. Try another version"),
         (errors.ToolsNotSeen(["http", "stdio"]), "over http, stdio"),
@@ -117,7 +137,7 @@ def test_what_an_error_says(error: ThinkwellError, part: str) -> None:
 @pytest.mark.parametrize(
     ("wire", "expected"),
     [
-        (RpcError(-32000, "Log in"), errors.LoginRequired("odd", ())),
+        (RpcError(-32000, "Log in"), errors.LoginRequired("odd", (), "it wants a login first (Log in)")),
         (RpcError(-32603, "no", [1]), errors.AgentReported(-32603, "no", [1])),
         (ProcessExited(3, "oh"), errors.AgentExited(3, "oh")),
         (FrameTooLong(5), errors.AgentExited(None, reason="the other side sent a line of more than 5 bytes")),

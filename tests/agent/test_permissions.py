@@ -9,17 +9,7 @@ import pytest
 from scripted import ScriptedAgent, Turn, scripted
 
 from thinkwell import PermissionQuestion, events
-from thinkwell.permissions import choose, is_own_tool
 from thinkwell_acp import schema as s
-from thinkwell_acp.mcp import ToolSpec
-
-SERVER = "thinkwell0a1b2c3d4e5f"
-ADD = ToolSpec(
-    name="add",
-    description="Adds.",
-    input_schema={"type": "object", "properties": {"x": {"type": "integer"}}},
-)
-ANYTHING = ToolSpec(name="any", description="Takes all.", input_schema={"type": "object"})
 
 OPTIONS = (
     s.PermissionOption(option_id="a", name="Always", kind="allow_always"),
@@ -218,68 +208,6 @@ async def test_a_question_in_an_unknown_session_is_denied(caplog: pytest.LogCapt
 
 
 # Our own tools
-
-CODEX = {"server": SERVER, "tool": "add", "arguments": {"x": 1}}
-
-
-def call(title: str | None = None, **fields: Any) -> s.ToolCallUpdate:
-    return s.ToolCallUpdate(tool_call_id="t1", title=title, **fields)
-
-
-OWN = {
-    "claude": call(
-        f"mcp__{SERVER}__add",
-        kind="other",
-        raw_input={"x": 1},
-        meta={"claudeCode": {"toolName": f"mcp__{SERVER}__add", "mcpServer": {"name": SERVER}}},
-    ),
-    "claude with a title of its own": call(
-        "Add numbers", meta={"claudeCode": {"toolName": f"mcp__{SERVER}__add"}}
-    ),
-    "gemini": call(f"add ({SERVER} MCP Server)", kind="other"),
-    "opencode": call(f"{SERVER}_add", kind="other", raw_input={}),
-    "codex": call(f"mcp.{SERVER}.add", kind="execute", raw_input=CODEX),
-    "what an agent adds": call(f"{SERVER}_add", raw_input={"x": 1, "wait_for_previous": True}),
-    "open arguments": call(f"{SERVER}_any", raw_input={"command": "x"}),
-}
-FOREIGN = {
-    "nothing": call(),
-    "another tool": call(f"{SERVER}_other"),
-    "another server": call("mcp__thinkwell000000000000__add"),
-    "a name within a title": call(f"Run {SERVER}_add"),
-    "a command with our title": call(f"{SERVER}_add", raw_input={"command": "rm -rf /"}),
-    "a shell with our title": call(f"{SERVER}_add", kind="execute"),
-    "an edit with our title": call(f"mcp__{SERVER}__add", kind="edit", raw_input={"x": 1}),
-    "text as input": call(f"{SERVER}_add", raw_input="x"),
-    "claude says another name": call(f"mcp__{SERVER}__add", meta={"claudeCode": {"toolName": "Bash"}}),
-    "claude says no name": call(f"mcp__{SERVER}__add", meta={"claudeCode": {"toolName": None}}),
-    "our names as arguments": call("fetch", kind="fetch", raw_input=CODEX),
-    "our names as arguments without a title": call(raw_input=CODEX),
-    "codex and another server": call(
-        f"mcp.{SERVER}.add", kind="execute", raw_input={**CODEX, "server": "other"}
-    ),
-    "codex and another tool": call(f"mcp.{SERVER}.add", kind="execute", raw_input={**CODEX, "tool": "rm"}),
-}
-
-
-@pytest.mark.parametrize("name", OWN)
-def test_forms_in_which_agents_show_our_tools(name: str) -> None:
-    assert is_own_tool(OWN[name], SERVER, (ADD, ANYTHING))
-
-
-@pytest.mark.parametrize("name", FOREIGN)
-def test_what_only_looks_like_it(name: str) -> None:
-    assert not is_own_tool(FOREIGN[name], SERVER, (ADD, ANYTHING))
-
-
-def test_options_are_chosen_by_kind_wherever_they_stand() -> None:
-    for turned in (OPTIONS, OPTIONS[::-1]):
-        option = choose(turned, "allow")
-        assert option is not None
-        assert option.option_id == "y"
-    assert choose((), "deny") is None
-    assert choose(options("allow_always"), "allow") is None
-    assert choose(options("allow_always"), "allow", widen=True) == OPTIONS[0]
 
 
 def add(x: int) -> int:

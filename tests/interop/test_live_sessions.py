@@ -10,20 +10,25 @@ import pytest
 
 from interop.live import PLAIN, TIMEOUT, nothing_runs
 from interop.model_server import CallTool, ModelServer, Say
-from thinkwell import AgentError, CapabilityMissing, Message, open_agent
-from thinkwell.events import ModeUpdate, ReplayEnded, ReplayStarted, ThoughtEvent, UserMessage
+from thinkwell import AgentError, CapabilityMissing, Message, SessionNotOpened, open_agent
+from thinkwell.events import ConfigUpdate, ModeUpdate, ReplayEnded, ReplayStarted, ThoughtEvent, UserMessage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from interop.agents import Launch, NpmAgent
+    from interop.agents import Launch
     from thinkwell import Agent, Session
 
 pytestmark = [
     pytest.mark.interop,
     pytest.mark.parametrize("recipe", PLAIN, ids=lambda recipe: recipe.name),
 ]
+
+
+UNKNOWN = "6f1c7dbe-0000-4000-8000-5f3a8e3d2b11"
+"""The id of no session."""
 
 
 @dataclass
@@ -95,6 +100,9 @@ async def test_two_sessions_at_once_have_their_own_tools_and_results(
     launch: Launch, models: ModelServer, project: Path
 ) -> None:
     called, go_on = anyio.Event(), anyio.Event()
+    folders = (project / "first", project / "second")
+    for folder in folders:
+        folder.mkdir()
 
     async def slow() -> str:
         """Take some time."""
@@ -109,10 +117,15 @@ async def test_two_sessions_at_once_have_their_own_tools_and_results(
     with anyio.fail_after(TIMEOUT):
         async with (
             open_agent(command=launch.command, env=launch.env, cwd=project) as agent,
-            agent.session() as first,
-            agent.session() as second,
+            # opencode offers the tools of all sessions of a folder to each of them, of closed ones too.
+            agent.session(cwd=folders[0]) as first,
+            agent.session(cwd=folders[1]) as second,
         ):
             assert first.id != second.id
+            # codex can change the tools of a session by closing and resuming it, but not before its first turn.
+            for session in (first, second):
+                models.play(Say("Hello."))
+                await session.think().text("Hello.").run()
             models.play(CallTool("slow"))
             waits = first.think(int).text("Be slow.").tool(slow).stream()
             await called.wait()
@@ -133,48 +146,71 @@ async def test_two_sessions_at_once_have_their_own_tools_and_results(
 
 
 async def test_a_session_that_was_left_goes_on_in_another_process(
-    recipe: NpmAgent, launch: Launch, models: ModelServer, project: Path
+    launch: Launch, models: ModelServer, tmp_path: Path, project: Path
 ) -> None:
     with anyio.fail_after(TIMEOUT):
-        async with open_agent(command=launch.command, env=launch.env, cwd=project) as agent:
-            async with agent.session() as session:
-                models.play(Say("Your colour is blue."))
-                await session.think().text("My colour?").run()
-                old = session.id
+        async with (
+            open_agent(command=launch.command, env=launch.env, cwd=project) as agent,
+            agent.session() as session,
+        ):
+            models.play(Say("Your colour is blue."))
+            await session.think().text("My colour?").run()
+            old = session.id
+        _age(tmp_path / "home")
         async with open_agent(command=launch.command, env=launch.env, cwd=project) as agent:
             can = agent.capabilities.session_capabilities
-            await _is_listed(agent, old)
+            if can.list is None:
+                with pytest.raises(CapabilityMissing):
+                    await agent.list_sessions()
+            else:
+                assert old in [info.id for info in await agent.list_sessions()]
+            await _cannot_open_unknown(agent)
             if can.resume is None:
                 with pytest.raises(CapabilityMissing):
-                    async with agent.session(resume=old):
-                        pass
+                    await _enter(agent.session(resume=old))
             else:
-                async with agent.session(resume=old) as session:
-                    assert session.id == old
-                    await _goes_on(session, models)
-            async with agent.session(load=old) as session:
-                replay = await _replay(session)
-                said = "".join(event.text for event in replay if isinstance(event, Message))
-                assert "Your colour is blue." in said
-                asked = "".join(event.text for event in replay if isinstance(event, UserMessage))
-                assert "My colour?" in asked
-                history = session.history()
-                assert all(message.replayed for message in history)
-                assert "My colour?" in history[0].text
-                await _goes_on(session, models)
-                assert session.history()[: len(history)] == history
+                await _resumed(agent, old, models)
+            await _loaded(agent, old, models)
+            if can.fork is None:
+                with pytest.raises(CapabilityMissing):
+                    await _enter(agent.session(fork=old))
+            else:
+                async with agent.session(fork=old) as session:
+                    assert session.id != old
+                    await _remembers(session, models)
+            if can.delete is None:
+                with pytest.raises(CapabilityMissing):
+                    await agent.delete_session(old)
+            else:
+                await agent.delete_session(old)
+                assert old not in [info.id for info in await agent.list_sessions()]
+    assert models.remaining == ()
 
 
-async def _is_listed(agent: Agent, session_id: str) -> None:
-    if agent.capabilities.session_capabilities.list is None:
-        with pytest.raises(CapabilityMissing):
-            await agent.list_sessions()
-    else:
-        assert session_id in {info.id for info in await agent.list_sessions()}
+def _age(home: Path) -> None:
+    """Let a session of gemini's be older: loaded within the minute of its begin, it overwrites its own file."""
+    for file in home.glob(".gemini/tmp/*/chats/session-*"):
+        file.rename(file.with_name(f"session-2001-01-01T00-00{file.name[-15:]}"))
 
 
-async def _goes_on(session: Session, models: ModelServer) -> None:
-    """Take a turn that calls a tool; the model must be told what was said before."""
+async def _enter(opening: AbstractAsyncContextManager[Session]) -> None:
+    async with opening:
+        pass
+
+
+async def _cannot_open_unknown(agent: Agent) -> None:
+    """Check that an unknown session is an error, and no session is there that was not before."""
+    can_list = agent.capabilities.session_capabilities.list is not None
+    before = [info.id for info in await agent.list_sessions()] if can_list else []
+    with pytest.raises(AgentError):
+        await _enter(agent.session(resume=UNKNOWN))
+    with pytest.raises(SessionNotOpened):
+        await _enter(agent.session(load=UNKNOWN))
+    assert before == ([info.id for info in await agent.list_sessions()] if can_list else [])
+
+
+async def _resumed(agent: Agent, old: str, models: ModelServer) -> None:
+    """Take a turn with a tool in a session that was left."""
     calls: list[str] = []
 
     def paint(colour: str) -> str:
@@ -185,23 +221,81 @@ async def _goes_on(session: Session, models: ModelServer) -> None:
     models.play(
         CallTool("paint", {"colour": "blue"}), CallTool("return_result", {"result": "blue"}), Say("Done.")
     )
-    stream = session.think(Review | str).text("Which one was it?").tool(paint).stream()
-    assert await stream.result == "blue"
-    await stream.wait()
-    assert calls == ["blue"]
-    assert b"Your colour is blue." in next(
-        request.body for request in reversed(models.requests) if request.tools
-    )
+    async with agent.session(resume=old) as session:
+        assert session.id == old
+        assert not any(message.replayed for message in session.history())
+        stream = session.think(Review | str).text("Which one was it?").tool(paint).stream()
+        assert await stream.result == "blue"
+        await stream.wait()
+        assert calls == ["blue"]
 
 
-async def _replay(session: Session) -> Sequence[ThoughtEvent]:
-    """Return what came between the marks of a replay."""
-    events: list[ThoughtEvent] = []
-    begun = False
-    async for event in session.events():
-        begun = begun or isinstance(event, ReplayStarted)
-        if isinstance(event, ReplayEnded):
-            return events
-        if begun:
-            events.append(event)
-    raise AssertionError("the session ended within its replay")
+async def _loaded(agent: Agent, old: str, models: ModelServer) -> None:
+    async with agent.session(load=old) as session:
+        await _said_again(session, "Your colour is blue.")
+        history = session.history()
+        assert "My colour?" in "".join(message.text for message in history if message.role == "user")
+        assert all(message.replayed for message in history)
+        await _remembers(session, models)
+        assert session.history()[: len(history)] == history
+        asked = [message.text for message in session.history() if message.turn == 1]
+        assert asked[0] == "Which one?"
+    _check_marks([event async for event in session.events()])
+
+
+async def _remembers(session: Session, models: ModelServer) -> None:
+    """Take a turn, for which the agent must tell its model what was said before."""
+    models.play(Say("That one."))
+    assert await session.think().text("Which one?").run() == "That one."
+    asked = [request.body for request in models.requests if request.tools]
+    assert b"Your colour is blue." in asked[-1]
+
+
+async def _said_again(session: Session, text: str) -> None:
+    """Wait for a text in a replay. gemini answers the request to load before it has repeated everything."""
+    said = ""
+    async for event in session.events(include={"message"}):
+        assert isinstance(event, Message)
+        said += event.text
+        if text in said:
+            return
+    raise AssertionError(f"{text!r} was not repeated, but {said!r}")
+
+
+def _check_marks(events: Sequence[ThoughtEvent]) -> None:
+    """Check that everything said stands between the marks of a replay."""
+    within = False
+    for event in events:
+        if isinstance(event, ReplayStarted | ReplayEnded):
+            assert within == isinstance(event, ReplayEnded)
+            within = not within
+        elif isinstance(event, Message | UserMessage):
+            assert within
+    assert not within
+
+
+async def test_modes_and_options_can_be_set(
+    launch: Launch, models: ModelServer, project: Path
+) -> None:
+    with anyio.fail_after(TIMEOUT):
+        async with (
+            open_agent(command=launch.command, env=launch.env, cwd=project) as agent,
+            agent.session() as session,
+        ):
+            other = next(mode.id for mode in session.modes if mode.id != session.mode)
+            await session.set_mode(other)
+            assert session.mode == other
+            assert [option.value for option in session.options if option.category == "mode"] in ([other], [])
+            if not session.options:  # gemini
+                with pytest.raises(CapabilityMissing):
+                    await session.set_option("mode", other)
+            for option in session.options:
+                value = next((choice.value for choice in option.choices if choice.value != option.value), None)
+                if option.category == "mode" and value is not None:
+                    await session.set_option(option.id, value)
+                    assert session.mode == value
+            models.play(Say("All set."))
+            assert await session.think().text("Ready?").run() == "All set."
+            # codex tells of the new mode as of an option, before it answers.
+            told = await anext(session.events(include={"mode", "config"}))
+            assert isinstance(told, ModeUpdate | ConfigUpdate)

@@ -8,9 +8,12 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
 
 PROGRAMS = Path(__file__).with_name("programs")
 PATIENCE = 10.0

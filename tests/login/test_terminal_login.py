@@ -6,11 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import AbstractContextManager
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from terminal import PROGRAMS, Terminal, terminal
+from login.terminal import PROGRAMS, Terminal, terminal
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
 if sys.platform == "win32":
     pytest.skip("there are no such terminals", allow_module_level=True)

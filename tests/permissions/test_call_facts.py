@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,7 +72,9 @@ def test_gemini_and_opencode_say_it_in_the_title_only() -> None:
         ("b", {"mcpServer": {"name": ""}}, ("b", None)),
     ],
 )
-def test_names(name: str | None, meta: dict[str, Any] | None, expected: tuple[str | None, str | None]) -> None:
+def test_names(
+    name: str | None, meta: dict[str, Any] | None, expected: tuple[str | None, str | None]
+) -> None:
     found = facts(name=name, meta=None if meta is None else {"claudeCode": meta})
     assert (found.name, found.server) == expected
 
@@ -219,7 +221,7 @@ def test_paths(raw: Any, paths: list[str] | None) -> None:
 
 
 def test_home_folders() -> None:
-    home = os.path.expanduser("~")
+    home = str(Path.home())
     assert facts(raw_input={"path": "~/x", "glob": "~/y"}).paths == (f"{home}/y", f"{home}/x")
     assert facts(raw_input={"path": "~nobody-of-that-name/x"}).paths == (f"{CWD}/~nobody-of-that-name/x",)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
@@ -23,11 +22,13 @@ def asks(kind: Any = "other", title: str = "", **facts: Any) -> PermissionQuesti
 
 
 def shell(command: str | None, **facts: Any) -> PermissionQuestion:
-    return asks(**{"kind": "execute", "title": command or "", "command": command, **facts})
+    known: dict[str, Any] = {"kind": "execute", "title": command or "", "command": command}
+    return asks(**{**known, **facts})
 
 
 def edit(*paths: str, **facts: Any) -> PermissionQuestion:
-    return asks(**{"kind": "edit", "paths": paths, **facts})
+    known: dict[str, Any] = {"kind": "edit", "paths": paths}
+    return asks(**{**known, **facts})
 
 
 def fits(rule: Rule, question: PermissionQuestion, cwd: str = CWD) -> bool:
@@ -69,9 +70,7 @@ def test_why_names_the_rule_and_its_reason() -> None:
     assert (decision.why, decision.rule) == ("no rule fits; otherwise: deny", None)
 
 
-@pytest.mark.parametrize(
-    ("otherwise", "verdict"), [("deny", "deny"), ("ask", "ask"), ("allow", "ask")]
-)
+@pytest.mark.parametrize(("otherwise", "verdict"), [("deny", "deny"), ("ask", "ask"), ("allow", "ask")])
 def test_an_ask_rule_that_may_be_meant_only_narrows(otherwise: RuleVerdict, verdict: str) -> None:
     policy = PermissionPolicy(rules=(PUSH,), otherwise=otherwise)
     assert policy.decide(shell("ls; git push"), cwd=CWD).verdict == "ask" if otherwise != "deny" else "deny"
@@ -87,19 +86,19 @@ def test_an_ask_rule_takes_back_what_another_allows() -> None:
 
 
 ORDER = ["deny", "ask", "allow"]
+VERDICTS: tuple[RuleVerdict, ...] = ("allow", "ask", "deny")
 SOME_RULES = st.sampled_from(
     [
-        Rule(verdict, **criteria)
-        for verdict in ("allow", "ask", "deny")
-        for criteria in (
-            {"kind": "execute"},
-            {"command": "git *"},
-            {"command": "git push *"},
-            {"path": "src/**"},
-            {"tool": "Bash"},
-            {"server": "web"},
+        rule
+        for verdict in VERDICTS
+        for rule in (
+            Rule(verdict, kind="execute"),
+            Rule(verdict, command="git *"),
+            Rule(verdict, command="git push *"),
+            Rule(verdict, path="src/**"),
+            Rule(verdict, tool="Bash"),
+            Rule(verdict, server="web"),
         )
-        for verdict in (verdict,)
     ]
 )
 SOME_QUESTIONS = st.sampled_from(
@@ -115,7 +114,9 @@ SOME_QUESTIONS = st.sampled_from(
 )
 
 
-@given(st.lists(SOME_RULES, max_size=4), SOME_RULES, SOME_QUESTIONS, st.sampled_from(["deny", "ask", "allow"]))
+@given(
+    st.lists(SOME_RULES, max_size=4), SOME_RULES, SOME_QUESTIONS, st.sampled_from(["deny", "ask", "allow"])
+)
 def test_another_rule_to_deny_or_ask_never_makes_an_allow(
     rules: list[Rule], another: Rule, question: PermissionQuestion, otherwise: RuleVerdict
 ) -> None:
@@ -189,10 +190,9 @@ def test_all_paths_must_fit_and_any_path_hits() -> None:
 
 
 def test_without_a_path_nothing_is_allowed_and_changes_are_denied() -> None:
-    rule = {"path": "src/**"}
-    assert not fits(Rule("allow", **rule), edit())
-    assert hits(Rule("deny", **rule), edit())
-    assert not hits(Rule("deny", **rule), asks("search"))
+    assert not fits(Rule("allow", path="src/**"), edit())
+    assert hits(Rule("deny", path="src/**"), edit())
+    assert not hits(Rule("deny", path="src/**"), asks("search"))
 
 
 def test_links_are_followed(tmp_path: Path) -> None:
@@ -352,9 +352,7 @@ def test_rules_are_values() -> None:
         ({"verdict": "allow", "tool": "x", "why": 3}, TypeError, "why: 3 is no text"),
     ],
 )
-def test_wrong_rules_are_refused(
-    arguments: dict[str, Any], error: type[Exception], message: str
-) -> None:
+def test_wrong_rules_are_refused(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         Rule(**arguments)
 
@@ -372,4 +370,4 @@ def test_relative_patterns_start_from_the_sessions_folder() -> None:
     rule = Rule("allow", path="src/**")
     assert fits(rule, edit("/a/src/x"), "/a")
     assert not fits(rule, edit("/a/src/x"), "/b")
-    assert fits(Rule("allow", path="~/**"), edit(os.path.expanduser("~/x")), "/b")
+    assert fits(Rule("allow", path="~/**"), edit(str(Path("~/x").expanduser())), "/b")

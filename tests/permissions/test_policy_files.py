@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from thinkwell import ThinkwellError
 from thinkwell.permissions import PermissionPolicy, PolicyError, Rule
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TEXT = """
 # What the agent may do in this repository.

@@ -382,7 +382,7 @@ async def test_an_agent_that_hangs_is_given_up(how: str) -> None:
     source: dict[str, Any] = {} if how == "new" else {how: "old"}
     async with wire_agent(capabilities=REMEMBERS) as (agent, wire):
         with anyio.fail_after(5), pytest.raises(SessionOpenTimeout) as caught:
-            async with agent.session(**source, open_timeout=0.01):
+            async with agent.session(**source, open_timeout=0.2):
                 raise AssertionError("it opened")
         assert (caught.value.how, caught.value.session_id) == (how, source.get(how))
         request = await wire.expect(f"session/{how}")
@@ -393,11 +393,17 @@ async def test_an_agent_that_hangs_is_given_up(how: str) -> None:
 
 
 async def test_a_wait_for_a_session_can_be_cancelled() -> None:
-    async with wire_agent(capabilities=LOADS) as (agent, wire):
-        with anyio.move_on_after(0.01):
+    async with wire_agent(capabilities=LOADS) as (agent, wire), anyio.create_task_group() as tasks:
+        waiting = anyio.CancelScope()
+
+        async def cancel() -> None:
+            await wire.expect("session/load")
+            waiting.cancel()
+
+        tasks.start_soon(cancel)
+        with anyio.fail_after(5), waiting:
             async with agent.session(load="old"):
                 raise AssertionError("it opened")
-        await wire.expect("session/load")
         await wire.expect("$/cancel_request")
 
 

@@ -36,7 +36,9 @@ def describe(event: ThoughtEvent) -> str:
             return ""
         case ev.PhaseChanged() | ev.ToolsSeen() | ev.TurnStarted() | ev.TurnEnded() | ev.Notice():
             return ""
-        case ev.Compaction() | ev.UnknownUpdate() | ev.Dropped():
+        case ev.QuestionVerdict() | ev.QuestionCompleted() | ev.Stalled():
+            return ""
+        case ev.Compaction() | ev.UnknownUpdate() | ev.Dropped() | ev.ReplayStarted() | ev.ReplayEnded():
             return ""
         case _:
             assert_never(event)

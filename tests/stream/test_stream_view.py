@@ -212,10 +212,16 @@ def test_usage__the_last_one_counts_and_the_cost_is_kept() -> None:
 
 
 def test_questions__are_shown_until_they_are_answered() -> None:
-    asked = [ev.QuestionAsked(id=id_, title=id_, tool_id="t", options=("Yes",)) for id_ in "ab"]
+    yes = (ev.QuestionOption(id="y", name="Yes", kind="allow_once"),)
+    asked = [
+        ev.QuestionAsked(id=id_, title=id_, tool_id="t", options=yes, timeout=60, at=2.0) for id_ in "ab"
+    ]
     answered = ev.QuestionAnswered(id="a", choice="allow_once", by="policy", why="")
     (open_one,) = view(*asked, answered, answered).questions
-    assert (open_one.id, open_one.title, open_one.tool_id, open_one.options) == ("b", "b", "t", ("Yes",))
+    assert (open_one.id, open_one.title, open_one.tool_id, open_one.options) == ("b", "b", "t", yes)
+    assert (open_one.asks, open_one.asked_at, open_one.deadline) == ("permission", 2.0, 62.0)
+    (form,) = view(ev.QuestionAsked(id="c", title="", asks="form", fields=())).questions
+    assert (form.asks, form.deadline) == ("form", None)
 
 
 def test_state__shows_the_last_of_each() -> None:

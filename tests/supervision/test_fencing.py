@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging import RULES, judged, rules, told_of
 
-from thinkwell import FormQuestion, PermissionQuestion, UrlQuestion
+from thinkwell import FormQuestion, PermissionQuestion, UrlQuestion, events
 from thinkwell._judgement import DOCUMENT_LENGTH, brief_of, shown, visible
 from thinkwell.questions import FieldChoice, FormField
 from thinkwell_acp import schema as s
@@ -31,7 +31,7 @@ NASTY = [
 ]
 
 
-def shell(title: str, command: str, *, offered: Any = None) -> Any:
+def shell(title: str, command: str) -> Any:
     call = s.ToolCallUpdate(tool_call_id="t1", title=title, kind="execute", raw_input={"command": command})
     return functools.partial(permission, call=call)
 
@@ -82,11 +82,16 @@ async def test_of_a_very_long_title_the_rest_is_nothing_to_worry_about() -> None
     assert "- title: 5,500,000 characters" in prompt
 
 
-async def test_what_takes_much_room_when_it_is_escaped_is_cut_shorter() -> None:
-    asked, (prompt,) = await judged(rules("allow"), requests=[shell("\U000e0041" * 1000, "\x00" * 8000)])
-    assert asked.choice == "x"
-    assert len(prompt) < DOCUMENT_LENGTH + 5_000
-    assert told_of(prompt)["command"].startswith("\x00\x00")
+def test_what_takes_much_room_when_it_is_escaped_is_cut_shorter() -> None:
+    much = "\x00" * 32_000
+    change = events.DiffContent(path="/a", new_text=much)
+    question = PermissionQuestion(
+        id="q", title="\U000e0041" * 1000, agent="a", options=(), command=much, content=(change,)
+    )
+    brief = brief_of(question, RULES)
+    assert 10_000 < len(brief.document) <= DOCUMENT_LENGTH
+    assert json.loads(brief.document)["command"].startswith("\x00\x00")
+    assert brief.unseen == ("command", "content")
 
 
 async def test_changes_to_files_are_shown() -> None:

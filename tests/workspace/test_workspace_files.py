@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinkwell._workspace_files import MAX_LINKS, FileRefused, Files
+from thinkwell._workspace_files import Files
+from thinkwell._workspace_walk import MAX_LINKS, FileRefused, Places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -59,7 +60,7 @@ def refused(why: str, words: str = "") -> Generator[None]:
 )
 def test_text_comes_as_it_is(root: Path, content: str) -> None:
     (root / "file").write_bytes(content.encode())
-    assert Files([root]).read(f"{root}/file", max_bytes=MANY) == (content, False)
+    assert Files(Places([root])).read(f"{root}/file", max_bytes=MANY) == (content, False)
 
 
 @given(
@@ -79,7 +80,7 @@ def test_the_range_is_that_of_pythons_own_lines(content: str, line: int | None, 
             lines = file.readlines()
         start = max(line or 1, 1) - 1
         wanted = "".join(lines[start:] if limit is None else lines[start : start + limit])
-        got = Files([folder]).read(str(path), max_bytes=MANY, line=line, limit=limit)
+        got = Files(Places([folder])).read(str(path), max_bytes=MANY, line=line, limit=limit)
         assert got == (wanted, False)
 
 
@@ -90,18 +91,18 @@ def test_a_range_is_cut_between_characters(content: str, max_bytes: int) -> None
         path = Path(folder, "file")
         data = content.encode()
         path.write_bytes(data)
-        got = Files([folder]).read(str(path), max_bytes=max_bytes, line=1)
+        got = Files(Places([folder])).read(str(path), max_bytes=max_bytes, line=1)
         assert got.cut == (len(data) > max_bytes)
         assert got.text == data[:max_bytes].decode(errors="ignore")
         if got.cut:
             with refused("size", "read it in parts"):
-                Files([folder]).read(str(path), max_bytes=max_bytes)
+                Files(Places([folder])).read(str(path), max_bytes=max_bytes)
 
 
 def test_long_files_are_read_in_pieces(root: Path) -> None:
     lines = [f"line {number} {'x' * (number % 300)}\n" for number in range(1, 20_001)]
     (root / "file").write_text("".join(lines))
-    files = Files([root])
+    files = Files(Places([root]))
     assert files.read(f"{root}/file", max_bytes=10 * MANY).text == "".join(lines)
     assert files.read(f"{root}/file", max_bytes=10 * MANY, line=15_000, limit=3).text == "".join(
         lines[14_999:15_002]
@@ -125,7 +126,7 @@ def test_a_long_search_for_a_line_can_be_stopped(root: Path) -> None:
             raise InterruptedError
 
     with refused("system"):
-        Files([root]).read(f"{root}/file", max_bytes=MANY, line=2, check=check)
+        Files(Places([root])).read(f"{root}/file", max_bytes=MANY, line=2, check=check)
     assert calls == 3
 
 
@@ -134,16 +135,16 @@ def test_a_file_that_does_not_tell_its_size_is_limited_too(root: Path) -> None:
     if not Path("/proc/self/mountinfo").is_file():
         pytest.skip("needs /proc")
     with refused("size"):
-        Files(["/proc/self"]).read("/proc/self/mountinfo", max_bytes=10)
+        Files(Places(["/proc/self"])).read("/proc/self/mountinfo", max_bytes=10)
 
 
 def test_what_is_no_text_is_refused(root: Path) -> None:
     """An agent that writes back replacement characters would spoil the file."""
     (root / "file").write_bytes(b"caf\xe9")
     with refused("text", "byte 3"):
-        Files([root]).read(f"{root}/file", max_bytes=MANY)
+        Files(Places([root])).read(f"{root}/file", max_bytes=MANY)
     with refused("text"):
-        Files([root]).read(f"{root}/file", max_bytes=MANY, line=1)
+        Files(Places([root])).read(f"{root}/file", max_bytes=MANY, line=1)
 
 
 # Paths
@@ -179,10 +180,10 @@ def test_what_is_no_path_of_a_file(root: Path, path: str, why: str) -> None:
     (root / "sub").mkdir()
     full = path.replace("{root}", str(root))
     with refused(why):
-        Files([root]).read(full, max_bytes=MANY)
+        Files(Places([root])).read(full, max_bytes=MANY)
     if why != "missing":
         with refused(why):
-            Files([root]).write(full, "new", max_bytes=MANY)
+            Files(Places([root])).write(full, "new", max_bytes=MANY)
     assert sorted(path.name for path in root.iterdir()) == ["file", "sub"]
     assert not [*(root / "sub").iterdir()]
 
@@ -199,20 +200,20 @@ def test_special_files_are_refused_and_not_waited_for(root: Path) -> None:
             os.chdir(here)
         for name, why in (("pipe", "kind"), ("socket", "kind"), ("null", "outside")):
             with refused(why):
-                Files([root]).read(f"{root}/{name}", max_bytes=MANY)
+                Files(Places([root])).read(f"{root}/{name}", max_bytes=MANY)
             with refused(why):
-                Files([root]).write(f"{root}/{name}", "new", max_bytes=MANY)
+                Files(Places([root])).write(f"{root}/{name}", "new", max_bytes=MANY)
     if os.geteuid() == 0:
         os.mknod(root / "device", stat.S_IFCHR | 0o600, os.makedev(1, 3))
         with refused("kind"):
-            Files([root]).read(f"{root}/device", max_bytes=MANY)
+            Files(Places([root])).read(f"{root}/device", max_bytes=MANY)
 
 
 def test_as_many_links_as_the_system_follows(root: Path) -> None:
     (root / "0").write_text("ours")
     for number in range(MAX_LINKS + 1):
         (root / f"{number + 1}").symlink_to(str(number))
-    files = Files([root])
+    files = Files(Places([root]))
     assert files.read(f"{root}/{MAX_LINKS}", max_bytes=MANY).text == "ours"
     with refused("path", "too many links"):
         files.read(f"{root}/{MAX_LINKS + 1}", max_bytes=MANY)
@@ -222,7 +223,7 @@ def test_paths_made_to_cost_time_are_refused(root: Path) -> None:
     (root / "/".join(["d"] * 100)).mkdir(parents=True)
     path = f"{root}/{'d/' * 100}{'../d/' * 700}file"
     with refused("path", "too many folders"):
-        Files([root]).read(path, max_bytes=MANY)
+        Files(Places([root])).read(path, max_bytes=MANY)
 
 
 def test_several_roots(tmp_path: Path) -> None:
@@ -230,7 +231,7 @@ def test_several_roots(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").write_text(name)
     (tmp_path / "a/to-b").symlink_to("../b/file")
-    files = Files([tmp_path / "a", tmp_path / "b", tmp_path / "a/inner"], deny=["/inner/secret"])
+    files = Files(Places([tmp_path / "a", tmp_path / "b", tmp_path / "a/inner"], deny=["/inner/secret"]))
     for path, content in (
         ("a/file", "a"),
         ("b/file", "b"),
@@ -250,30 +251,31 @@ def test_a_root_reached_through_a_link_is_known_by_both_names(tmp_path: Path) ->
     (tmp_path / "real/sub").mkdir(parents=True)
     (tmp_path / "real/sub/file").write_text("ours")
     (tmp_path / "link").symlink_to("real")
-    files = Files([tmp_path / "link"])
+    places = Places([tmp_path / "link"])
+    files = Files(places)
     for path in ("real/sub/file", "link/sub/file", "link/sub/../sub/file"):
         assert files.read(f"{tmp_path}/{path}", max_bytes=MANY).text == "ours"
     (tmp_path / "short").symlink_to("real/sub")
     with refused("outside"):
         files.read(f"{tmp_path}/short/file", max_bytes=MANY)
-    files.add_alias(tmp_path / "short")
+    places.add_alias(tmp_path / "short")
     assert files.read(f"{tmp_path}/short/file", max_bytes=MANY).text == "ours"
-    files.add_alias("/etc")
+    places.add_alias("/etc")
     (tmp_path / "away").symlink_to("/etc")
-    files.add_alias(tmp_path / "away")
+    places.add_alias(tmp_path / "away")
     with refused("outside"):
         files.read(f"{tmp_path}/away/passwd", max_bytes=MANY)
 
 
 def test_the_whole_machine_may_be_a_root(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("ours")
-    files = Files(["/"])
+    files = Files(Places(["/"]))
     assert files.read(f"{tmp_path}/file", max_bytes=MANY).text == "ours"
     assert files.read(f"/../..{tmp_path}/../{tmp_path.name}/file", max_bytes=MANY).text == "ours"
 
 
 def test_a_root_that_has_gone(root: Path) -> None:
-    files = Files([root])
+    files = Files(Places([root]))
     root.rmdir()
     with refused("missing"):
         files.read(f"{root}/file", max_bytes=MANY)
@@ -301,7 +303,7 @@ def test_denied_names(root: Path, path: str, *, denied: bool) -> None:
     (root / "build/out").mkdir(parents=True)
     (root / "sub/build").mkdir()
     (root / "link-to-env").symlink_to(".env")
-    files = Files([root], deny=[".env*", ".git/", "/build/*", "café"])
+    files = Files(Places([root], deny=[".env*", ".git/", "/build/*", "café"]))
     reason = "denied" if denied else "missing"
     with refused(reason):
         files.read(f"{root}/{path}", max_bytes=MANY)
@@ -315,7 +317,7 @@ def test_denied_names(root: Path, path: str, *, denied: bool) -> None:
 
 @pytest.mark.parametrize("content", ["", "a\r\nb\n", "\ufeffé𝄞\0"], ids=ascii)
 def test_what_is_written_is_read(root: Path, content: str) -> None:
-    files = Files([root])
+    files = Files(Places([root]))
     files.write(f"{root}/new/folders/file", content, max_bytes=MANY)
     assert (root / "new/folders/file").read_bytes() == content.encode()
     assert files.read(f"{root}/new/folders/file", max_bytes=MANY).text == content
@@ -323,7 +325,7 @@ def test_what_is_written_is_read(root: Path, content: str) -> None:
 
 def test_a_new_file_has_the_usual_permissions(root: Path) -> None:
     (root / "usual").touch()
-    Files([root]).write(f"{root}/new", "x", max_bytes=MANY)
+    Files(Places([root])).write(f"{root}/new", "x", max_bytes=MANY)
     assert (root / "new").stat().st_mode == (root / "usual").stat().st_mode
 
 
@@ -333,7 +335,7 @@ def test_an_old_file_keeps_its_permissions_and_owner(root: Path) -> None:
     if os.geteuid() == 0:
         os.chown(root / "script", 1234, 1235)
     before = (root / "script").stat()
-    Files([root]).write(f"{root}/script", "new", max_bytes=MANY)
+    Files(Places([root])).write(f"{root}/script", "new", max_bytes=MANY)
     after = (root / "script").stat()
     assert (root / "script").read_text() == "new"
     assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
@@ -345,7 +347,7 @@ def test_a_write_breaks_a_hard_link_and_keeps_a_symbolic_one(root: Path) -> None
     os.link(outside, root / "hard")
     (root / "real").mkdir()
     (root / "link").symlink_to("real/file")
-    files = Files([root])
+    files = Files(Places([root]))
     files.write(f"{root}/hard", "new", max_bytes=MANY)
     files.write(f"{root}/link", "new", max_bytes=MANY)
     assert outside.read_text() == "theirs"
@@ -356,14 +358,14 @@ def test_a_write_breaks_a_hard_link_and_keeps_a_symbolic_one(root: Path) -> None
 def test_who_reads_meanwhile_sees_all_of_the_old_text(root: Path) -> None:
     (root / "file").write_text("old")
     with (root / "file").open() as reader:
-        Files([root]).write(f"{root}/file", "new", max_bytes=MANY)
+        Files(Places([root])).write(f"{root}/file", "new", max_bytes=MANY)
         assert reader.read() == "old"
 
 
 @pytest.mark.parametrize(("content", "why"), [("x" * 11, "size"), ("é" * 6, "size"), ("\ud800", "text")])
 def test_what_cannot_be_written_changes_nothing(root: Path, content: str, why: str) -> None:
     with refused(why):
-        Files([root]).write(f"{root}/new/file", content, max_bytes=10)
+        Files(Places([root])).write(f"{root}/new/file", content, max_bytes=10)
     assert not [*root.iterdir()]
 
 
@@ -374,7 +376,7 @@ def test_a_full_disk_changes_nothing(root: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
         with refused("system", os.strerror(27)):
-            Files([root]).write(f"{root}/file", "x" * 5000, max_bytes=MANY)
+            Files(Places([root])).write(f"{root}/file", "x" * 5000, max_bytes=MANY)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert [path.name for path in root.iterdir()] == ["file"]
@@ -392,7 +394,7 @@ def test_a_folder_made_by_somebody_else_at_the_same_time(root: Path) -> None:
             (root / "made-by-two").mkdir()
 
     sys.addaudithook(hook)
-    Files([root]).write(f"{root}/made-by-two/file", "new", max_bytes=MANY)
+    Files(Places([root])).write(f"{root}/made-by-two/file", "new", max_bytes=MANY)
     assert not armed
     assert (root / "made-by-two/file").read_text() == "new"
 
@@ -417,7 +419,7 @@ def test_what_the_system_forbids_is_an_error(root: Path) -> None:
     for folder in root.parents:
         if folder.stat().st_mode & 0o011 != 0o011:
             folder.chmod(folder.stat().st_mode | 0o011)  # of pytest's own, for its user only
-    files = Files([root])
+    files = Files(Places([root]))
 
     def attempts() -> None:
         assert files.read(f"{root}/read-only", max_bytes=MANY).text == "ours"

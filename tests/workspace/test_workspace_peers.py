@@ -68,13 +68,13 @@ async def codes_of(turn: Turn, folder: Path) -> list[int | None]:
     ("reach", "codes"),
     [
         (None, [METHOD_NOT_FOUND, METHOD_NOT_FOUND, METHOD_NOT_FOUND]),
-        ({}, [None, METHOD_NOT_FOUND, METHOD_NOT_FOUND]),
-        ({"write": True}, [None, None, METHOD_NOT_FOUND]),
-        ({"terminal": True}, [None, METHOD_NOT_FOUND, None]),
+        ((False, False), [None, METHOD_NOT_FOUND, METHOD_NOT_FOUND]),
+        ((True, False), [None, None, METHOD_NOT_FOUND]),
+        ((False, True), [None, METHOD_NOT_FOUND, None]),
     ],
 )
 async def test_what_is_not_given_is_neither_offered_nor_served(
-    tmp_path: Path, reach: dict[str, bool] | None, codes: list[int | None]
+    tmp_path: Path, reach: tuple[bool, bool] | None, codes: list[int | None]
 ) -> None:
     (tmp_path / "in.txt").write_text("old", "utf-8")
     seen: list[list[int | None]] = []
@@ -84,7 +84,10 @@ async def test_what_is_not_given_is_neither_offered_nor_served(
         turn.say("Done")
 
     handler = ScriptedAgent([script])
-    workspace = None if reach is None else Workspace(tmp_path, **reach)
+    workspace = None
+    if reach is not None:
+        write, terminal = reach
+        workspace = Workspace(tmp_path, write=write, terminal=terminal)
     with anyio.fail_after(10):
         async with scripted(agent=handler, workspace=workspace, cwd=tmp_path) as agent:
             await agent.think().text("Go").run()

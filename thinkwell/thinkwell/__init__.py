@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from thinkwell._agent import Agent, open_agent
 from thinkwell._builder import Explanation, ThinkBuilder
+from thinkwell._history import HistoryMessage, HistoryTool, history_to_json
 from thinkwell._limits import Budget, Spent
 from thinkwell._log import Buffer
 from thinkwell._output import JsonSchema
 from thinkwell._session import Session
+from thinkwell._session_state import OptionChoice, SessionInfo, SessionMode, SessionOption, SessionUsage
 from thinkwell._stream import ThoughtResult, ThoughtStream
 from thinkwell._version import VERSION as __version__  # noqa: N811 - the usual name
 from thinkwell.errors import (
@@ -38,7 +40,11 @@ from thinkwell.errors import (
     ResultInvalid,
     ResultMissing,
     ResultRefused,
+    SessionInUse,
+    SessionNotOpened,
+    SessionOpenTimeout,
     SessionUnusable,
+    SkillError,
     ThinkwellError,
     ThoughtCancelled,
     ThoughtTimeout,
@@ -71,8 +77,10 @@ from thinkwell.questions import (
     UrlQuestion,
     wait_for_answer,
 )
+from thinkwell.skills import Skill, load_skill
+from thinkwell.supervision import Supervisor, supervise
 from thinkwell.tools import Tool, ToolContext, tool
-from thinkwell.view import QuestionView, RunView, ToolView
+from thinkwell.view import QuestionView, RunView, TimelineItem, ToolView
 from thinkwell.workspace import Workspace
 
 __all__ = (
@@ -95,9 +103,12 @@ __all__ = (
     "Explanation",
     "FormField",
     "FormQuestion",
+    "HistoryMessage",
+    "HistoryTool",
     "JsonSchema",
     "LoginRequired",
     "Message",
+    "OptionChoice",
     "PermissionMode",
     "PermissionPolicy",
     "PermissionQuestion",
@@ -116,9 +127,19 @@ __all__ = (
     "Rule",
     "RunView",
     "Session",
+    "SessionInUse",
+    "SessionInfo",
+    "SessionMode",
+    "SessionNotOpened",
+    "SessionOpenTimeout",
+    "SessionOption",
     "SessionUnusable",
+    "SessionUsage",
+    "Skill",
+    "SkillError",
     "Spent",
     "StopRun",
+    "Supervisor",
     "ThinkBuilder",
     "ThinkwellError",
     "Thought",
@@ -127,6 +148,7 @@ __all__ = (
     "ThoughtResult",
     "ThoughtStream",
     "ThoughtTimeout",
+    "TimelineItem",
     "Tool",
     "ToolContext",
     "ToolDone",
@@ -140,7 +162,10 @@ __all__ = (
     "__version__",
     "event_from_json",
     "event_to_json",
+    "history_to_json",
+    "load_skill",
     "open_agent",
+    "supervise",
     "tool",
     "wait_for_answer",
 )

@@ -20,7 +20,6 @@ from thinkwell._tooling import ToolHosts, Way
 from thinkwell._version import VERSION
 from thinkwell._wire_errors import noise, start_failure
 from thinkwell._wire_session import WireSession
-from thinkwell._workspace_service import WorkspaceService
 from thinkwell.errors import (
     AgentClosed,
     AgentNotFound,
@@ -324,6 +323,8 @@ def open_agent(
     asker = Asker(policy=permissions, handlers=handlers, timeout=question_timeout)
     service = None
     if workspace is not None:
+        from thinkwell._workspace_service import WorkspaceService  # loads what runs commands
+
         service = WorkspaceService(workspace, cwd=folder, env=environment(profile, env))
 
     def linked(tasks: BackgroundTasks) -> Link:

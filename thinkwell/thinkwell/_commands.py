@@ -68,7 +68,7 @@ _STARTS_OTHERS: Final = {
 
 _WITH_CODE: Final = re.compile(r"-[a-z]*c[a-z]*$|/[ck]|-comm|--command|-e(nc.*|c)?$")
 
-READ_LIMIT: Final = 500_000
+READ_LIMIT: Final = 200_000
 """Characters that are read for one line, with all the code in its arguments."""
 
 _CODE_TAKERS: Final = _words("alias bind complete eval trap")
@@ -112,12 +112,8 @@ def _simple(script: Script) -> tuple[Argv, ...]:
         return ()
     argvs = [tuple(word.text for word in command) for command in script.commands]
     if len(argvs) == 1 and len(argvs[0]) == 3 and argvs[0][:2] in _SHELL_CALLS:
-        try:
-            inner = read_script(argvs[0][2])
-        except Unreadable:
-            return ()
-        argvs = [tuple(word.text for word in command) for command in inner.commands]
-        script = inner
+        script = read_script(argvs[0][2])
+        argvs = [tuple(word.text for word in command) for command in script.commands]
     certain = script.plain and all(map(_runs_only_itself, script.commands))
     return tuple(argvs) if certain else ()
 
@@ -136,7 +132,7 @@ def _runs_only_itself(command: Sequence[Word]) -> bool:
 
 def program_name(word: str) -> str:
     """Return the name of a program without its folder, as case-insensitive file systems know it."""
-    return re.split(r"[/\\]", word.lstrip("="))[-1].casefold().removesuffix(".exe")
+    return re.split(r"[/\\]", word.strip().lstrip("="))[-1].casefold().removesuffix(".exe")
 
 
 class _Finder:
@@ -253,7 +249,7 @@ class _Finder:
                 self._hidden_code(word.text, depth)
             if not starts and word.text.startswith("-"):
                 with_options = True
-            elif not re.fullmatch(r"-.*|[\d.]+[a-z]?|\w+=.*", word.text, re.DOTALL) and not (
+            elif not re.fullmatch(r"-.*|[\d.]+[a-z]?|[^=]*=.*", word.text, re.DOTALL) and not (
                 number and arguments[number - 1].text == "-I"
             ):
                 starts.append(number)

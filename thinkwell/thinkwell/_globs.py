@@ -73,7 +73,9 @@ def _members(body: str) -> str:
     """Return what stands in the brackets of a set, as it is in regular expressions."""
     found = re.findall(r"(?s).-.|.", body)
     return "".join(
-        f"{re.escape(one[0])}-{re.escape(one[2])}" if one[1:2] == "-" and one[0] <= one[-1] else re.escape(one)
+        f"{re.escape(one[0])}-{re.escape(one[2])}"
+        if one[1:2] == "-" and one[0] <= one[-1]
+        else re.escape(one)
         for one in found
     )
 

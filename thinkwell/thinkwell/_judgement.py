@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import msgspec
 
 from thinkwell._forms import FormValue, check_form
-from thinkwell.questions import FormQuestion, PermissionQuestion, UrlQuestion
+from thinkwell.questions import PermissionQuestion, UrlQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -177,7 +177,7 @@ def brief_of(question: Question, instructions: str) -> Brief:
             after = _AFTER_PERMISSION
         case UrlQuestion():
             after = _AFTER_URL
-        case FormQuestion():
+        case _:
             after = _AFTER_FORM
     return Brief(
         before=_BEFORE.format(
@@ -205,7 +205,7 @@ def _parts(question: Question) -> dict[str, object]:
             }
         case UrlQuestion():
             parts |= {"host": question.host, "url": question.url}
-        case FormQuestion():
+        case _:
             parts["fields"] = msgspec.to_builtins(question.fields)
     return {name: part for name, part in parts.items() if part is not None and part != ()}
 

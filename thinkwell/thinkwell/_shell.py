@@ -24,7 +24,7 @@ names of files, which is no harm in arguments."""
 
 _REDIRECTIONS: Final = ("<<<", "<<-", "<<", "<>", "<&", "<", ">>", ">&", ">|", ">")
 
-_BLANK: Final = " \t\r"
+_BLANK: Final = " \t"
 _BREAK: Final = _BLANK + "\n;&|<>()"
 
 
@@ -61,7 +61,7 @@ def read_script(line: str, depth: int = 0) -> Script:
     """
     if len(line) > LONGEST or depth > DEEPEST or "\0" in line:
         raise Unreadable(line[:100])
-    reader = _Reader(line.strip(" \t\r\n"), depth)
+    reader = _Reader(line.strip(" \t\n"), depth)
     reader.commands_until("")
     plain = reader.plain and bool(reader.commands)
     if sys.platform == "win32":  # whose shells know neither single quotes nor backslashes as escapes
@@ -109,7 +109,7 @@ class _Reader:
         self._deeper()
         while (character := self._peek()) and not (closing and character == closing):
             if character in _BLANK:
-                self.plain &= self._take() != "\r"
+                self._take()
             elif character == "#":
                 self._comment()
             elif character in "\n;&|()":
@@ -174,6 +174,8 @@ class _Reader:
         self._take()
         self._end(words)
         self.commands_until(")")
+        if is_array and self._peek() not in ("", *_BREAK):
+            raise self._unreadable()  # it goes on, so what follows is not yet the command
         self.plain = False
 
     def _redirection(self) -> None:

@@ -1,75 +1,27 @@
-"""Files below some folders, and no others, for somebody who is not trusted.
-
-A path is followed by hand, one name at a time from an open folder (`dir_fd`), and never through a link by
-the system (`O_NOFOLLOW`): links are read and followed here. So a name that is exchanged for a link between
-the look at it and its use is refused, whoever exchanges it. Outside the roots nothing is looked at, so that
-nothing can be learned about it.
-
-All of it blocks: call it in a worker thread.
-"""
+"""Reading and writing files for somebody who is not trusted. All of it blocks: call it in a worker thread."""
 
 from __future__ import annotations
 
-import errno
-import fnmatch
 import os
 import secrets
 import stat
-import unicodedata
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from thinkwell._workspace_walk import FileRefused, Places, Walk, system_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
-
-SUPPORTED: Final = hasattr(os, "O_NOFOLLOW") and {os.open, os.readlink, os.rename} <= os.supports_dir_fd
-"""Whether this system can do it. Windows cannot."""
-
-MAX_PATH: Final = 4096
-"""The longest path that is looked at, in bytes."""
-
-MAX_LINKS: Final = 40
-"""How many links one path may lead through, as on Linux."""
-
-MAX_STEPS: Final = 10_000
-"""How many folders one path may open. Only paths made to cost time come near it."""
+    from collections.abc import Callable
 
 CHUNK: Final = 256 * 1024
 """Bytes read at once."""
 
-_FOLDER: Final = (
-    getattr(os, "O_DIRECTORY", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_PATH", 0)  # where there is it, a folder need not be readable to be passed through
-)
 _FILE: Final = (
     getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_NOCTTY", 0)
     | getattr(os, "O_NONBLOCK", 0)  # a pipe put in the file's place must not hold us up
 )
-
-Parts: TypeAlias = tuple[str, ...]
-"""The names in an absolute path."""
-
-Why: TypeAlias = Literal["path", "outside", "denied", "missing", "kind", "text", "size", "system"]
-
-
-class FileRefused(Exception):  # noqa: N818 - says what happened
-    """A file is not served.
-
-    Attributes:
-        why: ``path`` it is no usable path, ``outside`` it leaves the roots, ``denied`` it is excluded,
-            ``missing`` it does not exist, ``kind`` it is no regular file or no folder, ``text`` it is no
-            UTF-8, ``size`` it is too large, ``system`` the system says no.
-        reason: The same as the end of a sentence that begins with the path.
-    """
-
-    def __init__(self, why: Why, reason: str) -> None:
-        super().__init__(why, reason)
-        self.why = why
-        self.reason = reason
 
 
 class Text(NamedTuple):
@@ -81,49 +33,10 @@ class Text(NamedTuple):
 
 
 class Files:
-    """The files below some roots.
+    """The files in some places."""
 
-    Args:
-        roots: Folders that exist.
-        deny: Patterns of what is not served (`Workspace.deny`).
-    """
-
-    def __init__(self, roots: Sequence[str | os.PathLike[str]], deny: Sequence[str] = ()) -> None:
-        self._roots = tuple(_parts(os.path.realpath(root)) for root in roots)
-        self._deny = tuple(_folded(pattern.rstrip("/")) for pattern in deny)
-        self._aliases: dict[Parts, Parts] = {}
-        for root in roots:
-            self.add_alias(root)
-
-    def add_alias(self, folder: str | os.PathLike[str]) -> None:
-        """Know a folder within the roots by this name too, which may lead through links outside of them."""
-        real = _parts(os.path.realpath(folder))
-        spelled = _parts(os.path.abspath(folder))  # noqa: PTH100 - Path keeps the ".."
-        if real != spelled and self.is_inside(real):
-            self._aliases = {**self._aliases, spelled: real}
-
-    @property
-    def aliases(self) -> Mapping[Parts, Parts]:
-        """Other names of folders within the roots."""
-        return self._aliases
-
-    def is_inside(self, parts: Parts) -> bool:
-        """Return whether a place is a root or within one."""
-        return any(is_below(parts, root) for root in self._roots)
-
-    def leads_to_root(self, parts: Parts) -> bool:
-        """Return whether a place outside the roots is on the way to one."""
-        return any(is_below(known, parts) for known in (*self._roots, *self._aliases))
-
-    def is_denied(self, parts: Parts) -> bool:
-        """Return whether a place within the roots is excluded, those above it aside."""
-        if not self._deny:
-            return False
-        names = {_folded(parts[-1])}
-        names |= {
-            _folded("/" + "/".join(parts[len(root) :])) for root in self._roots if is_below(parts, root)
-        }
-        return any(fnmatch.fnmatchcase(name, pattern) for pattern in self._deny for name in names)
+    def __init__(self, places: Places) -> None:
+        self._places = places
 
     def open_folder(self, path: str) -> tuple[str, int]:
         """Return a folder's real path and a descriptor of it, which is to be closed.
@@ -131,7 +44,7 @@ class Files:
         Raises:
             FileRefused: It is not served.
         """
-        with _system_errors(), _Walk(self) as walk:
+        with system_errors(), Walk(self._places) as walk:
             walk.follow(path, folder=True)
             return "/" + "/".join(walk.parts), os.dup(walk.fd)
 
@@ -157,7 +70,7 @@ class Files:
             FileRefused: It is not served. Without `line` and `limit`, one that is too large is refused too:
                 an agent that writes back what it got would cut it off.
         """
-        with _system_errors(), _Walk(self) as walk:
+        with system_errors(), Walk(self._places) as walk:
             fd = _open_regular(walk.follow(path), os.O_RDONLY, walk.fd)
             with os.fdopen(fd, "rb", buffering=0) as file:
                 if line is None and limit is None:
@@ -190,7 +103,7 @@ class Files:
             raise FileRefused("text", f"cannot be written: the text is no Unicode ({exc.reason})") from exc
         if len(data) > max_bytes:
             raise FileRefused("size", f"cannot be written: {len(data)} bytes are more than {max_bytes}")
-        with _system_errors(), _Walk(self, make=True) as walk:
+        with system_errors(), Walk(self._places, make=True) as walk:
             name = walk.follow(path)
             old = None
             with suppress(FileNotFoundError):
@@ -199,105 +112,6 @@ class Files:
                 os.close(fd)
             assert name is not None
             _replace(name, data, old, walk.fd)
-
-
-class _Walk:
-    """The way along one path. Holds one folder open at a time."""
-
-    def __init__(self, files: Files, *, make: bool = False) -> None:
-        self.parts: Parts = ()
-        """Where we are. Within the roots, no name in it is a link."""
-        self.fd = -1
-        """The folder where we are; -1 outside the roots."""
-        self._files = files
-        self._make = make
-        self._steps = 0
-
-    def __enter__(self) -> _Walk:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._hold(-1)
-
-    def follow(self, path: str, *, folder: bool = False) -> str | None:
-        """Go to the folder of a path's last name and return that name, which was no link.
-
-        ``None``: the path ends in the folder itself, as it must where it is to be one.
-        """
-        _check_path(path)
-        links = 0
-        self._move(())
-        ahead = _pieces(path + "/" if folder else path)
-        while ahead:
-            name = ahead.pop()
-            if name == ".":
-                continue
-            if name == "..":
-                self._move(self.parts[:-1])
-            elif self.fd < 0:
-                self._move((*self.parts, name))
-            elif (target := self._link(name)) is not None:
-                links += 1
-                if links > MAX_LINKS:
-                    raise FileRefused("path", "leads through too many links")
-                if target.startswith("/"):
-                    self._move(())
-                ahead += _pieces(target)
-            elif not ahead:
-                return name
-            else:
-                self._descend(name, make=self._make and not {".", ".."} & {*ahead})
-        if self.fd < 0:
-            raise _outside()
-        return None
-
-    def _link(self, name: str) -> str | None:
-        """Return where a link leads; ``None``: it is none, or nothing at all."""
-        if self._files.is_denied((*self.parts, name)):
-            raise FileRefused("denied", "is not open to the agent")
-        try:
-            return os.readlink(name, dir_fd=self.fd)
-        except OSError as exc:
-            if exc.errno in (errno.EINVAL, errno.ENOENT):
-                return None
-            raise
-
-    def _move(self, parts: Parts) -> None:
-        """Go to a place in whose names there is no link."""
-        self._hold(-1)
-        parts = self._files.aliases.get(parts, parts)
-        self.parts = ()
-        if not self._files.is_inside(parts):
-            if not self._files.leads_to_root(parts):
-                raise _outside()
-            self.parts = parts
-            return
-        self._hold(self._open("/"))
-        for name in parts:
-            self._descend(name)
-
-    def _descend(self, name: str, *, make: bool = False) -> None:
-        try:
-            fd = self._open(name)
-        except FileNotFoundError:
-            if not make:
-                raise
-            with suppress(FileExistsError):
-                os.mkdir(name, dir_fd=self.fd)
-            fd = self._open(name)
-        self._hold(fd)
-        self.parts = (*self.parts, name)
-
-    def _open(self, name: str) -> int:
-        self._steps += 1
-        if self._steps > MAX_STEPS:
-            raise FileRefused("path", "leads through too many folders")
-        return os.open(name, _FOLDER, dir_fd=None if self.fd < 0 else self.fd)
-
-    def _hold(self, fd: int) -> None:
-        old, self.fd = self.fd, fd
-        if old >= 0:
-            os.close(old)
 
 
 class _Chunks:
@@ -383,59 +197,5 @@ def _replace(name: str, data: bytes, old: os.stat_result | None, folder: int) ->
         raise
 
 
-@contextmanager
-def _system_errors() -> Generator[None]:
-    """Put the system's errors into words that name nothing but what was asked for."""
-    try:
-        yield
-    except OSError as exc:
-        number = exc.errno or 0
-        if number == errno.ENOENT:
-            raise FileRefused("missing", "does not exist") from exc
-        if number in (errno.ENOTDIR, errno.ELOOP):
-            raise FileRefused("kind", "leads through something that is not a folder") from exc
-        if number == errno.ENAMETOOLONG:
-            raise FileRefused("path", "has a name that is too long") from exc
-        raise FileRefused("system", f"is refused by the system: {os.strerror(number)}") from exc
-
-
-def _outside() -> FileRefused:
-    return FileRefused("outside", "is outside the workspace")
-
-
 def _too_large(max_bytes: int) -> FileRefused:
     return FileRefused("size", f"has more than {max_bytes} bytes; read it in parts, by line and limit")
-
-
-def _check_path(path: str) -> None:
-    if not path.startswith("/"):
-        raise FileRefused("path", "is not an absolute path")
-    if "\0" in path:
-        raise FileRefused("path", "has a zero character")
-    try:
-        size = len(path.encode())
-    except UnicodeEncodeError as exc:
-        raise FileRefused("path", "is no Unicode") from exc
-    if size > MAX_PATH:
-        raise FileRefused("path", f"has more than {MAX_PATH} bytes")
-
-
-def is_below(parts: Parts, folder: Parts) -> bool:
-    """Return whether a place is a folder or within it."""
-    return parts[: len(folder)] == folder
-
-
-def _parts(path: str) -> Parts:
-    return tuple(part for part in path.split("/") if part)
-
-
-def _pieces(path: str) -> list[str]:
-    """Return a path's names, the first at the end; what must be a folder has a dot behind it."""
-    pieces = [piece for piece in path.split("/") if piece not in ("", ".")]
-    if path.endswith(("/", "/.")) or path == ".":
-        pieces.append(".")
-    return pieces[::-1]
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFC", text).casefold()

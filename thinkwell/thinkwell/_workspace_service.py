@@ -14,7 +14,8 @@ import anyio.to_thread
 from anyio import AsyncContextManagerMixin
 from msgspec.structs import replace
 
-from thinkwell._workspace_files import FileRefused, Files
+from thinkwell._workspace_files import Files
+from thinkwell._workspace_walk import FileRefused, Places
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp.errors import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
@@ -46,8 +47,9 @@ class WorkspaceService(AsyncContextManagerMixin):
 
     def __init__(self, workspace: Workspace, *, cwd: str, env: Mapping[str, str]) -> None:
         self._workspace = workspace
-        self._files = Files(workspace.roots, workspace.deny)
-        self._files.add_alias(cwd)
+        self._places = Places(workspace.roots, workspace.deny)
+        self._files = Files(self._places)
+        self._places.add_alias(cwd)
         self._cwd = cwd
         self._session_cwd: dict[str, str] = {}
         self._threads = anyio.CapacityLimiter(FILE_THREADS)
@@ -81,7 +83,7 @@ class WorkspaceService(AsyncContextManagerMixin):
 
     def open_session(self, session_id: str, cwd: str) -> None:
         """Learn in which folder a session works."""
-        self._files.add_alias(cwd)
+        self._places.add_alias(cwd)
         self._session_cwd[session_id] = cwd
 
     async def close_session(self, session_id: str) -> None:

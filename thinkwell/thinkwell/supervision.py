@@ -39,7 +39,7 @@ RUNS_KEPT: Final = 1000
 """Runs whose denials, or whose judges, are remembered: nobody tells a supervisor when one is over."""
 
 
-class Recent(OrderedDict[str, T]):
+class _Recent(OrderedDict[str, T]):
     """What is known of the runs that were heard of last."""
 
     def keep(self, key: str, value: T) -> None:
@@ -50,7 +50,7 @@ class Recent(OrderedDict[str, T]):
             self.popitem(last=False)
 
 
-_judging: Final[Recent[WeakSet[Agent]]] = Recent()
+_judging: Final[_Recent[WeakSet[Agent]]] = _Recent()
 """The runs in which agents judge, by their ids: which agent, and in whose runs that judge what led to it."""
 
 
@@ -112,7 +112,7 @@ class Supervisor:
         self._instructions = instructions
         self._timeout = timeout
         self._max_denials = max_denials
-        self._denials: Recent[int] = Recent()
+        self._denials: _Recent[int] = _Recent()
 
     def __repr__(self) -> str:
         return f"<Supervisor by {self._agent.name}>"

@@ -69,6 +69,11 @@ class Script:
             self._steps.extend(steps)
             self._holds.extend(step for step in steps if isinstance(step, Hold))
 
+    def skip(self) -> None:
+        """Drop the steps that no request has taken."""
+        with self._lock:
+            self._steps.clear()
+
     def release(self) -> None:
         """Let every answer that waits at a `Hold` go on."""
         for hold in self._holds:

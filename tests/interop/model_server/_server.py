@@ -83,6 +83,10 @@ class ModelServer:
         """Append steps, for a further turn say."""
         self._script.extend(steps)
 
+    def skip(self) -> None:
+        """Drop the steps that no request has taken: some agents end a turn when something is denied."""
+        self._script.skip()
+
     def close(self) -> None:
         """Let go of every answer that is held, and stop listening."""
         self._script.release()

@@ -22,6 +22,7 @@ METHODS: dict[str, dict[str, Any]] = {
         "env": {"LOGIN_KIND": "by hand", "LOGIN_BASE": "overlaid"},
     },
     "browser": {"id": "browser", "name": "Browser"},
+    "refused": {"id": "refused", "name": "Refused"},
     "broken": {"id": "broken", "name": "Broken", "type": "terminal", "env": {"a\0b": "c"}},
 }
 
@@ -54,7 +55,8 @@ def log_in() -> None:
 def answer(request: Any) -> dict[str, Any]:
     match request["method"]:
         case "initialize":
-            (Path(TOKEN).parent / "capabilities").write_text(json.dumps(request["params"]["clientCapabilities"]))
+            capabilities = request["params"]["clientCapabilities"]
+            TOKEN.with_name("capabilities").write_text(json.dumps(capabilities))
             return {"result": {"protocolVersion": 1, "authMethods": [METHODS[name] for name in sys.argv[1:]]}}
         case "authenticate" if request["params"] == {"methodId": "browser"}:
             TOKEN.write_text("by browser")
