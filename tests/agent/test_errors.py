@@ -66,6 +66,15 @@ EXAMPLES: tuple[ThinkwellError, ...] = (
     errors.ToolsNotSeen(("acp",)),
     errors.ThoughtCancelled(),
     errors.ThoughtTimeout(1.5),
+    errors.ThoughtTimeout(1.5, idle=True),
+    errors.BudgetExceeded("tool_calls", 3, 4),
+    errors.QuestionsStopped("five denials", "q7"),
+    errors.AnswerInvalid("q7", {"": "no", "size": "too large"}),
+    errors.QuestionNotOpen("q7"),
+    errors.QuestionNotOpen("q7", ["q8"]),
+    errors.PolicyError("there is no such key", source="policy.toml", where="rules[1].kind"),
+    errors.PolicyError("this is no TOML"),
+    errors.SkillError("notes", "it has no description"),
     errors.BufferOverflow(10),
 )
 

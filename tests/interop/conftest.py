@@ -31,9 +31,7 @@ def recipe(request: pytest.FixtureRequest) -> NpmAgent:
 
 
 @pytest.fixture
-def launch(
-    recipe: NpmAgent, models: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Launch:
+def launch(recipe: NpmAgent, models: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
     """An installed agent, tied to the stand-in."""
     for name in [name for name in os.environ if name.startswith(VENDOR_PREFIXES)]:
         monkeypatch.delenv(name)

@@ -101,7 +101,7 @@ async def test_somebody_is_asked_of_commands_and_never_of_our_own_tools(
                 (None, "touch allowed"),
             )
 
-            answers[:] = [None]  # left to whoever answers from outside
+            answers[:] = [None]  # left to whoever answers from outside, who may be the faster one
             models.play(shell(recipe, "touch outside"), Say("Done."))
             waiting = session.think().text("Again.").stream(include={"question", "answer"})
             asked = await anext(waiting.events(include={"question"}))
@@ -116,7 +116,7 @@ async def test_somebody_is_asked_of_commands_and_never_of_our_own_tools(
             for _ in range(2):
                 await _run(session, recipe, models, "touch remembered")
                 (project / "remembered").unlink()
-            assert len(questions) == 3
+            assert [question.title for question in questions].count("touch remembered") == 1
 
             answers[:] = [None]
             models.play(shell(recipe, "touch cancelled"), Say("Never said."))
@@ -163,9 +163,7 @@ async def _denied(
     return asked, answered
 
 
-async def _run(
-    session: Session, recipe: NpmAgent, models: ModelServer, command: str
-) -> ThoughtStream[str]:
+async def _run(session: Session, recipe: NpmAgent, models: ModelServer, command: str) -> ThoughtStream[str]:
     """Have the agent run a command if it may, and return the run when it is over."""
     models.skip()
     models.play(shell(recipe, command), Say("Done."))

@@ -274,9 +274,7 @@ def _check_marks(events: Sequence[ThoughtEvent]) -> None:
     assert not within
 
 
-async def test_modes_and_options_can_be_set(
-    launch: Launch, models: ModelServer, project: Path
-) -> None:
+async def test_modes_and_options_can_be_set(launch: Launch, models: ModelServer, project: Path) -> None:
     with anyio.fail_after(TIMEOUT):
         async with (
             open_agent(command=launch.command, env=launch.env, cwd=project) as agent,
@@ -290,7 +288,9 @@ async def test_modes_and_options_can_be_set(
                 with pytest.raises(CapabilityMissing):
                     await session.set_option("mode", other)
             for option in session.options:
-                value = next((choice.value for choice in option.choices if choice.value != option.value), None)
+                value = next(
+                    (choice.value for choice in option.choices if choice.value != option.value), None
+                )
                 if option.category == "mode" and value is not None:
                     await session.set_option(option.id, value)
                     assert session.mode == value

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from thinkwell._commands import READ_LIMIT, allows, read_command, touches
-from thinkwell._shell import DEEPEST, LONGEST
+from thinkwell._policy.commands import READ_LIMIT, allows, read_command, touches
+from thinkwell._policy.shell import DEEPEST, LONGEST
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkwell import ThinkwellError
-from thinkwell.permissions import PermissionPolicy, PolicyError, Rule
+from thinkwell import PermissionPolicy, PolicyError, Rule, ThinkwellError
 
 if TYPE_CHECKING:
     from pathlib import Path

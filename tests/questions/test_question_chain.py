@@ -48,6 +48,11 @@ def offering(*kinds: str) -> Callable[[str], s.RequestPermissionRequest]:
     return functools.partial(permission, offered=options(*kinds))
 
 
+async def never() -> Answer:
+    await anyio.sleep_forever()
+    raise AssertionError("it slept for ever")
+
+
 # The policy's word
 
 
@@ -300,7 +305,7 @@ async def test_a_program_answers_before_a_handler_that_ponders() -> None:
 
     async def ponders(question: Question) -> Answer:
         try:
-            await anyio.sleep_forever()
+            return await never()
         finally:
             ended.set()
 
@@ -403,7 +408,7 @@ async def test_a_cancelled_turn_answers_for_the_handler() -> None:
     async def handler(question: Question) -> Answer:
         waiting.set()
         try:
-            await anyio.sleep_forever()
+            return await never()
         finally:
             ended.set()
 

@@ -14,7 +14,7 @@ import pytest
 from scripted import Turn, scripted
 from skills.folders import read, text, told, write_skill
 
-from thinkwell._skill_files import FolderFiles, SkillFileError
+from thinkwell._skills.files import FolderFiles, SkillFileError
 from thinkwell.skills import Skill, load_skill
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8

@@ -23,7 +23,7 @@ from thinkwell import (
     ThoughtStream,
     open_agent,
 )
-from thinkwell.supervision import RUNS_KEPT, Recent, Supervisor, supervise
+from thinkwell.supervision import RUNS_KEPT, _Recent, Supervisor, supervise
 from thinkwell_acp import memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
 
@@ -434,7 +434,7 @@ async def test_without_a_limit_a_run_goes_on() -> None:
 
 
 def test_only_the_last_runs_are_remembered() -> None:
-    recent: Recent[int] = Recent()
+    recent: _Recent[int] = _Recent()
     for number in range(RUNS_KEPT):
         recent.keep(f"run-{number}", number)
     recent.keep("run-0", -1)

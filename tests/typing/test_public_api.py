@@ -22,14 +22,20 @@ PROGRAMS = ("thinkwell.builtin", "thinkwell_acp.mcp.shim")
 
 THINKWELL = (
     *("Agent", "AgentClosed", "AgentError", "AgentExited", "AgentNotFound", "AgentReported"),
-    *("AgentStartFailed", "AnswerUnreadable", "Buffer", "BufferOverflow", "CapabilityMissing"),
-    *("Explanation", "JsonSchema"),
-    *("LoginRequired", "Message", "PermissionMode", "PermissionQuestion", "PlanEntry", "PlanUpdate"),
-    *("QuestionHandler", "ResultError", "ResultInvalid", "ResultMissing", "ResultRefused", "RunView"),
-    *("Session", "SessionUnusable", "ThinkBuilder", "ThinkwellError", "Thought", "ThoughtCancelled"),
-    *("ThoughtEvent", "ThoughtResult", "ThoughtStream", "ThoughtTimeout", "Tool", "ToolContext"),
-    *("ToolDone", "ToolError", "ToolStart", "ToolUpdate", "ToolView", "ToolsNotSeen", "__version__"),
-    *("event_from_json", "event_to_json", "open_agent", "tool"),
+    *("AgentStartFailed", "Answer", "AnswerInvalid", "AnswerUnreadable", "AuthMethod", "Budget"),
+    *("BudgetExceeded", "Buffer", "BufferOverflow", "CapabilityMissing", "ChooseOption", "Decision"),
+    *("Explanation", "FormField", "FormQuestion", "HistoryMessage", "HistoryTool", "JsonSchema"),
+    *("LoginFailed", "LoginRequired", "Message", "OptionChoice", "PermissionMode", "PermissionPolicy"),
+    *("PermissionQuestion", "PlanEntry", "PlanUpdate", "PolicyError", "Question", "QuestionHandler"),
+    *("QuestionNotOpen", "QuestionView", "QuestionsStopped", "Reply", "ResultError", "ResultInvalid"),
+    *("ResultMissing", "ResultRefused", "Rule", "RunView", "Session", "SessionInUse", "SessionInfo"),
+    *("SessionMode", "SessionNotOpened", "SessionOpenTimeout", "SessionOption", "SessionUnusable"),
+    *("SessionUsage", "Skill", "SkillError", "Spent", "StopRun", "Supervisor", "ThinkBuilder"),
+    *("ThinkwellError", "Thought", "ThoughtCancelled", "ThoughtEvent", "ThoughtResult", "ThoughtStream"),
+    *("ThoughtTimeout", "TimelineItem", "Tool", "ToolContext", "ToolDone", "ToolError", "ToolStart"),
+    *("ToolUpdate", "ToolView", "ToolsNotSeen", "UrlQuestion", "Workspace", "__version__"),
+    *("event_from_json", "event_to_json", "history_to_json", "load_skill", "login", "open_agent"),
+    *("supervise", "tool", "wait_for_answer"),
 )
 THINKWELL_ACP = (
     *("AcpError", "AgentHandler", "AgentSide", "CapabilityMissing", "Client", "ClientHandler"),

@@ -18,7 +18,7 @@ import anyio
 import pytest
 from workspace.workspace_scene import NAME, OURS, SECRET, Scene
 
-from thinkwell._workspace_service import WorkspaceService
+from thinkwell._workspace.service import WorkspaceService
 from thinkwell.workspace import Workspace
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s

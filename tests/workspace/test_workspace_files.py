@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinkwell._workspace_files import Files
-from thinkwell._workspace_walk import MAX_LINKS, FileRefused, Places
+from thinkwell._workspace.files import Files
+from thinkwell._workspace.walk import MAX_LINKS, FileRefused, Places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

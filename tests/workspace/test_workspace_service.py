@@ -14,7 +14,7 @@ from typing import TypeAlias
 import anyio
 import pytest
 
-from thinkwell._workspace_service import WorkspaceService
+from thinkwell._workspace.service import WorkspaceService
 from thinkwell.workspace import Workspace
 from thinkwell_acp import (
     AgentHandler,

@@ -16,6 +16,7 @@ from thinkwell._builder import Explanation, ThinkBuilder
 from thinkwell._history import HistoryMessage, HistoryTool, history_to_json
 from thinkwell._limits import Budget, Spent
 from thinkwell._log import Buffer
+from thinkwell._login import login
 from thinkwell._output import JsonSchema
 from thinkwell._session import Session
 from thinkwell._session_state import OptionChoice, SessionInfo, SessionMode, SessionOption, SessionUsage
@@ -30,10 +31,13 @@ from thinkwell.errors import (
     AgentStartFailed,
     AnswerInvalid,
     AnswerUnreadable,
+    AuthMethod,
     BudgetExceeded,
     BufferOverflow,
     CapabilityMissing,
+    LoginFailed,
     LoginRequired,
+    PolicyError,
     QuestionNotOpen,
     QuestionsStopped,
     ResultError,
@@ -63,7 +67,7 @@ from thinkwell.events import (
     event_from_json,
     event_to_json,
 )
-from thinkwell.permissions import PermissionMode, PermissionPolicy, Rule
+from thinkwell.permissions import Decision, PermissionMode, PermissionPolicy, Rule
 from thinkwell.questions import (
     Answer,
     ChooseOption,
@@ -94,18 +98,21 @@ __all__ = (
     "Answer",
     "AnswerInvalid",
     "AnswerUnreadable",
+    "AuthMethod",
     "Budget",
     "BudgetExceeded",
     "Buffer",
     "BufferOverflow",
     "CapabilityMissing",
     "ChooseOption",
+    "Decision",
     "Explanation",
     "FormField",
     "FormQuestion",
     "HistoryMessage",
     "HistoryTool",
     "JsonSchema",
+    "LoginFailed",
     "LoginRequired",
     "Message",
     "OptionChoice",
@@ -114,6 +121,7 @@ __all__ = (
     "PermissionQuestion",
     "PlanEntry",
     "PlanUpdate",
+    "PolicyError",
     "Question",
     "QuestionHandler",
     "QuestionNotOpen",
@@ -164,6 +172,7 @@ __all__ = (
     "event_to_json",
     "history_to_json",
     "load_skill",
+    "login",
     "open_agent",
     "supervise",
     "tool",

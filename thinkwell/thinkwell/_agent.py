@@ -323,7 +323,7 @@ def open_agent(
     asker = Asker(policy=permissions, handlers=handlers, timeout=question_timeout)
     service = None
     if workspace is not None:
-        from thinkwell._workspace_service import WorkspaceService  # loads what runs commands
+        from thinkwell._workspace.service import WorkspaceService  # loads what runs commands
 
         service = WorkspaceService(workspace, cwd=folder, env=environment(profile, env))
 
@@ -395,8 +395,13 @@ def _handlers(
         raise ValueError(
             f'open_agent(permissions={policy!r}): choose "deny", "ask" or "allow", or give a PermissionPolicy'
         )
-    handlers = tuple(on_question) if isinstance(on_question, Sequence) else (on_question,)
-    given = tuple(handler for handler in handlers if handler is not None)
+    given: tuple[QuestionHandler, ...]
+    if on_question is None:
+        given = ()
+    elif isinstance(on_question, Sequence) and not isinstance(on_question, str):
+        given = tuple(on_question)
+    else:
+        given = (on_question,)
     for handler in given:
         if not callable(handler):
             raise TypeError(f"open_agent(on_question={handler!r:.100}): give a function, or a list of them")

@@ -15,7 +15,7 @@ from thinkwell import events as ev
 from thinkwell._limits import Budget
 from thinkwell._log import Buffer
 from thinkwell._output import output_of
-from thinkwell._skill_tools import offered
+from thinkwell._skills.tools import offered
 from thinkwell._tool_arguments import label
 from thinkwell.skills import Skill, load_skill
 from thinkwell.tools import Tool, ToolFunction

@@ -13,7 +13,7 @@ from msgspec import Struct
 from thinkwell import _convert
 from thinkwell._json_schema import is_array, is_object
 from thinkwell._own_tools import CODEX_INPUT
-from thinkwell._paths import absolute
+from thinkwell._policy.paths import absolute
 from thinkwell.events import DiffContent, JsonValue, Location, ToolContent, ToolKind
 
 if TYPE_CHECKING:

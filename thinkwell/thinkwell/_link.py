@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from thinkwell._stream import ThoughtStream
     from thinkwell._tooling import ToolHosts
     from thinkwell._wire_session import WireSession
-    from thinkwell._workspace_service import WorkspaceService
+    from thinkwell._workspace.service import WorkspaceService
     from thinkwell.errors import AuthMethod
     from thinkwell_acp import Client
     from thinkwell_acp._jsonrpc import Malformed

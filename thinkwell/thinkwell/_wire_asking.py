@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from thinkwell import events as ev
 from thinkwell._asking import Scene
 from thinkwell._call_facts import facts_of
-from thinkwell._wire_questions import elicitation_question, content_values
+from thinkwell._wire_questions import content_values, elicitation_question
 from thinkwell.errors import QuestionsStopped
 from thinkwell.permissions import choose
 from thinkwell.questions import PermissionQuestion, QuestionOption, UrlQuestion
@@ -142,7 +142,7 @@ class WireAsker:
 def _option(
     options: tuple[s.PermissionOption, ...], ruling: Ruling, mode_ids: frozenset[str]
 ) -> s.PermissionOption | None:
-    """Return the option to answer with; ``None`` where the agent offers none that says it, or it was cancelled."""
+    """Return the option to answer with; ``None``: it was cancelled, or none that is offered says it."""
     if ruling.cancels:
         return None
     if ruling.option_id is not None:

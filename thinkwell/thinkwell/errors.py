@@ -28,6 +28,7 @@
     ├── QuestionsStopped        who was asked a question has ended the run
     ├── AnswerInvalid           an answer does not fit its question
     ├── QuestionNotOpen         there is no such question, or it has its answer
+    ├── PolicyError             a permission policy cannot be read
     ├── BufferOverflow          the run's buffer is full and may not drop anything
     ├── SkillError              a skill cannot be used
     └── ToolError               raised in a tool, told to the agent
@@ -66,6 +67,7 @@ __all__ = (
     "CapabilityMissing",
     "LoginFailed",
     "LoginRequired",
+    "PolicyError",
     "QuestionNotOpen",
     "QuestionsStopped",
     "ResultError",
@@ -580,6 +582,25 @@ class BufferOverflow(ThinkwellError):
 
     def __str__(self) -> str:
         return f'The run kept more than {self.max_events} events (Buffer(overflow="error")) and was cancelled'
+
+
+class PolicyError(ThinkwellError, ValueError):
+    """A permission policy cannot be read.
+
+    Attributes:
+        problem: What is wrong, and what would be right.
+        source: The file; ``None`` where it was a text.
+        where: The key, such as ``rules[1].kind``; empty where the text is no TOML.
+    """
+
+    def __init__(self, problem: str, *, source: str | None = None, where: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.source = source
+        self.where = where
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.source, self.where, self.problem) if part)
 
 
 class SkillError(ThinkwellError):

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from thinkwell._policy_toml import PolicyError, read_policy, write_policy
-from thinkwell._remember import Remembered
-from thinkwell._rules import VERDICTS, Rule, RuleVerdict
+from thinkwell._policy.files import read_policy, write_policy
+from thinkwell._policy.remember import Remembered
+from thinkwell._policy.rules import VERDICTS, Rule, RuleVerdict
+from thinkwell.errors import PolicyError
 
 if TYPE_CHECKING:
     import os
@@ -23,7 +24,6 @@ __all__ = (
     "Decision",
     "PermissionMode",
     "PermissionPolicy",
-    "PolicyError",
     "Remembered",
     "Rule",
     "RuleVerdict",

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from thinkwell._front_matter import FrontMatter, FrontMatterError
 from thinkwell._prompt import checked
-from thinkwell._skill_files import FolderFiles, SkillFileError, SkillFiles, VirtualFiles
+from thinkwell._skills.files import FolderFiles, SkillFileError, SkillFiles, VirtualFiles
+from thinkwell._skills.front_matter import FrontMatter, FrontMatterError
 from thinkwell._tool_arguments import label
 from thinkwell.errors import SkillError
 from thinkwell.tools import Tool, ToolFunction, tool

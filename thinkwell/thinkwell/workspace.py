@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from thinkwell._workspace_walk import SUPPORTED
+from thinkwell._workspace.walk import SUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

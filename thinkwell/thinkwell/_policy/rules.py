@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
-from thinkwell._commands import Reading, allows, read_command, touches
-from thinkwell._globs import literal_start, name_glob
-from thinkwell._paths import any_path, folded, lies_in, path_forms, path_patterns
+from thinkwell._policy.commands import Reading, allows, read_command, touches
+from thinkwell._policy.globs import literal_start, name_glob
+from thinkwell._policy.paths import any_path, folded, lies_in, path_forms, path_patterns
 from thinkwell.events import ToolKind
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from thinkwell._workspace_walk import FileRefused, Places, Walk, system_errors
+from thinkwell._workspace.walk import FileRefused, Places, Walk, system_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,8 @@ import anyio.to_thread
 from anyio import AsyncContextManagerMixin
 from msgspec.structs import replace
 
-from thinkwell._workspace_files import Files
-from thinkwell._workspace_walk import FileRefused, Places
+from thinkwell._workspace.files import Files
+from thinkwell._workspace.walk import FileRefused, Places
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp.errors import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND

@@ -7,7 +7,7 @@ import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkwell._globs import literal_start, path_glob
+from thinkwell._policy.globs import literal_start, path_glob
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

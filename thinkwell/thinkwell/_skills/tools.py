@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from thinkwell._json_schema import is_object
 from thinkwell._prompt import image_type
-from thinkwell._skill_files import LIST_LIMIT, SkillFileError
+from thinkwell._skills.files import LIST_LIMIT, SkillFileError
 from thinkwell.errors import ToolError
 from thinkwell.events import EmbeddedResource, ImageContent, JsonValue
 from thinkwell.tools import Tool, ToolContext, ToolResult, tool
@@ -21,7 +21,7 @@ from thinkwell.tools import Tool, ToolContext, ToolResult, tool
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from thinkwell._skill_files import FileEntry
+    from thinkwell._skills.files import FileEntry
     from thinkwell.skills import Skill
 
 SKILL_TOOLS: Final = frozenset({"activate_skill", "call_skill_tool", "read_skill_file"})

@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from thinkwell._globs import words_glob
-from thinkwell._shell import DEEPEST, Script, Unreadable, Word, read_script
+from thinkwell._policy.globs import words_glob
+from thinkwell._policy.shell import DEEPEST, Script, Unreadable, Word, read_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,8 +8,8 @@ import tomllib
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from thinkwell._json_schema import is_array, is_object
-from thinkwell._rules import CRITERIA, KINDS, VERDICTS, Rule, RuleVerdict
-from thinkwell.errors import ThinkwellError
+from thinkwell._policy.rules import CRITERIA, KINDS, VERDICTS, Rule, RuleVerdict
+from thinkwell.errors import PolicyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,25 +18,6 @@ if TYPE_CHECKING:
 
 _POLICY_KEYS: Final = ("otherwise", "rules")
 _RULE_KEYS: Final = ("verdict", *CRITERIA, "why")
-
-
-class PolicyError(ThinkwellError, ValueError):
-    """A permission policy cannot be read.
-
-    Attributes:
-        problem: What is wrong, and what would be right.
-        source: The file; ``None`` where it was a text.
-        where: The key, such as ``rules[1].kind``; empty where the text is no TOML.
-    """
-
-    def __init__(self, problem: str, *, source: str | None = None, where: str = "") -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.source = source
-        self.where = where
-
-    def __str__(self) -> str:
-        return ": ".join(part for part in (self.source, self.where, self.problem) if part)
 
 
 def read_policy(text: str, source: str | None) -> tuple[tuple[Rule, ...], RuleVerdict]:

@@ -1,0 +1,1 @@
+"""Skills: their files and the tools that give them to an agent."""

@@ -1,0 +1,1 @@
+"""Files and terminals that an agent uses through its client."""
