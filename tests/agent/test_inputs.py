@@ -206,7 +206,7 @@ async def decide(question: Question) -> None:
         ({"startup_timeout": math.nan}, ValueError, "startup_timeout=nan must be positive"),
         ({"startup_timeout": "5"}, TypeError, "startup_timeout='5' must be a number of seconds"),
         ({"on_question": decide}, ValueError, "on_question=….*nobody would be asked"),
-        ({"on_question": "me", "permissions": "ask"}, TypeError, "on_question='me'.: give a function"),
+        ({"on_question": "me", "permissions": "ask"}, TypeError, "on_question='m'.: give a function"),
         ({"on_question": [decide, 3], "permissions": "ask"}, TypeError, "on_question=3"),
         ({"question_timeout": 0}, ValueError, "question_timeout=0 must be positive"),
         ({"permissions": "perhaps"}, ValueError, 'choose "deny", "ask" or "allow", or give'),

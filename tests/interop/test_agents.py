@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from interop.agents import AGENTS, CLAUDE, CODEX, OPENCODE_ASKING, NpmAgent
+from interop.agents import AGENTS, CLAUDE, CODEX, CODEX_ASKING, OPENCODE_ASKING, NpmAgent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,3 +81,9 @@ def test_a_missing_npm_and_a_broken_cache_are_named(tmp_path: Path, monkeypatch:
     cached(tmp_path, CLAUDE).unlink()
     with pytest.raises(FileNotFoundError, match="holds no program claude-agent-acp"):
         CLAUDE.install(tmp_path)
+
+
+def test_a_model_can_have_a_command_run() -> None:
+    assert CLAUDE.shell_call("ls $HOME") == ("Bash", {"command": "ls $HOME", "description": "A command"})
+    name, args = CODEX_ASKING.shell_call("ls")
+    assert (name, args["cmd"]) == ("exec_command", "ls")

@@ -30,7 +30,7 @@ async def test_cancel_in_our_own_tool_cancels_it_and_the_session_goes_on(
 ) -> None:
     began, ended = anyio.Event(), anyio.Event()
 
-    async def wait() -> str:
+    async def wait() -> None:
         """Wait for something that never comes."""
         began.set()
         try:
@@ -43,7 +43,8 @@ async def test_cancel_in_our_own_tool_cancels_it_and_the_session_goes_on(
             open_agent(command=launch.command, env=launch.env, cwd=project) as agent,
             agent.session() as session,
         ):
-            models.play(CallTool("wait"), Say("Never said."))
+            # Some agents hear of the tool's end before the cancellation, and ask their model again.
+            models.play(CallTool("wait"), Say("I waited."))
             stream = session.think(int).text("Wait.").tool(wait).stream()
             await began.wait()
             stream.cancel()
@@ -51,7 +52,6 @@ async def test_cancel_in_our_own_tool_cancels_it_and_the_session_goes_on(
             await _is_over(stream.wait)
             assert isinstance(stream.result.exception(), ThoughtCancelled)
             await _goes_on(session, models)
-    assert "Never said." not in stream.view.text
     await nothing_runs(tmp_path / "home")
 
 

@@ -1,4 +1,4 @@
-"""Permissions, asked by agents that this project did not write, for commands that their models want to run."""
+"""Permissions: agents that this project did not write ask for commands that their models want to run."""
 
 from __future__ import annotations
 
@@ -178,5 +178,7 @@ async def _answers(stream: ThoughtStream[str]) -> list[tuple[str | None, str]]:
 
 def _our_server(models: ModelServer) -> str:
     """Return the name of our MCP server, as the model knows it."""
-    names = re.findall(rb"thinkwell[0-9a-f]{12}", b"".join(request.body for request in models.requests))
-    return names[-1].decode()
+    asked = "".join(request.body.decode() for request in models.requests)
+    found = re.search("thinkwell[0-9a-f]{12}", asked)
+    assert found is not None
+    return found[0]

@@ -122,7 +122,7 @@ async def test_two_sessions_at_once_have_their_own_tools_and_results(
             agent.session(cwd=folders[1]) as second,
         ):
             assert first.id != second.id
-            # codex can change the tools of a session by closing and resuming it, but not before its first turn.
+            # To change a session's tools, codex has to close and resume it, and can only after a first turn.
             for session in (first, second):
                 models.play(Say("Hello."))
                 await session.think().text("Hello.").run()
@@ -188,7 +188,7 @@ async def test_a_session_that_was_left_goes_on_in_another_process(
 
 
 def _age(home: Path) -> None:
-    """Let a session of gemini's be older: loaded within the minute of its begin, it overwrites its own file."""
+    """Let a session of gemini's be older: within the minute of its begin, loading it empties its file."""
     for file in home.glob(".gemini/tmp/*/chats/session-*"):
         file.rename(file.with_name(f"session-2001-01-01T00-00{file.name[-15:]}"))
 

@@ -278,6 +278,15 @@ def test_ends_every_turn_once_the_steps_have_run_out(api: Api) -> None:
 
 
 @every_api
+def test_steps_that_nobody_took_can_be_dropped(api: Api) -> None:
+    with ModelServer(Say("never"), CallTool("lookup")) as server:
+        server.skip()
+        server.play(Say("instead"))
+        assert post(server, api, ["any"]).text == "instead"
+        assert server.remaining == ()
+
+
+@every_api
 @every_way
 def test_requests_without_tools_take_no_steps(api: Api, stream: bool) -> None:
     with ModelServer(Say("for the turn")) as server:

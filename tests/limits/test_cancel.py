@@ -52,7 +52,8 @@ class Scene(ScriptedAgent):
     """An agent that comes to a state and stays there, until it is cancelled."""
 
     def __init__(self, state: str) -> None:
-        super().__init__([self.play], lists_tools=state != "connecting")
+        lists = state != "connecting"
+        super().__init__([self.play], lists_tools=lists, relists=lists)
         self.state = state
         self.reached = anyio.Event()
         self.let_go = threading.Event()
@@ -385,14 +386,15 @@ async def test_leaving_the_agent_hurries_a_run_that_is_being_cancelled(after: fl
     capabilities = s.AgentCapabilities(
         session_capabilities=s.SessionCapabilities(close=s.SessionCloseCapabilities())
     )
-    agent = NeverCloses([deaf], capabilities=capabilities)
-    async with serving(agent) as (opened, _):
-        stream = opened.think().text("Go").stream()
-        await settled()
-        stream.cancel()
-        await anyio.sleep(after)
-        watch = Stopwatch()
-    assert watch.seconds <= LEAVE_TIMEOUT + 2.5  # closing the session has two seconds more
+    ours, theirs = memory_transport_pair()
+    async with serve_agent(theirs, NeverCloses([deaf], capabilities=capabilities)):
+        async with open_agent("staged", transport=ours) as agent:
+            stream = agent.think().text("Go").stream()
+            await settled()
+            stream.cancel()
+            await anyio.sleep(after)
+            watch = Stopwatch()
+        assert watch.seconds <= LEAVE_TIMEOUT + 2.5  # closing the session has two seconds more
     assert isinstance(stream.result.exception(), ThoughtCancelled)
 
 
@@ -434,8 +436,8 @@ async def test_a_question_that_was_read_together_with_the_end_of_its_cancelled_t
         asked.append(question)
         return "allow"
 
-    async with wire_agent(permissions="ask", on_question=nosy) as (agent, wire), agent.session() as session:
-        stream = session.think().text("Go").stream(include="all")
+    async with wire_agent(permissions="ask", on_question=nosy) as (agent, wire):
+        stream = agent.think().text("Go").stream(include="all")
         prompt = await wire.begin()
         stream.cancel()
         await wire.expect("session/cancel")
@@ -446,8 +448,8 @@ async def test_a_question_that_was_read_together_with_the_end_of_its_cancelled_t
 
 
 async def test_a_question_that_is_open_when_its_turn_ends_is_cancelled() -> None:
-    async with wire_agent(permissions="ask") as (agent, wire), agent.session() as session:
-        stream = session.think().text("Go").stream(include="all")
+    async with wire_agent(permissions="ask") as (agent, wire):
+        stream = agent.think().text("Go").stream(include="all")
         prompt = await wire.begin()
         await wire.write(permission(1))
         async for event in stream:

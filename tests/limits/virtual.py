@@ -13,6 +13,15 @@ Backend: TypeAlias = tuple[str, dict[str, Any]]
 
 FIRST_TIME: Final = 1000.0
 
+FOR_EVER: Final = 24 * 3600.0
+"""asyncio waits this long at once for a timer that is never due. Such a wait is for a thread."""
+
+WAIT: Final = 0.01
+"""Seconds to wait for a thread, in real time."""
+
+LEAST_STEP: Final = 1e-6
+"""Less than that might not be seen on the clock."""
+
 
 class _JumpingSelector(selectors.SelectSelector):
     """Does not wait for a timer: moves the clock on to it, where no file is ready."""
@@ -22,11 +31,11 @@ class _JumpingSelector(selectors.SelectSelector):
         self.now = FIRST_TIME
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is None:
-            return super().select(None)
+        if timeout is None or timeout >= FOR_EVER:
+            return super().select(None if timeout is None else WAIT)
         ready = super().select(0)
         if not ready:
-            self.now += max(timeout, 0)
+            self.now += max(timeout, LEAST_STEP)
         return ready
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, overload
@@ -47,7 +46,7 @@ from thinkwell_acp.client import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from types import UnionType
 
@@ -395,13 +394,9 @@ def _handlers(
         raise ValueError(
             f'open_agent(permissions={policy!r}): choose "deny", "ask" or "allow", or give a PermissionPolicy'
         )
-    given: tuple[QuestionHandler, ...]
-    if on_question is None:
-        given = ()
-    elif isinstance(on_question, Sequence) and not isinstance(on_question, str):
-        given = tuple(on_question)
-    else:
-        given = (on_question,)
+    given: tuple[QuestionHandler, ...] = ()
+    if on_question is not None:
+        given = (on_question,) if callable(on_question) else tuple(on_question)
     for handler in given:
         if not callable(handler):
             raise TypeError(f"open_agent(on_question={handler!r:.100}): give a function, or a list of them")

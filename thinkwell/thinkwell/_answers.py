@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final, cast, get_args
 
 from msgspec import Struct
 
@@ -70,7 +70,7 @@ def read_answer(question: Question, answer: object, by: str, why: str) -> Ruling
     if isinstance(answer, ChooseOption):
         return _read_choice(question, answer.option_id, by, why)
     if isinstance(question, FormQuestion) and isinstance(answer, Mapping):
-        return _read_form(question, answer, by, why)
+        return _read_form(question, cast("Mapping[str, object]", answer), by, why)
     raise AnswerInvalid(question.id, {"": f"{answer!r:.200} is no answer to it; {_expected(question)}"})
 
 

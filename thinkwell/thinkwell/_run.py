@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
@@ -37,7 +37,7 @@ from thinkwell_acp.errors import AUTH_REQUIRED
 from thinkwell_acp.mcp import ToolOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Awaitable, Callable, Generator, Sequence
     from contextlib import AbstractContextManager
 
     from thinkwell._builder import Options, Spec
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from thinkwell_acp.mcp import CallContext, ToolSpec
 
 T = TypeVar("T")
+X = TypeVar("X")
 
 CANCEL_TIMEOUT: Final = 10.0
 """Seconds that a cancelled turn gets to end by itself. Agents were seen to take several."""
@@ -217,35 +218,41 @@ class Run(Generic[T]):
     @contextmanager
     def _limited(self) -> Generator[None]:
         """Keep the run within its budget and its silence, for the time of a block."""
-        watching = anyio.CancelScope()
-        meter = self._meter
-        with nullcontext() if meter is None else meter.budget.shared_by(meter) as seconds_left:
-            if self._options.idle_timeout is not None:
+        meter, idle_timeout = self._meter, self._options.idle_timeout
+        with ExitStack() as watches:
+            if idle_timeout is not None:
                 self._idle.reset()
-                self._link.tasks.start_soon(self._watch_silence, self._options.idle_timeout, watching)
+                watches.enter_context(self._watched(self._watch_silence, idle_timeout))
             if meter is not None:
-                self._link.tasks.start_soon(self._watch_budget, meter, seconds_left, watching)
-            try:
-                yield
-            finally:
-                watching.cancel()
+                seconds_left = watches.enter_context(meter.budget.shared_by(meter))
+                watches.enter_context(self._watched(meter.watch, seconds_left))
+            yield
 
-    async def _watch_silence(self, limit: float, watching: anyio.CancelScope) -> None:
+    @contextmanager
+    def _watched(self, watch: Callable[[X], Awaitable[None]], argument: X) -> Generator[None]:
+        scope = anyio.CancelScope()
+
+        async def task() -> None:
+            with scope:
+                await watch(argument)
+
+        self._link.tasks.start_soon(task)
+        try:
+            yield
+        finally:
+            scope.cancel()
+
+    async def _watch_silence(self, limit: float) -> None:
         def warn(idle: float) -> None:
             self.log.add(ev.Stalled, idle=idle, limit=limit)
             self.log.publish()
 
-        with watching:
-            await self._idle.watch(limit, self._has_reason, warn)
-            self.stop(ThoughtTimeout(limit, idle=True))
+        await self._idle.watch(limit, self._has_reason, warn)
+        self.stop(ThoughtTimeout(limit, idle=True))
 
     def _has_reason(self) -> bool:
         """Whether there is a reason for silence."""
         return self.mapper.tool_runs(besides=self._own_shown) or self._link.login.running
-
-    async def _watch_budget(self, meter: Meter, seconds: float | None, watching: anyio.CancelScope) -> None:
-        with watching:
-            await meter.watch(seconds)
 
     async def _work(self) -> None:
         if not self._session.usable:
