@@ -49,6 +49,9 @@ CANCEL_DRAIN_TIMEOUT = 10.0
 PromptOutcome: TypeAlias = s.PromptResponse | AcpError | DecodeError
 """How a turn ended."""
 
+AgentQuestion: TypeAlias = s.RequestPermissionRequest | s.CreateElicitationRequest
+"""What an agent asks."""
+
 T = TypeVar("T")
 
 _NO_LOGIN: Final = frozenset({"initialize", "authenticate", "logout", "session/close"})
@@ -84,7 +87,7 @@ class Client(Side):
         super().__init__(handler)
         self._client_handler = handler
         self._offered = s.ClientCapabilities()
-        self._questions: dict[RequestId, s.RequestPermissionRequest | s.CreateElicitationRequest] = {}
+        self._questions: dict[RequestId, AgentQuestion] = {}
         self._turns: dict[str, anyio.Event] = {}
         self._no_turn = anyio.Event()
         self._no_turn.set()
@@ -308,8 +311,12 @@ class Client(Side):
         self.connection.notify("session/cancel", s.CancelNotification(session_id=session_id))
         if session_id in self._turns:
             self._cancelling.add(session_id)
+        self.cancel_questions(lambda question: question.session_id == session_id)
+
+    def cancel_questions(self, concerns: Callable[[AgentQuestion], bool]) -> None:
+        """Answer open questions as cancelled, now: those of which `concerns` says so."""
         for id_, question in list(self._questions.items()):
-            if _session_of(question) == session_id:
+            if concerns(question):
                 self.connection.answer(id_, _cancelled(question))
 
     # What the agent asks
@@ -329,7 +336,7 @@ class Client(Side):
         self._check_offered(method, params)
         if not isinstance(params, s.RequestPermissionRequest | s.CreateElicitationRequest):
             return await super().serve(id, method, params, handle)
-        if _session_of(params) in self._cancelling:
+        if params.session_id in self._cancelling:
             return _cancelled(params)
         self._questions[id] = params
         try:
@@ -393,11 +400,7 @@ def _read_prompt_outcome(outcome: Outcome) -> PromptOutcome:
         return exc
 
 
-def _session_of(question: s.RequestPermissionRequest | s.CreateElicitationRequest) -> str | None:
-    return question.session_id
-
-
-def _cancelled(question: s.RequestPermissionRequest | s.CreateElicitationRequest) -> s.Model:
+def _cancelled(question: AgentQuestion) -> s.Model:
     if isinstance(question, s.RequestPermissionRequest):
         return s.RequestPermissionResponse(outcome=s.CancelledPermissionOutcome())
     return s.CreateElicitationResponse(action="cancel")

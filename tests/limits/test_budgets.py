@@ -13,9 +13,9 @@ import pytest
 from limits.virtual import Backend, Stopwatch, virtual_backend
 from pydantic import BaseModel
 from scripted import Script, ScriptedAgent, Turn, scripted
-from stream.wire_agent import answer, end_turn, say, update, wire_agent
+from stream.wire_agent import answer, say, update, wire_agent
 
-from thinkwell import Budget, BudgetExceeded, Spent, ThoughtStream, ToolsNotSeen
+from thinkwell import Budget, BudgetExceeded, Spent, ThoughtStream
 from thinkwell_acp import schema as s
 
 

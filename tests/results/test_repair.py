@@ -14,7 +14,6 @@ from thinkwell import (
     ResultInvalid,
     ResultMissing,
     ResultRefused,
-    ThoughtCancelled,
     ToolsNotSeen,
     events,
 )
@@ -201,16 +200,18 @@ async def test_a_refusal_is_told_apart(output: type[Answer] | None) -> None:
 
 
 @pytest.mark.parametrize("output", [None, Answer])
-async def test_a_turn_that_the_agent_cancelled_is_told_apart(output: type[Answer] | None) -> None:
+async def test_a_turn_that_the_agent_cancelled_itself_is_told_apart(output: type[Answer] | None) -> None:
     async def script(turn: Turn) -> str:
+        turn.say("You said no.")
         return "cancelled"
 
     async with scripted(script) as agent:
         stream = agent.think(output).text("Go").stream()
-        with pytest.raises(ThoughtCancelled):
+        with pytest.raises(ResultMissing, match="it cancelled the turn itself") as caught:
             await stream.result
         await stream.wait()
-        assert stream.view.phase == "cancelled"
+        assert stream.view.phase == "failed"
+    assert (caught.value.stop_reason, caught.value.text) == ("cancelled", "You said no.")
 
 
 async def test_a_refusal_after_a_result_changes_nothing() -> None:

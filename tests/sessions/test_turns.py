@@ -174,13 +174,17 @@ async def test_a_wait_for_a_turn_that_is_cancelled_gives_its_place_to_the_next()
 async def test_options_are_sent_with_the_folders_again_when_a_session_is_opened_anew() -> None:
     """An agent that does not fetch changed tools has the session closed and resumed."""
 
+    async def nothing(turn: Turn) -> None:
+        turn.say("Nothing")
+
     async def numbers(turn: Turn) -> None:
         await turn.call("half", {"x": 8})
 
     modes = s.SessionModeState(current_mode_id="a", available_modes=(s.SessionMode(id="a", name="A"),))
-    handler = ScriptedAgent([numbers], capabilities=EVERY_SESSION_CALL)
+    handler = ScriptedAgent([nothing, numbers], capabilities=EVERY_SESSION_CALL)
     with anyio.fail_after(10):
         async with scripted(agent=handler) as agent, agent.session() as session:
+            await session.think().text("0").stream().wait()
             before = session.mode
             handler.modes = modes
             await session.think().text("1").tool(half).stream().wait()

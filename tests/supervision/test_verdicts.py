@@ -23,7 +23,7 @@ from thinkwell import (
     ThoughtStream,
     open_agent,
 )
-from thinkwell.supervision import RUNS_KEPT, _Recent, Supervisor, supervise
+from thinkwell.supervision import RUNS_KEPT, Supervisor, _Recent, supervise
 from thinkwell_acp import memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
 

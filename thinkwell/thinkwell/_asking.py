@@ -148,11 +148,12 @@ class Asker:
         finally:
             entry.tell(CANCELLED)
 
-    def withdraw(self, concerns: Callable[[Question], bool]) -> None:
-        """Cancel the open questions that concern the caller: nobody waits for their answers any more."""
-        for entry in tuple(self._open.values()):
-            if concerns(entry.question):
-                entry.withdraw()
+    def withdraw(self, concerns: Callable[[Question], bool]) -> frozenset[str]:
+        """Cancel the open questions that concern the caller, tell the log so, and return their ids."""
+        entries = [entry for entry in self._open.values() if concerns(entry.question)]
+        for entry in entries:
+            entry.withdraw()
+        return frozenset(entry.question.id for entry in entries)
 
     def _first_word(self, question: Question, scene: Scene) -> tuple[Ruling, tuple[QuestionHandler, ...]]:
         """Return what the policy says, and who is asked before that stands."""

@@ -319,7 +319,11 @@ class ThinkBuilder(Generic[T]):
             raise
 
     def explain(self) -> Explanation:
-        """Return the exact prompt and the tools' schemas. Nothing is sent."""
+        """Return the exact prompt and the tools' schemas. Nothing is sent.
+
+        Where the agent has other sessions open, a prompt names the MCP server of its own; for a session that
+        is yet to be opened, that name stands as ``thinkwell…``.
+        """
         return self._starter.explain(self._spec)
 
 

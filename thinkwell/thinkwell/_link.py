@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from thinkwell._wire_session import WireSession
     from thinkwell._workspace.service import WorkspaceService
     from thinkwell.errors import AuthMethod
+    from thinkwell.questions import Question
     from thinkwell_acp import Client
     from thinkwell_acp._jsonrpc import Malformed
     from thinkwell_acp._tasks import BackgroundTasks
@@ -94,6 +95,11 @@ class Link(ClientHandler):
         """The connection to the agent."""
         assert self._client is not None
         return self._client
+
+    @property
+    def open_sessions(self) -> int:
+        """How many sessions are open."""
+        return sum(not session.closed for session in self.sessions.values())
 
     # Updates
 
@@ -218,6 +224,10 @@ class Link(ClientHandler):
         self.kill()
 
     # Questions
+
+    def withdraw(self, concerns: Callable[[Question], bool]) -> None:
+        """Cancel the open questions that concern the caller: nobody waits for their answers any more."""
+        self.asking.withdraw(self.client, concerns)
 
     async def request_permission(self, request: s.RequestPermissionRequest, /) -> s.RequestPermissionResponse:
         """Ask those who decide."""

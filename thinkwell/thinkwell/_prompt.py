@@ -176,6 +176,14 @@ def result_section(schema_text: str | None) -> str:
     return words + "\n"
 
 
+def server_section(name: str) -> str:
+    """Return the words that tell our tools from those of the same names that belong to other tasks."""
+    return (
+        f"All these tools are those of the MCP server {name}. "
+        "Others of the same names belong to other tasks.\n"
+    )
+
+
 def reminder(wrong: Sequence[str] | None = None) -> str:
     """Return the prompt for an agent that ended its turn without a valid result.
 

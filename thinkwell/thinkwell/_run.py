@@ -57,6 +57,9 @@ CANCEL_TIMEOUT: Final = 10.0
 LEAVE_TIMEOUT: Final = 2.0
 """Seconds that a cancelled turn gets where the agent's block is left: its process is ended right after."""
 
+HOLD_TIMEOUT: Final = 1.0
+"""Seconds that the answer to a cancelled tool call waits for the end of the turn."""
+
 CLOSE_TIMEOUT: Final = 5.0
 """Seconds that it then gets to end by its session being closed, before the agent's process is ended."""
 
@@ -155,7 +158,7 @@ class Run(Generic[T]):
         if self._in_turn:
             assert self._session.id is not None
             self._link.client.cancel(self._session.id)
-            self._link.asking.asker.withdraw(lambda question: question.session_id == self._session.id)
+            self._link.withdraw(lambda question: question.session_id == self._session.id)
         self._cancel_calls()
         self.mapper.cancel_tools()
         self._scope.cancel()
@@ -271,7 +274,7 @@ class Run(Generic[T]):
             if self._session.tools.seen:
                 names = tuple(tool.name for tool in tools)
                 self.log.add(ev.ToolsSeen, names=names, via=self._link.hosts.way)
-        blocks = prompt_blocks(self._spec, self._link, self._result_schema)
+        blocks = prompt_blocks(self._spec, self._link, self._result_schema, self._session.server_name)
         while blocks:
             await self._run_turn(blocks)
             blocks = self._reminder()
@@ -428,8 +431,6 @@ class Run(Generic[T]):
             self._end(None)
         elif stop_reason == "refusal":
             self._end(ResultRefused(text))
-        elif stop_reason == "cancelled":
-            self._end(ThoughtCancelled())
         elif output.text is not None and stop_reason == "end_turn" and not self._tools_missed:
             self.result.set(output.text(text))
             self._end(None)
@@ -447,7 +448,7 @@ class Run(Generic[T]):
         if self._session.occupant is self:
             self._session.occupant = None
         self._cancel_calls()
-        self._link.asking.asker.withdraw(lambda question: question.run_id == self.id)
+        self._link.withdraw(lambda question: question.run_id == self.id)
         if error is not None:
             self.result.fail(error)
         final = self.result.error or error
@@ -484,6 +485,10 @@ class Run(Generic[T]):
             finally:
                 self._calls.discard(scope)
             return ToolOutput(content=result.content, structured=result.structured, is_error=result.is_error)
+        # The answer to a cancelled call must not overtake the cancellation of the turn, or the agent goes on.
+        with anyio.move_on_after(HOLD_TIMEOUT):
+            assert self._turn_over is not None
+            await self._turn_over.wait()
         return _task_cancelled()
 
     def _take_result(self, arguments: dict[str, ev.JsonValue]) -> ToolOutput:

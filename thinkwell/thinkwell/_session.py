@@ -97,7 +97,7 @@ class SessionStarter:
 
     def explain(self, spec: Spec[T]) -> Explanation:
         """Return what a turn would send."""
-        return explain(self.link, spec, self._result_schema)
+        return explain(self.link, spec, self._result_schema, self.wire.server_name)
 
     def check(self, part: Part) -> None:
         """Check that the agent takes such a part of a prompt."""
@@ -137,7 +137,11 @@ class Session:
 
     @property
     def id(self) -> str:
-        """The agent's name for the session."""
+        """The agent's name for the session.
+
+        It may change before the first turn has begun, and not after: an agent that does not fetch changed
+        tools is given another session then, with the same modes and options.
+        """
         assert self._wire.id is not None
         return self._wire.id
 
@@ -366,10 +370,12 @@ async def _open(link: Link, wire: WireSession, tools: Sequence[ToolSpec], second
     raise SessionOpenTimeout(wire.how, wire.source, seconds)
 
 
-def explain(link: Link, spec: Spec[Any], result_schema: dict[str, ev.JsonValue] | None) -> Explanation:
+def explain(
+    link: Link, spec: Spec[Any], result_schema: dict[str, ev.JsonValue] | None, server: str | None
+) -> Explanation:
     """Return exactly what a run would send."""
     return Explanation(
-        prompt=tuple(s.to_builtins(prompt_blocks(spec, link, result_schema))),
+        prompt=tuple(s.to_builtins(prompt_blocks(spec, link, result_schema, server))),
         tools=tuple(tool.wire() for tool in tool_specs(spec, result_schema)),
     )
 

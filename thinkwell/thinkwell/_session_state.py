@@ -150,6 +150,11 @@ class SessionState:
 
     # What users see
 
+    def differs(self, option: s.SessionConfigOption) -> bool:
+        """Return whether an option of that name is there and set to something else."""
+        known = next((known for known in self.options if known.id == option.id), option)
+        return known.current_value != option.current_value
+
     @property
     def _mode_option(self) -> s.SessionConfigSelect | None:
         """The option that is the mode: where there is one, it counts and `modes` do not (ACP)."""

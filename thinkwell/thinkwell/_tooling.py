@@ -200,16 +200,30 @@ class SessionTools:
         listed, offered = self.server.listed_generation, self.server.generation
         return self.seen and not self._generations[offered] <= self._generations[listed]
 
+    def withdraw(self) -> None:
+        """Offer nothing more, and tell the agent."""
+        self._set(())
+
     async def close(self) -> None:
         """Cancel what runs and end the sessions."""
         self._hosts.remove(self.server)
         await self.server.aclose()
 
 
-def tools_cannot_change() -> CapabilityMissing:
-    """Return the error for an agent that neither fetches changed tools nor lets a session be opened anew."""
+def tools_cannot_change(*, reopened: bool = False) -> CapabilityMissing:
+    """Return the error for an agent that does not fetch changed tools.
+
+    Args:
+        reopened: Whether it did not do so either when the session was opened anew.
+    """
+    way_out = "Offer the same tools on every turn, or use a session for each set of tools"
+    if reopened:
+        return CapabilityMissing(
+            "tools/list",
+            "changing the tools of a session: it has not fetched the changed list, and not when the session "
+            f"was opened anew either. {way_out}",
+        )
     return CapabilityMissing(
         "sessionCapabilities.close and sessionCapabilities.resume",
-        "changing the tools of a session, since it has not fetched the changed list by itself. "
-        "Offer the same tools on every turn, or use a session for each set of tools",
+        "changing the tools of a session, since it has not fetched the changed list by itself. " + way_out,
     )

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from thinkwell._log import RunLog
     from thinkwell._wire_session import WireSession
     from thinkwell.questions import Question
+    from thinkwell_acp import Client
+    from thinkwell_acp.client import AgentQuestion
 
 logger = logging.getLogger("thinkwell")
 
@@ -43,6 +45,16 @@ class WireAsker:
         self._sessions = sessions
         self._numbers = count(1)
         self._pages: OrderedDict[str, tuple[RunLog, str]] = OrderedDict()
+        self._asked: dict[str, AgentQuestion] = {}
+        """What is being asked, by the id of the question."""
+
+    def withdraw(self, client: Client, concerns: Callable[[Question], bool]) -> None:
+        """Cancel the open questions that concern the caller: nobody waits for their answers any more.
+
+        The agent and the log are told in the same step, so that they cannot be told different things.
+        """
+        requests = [self._asked[id_] for id_ in self.asker.withdraw(concerns)]
+        client.cancel_questions(lambda asked: any(asked is request for request in requests))
 
     async def permission(self, request: s.RequestPermissionRequest) -> s.RequestPermissionResponse:
         """Answer a request for permission; a cancelled turn answers for us."""
@@ -84,7 +96,7 @@ class WireAsker:
         own = call.tool_call_id in session.own_calls or session.is_own(call)
         if own and session.occupant is not None:
             session.occupant.know_own(call.tool_call_id)
-        ruling = await self._ask(question, session, choose_option, own=own)
+        ruling = await self._ask(request, question, session, choose_option, own=own)
         if not ruling.allows:
             session.mapper.tool_refused(call.tool_call_id)
         return _outcome(chosen[0] if chosen else None)
@@ -96,10 +108,12 @@ class WireAsker:
             raise RpcError(INVALID_PARAMS, "This client knows no such mode of elicitation")
         run_id = None if session is None else session.run_id
         question = elicitation_question(request, id=self._new_id(), agent=self._agent, run_id=run_id)
+        if session is not None and session.closed:
+            return s.CreateElicitationResponse(action="decline")
         if isinstance(question, UrlQuestion) and not question.host:
             logger.warning("Agent %s asks to open %.200r, which is no web page", self._agent, question.url)
             return s.CreateElicitationResponse(action="decline")
-        ruling = await self._ask(question, session, _action)
+        ruling = await self._ask(request, question, session, _action)
         if not ruling.allows:
             return s.CreateElicitationResponse(action=_action(ruling))
         if isinstance(request, s.ElicitationUrlMode) and session is not None:
@@ -122,6 +136,7 @@ class WireAsker:
 
     async def _ask(
         self,
+        request: AgentQuestion,
         question: Question,
         session: WireSession | None,
         choose_option: Callable[[Ruling], str | None],
@@ -132,8 +147,12 @@ class WireAsker:
             return await self.asker.ask(question, Scene(cwd=self._cwd), choose_option)
         scene = Scene(cwd=session.cwd, log=session.mapper.log, remembered=session.remembered, own=own)
         run = session.occupant
-        with session.standing_still():
-            ruling = await self.asker.ask(question, scene, choose_option)
+        self._asked[question.id] = request
+        try:
+            with session.standing_still():
+                ruling = await self.asker.ask(question, scene, choose_option)
+        finally:
+            del self._asked[question.id]
         if ruling.stop is not None and run is not None:
             run.stop(QuestionsStopped(ruling.stop, question.id))
         return ruling

@@ -48,9 +48,15 @@ def result_tool(schema: dict[str, ev.JsonValue]) -> ToolSpec:
 
 
 def prompt_blocks(
-    spec: Spec[Any], link: Link, result_schema: dict[str, ev.JsonValue] | None
+    spec: Spec[Any], link: Link, result_schema: dict[str, ev.JsonValue] | None, server: str | None = None
 ) -> Sequence[s.ContentBlock]:
     """Return the prompt in the protocol's form.
+
+    Args:
+        spec: The task.
+        link: The line to the agent.
+        result_schema: Schema of ``return_result``; ``None``: without it.
+        server: Name of our MCP server, where the model may see tools of the same names of other servers.
 
     Raises:
         OSError: A file of it cannot be read.
@@ -59,6 +65,8 @@ def prompt_blocks(
     tail = prompt.tools_section(spec.tools) + prompt.skills_section(spec.skills)
     if spec.output.schema is not None:
         tail += prompt.result_section(json.dumps(spec.output.schema) if result_schema is ANY_RESULT else None)
+    if tail and server is not None:
+        tail += prompt.server_section(server)
     parts = prompt.joined((*spec.parts, prompt.TextPart(tail)))
     return [_wire_block(part, embeds=embeds) for part in parts]
 

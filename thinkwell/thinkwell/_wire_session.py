@@ -146,6 +146,11 @@ class WireSession:
         """The ids of the session's modes: some agents offer them as options of a question."""
         return frozenset(mode.id for mode in self.state.modes)
 
+    @property
+    def server_name(self) -> str | None:
+        """Name of our MCP server, where the agent may show the tools of other sessions beside ours."""
+        return self.tools.server.name if self._link.open_sessions > 1 else None
+
     # Opening and closing
 
     async def open(self, tools: Sequence[ToolSpec]) -> None:
@@ -236,6 +241,16 @@ class WireSession:
         await self.tools.offer(tools)
         if not self.tools.outdated:
             return
+        if self.turn_marks or self.how in ("load", "resume"):
+            await self._open_again()
+        else:
+            await self._open_another()
+        await self.tools.reopened()
+        if self.tools.outdated:
+            raise tools_cannot_change(reopened=True)
+
+    async def _open_again(self) -> None:
+        """Close the session and resume it, so that the agent fetches our tools again."""
         flags = self._link.client.capabilities.session_capabilities
         if flags.close is None or flags.resume is None:
             raise tools_cannot_change()
@@ -250,32 +265,50 @@ class WireSession:
             ),
             self.state.opened,
         )
-        await self.tools.reopened()
-        if self.tools.outdated:
-            raise tools_cannot_change()
+
+    async def _open_another(self) -> None:
+        """Open another session instead, as this one was set: agents can resume only what has had a turn."""
+        assert self.id is not None
+        left, state = self.id, self.state
+        del self._link.sessions[left]
+        self.id, self.state = None, SessionState()
+        await self._close_on_the_wire(left)
+        await self._open_new()
+        for option in state.options:
+            if self.state.differs(option):
+                await self.set_option(option.id, option.current_value)
+        if state.mode is not None and state.mode != self.state.mode:
+            await self.set_mode(state.mode)
 
     async def close(self) -> None:
         """Close the session where the agent can, and end our tools."""
         if self.id is not None:
-            self._link.asking.asker.withdraw(lambda question: question.session_id == self.id)
+            self._link.withdraw(lambda question: question.session_id == self.id)
         try:
             await self._close()
         finally:
             self.closed = True
 
     async def _close(self) -> None:
+        if self.id is not None:
+            if self._link.workspace is not None:
+                await self._link.workspace.close_session(self.id)
+            await self._close_on_the_wire(self.id)
         if self.tools.config is not None:
             await self.tools.close()
-        if self.id is not None and self._link.workspace is not None:
-            await self._link.workspace.close_session(self.id)
-        if self.id is None or self._link.client.connection.error is not None:
-            return
-        if self._link.client.capabilities.session_capabilities.close is not None:
+
+    async def _close_on_the_wire(self, session_id: str) -> None:
+        """Close a session where the agent can."""
+        client = self._link.client
+        if client.connection.error is None and client.capabilities.session_capabilities.close is not None:
+            if session_id == self.id and self.tools.config is not None:
+                # Some agents show the tools of a session that was left to the others in its folder.
+                self.tools.withdraw()
             with anyio.move_on_after(CLOSE_TIMEOUT):
                 try:
-                    await self._link.client.close_session(s.CloseSessionRequest(session_id=self.id))
+                    await client.close_session(s.CloseSessionRequest(session_id=session_id))
                 except (AcpError, DecodeError) as exc:
-                    self._link.logger.debug("session/close of %s: %s", self.id, exc)
+                    self._link.logger.debug("session/close of %s: %s", session_id, exc)
 
     # What the agent sends
 
@@ -325,8 +358,11 @@ class WireSession:
             self.own_calls.discard(call.tool_call_id)
 
     def note_state(self, update: s.SessionUpdate) -> None:
-        """Keep the session's state."""
+        """Keep the session's state, and tell of a mode that was changed by its option."""
+        mode = self.state.mode
         self.state.note(update)
+        if isinstance(update, s.ConfigOptionUpdate) and self.state.mode not in (None, mode):
+            self.mapper.log.add(ev.ModeUpdate, mode_id=self.state.mode)
 
     @property
     def cost(self) -> float | None:

@@ -409,6 +409,7 @@ class ResultMissing(ResultError):
         hint = {
             "max_tokens": "the model ran out of tokens: ask for less, or for a smaller result",
             "max_turn_requests": "the agent ran out of model requests: ask for less",
+            "cancelled": "it cancelled the turn itself, as some do when something is denied",
         }.get(self.stop_reason, "say in the prompt what the result is")
         return f"The agent ended its turn ({self.stop_reason}) without a result; {hint}{said}"
 

@@ -1,0 +1,36 @@
+"""Random tests that can be repeated: how many, and which one went wrong."""
+
+from __future__ import annotations
+
+import os
+import random
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import trio
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+def seeds(name: str, default: int) -> range:
+    """Return the seeds to try: the environment says how many, or by ``THINKWELL_SEED`` which one."""
+    only = os.environ.get("THINKWELL_SEED")
+    if only is not None:
+        return range(int(only), int(only) + 1)
+    return range(int(os.environ.get(name, default)))
+
+
+@contextmanager
+def seeded(seed: int) -> Generator[random.Random]:
+    """Run a block by a seed, and name it where the block fails. Trio has dice of its own."""
+    scheduler = trio._core._run
+    scheduler._r.seed(seed)
+    scheduler._ALLOW_DETERMINISTIC_SCHEDULING = True
+    try:
+        yield random.Random(seed)
+    except BaseException as exc:
+        exc.add_note(f"Repeat it with THINKWELL_SEED={seed}")
+        raise
+    finally:
+        scheduler._ALLOW_DETERMINISTIC_SCHEDULING = False

@@ -1,0 +1,199 @@
+"""Sessions whose tools get in each other's way, and what is done about it."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from scripted import ScriptedAgent, Turn, scripted
+from trio.testing import MockClock
+
+from thinkwell import CapabilityMissing, ThoughtCancelled, events
+from thinkwell_acp import schema as s
+
+VIRTUAL = pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
+CLOSES = s.SessionCapabilities(close=s.SessionCloseCapabilities(), resume=s.SessionResumeCapabilities())
+ACP = s.McpCapabilities(acp=True)
+
+
+def one(x: int) -> int:
+    return x
+
+
+async def calls_one(turn: Turn) -> None:
+    answer = await turn.call("one", {"x": 4})
+    await turn.returns(result=int(answer["content"][0]["text"]))
+
+
+SPEED = s.SessionConfigSelect(
+    id="speed",
+    name="Speed",
+    current_value="slow",
+    options=tuple(s.SessionConfigSelectOption(value=value, name=value) for value in ("slow", "fast")),
+)
+
+
+class ForgetsIdle(ScriptedAgent):
+    """Can resume only sessions that have had a turn, and looks at the tools when it opens one."""
+
+    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+        self.options = [SPEED]
+        return await super().new_session(request)
+
+    async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
+        self.asked.append("session/resume")
+        if any(prompt.session_id == request.session_id for prompt in self.prompts):
+            await self._connect_tools(request.session_id, request.mcp_servers)
+        return s.ResumeSessionResponse()
+
+
+def forgetful() -> ForgetsIdle:
+    handler = ForgetsIdle(
+        [calls_one], capabilities=s.AgentCapabilities(mcp_capabilities=ACP, session_capabilities=CLOSES)
+    )
+    handler.modes = s.SessionModeState(
+        current_mode_id="ask",
+        available_modes=tuple(s.SessionMode(id=id_, name=id_) for id_ in ("ask", "plan")),
+    )
+    return handler
+
+
+@VIRTUAL
+async def test_a_session_without_a_turn_is_opened_anew_where_tools_come_late() -> None:
+    handler = forgetful()
+    async with scripted(agent=handler) as agent, agent.session() as session:
+        first = session.id
+        await session.set_option("speed", "fast")
+        await session.set_mode("plan")
+        assert await session.think(int).text("Go").tool(one).run() == 4
+        assert (first, session.id) == ("session-1", "session-2")
+        assert (session.mode, session.options[0].value) == ("plan", "fast")
+        assert await session.think(int).text("Go on").tool(one).run() == 4
+    assert handler.closed_sessions == ["session-1", "session-2"]
+    assert [prompt.session_id for prompt in handler.prompts] == ["session-2", "session-2"]
+    assert handler.asked == [
+        "session/new",
+        "session/set_config_option speed=fast",
+        "session/set_mode plan",
+        "session/close",
+        "session/new",
+        "session/set_config_option speed=fast",
+        "session/set_mode plan",
+        "session/close",
+    ]
+
+
+@VIRTUAL
+async def test_after_a_turn_the_session_itself_is_opened_again() -> None:
+    handler = forgetful()
+
+    async def says(turn: Turn) -> None:
+        turn.say("Hello")
+
+    handler.scripts.insert(0, says)
+    async with scripted(agent=handler) as agent, agent.session() as session:
+        assert await session.think().text("Hello").run() == "Hello"
+        assert await session.think(int).text("Go").tool(one).run() == 4
+        assert session.id == "session-1"
+    assert handler.asked == ["session/new", "session/close", "session/resume", "session/close"]
+
+
+@VIRTUAL
+async def test_an_agent_that_never_looks_again_is_told_apart() -> None:
+    handler = forgetful()
+    async with scripted(agent=handler) as agent, agent.session() as session:
+        handler.lists_tools = False
+        with pytest.raises(CapabilityMissing) as caught:
+            await session.think(int).text("Go").tool(one).run()
+    assert caught.value.capability == "tools/list"
+    assert "not when the session was opened anew either" in str(caught.value)
+    assert not handler.prompts
+
+
+async def test_the_prompt_names_the_server_where_there_are_others() -> None:
+    handler = ScriptedAgent([calls_one])
+    async with scripted(agent=handler) as agent:
+        assert await agent.think(int).text("Go").tool(one).run() == 4
+        async with agent.session(), agent.session() as session:
+            assert await session.think(int).text("Go").tool(one).run() == 4
+    alone, beside = ("".join(map(str, prompt.prompt)) for prompt in handler.prompts)
+    (server,) = handler.sessions[-1].mcp_servers
+    assert server.name not in alone
+    assert f"those of the MCP server {server.name}" in beside
+
+
+async def test_a_session_that_is_left_offers_nothing_any_more() -> None:
+    left: list[list[str]] = []
+
+    class Looks(ScriptedAgent):
+        async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
+            left.append([tool["name"] for tool in await self.list_session_tools(request.session_id)])
+            return await super().close_session(request)
+
+    handler = Looks(
+        [calls_one], capabilities=s.AgentCapabilities(mcp_capabilities=ACP, session_capabilities=CLOSES)
+    )
+    async with scripted(agent=handler) as agent:
+        await agent.think(int).text("Go").tool(one).run()
+    assert left == [[]]
+
+
+@VIRTUAL
+@pytest.mark.parametrize(("takes", "order"), [(0.5, ["over", "answered"]), (60, ["answered", "over"])])
+async def test_the_answer_of_a_cancelled_call_waits_a_while_for_the_end_of_the_turn(
+    takes: float, order: list[str]
+) -> None:
+    """Else it may overtake the cancellation, and the agent goes on with it."""
+    begun, answered, seen = anyio.Event(), anyio.Event(), list[str]()
+
+    async def waits() -> None:
+        begun.set()
+        await anyio.sleep_forever()
+
+    async with anyio.create_task_group() as tasks:
+
+        async def call(turn: Turn) -> None:
+            answer = await turn.call("waits", {})
+            assert answer["content"][0]["text"] == "The task was cancelled."
+            seen.append("answered")
+            answered.set()
+
+        async def script(turn: Turn) -> str:
+            tasks.start_soon(call, turn)
+            try:
+                await anyio.sleep_forever()
+            finally:
+                with anyio.move_on_after(takes, shield=True):
+                    await answered.wait()
+                seen.append("over")
+            return "cancelled"
+
+        async with scripted(script) as agent:
+            stream = agent.think().text("Go").tool(waits).stream()
+            await begun.wait()
+            stream.cancel()
+            with pytest.raises(ThoughtCancelled):
+                await stream.result
+            await stream.wait()
+            await answered.wait()
+    assert seen == order
+
+
+async def test_a_mode_that_is_changed_by_its_option_is_told_as_a_mode() -> None:
+    def mode(value: str) -> s.SessionConfigSelect:
+        choices = tuple(s.SessionConfigSelectOption(value=id_, name=id_) for id_ in ("ask", "plan"))
+        return s.SessionConfigSelect(
+            id="mode", name="Mode", category="mode", current_value=value, options=choices
+        )
+
+    async def script(turn: Turn) -> None:
+        for value in ("plan", "plan", "ask"):
+            turn.update(s.ConfigOptionUpdate(config_options=(mode(value),)))
+        turn.say("Done")
+
+    handler = ScriptedAgent([script])
+    handler.options = [mode("ask")]
+    async with scripted(agent=handler) as agent, agent.session() as session:
+        stream = session.think().text("Go").stream(include={"mode"})
+        changes = [event.mode_id async for event in stream if isinstance(event, events.ModeUpdate)]
+        assert session.mode == "ask"
+    assert changes == ["plan", "ask"]
