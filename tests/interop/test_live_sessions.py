@@ -100,9 +100,6 @@ async def test_two_sessions_at_once_have_their_own_tools_and_results(
     launch: Launch, models: ModelServer, project: Path
 ) -> None:
     called, go_on = anyio.Event(), anyio.Event()
-    folders = (project / "first", project / "second")
-    for folder in folders:
-        folder.mkdir()
 
     async def slow() -> str:
         """Take some time."""
@@ -117,15 +114,11 @@ async def test_two_sessions_at_once_have_their_own_tools_and_results(
     with anyio.fail_after(TIMEOUT):
         async with (
             open_agent(command=launch.command, env=launch.env, cwd=project) as agent,
-            # opencode offers the tools of all sessions of a folder to each of them, of closed ones too.
-            agent.session(cwd=folders[0]) as first,
-            agent.session(cwd=folders[1]) as second,
+            # opencode offers the tools of all sessions of a folder to each: the prompt names the server.
+            agent.session() as first,
+            agent.session() as second,
         ):
             assert first.id != second.id
-            # To change a session's tools, codex has to close and resume it, and can only after a first turn.
-            for session in (first, second):
-                models.play(Say("Hello."))
-                await session.think().text("Hello.").run()
             models.play(CallTool("slow"))
             waits = first.think(int).text("Be slow.").tool(slow).stream()
             await called.wait()
@@ -299,3 +292,38 @@ async def test_modes_and_options_can_be_set(launch: Launch, models: ModelServer,
             # codex tells of the new mode as of an option, before it answers.
             told = await anext(session.events(include={"mode", "config"}))
             assert isinstance(told, ModeUpdate | ConfigUpdate)
+
+
+async def test_runs_one_after_the_other_do_not_meet_the_tools_of_those_before(
+    launch: Launch, models: ModelServer, project: Path
+) -> None:
+    with anyio.fail_after(TIMEOUT):
+        async with open_agent(command=launch.command, env=launch.env, cwd=project) as agent:
+            for number in range(3):
+                models.play(CallTool("return_result", {"result": number}), Say("Done."))
+                stream = agent.think(int).text("Go.").stream(reminders=0)
+                assert await stream.result == number
+                await stream.wait()
+
+
+async def test_tools_for_the_first_turn_of_a_session_may_come_late(
+    launch: Launch, models: ModelServer, project: Path
+) -> None:
+    def lookup(word: str) -> str:
+        """Look up what a word means."""
+        return f"{word}!"
+
+    with anyio.fail_after(TIMEOUT):
+        async with (
+            open_agent(command=launch.command, env=launch.env, cwd=project) as agent,
+            agent.session() as session,
+        ):
+            with anyio.move_on_after(3):  # until every agent has fetched the tools that the session has
+                await anyio.sleep_forever()
+            models.play(
+                CallTool("lookup", {"word": "late"}), CallTool("return_result", {"result": 5}), Say("Done.")
+            )
+            stream = session.think(int).text("Go.").tool(lookup).stream()
+            assert await stream.result == 5
+            await stream.wait()
+    assert models.remaining == ()

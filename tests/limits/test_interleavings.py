@@ -48,10 +48,10 @@ def anyio_backend(request: pytest.FixtureRequest) -> Backend:
     return virtual_backend(request.param)
 
 
-async def pause(dice: random.Random) -> None:
-    """Let others run, for a moment or for seconds."""
+async def pause(dice: random.Random, *seconds: float) -> None:
+    """Let others run, for a moment, or now and then for one of these times."""
     if dice.random() < 0.2:
-        await anyio.sleep(dice.choice((0.5, 1, 3, 5)))
+        await anyio.sleep(dice.choice(seconds))
     for _ in range(dice.choice((0, 0, 1, 2, 3, 5, 8, 13, 21))):
         await anyio.lowlevel.checkpoint()
 
@@ -102,7 +102,7 @@ class Player:
         again = prompt["params"]["prompt"][0]["text"] == "again"
         dice = self._dice
         for _ in range(0 if again else dice.randint(3, 10)):
-            await pause(dice)
+            await pause(dice, 0.01, 0.1)
             if self._cancelled and dice.random() < 0.5:
                 break  # else it has not read that yet, or does not care
             self._outbox.append(self._act())
@@ -111,7 +111,7 @@ class Player:
         while self.hangs and not self._cancelled and not again:
             await self._flush()
             await anyio.sleep(0.1)
-        await pause(dice)
+        await pause(dice, 0.01, 0.1)
         self._outbox.append(self._end(prompt))  # perhaps in one block with a question
         await self._flush()
 
@@ -176,14 +176,14 @@ class User:
         return {"on_question": handlers, "question_timeout": self._dice.choice((1.0, 4.0, 300.0))}
 
     async def _answer(self, _question: object) -> str | None:
-        await pause(self._dice)
+        await pause(self._dice, 0.01, 0.5, 1, 3, 5)
         return self._dice.choice(("allow", "deny", None))
 
     async def _shrug(self, _question: object) -> None:
-        await pause(self._dice)
+        await pause(self._dice, 0.01, 0.5, 1, 3, 5)
 
     async def _fail(self, _question: object) -> str:
-        await pause(self._dice)
+        await pause(self._dice, 0.01, 0.5, 1, 3, 5)
         raise ValueError("the handler's")
 
     async def act(self, stream: ThoughtStream[str]) -> None:
@@ -194,7 +194,7 @@ class User:
 
     async def _act(self, stream: ThoughtStream[str]) -> None:
         for _ in range(self._dice.randint(1, 8)):
-            await pause(self._dice)
+            await pause(self._dice, 0.01, 0.5, 1, 3, 5)
             for question in stream.view.questions:
                 if self._dice.random() < 0.6:
                     self._say(stream, question.id)

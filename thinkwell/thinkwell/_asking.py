@@ -139,14 +139,18 @@ class Asker:
         ruling, handlers = self._first_word(question, scene)
         question = replace(question, timeout=self._timeout if handlers else None)
         _tell(scene, ev.QuestionAsked, **_shown(question))
-        entry = _Open(question, scene, choose)
+        entry = self._open[question.id] = _Open(question, scene, choose)
         try:
             final = await self._rule(entry, scene, ruling, handlers)
+            entry.settle(final)
             await checkpoint_if_cancelled()  # a question that was taken back has no other answer
+            if scene.remembered is not None and isinstance(question, PermissionQuestion) and final is not ruling:
+                scene.remembered.remember(question, final.verdict)
             entry.tell(final)
             return final
         finally:
             entry.tell(CANCELLED)
+            del self._open[question.id]
 
     def withdraw(self, concerns: Callable[[Question], bool]) -> frozenset[str]:
         """Cancel the open questions that concern the caller, tell the log so, and return their ids."""
@@ -191,25 +195,16 @@ class Asker:
         """
         if not handlers:
             return ruling
-        question = entry.question
-        self._open[question.id] = entry
-        try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._consult, entry, scene, ruling, handlers)
-                with anyio.move_on_after(self._timeout):
-                    await entry.settled.wait()
-                tasks.cancel_scope.cancel()
-        finally:
-            del self._open[question.id]
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._consult, entry, scene, ruling, handlers)
+            with anyio.move_on_after(self._timeout):
+                await entry.settled.wait()
+            tasks.cancel_scope.cancel()
         final = entry.ruling or Ruling(
             verdict="deny", by="deadline", why=f"nobody answered within {self._timeout:g} seconds"
         )
-        if final is CANCELLED:
-            return final
         if final.allows and ruling.allows:
             return ruling  # whoever only reviews cannot widen what the policy said
-        if scene.remembered is not None and isinstance(question, PermissionQuestion):
-            scene.remembered.remember(question, final.verdict)
         return final
 
     async def _consult(

@@ -98,7 +98,7 @@ class Script:
 
     def _parts(self, ask: Ask, call_id: str) -> list[Part]:
         name = self._next_tool()
-        tool = None if name is None else _find(ask.tools, name)
+        tool = None if name is None else _find(ask, name)
         if name is not None and tool is None:
             return [self._search(ask, name, call_id)]
         self._searches = 0
@@ -136,9 +136,13 @@ class Script:
         return Call(tool=search, args={"query": query, "max_results": 5}, id=call_id)
 
 
-def _find(tools: Sequence[Tool], name: str) -> Tool | None:
+def _find(ask: Ask, name: str) -> Tool | None:
+    """Find the tool, of the server that the prompt named last where there are several of its name."""
     suffix = re.compile(rf"(.*[^a-zA-Z0-9])?{re.escape(name)}")
-    return next((tool for tool in tools if suffix.fullmatch(tool.name)), None)
+    found = [tool for tool in ask.tools if suffix.fullmatch(tool.name)]
+    servers = re.findall(r"MCP server (\w+)", ask.raw)
+    named = [tool for tool in found if servers and servers[-1] in tool.name]
+    return next(iter(named or found), None)
 
 
 class _Schema(msgspec.Struct, frozen=True, rename="camel"):
