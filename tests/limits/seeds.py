@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import trio
 
@@ -22,15 +22,23 @@ def seeds(name: str, default: int) -> range:
 
 
 @contextmanager
-def seeded(seed: int) -> Generator[random.Random]:
-    """Run a block by a seed, and name it where the block fails. Trio has dice of its own."""
-    scheduler = trio._core._run
-    scheduler._r.seed(seed)
-    scheduler._ALLOW_DETERMINISTIC_SCHEDULING = True
+def noted(seed: int) -> Generator[random.Random]:
+    """Give a block dice, and name their seed where it fails."""
     try:
         yield random.Random(seed)
     except BaseException as exc:
         exc.add_note(f"Repeat it with THINKWELL_SEED={seed}")
         raise
+
+
+@contextmanager
+def seeded(seed: int) -> Generator[random.Random]:
+    """Do the same, and give trio such dice too: it throws some for the order of tasks."""
+    scheduler: Any = trio._core._run
+    scheduler._r.seed(seed)
+    scheduler._ALLOW_DETERMINISTIC_SCHEDULING = True
+    try:
+        with noted(seed) as dice:
+            yield dice
     finally:
         scheduler._ALLOW_DETERMINISTIC_SCHEDULING = False

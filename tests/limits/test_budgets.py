@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
@@ -17,6 +16,9 @@ from stream.wire_agent import answer, say, update, wire_agent
 
 from thinkwell import Budget, BudgetExceeded, Spent, ThoughtStream
 from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Answer(BaseModel):
@@ -366,7 +368,7 @@ def add(x: int, y: int) -> int:
     return x + y
 
 
-ARGUMENTS = {"x": 1, "y": 2}
+ARGUMENTS: dict[str, object] = {"x": 1, "y": 2}
 
 
 def as_claude(turn: Turn, name: str) -> None:

@@ -72,26 +72,31 @@ class Scene(ScriptedAgent):
             turn.say("no result")
             return
         acts: dict[str, Callable[[], Awaitable[object]]] = {
-            "text": lambda: self._stay(turn.say("Hello")),
-            "agent_tool": lambda: self._stay(self._show(turn)),
+            "text": lambda: self._say(turn),
+            "agent_tool": lambda: self._show(turn),
             "tool": lambda: turn.call("slow", {}),
             "sync_tool": lambda: turn.call("blocking", {}),
             "question": lambda: self._ask(turn),
             "form": lambda: self._ask_form(turn),
             "result": lambda: self._return(turn),
         }
-        await acts.get(self.state, lambda: self._stay(None))()
+        await acts.get(self.state, self._stay)()
 
-    async def _stay(self, _: object) -> None:
+    async def _stay(self) -> None:
         self.reached.set()
         await anyio.sleep_forever()
 
-    def _show(self, turn: Turn) -> None:
+    async def _say(self, turn: Turn) -> None:
+        turn.say("Hello")
+        await self._stay()
+
+    async def _show(self, turn: Turn) -> None:
         turn.update(s.ToolCallStart(tool_call_id="t", title="Run", status="in_progress"))
+        await self._stay()
 
     async def _return(self, turn: Turn) -> None:
         await turn.returns(result={"answer": 1})
-        await self._stay(None)
+        await self._stay()
 
     async def _ask(self, turn: Turn) -> None:
         options = (s.PermissionOption(option_id="y", name="Yes", kind="allow_once"),)
@@ -99,17 +104,17 @@ class Scene(ScriptedAgent):
         request = s.RequestPermissionRequest(session_id=turn.session_id, tool_call=call, options=options)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(turn.client.request_permission, request)
-            await self._stay(None)
+            await self._stay()
 
     async def _ask_form(self, turn: Turn) -> None:
         form = s.ElicitationFormMode(
             session_id=turn.session_id,
             message="Which?",
-            requested_schema={"type": "object", "properties": {"x": {"type": "string"}}},
+            requested_schema=s.ElicitationSchema(),
         )
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(turn.client.create_elicitation, form)
-            await self._stay(None)
+            await self._stay()
 
     async def slow(self) -> str:
         """Take for ever."""
@@ -471,8 +476,12 @@ async def test_a_question_that_outlives_the_run_of_a_session_of_its_own_is_cance
         await wire.write(permission(1), end_turn(prompt))  # it is served when the turn is over
         assert told(await wire.expect(None)) in ("cancelled", "no")
         await stream.wait()
+        # Nobody is asked about a session that was left.
         await wire.write(permission(2))
-        assert told(await wire.expect(None)) == "no"  # nobody is asked about a session that was left
+        assert told(await wire.expect(None)) == "no"
+        form = {"sessionId": "s", "mode": "form", "message": "Which?", "requestedSchema": {"type": "object"}}
+        await wire.write({"jsonrpc": "2.0", "id": 3, "method": "elicitation/create", "params": form})
+        assert told(await wire.expect(None)) == "decline"
 
 
 async def test_an_answer_comes_too_late_when_its_question_was_cancelled_in_the_same_moment() -> None:

@@ -7,10 +7,9 @@ each event loop.
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
-from contextlib import AsyncExitStack
-from typing import Any
+from contextlib import AsyncExitStack, suppress
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
@@ -22,6 +21,9 @@ from limits.virtual import Backend, virtual_backend
 from thinkwell import QuestionNotOpen, ThoughtStream, open_agent, wait_for_answer
 from thinkwell import events as ev
 from thinkwell_acp import memory_transport_pair
+
+if TYPE_CHECKING:
+    import random
 
 MANY = seeds("THINKWELL_INTERLEAVINGS", 100)
 
@@ -205,10 +207,8 @@ class User:
                         self._say(stream, question.id)
 
     def _say(self, stream: ThoughtStream[str], question_id: str) -> None:
-        try:
+        with suppress(QuestionNotOpen):
             stream.answer(question_id, self._dice.choice(("allow", "deny", True)))
-        except QuestionNotOpen:
-            pass
 
 
 class Tally:
@@ -287,7 +287,8 @@ async def test_each_question_is_answered_once_and_as_the_log_says(caplog: pytest
         f"\n{len(MANY)} interleavings, {sum(tally.how_often.values())} questions: "
         f"answered twice or more {sum(n for often, n in tally.how_often.items() if often > 1)}, "
         f"never {tally.how_often[0]}; log and wire disagree {len(tally.disagreements)}; "
-        f"answered for a cancelled turn or a closed session {tally.unasked}; told {dict(tally.told)}; by {dict(tally.by)}"
+        f"answered for a cancelled turn or a closed session {tally.unasked}; "
+        f"told {dict(tally.told)}; by {dict(tally.by)}"
     )
     if len(MANY) > 1:  # the dice have been everywhere
         assert set(tally.told) == {"yes", "no", "accept", "decline", "cancelled"}

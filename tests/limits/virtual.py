@@ -52,7 +52,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 def virtual_backend(name: str) -> Backend:
     """Return what an `anyio_backend` fixture has to return for virtual time."""
-    options = {
+    options: dict[str, dict[str, Any]] = {
         "asyncio": {"loop_factory": VirtualLoop},
         "trio": {"clock": MockClock(autojump_threshold=0)},
     }

@@ -167,7 +167,10 @@ async def test_a_handler_that_is_not_async_runs_in_a_thread() -> None:
 
 
 async def test_a_function_that_returns_something_to_await_is_awaited() -> None:
-    asked = await ask(permissions="ask", on_question=lambda question: says("allow")(question))
+    def later(question: Question) -> Awaitable[Any]:
+        return says("allow")(question)
+
+    asked = await ask(permissions="ask", on_question=later)
     assert asked.choice == "y"
 
 

@@ -144,7 +144,11 @@ class Asker:
             final = await self._rule(entry, scene, ruling, handlers)
             entry.settle(final)
             await checkpoint_if_cancelled()  # a question that was taken back has no other answer
-            if scene.remembered is not None and isinstance(question, PermissionQuestion) and final is not ruling:
+            if (
+                scene.remembered is not None
+                and isinstance(question, PermissionQuestion)
+                and final is not ruling
+            ):
                 scene.remembered.remember(question, final.verdict)
             entry.tell(final)
             return final

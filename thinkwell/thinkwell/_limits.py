@@ -55,13 +55,13 @@ class Spent(Struct, frozen=True, kw_only=True):
 class Budget:
     """What one run, or several together, may use: give the same object to each.
 
-    A run that goes beyond it is cancelled, and so are the others that share it, whatever agent or thread they
-    run in; their results raise `BudgetExceeded`. What has its result by then keeps it. Reaching a limit exactly
-    is not going beyond it, but a run that begins there is refused, as it could use nothing; for tool calls it
-    is let in, as it may need none.
+    A run that goes beyond it is cancelled, and so are the others that share it, whatever agent or thread
+    they run in; their results raise `BudgetExceeded`. What has its result by then keeps it. Reaching a limit
+    exactly is not going beyond it, but a run that begins there is refused, as it could use nothing; for tool
+    calls it is let in, as it may need none.
 
-    Tokens and cost count where the agent reports them, and when it does: some do in the middle of a turn, others
-    at its end, some never. What is reported after a turn's end is not counted.
+    Tokens and cost count where the agent reports them, and when it does: some do in the middle of a turn,
+    others at its end, some never. What is reported after a turn's end is not counted.
 
     Args:
         max_tokens: Tokens taken and given, all in all. In mid turn, what the model's context holds counts as
@@ -136,7 +136,7 @@ class Budget:
 
     @contextmanager
     def shared_by(self, meter: Meter) -> Generator[float | None]:
-        """Count a run in for the time of a block, which gets the seconds that are left, where time is limited."""
+        """Count a run in for the time of a block, which gets the seconds that are left of a limit."""
         with self._lock:
             if self._began is None:
                 self._began = time.monotonic()
@@ -227,7 +227,7 @@ class Meter:
         self.budget.charge(tool_calls=1)
 
     def shown_call(self, tool_id: str, *, own: bool) -> None:
-        """Count a call that the agent shows, once, unless it is of a tool of ours, which is counted as it runs.
+        """Count a call that the agent shows, once. One of a tool of ours is counted where it runs.
 
         Args:
             tool_id: Its id.
