@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -161,12 +162,16 @@ class Stage:
 
 
 @asynccontextmanager
-async def serving(handler: ScriptedAgent) -> AsyncGenerator[tuple[Agent, Tap]]:
+async def serving(handler: ScriptedAgent, within: float = 10_000) -> AsyncGenerator[tuple[Agent, Tap]]:
     """Open an agent and look at the wire."""
     ours, theirs = memory_transport_pair()
     tap = Tap(theirs)
-    async with serve_agent(tap, handler), open_agent("staged", transport=ours, permissions="ask") as agent:
-        yield agent, tap
+    with anyio.fail_after(within):
+        async with (
+            serve_agent(tap, handler),
+            open_agent("staged", transport=ours, permissions="ask") as agent,
+        ):
+            yield agent, tap
 
 
 async def settled() -> None:
@@ -179,7 +184,9 @@ async def staged(state: str, *, of_session: bool = True) -> AsyncGenerator[Stage
     """Open an agent that brings a run to a state; and a session, unless that is what never opens."""
     scene = Scene(state)
     try:
-        async with serving(scene) as (agent, tap), AsyncExitStack() as stack:
+        # While a thread works, any amount of this time passes.
+        within = math.inf if state == "sync_tool" else 10_000
+        async with serving(scene, within) as (agent, tap), AsyncExitStack() as stack:
             if not of_session or state == "opening":
                 yield Stage(scene, tap, agent, None)
                 return

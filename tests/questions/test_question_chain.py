@@ -509,3 +509,31 @@ async def test_our_own_tools_are_not_reviewed() -> None:
     async with scripted(script, permissions="allow", on_question=reviewer) as agent:
         assert await agent.think(int).text("Go").run() == 1
     assert reviewer.seen == []
+
+
+@VIRTUAL
+async def test_the_answer_does_not_wait_for_a_handler_that_takes_its_time_to_end() -> None:
+    ended = anyio.Event()
+    told_at: list[float] = []
+
+    async def slow(question: Question) -> Answer:
+        try:
+            return await never()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.sleep(60)
+            ended.set()
+
+    async def script(turn: Turn) -> None:
+        await turn.client.request_permission(permission(turn.session_id))
+        told_at.append(anyio.current_time())
+
+    async with scripted(script, permissions="ask", on_question=slow) as agent:
+        stream = agent.think().text("Go").stream(include={"question"})
+        question = await opened(stream)
+        stream.answer(question.id, "allow")
+        before = anyio.current_time()
+        await stream.wait()
+        assert not ended.is_set()
+    assert told_at[0] - before < 1
+    assert ended.is_set()  # but nothing is left behind

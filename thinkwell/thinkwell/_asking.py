@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from thinkwell._log import RunLog
     from thinkwell.questions import Answer, Question, QuestionHandler
+    from thinkwell_acp._tasks import BackgroundTasks
 
 logger = logging.getLogger("thinkwell")
 
@@ -36,6 +37,8 @@ class Scene:
     """Where a question comes up."""
 
     cwd: str
+    tasks: BackgroundTasks
+    """Where handlers run."""
     log: RunLog | None = None
     """Where to tell of it; ``None`` where it belongs to no session."""
     remembered: Remembered | None = None
@@ -199,11 +202,14 @@ class Asker:
         """
         if not handlers:
             return ruling
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._consult, entry, scene, ruling, handlers)
+        asking = anyio.CancelScope()
+        # In the background: a handler that is cancelled may take its time, and the agent does not wait for it.
+        scene.tasks.start_soon(self._consult, asking, entry, scene, ruling, handlers)
+        try:
             with anyio.move_on_after(self._timeout):
                 await entry.settled.wait()
-            tasks.cancel_scope.cancel()
+        finally:
+            asking.cancel()
         final = entry.ruling or Ruling(
             verdict="deny", by="deadline", why=f"nobody answered within {self._timeout:g} seconds"
         )
@@ -212,17 +218,22 @@ class Asker:
         return final
 
     async def _consult(
-        self, entry: _Open, scene: Scene, ruling: Ruling, handlers: Sequence[QuestionHandler]
+        self,
+        scope: anyio.CancelScope,
+        entry: _Open,
+        scene: Scene,
+        ruling: Ruling,
+        handlers: Sequence[QuestionHandler],
     ) -> None:
-        for handler in handlers:
-            if handler is wait_for_answer:
-                await entry.settled.wait()
-                return
-            heard = await self._hear(handler, entry.question, scene)
-            if heard is not None:
-                entry.settle(heard)
-                return
-        entry.settle(_nobody("no reviewer agreed") if ruling.allows else ruling)
+        with scope:
+            for handler in handlers:
+                if handler is wait_for_answer:
+                    await anyio.sleep_forever()
+                heard = await self._hear(handler, entry.question, scene)
+                if heard is not None:
+                    entry.settle(heard)
+                    return
+            entry.settle(_nobody("no reviewer agreed") if ruling.allows else ruling)
 
     async def _hear(self, handler: QuestionHandler, question: Question, scene: Scene) -> Ruling | None:
         """Return what one handler says; ``None`` where it is nothing of use."""

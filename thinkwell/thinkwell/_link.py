@@ -76,7 +76,7 @@ class Link(ClientHandler):
         """What was started; empty where the agent ran already."""
         self.login = SharedLogin(name, login, tasks)
         self.malformed_lines: deque[bytes] = deque(maxlen=MALFORMED_KEPT)
-        self.asking = WireAsker(name, cwd, asker, self.sessions)
+        self.asking = WireAsker(name, cwd, asker, self.sessions, tasks)
         self.workspace = workspace
         self._client: Client | None = None
         self._opening = 0

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from thinkwell._wire_session import WireSession
     from thinkwell.questions import Question
     from thinkwell_acp import Client
+    from thinkwell_acp._tasks import BackgroundTasks
     from thinkwell_acp.client import AgentQuestion
 
 logger = logging.getLogger("thinkwell")
@@ -38,11 +39,14 @@ PAGES_KEPT: Final = 1000
 class WireAsker:
     """Answers what one agent asks."""
 
-    def __init__(self, agent: str, cwd: str, asker: Asker, sessions: Mapping[str, WireSession]) -> None:
+    def __init__(
+        self, agent: str, cwd: str, asker: Asker, sessions: Mapping[str, WireSession], tasks: BackgroundTasks
+    ) -> None:
         self.asker = asker
         self._agent = agent
         self._cwd = cwd
         self._sessions = sessions
+        self._tasks = tasks
         self._numbers = count(1)
         self._pages: OrderedDict[str, tuple[RunLog, str]] = OrderedDict()
         self._asked: dict[str, AgentQuestion] = {}
@@ -144,8 +148,14 @@ class WireAsker:
         own: bool = False,
     ) -> Ruling:
         if session is None:
-            return await self.asker.ask(question, Scene(cwd=self._cwd), choose_option)
-        scene = Scene(cwd=session.cwd, log=session.mapper.log, remembered=session.remembered, own=own)
+            return await self.asker.ask(question, Scene(cwd=self._cwd, tasks=self._tasks), choose_option)
+        scene = Scene(
+            cwd=session.cwd,
+            tasks=self._tasks,
+            log=session.mapper.log,
+            remembered=session.remembered,
+            own=own,
+        )
         run = session.occupant
         self._asked[question.id] = request
         try:
