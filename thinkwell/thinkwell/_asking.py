@@ -203,7 +203,7 @@ class Asker:
         if not handlers:
             return ruling
         asking = anyio.CancelScope()
-        # In the background: a handler that is cancelled may take its time, and the agent does not wait for it.
+        # In the background: a handler that is cancelled may take its time, and nobody waits for that.
         scene.tasks.start_soon(self._consult, asking, entry, scene, ruling, handlers)
         try:
             with anyio.move_on_after(self._timeout):
