@@ -170,7 +170,7 @@ async def test_forms_are_filled_in() -> None:
     asked, (prompt,) = await judged(script, requests=[form])
     (answer,) = asked.told
     assert (answer.action, answer.content) == ("accept", {"branch": "main", "depth": 3, "sure": True})
-    assert asked.answer.values == {"branch": "main", "depth": 3, "sure": True}
+    assert asked.answer.filled == ("branch", "depth", "sure")
     assert (asked.answer.by, asked.answer.why) == ("supervisor", "the rules name it")
     assert [field["name"] for field in told_of(prompt)["fields"]] == ["branch", "depth", "sure"]
 

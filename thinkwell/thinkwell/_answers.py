@@ -41,16 +41,17 @@ class Ruling(Struct, frozen=True, kw_only=True):
     """What a form was filled in with."""
     stop: str | None = None
     """Why the run is to end."""
+    cancels: bool = False
+    """Whether the agent is told that its turn is cancelled, and nothing of the question."""
+    late: bool = False
+    """Whether it stands for an answer that did not come in time."""
+    widens: bool = False
+    """Whether "allow" may also be said by an option that allows for good: the policy alone can mean that."""
 
     @property
     def allows(self) -> bool:
         """Whether the agent may go on."""
         return self.verdict.startswith("allow")
-
-    @property
-    def cancels(self) -> bool:
-        """Whether the agent is told that its turn is cancelled, and nothing of the question."""
-        return self.by == "cancel" or self.stop is not None
 
 
 def read_answer(question: Question, answer: object, by: str, why: str) -> Ruling:
@@ -64,7 +65,8 @@ def read_answer(question: Question, answer: object, by: str, why: str) -> Ruling
     if isinstance(answer, bool):
         answer = "allow" if answer else "deny"
     if isinstance(answer, StopRun):
-        return Ruling(verdict="deny", by=by, why=answer.reason or why, stop=answer.reason or why)
+        reason = answer.reason or why
+        return Ruling(verdict="deny", by=by, why=reason, stop=reason, cancels=True)
     if _is_verdict(answer):
         return _read_verdict(question, _SYNONYMS.get(answer, answer), by, why)
     if isinstance(answer, ChooseOption):

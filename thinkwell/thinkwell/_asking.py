@@ -81,8 +81,13 @@ class _Open:
             by=final.by,
             why=final.why,
             option_id=final.option_id,
-            values=final.values,
+            filled=tuple(final.values or ()),
         )
+
+    @property
+    def told(self) -> bool:
+        """Whether the log has its answer."""
+        return self._told
 
 
 class Asker:
@@ -114,7 +119,7 @@ class Asker:
     @property
     def questions(self) -> tuple[Question, ...]:
         """What is open."""
-        return tuple(entry.question for entry in self._open.values())
+        return tuple(entry.question for entry in self._open.values() if entry.ruling is None)
 
     def answer(
         self, question_id: str, answer: Answer, by: str, *, concerns: Callable[[Question], bool]
@@ -171,27 +176,26 @@ class Asker:
         if not isinstance(question, PermissionQuestion):
             return _nobody("nobody who was asked answered it"), self._handlers
         if scene.own:
-            return Ruling(verdict="allow", by="policy", why="it is a tool of ours"), ()
+            return Ruling(verdict="allow", by="policy", why="it is a tool of ours", widens=True), ()
         verdict, why = self._by_policy(question, scene)
         if verdict == "deny":
             return Ruling(verdict="deny", by="policy", why=why), ()
+        remembered = None if scene.remembered is None else scene.remembered.recall(question)
+        if remembered is not None:
+            why = "it was answered for the whole session"
+            return Ruling(verdict=remembered, by="remembered", why=why), ()
         if verdict == "allow":
             reviewers = tuple(
                 handler for handler in self._handlers if getattr(handler, "reviews", "open") == "all"
             )
-            return Ruling(verdict="allow", by="policy", why=why), reviewers
+            return Ruling(verdict="allow", by="policy", why=why, widens=True), reviewers
         return _nobody("everybody who was asked left it open"), self._handlers
 
     def _by_policy(self, question: PermissionQuestion, scene: Scene) -> tuple[str, str]:
-        if isinstance(self._policy, PermissionPolicy):
-            decision = self._policy.decide(question, cwd=scene.cwd)
-            verdict, why = decision.verdict, decision.why
-        else:
-            verdict, why = self._policy, f'permissions="{self._policy}"'
-        remembered = None if scene.remembered is None else scene.remembered.recall(question)
-        if remembered is not None and verdict != "deny":
-            return remembered, "it was answered for the whole session"
-        return verdict, why
+        if not isinstance(self._policy, PermissionPolicy):
+            return self._policy, f'permissions="{self._policy}"'
+        decision = self._policy.decide(question, cwd=scene.cwd)
+        return decision.verdict, decision.why
 
     async def _rule(
         self, entry: _Open, scene: Scene, ruling: Ruling, handlers: Sequence[QuestionHandler]
@@ -211,7 +215,7 @@ class Asker:
         finally:
             asking.cancel()
         final = entry.ruling or Ruling(
-            verdict="deny", by="deadline", why=f"nobody answered within {self._timeout:g} seconds"
+            verdict="deny", by="deadline", why=f"nobody answered within {self._timeout:g} seconds", late=True
         )
         if final.allows and ruling.allows:
             return ruling  # whoever only reviews cannot widen what the policy said
@@ -229,14 +233,15 @@ class Asker:
             for handler in handlers:
                 if handler is wait_for_answer:
                     await anyio.sleep_forever()
-                heard = await self._hear(handler, entry.question, scene)
+                heard = await self._hear(handler, entry, scene)
                 if heard is not None:
                     entry.settle(heard)
                     return
             entry.settle(_nobody("no reviewer agreed") if ruling.allows else ruling)
 
-    async def _hear(self, handler: QuestionHandler, question: Question, scene: Scene) -> Ruling | None:
+    async def _hear(self, handler: QuestionHandler, entry: _Open, scene: Scene) -> Ruling | None:
         """Return what one handler says; ``None`` where it is nothing of use."""
+        question = entry.question
         by = str(getattr(handler, "by", "handler"))
         try:
             answer = await _call(handler, question)
@@ -251,11 +256,14 @@ class Asker:
         except Exception as exc:
             logger.exception("on_question failed over question %s", question.id)
             heard, why = None, f"the {by} failed: {type(exc).__name__}: {exc}"
-        _tell(scene, ev.QuestionVerdict, id=question.id, verdict=heard and heard.verdict, by=by, why=why)
+        if not entry.told:  # else he speaks when the answer is out
+            _tell(scene, ev.QuestionVerdict, id=question.id, verdict=heard and heard.verdict, by=by, why=why)
         return heard
 
 
-CANCELLED: Final = Ruling(verdict="deny", by="cancel", why="the turn or the question was cancelled")
+CANCELLED: Final = Ruling(
+    verdict="deny", by="cancel", why="the turn or the question was cancelled", cancels=True
+)
 
 
 def _tell(scene: Scene, kind: Callable[..., ev.ThoughtEvent], **fields: object) -> None:

@@ -18,7 +18,7 @@ PLACEHOLDER_TITLE: Final = "tool call"
 """Title of a call that the agent neither announced nor gave one (gemini-cli sends only the end of some)."""
 
 
-NoteCall: TypeAlias = "Callable[[s.ToolCallStart | s.ToolCallProgress], None]"
+NoteCall: TypeAlias = "Callable[[s.ToolCallStart | s.ToolCallProgress], object]"
 NoteState: TypeAlias = "Callable[[s.SessionUpdate], None]"
 
 _CALLS: Final = (s.ToolCallProgress, s.ToolCallStart)

@@ -158,7 +158,7 @@ class Run(Generic[T]):
         if self._in_turn:
             assert self._session.id is not None
             self._link.client.cancel(self._session.id)
-            self._link.withdraw(lambda question: question.session_id == self._session.id)
+        self._link.withdraw(lambda question: question.run_id == self.id)
         self._cancel_calls()
         self.mapper.cancel_tools()
         self._scope.cancel()
@@ -265,7 +265,8 @@ class Run(Generic[T]):
         tools = self.tool_specs()
         if self._session.id is None:
             self._take_session()  # before it is there: some agents send updates before they answer
-            await self._session.open(tools)
+            with self._link.asking.opening(self._session):
+                await self._session.open(tools)
             self._idle.reset()
         if tools:
             self.log.add(ev.PhaseChanged, phase="connecting_tools")
@@ -287,9 +288,8 @@ class Run(Generic[T]):
     # What updates say, beside the events that they become
 
     def _note_call(self, call: s.ToolCallStart | s.ToolCallProgress) -> None:
-        session, id_ = self._session, call.tool_call_id
-        session.note_call(call)
-        if id_ in session.own_calls or (isinstance(call, s.ToolCallProgress) and session.is_own(call)):
+        id_ = call.tool_call_id
+        if self._session.note_call(call):
             self._own_shown.add(id_)
         elif isinstance(call, s.ToolCallStart):
             self._own_shown.discard(id_)
@@ -486,9 +486,9 @@ class Run(Generic[T]):
                 self._calls.discard(scope)
             return ToolOutput(content=result.content, structured=result.structured, is_error=result.is_error)
         # The answer to a cancelled call must not overtake the cancellation of the turn, or the agent goes on.
-        with anyio.move_on_after(HOLD_TIMEOUT):
-            assert self._turn_over is not None
-            await self._turn_over.wait()
+        if self._turn_over is not None:
+            with anyio.move_on_after(HOLD_TIMEOUT):
+                await self._turn_over.wait()
         return _task_cancelled()
 
     def _take_result(self, arguments: dict[str, ev.JsonValue]) -> ToolOutput:

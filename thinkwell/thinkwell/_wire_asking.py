@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
+from contextlib import contextmanager, nullcontext
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +20,7 @@ from thinkwell_acp import schema as s
 from thinkwell_acp.errors import INVALID_PARAMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
     from thinkwell._answers import Ruling
     from thinkwell._asking import Asker
@@ -51,13 +52,14 @@ class WireAsker:
         self._pages: OrderedDict[str, tuple[RunLog, str]] = OrderedDict()
         self._asked: dict[str, AgentQuestion] = {}
         """What is being asked, by the id of the question."""
+        self._openings: list[WireSession] = []
 
     def withdraw(self, client: Client, concerns: Callable[[Question], bool]) -> None:
         """Cancel the open questions that concern the caller: nobody waits for their answers any more.
 
         The agent and the log are told in the same step, so that they cannot be told different things.
         """
-        requests = [self._asked[id_] for id_ in self.asker.withdraw(concerns)]
+        requests = [self._asked[id_] for id_ in self.asker.withdraw(concerns) if id_ in self._asked]
         client.cancel_questions(lambda asked: any(asked is request for request in requests))
 
     async def permission(self, request: s.RequestPermissionRequest) -> s.RequestPermissionResponse:
@@ -69,13 +71,15 @@ class WireAsker:
             )
             return _outcome(choose(request.options, "deny"))
         call = request.tool_call
+        own = session.own_calls.asks(call)
         facts = facts_of(call, session.mapper.log.view().tools.get(call.tool_call_id), session.cwd)
         session.mapper.update_tool(call)
-        chosen: list[s.PermissionOption | None] = []
 
-        def choose_option(ruling: Ruling) -> str | None:
-            option = _option(request.options, ruling, session.mode_ids)
-            chosen.append(option)
+        def option_of(ruling: Ruling) -> s.PermissionOption | None:
+            return _option(request.options, ruling, session.mode_ids)
+
+        def choice_of(ruling: Ruling) -> str | None:
+            option = option_of(ruling)
             return None if option is None else option.kind
 
         question = PermissionQuestion(
@@ -97,17 +101,16 @@ class WireAsker:
             command=facts.command,
             paths=facts.paths,
         )
-        own = call.tool_call_id in session.own_calls or session.is_own(call)
         if own and session.occupant is not None:
             session.occupant.know_own(call.tool_call_id)
-        ruling = await self._ask(request, question, session, choose_option, own=own)
+        ruling = await self._ask(request, question, session, choice_of, own=own)
         if not ruling.allows:
             session.mapper.tool_refused(call.tool_call_id)
-        return _outcome(chosen[0] if chosen else None)
+        return _outcome(option_of(ruling))
 
     async def elicitation(self, request: s.CreateElicitationRequest) -> s.CreateElicitationResponse:
         """Answer a request for input; a cancelled turn answers for us."""
-        session = self._sessions.get(request.session_id or "")
+        session = self._sessions.get(request.session_id or "") or self._opening_session
         if not isinstance(request, s.ElicitationFormMode | s.ElicitationUrlMode):
             raise RpcError(INVALID_PARAMS, "This client knows no such mode of elicitation")
         run_id = None if session is None else session.run_id
@@ -135,6 +138,20 @@ class WireAsker:
             log.add(ev.QuestionCompleted, id=question_id)
             log.publish()
 
+    @contextmanager
+    def opening(self, session: WireSession) -> Generator[None]:
+        """Take what is asked meanwhile as the session's own: "trust this folder?", before it has an id."""
+        self._openings.append(session)
+        try:
+            yield
+        finally:
+            self._openings.remove(session)
+
+    @property
+    def _opening_session(self) -> WireSession | None:
+        """The session that is being opened, where there is no doubt which."""
+        return self._openings[0] if len(self._openings) == 1 else None
+
     def _new_id(self) -> str:
         return f"q{next(self._numbers)}"
 
@@ -143,24 +160,24 @@ class WireAsker:
         request: AgentQuestion,
         question: Question,
         session: WireSession | None,
-        choose_option: Callable[[Ruling], str | None],
+        choice_of: Callable[[Ruling], str | None],
         *,
         own: bool = False,
     ) -> Ruling:
-        if session is None:
-            return await self.asker.ask(question, Scene(cwd=self._cwd, tasks=self._tasks), choose_option)
-        scene = Scene(
-            cwd=session.cwd,
-            tasks=self._tasks,
-            log=session.mapper.log,
-            remembered=session.remembered,
-            own=own,
-        )
-        run = session.occupant
+        run = None if session is None else session.occupant
+        scene = Scene(cwd=self._cwd, tasks=self._tasks)
+        if session is not None:
+            scene = Scene(
+                cwd=session.cwd,
+                tasks=self._tasks,
+                log=session.mapper.log,
+                remembered=session.remembered,
+                own=own,
+            )
         self._asked[question.id] = request
         try:
-            with session.standing_still():
-                ruling = await self.asker.ask(question, scene, choose_option)
+            with nullcontext() if run is None else run.standing_still():
+                ruling = await self.asker.ask(question, scene, choice_of)
         finally:
             del self._asked[question.id]
         if ruling.stop is not None and run is not None:
@@ -176,7 +193,7 @@ def _option(
         return None
     if ruling.option_id is not None:
         return next(option for option in options if option.option_id == ruling.option_id)
-    option = choose(options, ruling.verdict, widen=ruling.by == "policy", avoid=mode_ids)
+    option = choose(options, ruling.verdict, widen=ruling.widens, avoid=mode_ids)
     return option or choose(options, "deny")
 
 
@@ -190,4 +207,4 @@ def _action(ruling: Ruling) -> str:
     """Return what is told of an answer to a request for input."""
     if ruling.allows:
         return "accept"
-    return "cancel" if ruling.cancels or ruling.by == "deadline" else "decline"
+    return "cancel" if ruling.cancels or ruling.late else "decline"

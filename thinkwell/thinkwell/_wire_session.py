@@ -12,7 +12,7 @@ from thinkwell import events as ev
 from thinkwell._convert import Mapper
 from thinkwell._history import History
 from thinkwell._log import RunLog
-from thinkwell._own_tools import is_own_tool
+from thinkwell._own_tools import OwnCalls
 from thinkwell._session_state import SessionState
 from thinkwell._tooling import SessionTools, tools_cannot_change
 from thinkwell._turns import Turns
@@ -123,8 +123,8 @@ class WireSession:
         """How many events `between` had when each run took the session: what lies between two marks came
         late."""
         self.tools = SessionTools(link.hosts, self._call_tool)
-        self.own_calls: set[str] = set()
-        """Ids of tool calls that are known to be of our own tools."""
+        self.own_calls = OwnCalls(self.tools.server)
+        """Knows which tool calls are of our own tools."""
         self.remembered = Remembered()
         """What was answered for the whole session."""
         self.usable = True
@@ -341,6 +341,7 @@ class WireSession:
         self.history.take(occupant.mapper.log, replayed=self._may_replay)
         self._may_replay = False
         self.turn_marks.append(self.between.seq)
+        self.own_calls.forget()
         self.occupant = occupant
         return len(self.turn_marks) - 1
 
@@ -348,14 +349,9 @@ class WireSession:
         """Return the conversation until now."""
         return self.history.messages(replayed=self._may_replay)
 
-    def note_call(self, call: s.ToolCallStart | s.ToolCallProgress) -> None:
-        """Know our own calls by their ids, as long as they last: some agents use an id again."""
-        if self.tools.config is None:
-            return
-        if isinstance(call, s.ToolCallStart) and self.is_own(call):
-            self.own_calls.add(call.tool_call_id)
-        elif isinstance(call, s.ToolCallStart) or call.status in ("completed", "failed"):
-            self.own_calls.discard(call.tool_call_id)
+    def note_call(self, call: s.ToolCallStart | s.ToolCallProgress) -> bool:
+        """Learn which calls are of our own tools, and return whether this one is."""
+        return self.tools.config is not None and self.own_calls.note(call)
 
     def note_state(self, update: s.SessionUpdate) -> None:
         """Keep the session's state, and tell of a mode that was changed by its option."""
@@ -419,10 +415,6 @@ class WireSession:
         if state.mode is not None and state.mode != mode:
             log.add(ev.ModeUpdate, mode_id=state.mode)
         log.publish()
-
-    def is_own(self, call: s.ToolCallFields | s.ToolCallPatch) -> bool:
-        """Return whether a call is of a tool of ours."""
-        return is_own_tool(call, self.tools.server.name, self.tools.server.tools)
 
     @property
     def mapper(self) -> Mapper:

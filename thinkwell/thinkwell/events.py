@@ -272,13 +272,13 @@ class QuestionAnswered(Event, frozen=True, kw_only=True, tag="answer"):
     """What was told to the agent: the kind of the chosen option, ``accept`` or ``decline``; ``None``: the
     question was cancelled."""
     by: str
-    """Who decided: ``policy``, ``handler``, ``supervisor``, ``human``, ``deadline`` or ``cancel``, or what a
-    caller of `ThoughtStream.answer` calls itself."""
+    """Who decided: ``policy``, ``remembered``, ``handler``, ``supervisor``, ``human``, ``deadline`` or
+    ``cancel``, or what a caller of `ThoughtStream.answer` calls itself."""
     why: str
     option_id: str | None = None
     """The chosen option of a permission question."""
-    values: dict[str, JsonValue] | None = None
-    """What a form was filled in with."""
+    filled: tuple[str, ...] = ()
+    """The fields of a form that were filled in. Not with what, which may be a secret."""
 
 
 class QuestionCompleted(Event, frozen=True, kw_only=True, tag="question_done"):
