@@ -23,13 +23,34 @@ class BackgroundTasks:
         self._scopes: set[anyio.CancelScope] = set()
         self._ended = False
 
-    def start_soon(self, function: Callable[[*Args], Awaitable[object]], *args: *Args) -> None:
-        """Run a function in a task. It must not raise."""
-        self._group.start_soon(self._run, function, args)
+    def start_soon(
+        self,
+        function: Callable[[*Args], Awaitable[object]],
+        *args: *Args,
+        never: Callable[[], None] | None = None,
+    ) -> None:
+        """Run a function in a task. It must not raise.
 
-    async def _run(self, function: Callable[[*Args], Awaitable[object]], args: tuple[*Args]) -> None:
+        Args:
+            function: What to run.
+            args: Its arguments.
+            never: Called where the block has ended before the function has begun: then it never will.
+        """
+        if self._ended and never is not None:
+            never()
+        else:
+            self._group.start_soon(self._run, function, args, never)
+
+    async def _run(
+        self,
+        function: Callable[[*Args], Awaitable[object]],
+        args: tuple[*Args],
+        never: Callable[[], None] | None,
+    ) -> None:
         with anyio.CancelScope(shield=True) as scope:
             if self._ended:
+                if never is not None:
+                    never()
                 return
             self._scopes.add(scope)
             try:

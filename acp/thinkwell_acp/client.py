@@ -12,6 +12,7 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from thinkwell_acp import schema as s
 from thinkwell_acp._framing import MAX_LINE
 from thinkwell_acp._gates import check_directories, check_mcp_servers, check_prompt, need
+from thinkwell_acp._recent import Recent
 from thinkwell_acp._side import Route, Side
 from thinkwell_acp.connection import open_connection
 from thinkwell_acp.errors import (
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from thinkwell_acp.transport import Transport
 
 __all__ = (
+    "CANCELLED_KEPT",
     "CANCEL_DRAIN_TIMEOUT",
     "PROTOCOL_VERSION",
     "Client",
@@ -42,6 +44,9 @@ __all__ = (
 
 PROTOCOL_VERSION = 1
 """The version of the protocol that this client speaks."""
+
+CANCELLED_KEPT: Final = 1000
+"""Sessions whose last turn was cancelled that are remembered: what they ask later is answered as cancelled."""
 
 CANCEL_DRAIN_TIMEOUT = 10.0
 """Seconds that a cancelled `Client.prompt` waits for the turn's end. Agents were seen to take several."""
@@ -91,7 +96,7 @@ class Client(Side):
         self._turns: dict[str, anyio.Event] = {}
         self._no_turn = anyio.Event()
         self._no_turn.set()
-        self._cancelling: set[str] = set()
+        self._cancelling = Recent(CANCELLED_KEPT)
         self.logins = 0
         """How many calls of `authenticate` have succeeded."""
         self.agent = s.InitializeResponse(protocol_version=PROTOCOL_VERSION)
@@ -317,6 +322,7 @@ class Client(Side):
         """Answer open questions as cancelled, now: those of which `concerns` says so."""
         for id_, question in list(self._questions.items()):
             if concerns(question):
+                del self._questions[id_]  # another request may have the id before the handler is over
                 self.connection.answer(id_, _cancelled(question))
 
     # What the agent asks
@@ -342,7 +348,8 @@ class Client(Side):
         try:
             answer = await super().serve(id, method, params, handle)
         finally:
-            self._questions.pop(id, None)
+            if self._questions.get(id) is params:
+                del self._questions[id]
         if isinstance(params, s.RequestPermissionRequest):
             _check_option(params, answer)
         return answer

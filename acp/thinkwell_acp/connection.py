@@ -188,7 +188,7 @@ class Connection:
     def answer(self, id: rpc.RequestId, value: object) -> None:  # noqa: A002 - the field's name
         """Answer a request of the peer's now, and stop its handler; nothing where it was answered before."""
         self._post(self._peer.answer(id, encode(value)))
-        scope = self._serving.get(id)
+        scope = self._serving.pop(id, None)
         if scope is not None:
             scope.cancel()
 
@@ -294,25 +294,26 @@ class Connection:
             scope.cancel()
 
     async def _serve(self, request: rpc.Request, scope: anyio.CancelScope) -> None:
-        answer = b""
+        outcome: bytes | rpc.ErrorObject = rpc.ErrorObject(REQUEST_CANCELLED, "Request cancelled")
         with scope:
-            answer = await self._answer(request)
-        if self._serving.get(request.id) is scope:
-            del self._serving[request.id]
-        cancelled = rpc.ErrorObject(REQUEST_CANCELLED, "Request cancelled")
-        self._post(answer or self._peer.refuse(request.id, cancelled))
+            outcome = await self._handle(request)
+        if self._serving.get(request.id) is not scope:
+            return  # it was answered from elsewhere, and the id may be another request's by now
+        del self._serving[request.id]
+        if isinstance(outcome, bytes):
+            self._post(self._peer.answer(request.id, outcome))
+        else:
+            self._post(self._peer.refuse(request.id, outcome))
 
-    async def _answer(self, request: rpc.Request) -> bytes:
+    async def _handle(self, request: rpc.Request) -> bytes | rpc.ErrorObject:
         try:
-            value = await self._handler.request(request.id, request.method, request.params)
-            return self._peer.answer(request.id, encode(value))
+            return encode(await self._handler.request(request.id, request.method, request.params))
         except RpcError as exc:
-            error = rpc.ErrorObject(exc.code, exc.message, exc.data)
+            return rpc.ErrorObject(exc.code, exc.message, exc.data)
         except Exception as exc:
             if self.error is None:  # else it is because of that
                 logger.exception("The handler of %s failed", request.method)
-            error = rpc.ErrorObject(INTERNAL_ERROR, f"{type(exc).__name__}: {exc}")
-        return self._peer.refuse(request.id, error)
+            return rpc.ErrorObject(INTERNAL_ERROR, f"{type(exc).__name__}: {exc}")
 
     # Ending
 
@@ -322,9 +323,8 @@ class Connection:
             return
         self.error = reason
         self._stop_writing()
-        for scope in list(
-            self._serving.values()
-        ):  # first, or what follows wakes handlers that wait for answers
+        # First, or what follows wakes handlers that wait for answers.
+        for scope in list(self._serving.values()):
             scope.cancel()
         for settle in self._peer.close():
             _tell(settle, copy.copy(reason))

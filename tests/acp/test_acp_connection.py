@@ -293,18 +293,24 @@ async def test_an_answer_from_elsewhere_stops_the_handler_and_counts_alone() -> 
         await sync(wire)
 
 
-async def test_an_id_may_come_again_while_the_old_handler_still_ends() -> None:
+@pytest.mark.parametrize("end", ["cancelled", "a result", "an error"])
+async def test_an_id_may_come_again_while_the_old_handler_still_ends(end: str) -> None:
     async with connection() as (ours, wire, log):
         linger, lingering = anyio.Event(), anyio.Event()
 
         async def serve(method: str) -> object:
             try:
                 return await forever()
-            finally:
+            except anyio.get_cancelled_exc_class():
                 if method == "old":
                     lingering.set()
                     with anyio.CancelScope(shield=True):
                         await linger.wait()
+                    if end == "a result":
+                        return {"old": True}
+                    if end == "an error":
+                        raise RpcError(1, "old") from None
+                raise
 
         log.serve = serve
         await wire.send(request("x", "old", {}))
@@ -316,6 +322,8 @@ async def test_an_id_may_come_again_while_the_old_handler_still_ends() -> None:
         await anyio.wait_all_tasks_blocked()
         linger.set()
         await anyio.wait_all_tasks_blocked()
+        ours.notify("nothing_was_answered", {})
+        await wire.expect("nothing_was_answered")
         await wire.send(notification("$/cancel_request", {"requestId": "x"}))
         assert (await wire.read())["error"]["code"] == -32800
 

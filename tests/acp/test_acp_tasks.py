@@ -38,6 +38,23 @@ async def test_a_task_that_has_not_begun_never_does() -> None:
     assert begun == [1]
 
 
+async def test_who_waits_for_a_task_that_never_begins_can_be_told() -> None:
+    told: list[int] = []
+    begun = anyio.Event()
+
+    async def task() -> None:
+        begun.set()
+
+    async with background_tasks() as tasks:
+        tasks.start_soon(task, never=lambda: told.append(1))
+        await begun.wait()
+        assert not told
+        tasks.start_soon(task, never=lambda: told.append(2))
+    assert told == [2]
+    tasks.start_soon(task, never=lambda: told.append(3))
+    assert told == [2, 3]
+
+
 async def test_an_exception_of_the_block_passes_as_it_is() -> None:
     error = ValueError("mine")
     ended = anyio.Event()

@@ -36,6 +36,7 @@ from thinkwell_acp import (
     stdio_transport,
 )
 from thinkwell_acp import schema as s
+from thinkwell_acp.client import CANCELLED_KEPT
 
 END = {"stopReason": "end_turn"}
 CANCELLED = {"outcome": {"outcome": "cancelled"}}
@@ -112,6 +113,70 @@ async def test_point_02_cancelling_outside_of_a_turn_answers_what_is_asked_there
         handler.answer.set()
         await t.wire.send(permission("p2"))
         assert await t.wire.read() == result("p2", SELECTED)
+
+
+@pytest.mark.parametrize("again", ["a question", "a file"])
+async def test_point_02_an_answered_question_leaves_its_id_to_others(again: str) -> None:
+    class Lingers(Recorder):
+        linger = anyio.Event()
+        lingering = anyio.Event()
+
+        async def request_permission(
+            self, request: s.RequestPermissionRequest, /
+        ) -> s.RequestPermissionResponse:
+            try:
+                return await super().request_permission(request)
+            finally:
+                self.lingering.set()
+                with anyio.CancelScope(shield=True):
+                    await self.linger.wait()
+
+        async def read_text_file(self, request: s.ReadTextFileRequest, /) -> s.ReadTextFileResponse:
+            await self.answer.wait()
+            return s.ReadTextFileResponse(content=request.path)
+
+    handler = Lingers()
+    async with talk(handler) as t:
+        await t.initialize(
+            client=s.ClientCapabilities(fs=s.FileSystemCapabilities(read_text_file=True)),
+        )
+        await t.wire.send(permission("p"))
+        await handler.wait_until(lambda: len(handler.asked) == 1)
+        t.client.cancel("s1")
+        await t.wire.expect("session/cancel")
+        assert await t.wire.read() == result("p", CANCELLED)
+        await handler.lingering.wait()
+        if again == "a question":
+            await t.wire.send(permission("p"))
+            await handler.wait_until(lambda: len(handler.asked) == 2)
+            handler.linger.set()
+        else:
+            await t.wire.send(request("p", "fs/read_text_file", {"sessionId": "s1", "path": "/f"}))
+        await anyio.wait_all_tasks_blocked()
+        t.client.cancel("s1")
+        await t.wire.expect("session/cancel")
+        handler.linger.set()
+        handler.answer.set()
+        expected: Json = CANCELLED if again == "a question" else {"content": "/f"}
+        assert await t.wire.read() == result("p", expected)
+
+
+async def test_point_02_the_sessions_whose_turn_was_cancelled_are_not_all_remembered() -> None:
+    handler = Recorder()
+    handler.answer.set()
+    async with talk(handler) as t:
+        asked: list[Json] = []
+        for number in range(CANCELLED_KEPT + 1):
+            turn = s.PromptRequest(session_id=f"s{number}", prompt=(s.TextContent(text="hi"),))
+            t.client.start_prompt(turn, lambda _: None)
+            asked.append(await t.wire.expect("session/prompt"))
+            t.client.cancel(f"s{number}")
+            await t.wire.expect("session/cancel")
+        await t.wire.send(*(result(prompt["id"], {"stopReason": "cancelled"}) for prompt in asked))
+        await t.wire.send(permission("last", f"s{CANCELLED_KEPT}"))
+        assert await t.wire.read() == result("last", CANCELLED)
+        await t.wire.send(permission("first", "s0"))
+        assert await t.wire.read() == result("first", SELECTED)
 
 
 async def test_point_02_permissions_of_the_next_turn_are_asked_again() -> None:

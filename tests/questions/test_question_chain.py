@@ -537,3 +537,75 @@ async def test_the_answer_does_not_wait_for_a_handler_that_takes_its_time_to_end
         assert not ended.is_set()
     assert told_at[0] - before < 1
     assert ended.is_set()  # but nothing is left behind
+
+
+async def test_another_thread_can_answer() -> None:
+    async def meanwhile(stream: ThoughtStream[Any]) -> None:
+        question = await opened(stream)
+
+        def answer() -> None:
+            with pytest.raises(AnswerInvalid):
+                stream.answer(question.id, {"a": 1})
+            stream.answer(question.id, "allow", by="a thread")
+            with pytest.raises(QuestionNotOpen):
+                stream.answer(question.id, "deny")
+
+        await anyio.to_thread.run_sync(answer)
+
+    asked = await ask(permissions="ask", meanwhile=meanwhile)
+    assert (asked.choice, asked.answer.by) == ("y", "a thread")
+
+
+async def test_a_thread_that_no_event_loop_has_started_can_answer() -> None:
+    threads: list[threading.Thread] = []
+
+    async def meanwhile(stream: ThoughtStream[Any]) -> None:
+        question = await opened(stream)
+        threads.append(threading.Thread(target=stream.answer, args=(question.id, "allow")))
+        threads[0].start()
+
+    asked = await ask(permissions="ask", meanwhile=meanwhile)
+    threads[0].join()
+    assert asked.choice == "y"
+
+
+async def test_a_handler_whose_own_work_was_cancelled_passes_the_question_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def closes(question: Question) -> Answer:
+        errors: list[BaseException] = []
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            try:
+                await anyio.sleep_forever()
+            except anyio.get_cancelled_exc_class() as exc:
+                errors.append(exc)
+                raise
+        raise errors[0]  # as a dialog's future does on asyncio that somebody has cancelled
+
+    asked = await ask(permissions="ask", on_question=[closes, says("allow")])
+    assert asked.choice == "y"
+    assert "on_question failed" in caplog.text
+
+
+async def test_handlers_that_think_in_threads_leave_threads_for_others() -> None:
+    go = threading.Event()
+
+    def thinks(question: Question) -> Answer:
+        go.wait(10)
+        return "allow"
+
+    async def script(turn: Turn) -> None:
+        await turn.client.request_permission(permission(turn.session_id))
+        turn.say("Done")
+
+    async with scripted(script, permissions="ask", on_question=thinks) as agent:
+        streams = [agent.think().text("Go").stream(include={"question"}) for _ in range(45)]
+        with anyio.fail_after(20):
+            for stream in streams:
+                await opened(stream)
+            with anyio.fail_after(5):
+                await anyio.to_thread.run_sync(lambda: None)
+            go.set()
+            for stream in streams:
+                assert await stream.result == "Done"

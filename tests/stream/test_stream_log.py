@@ -8,12 +8,13 @@ import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from limits.virtual import virtual_backend
 from stream.counting import calls_made
 from stream.wire_agent import end_turn, permission, say, update, wire_agent
 
 from thinkwell import Buffer, BufferOverflow, Message, Thought, ThoughtEvent, ToolStart
 from thinkwell import events as ev
-from thinkwell._log import CHECKPOINT_EVERY, RunLog
+from thinkwell._log import CHECKPOINT_EVERY, RunLog, running_clock
 from thinkwell._shrink import MERGED_LENGTH
 
 if TYPE_CHECKING:
@@ -447,3 +448,24 @@ async def test_every_reader_sees_all_in_order__however_reads_and_writes_take_tur
             assert characters(seen) == characters(full.events)
     assert log.view().text == full.view().text
     assert log.view().dropped == sum(event.count for event in log.events if isinstance(event, ev.Dropped))
+
+
+# The clock
+
+
+async def test_the_clock_of_a_log_is_the_event_loops() -> None:
+    clock = running_clock()
+    before = anyio.current_time()
+    assert before <= clock() <= anyio.current_time()
+
+
+@pytest.mark.parametrize("anyio_backend", [virtual_backend("asyncio"), virtual_backend("trio")], ids=str)
+async def test_the_clock_of_a_log_goes_with_virtual_time(anyio_backend: object) -> None:
+    log = RunLog(clock=running_clock())
+    await anyio.sleep(3600)
+    assert log.now() == pytest.approx(3600)
+
+
+def test_there_is_no_clock_without_an_event_loop() -> None:
+    with pytest.raises(RuntimeError):
+        running_clock()

@@ -12,12 +12,13 @@ import pytest
 from scripted import ScriptedAgent, Turn, scripted
 from trio.testing import MockClock
 
-from thinkwell import ThoughtTimeout, Workspace, events, open_agent
+from thinkwell import PermissionPolicy, Rule, ThoughtTimeout, Workspace, events, open_agent
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 
 PROGRAMS = Path(__file__).parent / "programs"
 METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
 
 
 async def test_an_agent_of_the_official_sdk_works_through_it(tmp_path: Path) -> None:
@@ -138,3 +139,34 @@ async def test_the_clock_for_silence_stands_still_while_a_command_runs(tmp_path:
         assert [type(event) for event in stream.late] == []
         stalls = [event async for event in stream]
     assert [type(event) for event in stalls] == [events.Stalled]
+
+
+async def test_rules_that_deny_hold_for_what_goes_through_us_too(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("old", "utf-8")
+    seen: list[list[int | None]] = []
+    told: list[str] = []
+
+    async def script(turn: Turn) -> None:
+        seen.append(await codes_of(turn, tmp_path))
+        line = s.CreateTerminalRequest(session_id=turn.session_id, command="true && rm x")
+        with pytest.raises(RpcError) as caught:
+            await turn.client.create_terminal(line)
+        told.append(str(caught.value))
+        turn.say("Done")
+
+    def policy(*rules: Rule) -> PermissionPolicy:
+        return PermissionPolicy(rules=rules, otherwise="deny")
+
+    deny_command = Rule(verdict="deny", command=("true", "rm *"), why="no commands")
+    cases: list[tuple[PermissionPolicy, list[int | None]]] = [
+        (policy(deny_command), [None, None, INVALID_PARAMS]),
+        (policy(deny_command, Rule(verdict="deny", kind="edit")), [None, INVALID_PARAMS, INVALID_PARAMS]),
+        (policy(deny_command, Rule(verdict="deny", path="*.txt")), [INVALID_PARAMS] * 3),
+    ]
+    for permissions, codes in cases:
+        workspace = Workspace(tmp_path, write=True, terminal=True, shell_lines=True)
+        with anyio.fail_after(10):
+            async with scripted(script, workspace=workspace, cwd=tmp_path, permissions=permissions) as agent:
+                await agent.think().text("Go").run()
+        assert seen.pop() == codes
+        assert "no commands" in told.pop()

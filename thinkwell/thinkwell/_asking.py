@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import anyio
+import anyio.from_thread
 import anyio.to_thread
-from anyio.lowlevel import checkpoint_if_cancelled
+from anyio.lowlevel import checkpoint_if_cancelled, current_token
 from msgspec.structs import replace
 
 from thinkwell import events as ev
@@ -30,6 +32,10 @@ logger = logging.getLogger("thinkwell")
 
 QUESTION_TIMEOUT: Final = 300.0
 """Seconds that a question waits for an answer, by default."""
+
+
+HANDLER_THREADS: Final = 200
+"""How many handlers that are not ``async`` may think at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +60,8 @@ class _Open:
         self.question = question
         self.settled = anyio.Event()
         self.ruling: Ruling | None = None
+        self.thread = threading.get_ident()
+        self.token = current_token()
         self._scene = scene
         self._choose = choose
         self._told = False
@@ -110,6 +118,8 @@ class Asker:
         self._handlers = tuple(handlers)
         self._timeout = timeout
         self._open: dict[str, _Open] = {}
+        # Of their own: people think for long, and tools and programs need threads too.
+        self._threads = anyio.CapacityLimiter(HANDLER_THREADS)
 
     @property
     def can_answer(self) -> bool:
@@ -130,10 +140,19 @@ class Asker:
             QuestionNotOpen: There is none of that name that concerns the caller.
             AnswerInvalid: The answer does not fit it; it stays open.
         """
-        open_ = {id_: entry for id_, entry in self._open.items() if concerns(entry.question)}
-        entry = open_.get(question_id)
-        if entry is None or entry.ruling is not None:
+        asked = self._open.get(question_id)
+        if asked is not None and asked.thread != threading.get_ident():
+            function = functools.partial(self.answer, question_id, answer, by, concerns=concerns)
+            anyio.from_thread.run_sync(function, token=asked.token)
+            return
+        open_ = {
+            id_: entry
+            for id_, entry in self._open.items()
+            if entry.ruling is None and concerns(entry.question)
+        }
+        if question_id not in open_:
             raise QuestionNotOpen(question_id, tuple(open_))
+        entry = open_[question_id]
         entry.settle(read_answer(entry.question, answer, by, "answered from outside"))
 
     async def ask(self, question: Question, scene: Scene, choose: Callable[[Ruling], str | None]) -> Ruling:
@@ -163,6 +182,13 @@ class Asker:
         finally:
             entry.tell(CANCELLED)
             del self._open[question.id]
+
+    def forbids(self, question: PermissionQuestion, cwd: str) -> str | None:
+        """Return why a rule forbids what the agent does through us without asking; ``None``: none does."""
+        if not isinstance(self._policy, PermissionPolicy):
+            return None
+        decision = self._policy.decide(question, cwd=cwd)
+        return decision.why if decision.verdict == "deny" and decision.rule is not None else None
 
     def withdraw(self, concerns: Callable[[Question], bool]) -> frozenset[str]:
         """Cancel the open questions that concern the caller, tell the log so, and return their ids."""
@@ -244,7 +270,7 @@ class Asker:
         question = entry.question
         by = str(getattr(handler, "by", "handler"))
         try:
-            answer = await _call(handler, question)
+            answer = await _call(handler, question, self._threads)
             heard = None if _is_nothing(answer) else read_answer(question, answer, by, f"the {by} said so")
             why = heard.why if heard else getattr(answer, "why", "") or f"the {by} left it open"
         except AnswerInvalid as exc:
@@ -253,7 +279,8 @@ class Asker:
             wrong = f"the {by} filled in wrongly: {', '.join(fields)}" if fields else str(exc)
             logger.error("on_question gave an answer that does not fit: %s", wrong)
             heard, why = None, wrong
-        except Exception as exc:
+        except (Exception, anyio.get_cancelled_exc_class()) as exc:
+            await checkpoint_if_cancelled()  # else it is a cancellation of the handler's own, and a failure
             logger.exception("on_question failed over question %s", question.id)
             heard, why = None, f"the {by} failed: {type(exc).__name__}: {exc}"
         if not entry.told:  # else he speaks when the answer is out
@@ -280,7 +307,7 @@ def _is_nothing(answer: object) -> bool:
     return answer is None or getattr(answer, "answer", answer) is None
 
 
-async def _call(handler: QuestionHandler, question: Question) -> object:
+async def _call(handler: QuestionHandler, question: Question, threads: anyio.CapacityLimiter) -> object:
     """Call a handler where it may block: in the event loop if it is ``async``, else in a thread."""
     function = handler
     while isinstance(function, functools.partial):
@@ -289,7 +316,9 @@ async def _call(handler: QuestionHandler, question: Question) -> object:
         answer: object = handler(question)
     else:
         # In a list, since trio lets no thread return something to be awaited.
-        (answer,) = await anyio.to_thread.run_sync(lambda: [handler(question)], abandon_on_cancel=True)
+        (answer,) = await anyio.to_thread.run_sync(
+            lambda: [handler(question)], abandon_on_cancel=True, limiter=threads
+        )
     return await answer if inspect.isawaitable(answer) else answer
 
 

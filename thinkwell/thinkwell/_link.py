@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections import deque
 from contextlib import contextmanager, nullcontext
 from itertools import groupby
@@ -15,6 +16,7 @@ from thinkwell._wire_asking import WireAsker
 from thinkwell._wire_errors import auth_methods, translate
 from thinkwell_acp import AcpError, ClientHandler, DecodeError, RpcError
 from thinkwell_acp import schema as s
+from thinkwell_acp._recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Sequence
@@ -36,6 +38,9 @@ T = TypeVar("T")
 
 EARLY_LIMIT: Final = 10_000
 """Updates that are kept for sessions whose opening the agent has not answered yet. Some agents send a few."""
+
+SESSIONS_KEPT: Final = 10_000
+"""Ids of sessions that are remembered, of which something late is no surprise."""
 
 MALFORMED_WARNED: Final = 3
 """Lines that were no message of which each is worth a warning; some programs print them all the time."""
@@ -68,7 +73,7 @@ class Link(ClientHandler):
         self.mcp_servers = tuple(mcp_servers)
         self.sessions: WeakValueDictionary[str, WireSession] = WeakValueDictionary()
         """Sessions by id, as long as somebody may ask for what comes in them."""
-        self._session_ids: set[str] = set()
+        self._session_ids = Recent(SESSIONS_KEPT)
         self.runs: set[Run[Any]] = set()
         self.kill: Callable[[], None] = _nothing
         """Ends the agent's process."""
@@ -142,7 +147,10 @@ class Link(ClientHandler):
         # Each session is touched once per block, however its updates are interleaved with others.
         by_session = attrgetter("session_id")
         for session_id, group in groupby(sorted(batch, key=by_session), by_session):
-            self._route(session_id, list(group))
+            try:
+                self._route(session_id, list(group))
+            except Exception:
+                self.logger.exception("Agent %s: updates of session %r are lost", self.name, session_id)
 
     def _route(self, session_id: str, batch: Sequence[s.SessionNotification]) -> None:
         session = self.sessions.get(session_id)
@@ -245,16 +253,21 @@ class Link(ClientHandler):
 
     async def read_text_file(self, request: s.ReadTextFileRequest, /) -> s.ReadTextFileResponse:
         """Return a file's text."""
+        self.asking.check(request.session_id, kind="read", path=request.path)
         with self._served(request.session_id) as workspace:
             return await workspace.read_text_file(request)
 
     async def write_text_file(self, request: s.WriteTextFileRequest, /) -> s.WriteTextFileResponse:
         """Write a file's text."""
+        self.asking.check(request.session_id, kind="edit", path=request.path)
         with self._served(request.session_id) as workspace:
             return await workspace.write_text_file(request)
 
     async def create_terminal(self, request: s.CreateTerminalRequest, /) -> s.CreateTerminalResponse:
         """Start a command."""
+        # Without arguments it may be a whole line for a shell.
+        command = shlex.join([request.command, *request.args]) if request.args else request.command
+        self.asking.check(request.session_id, kind="execute", command=command)
         with self._served(request.session_id) as workspace:
             return await workspace.create_terminal(request)
 

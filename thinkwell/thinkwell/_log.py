@@ -7,6 +7,7 @@ overtakes delivery.
 
 from __future__ import annotations
 
+import sys
 import time
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
@@ -32,6 +33,22 @@ NOTHING: Final[frozenset[str]] = frozenset()
 
 CHECKPOINT_EVERY: Final = 1024
 """Events that a reader takes without letting other tasks run."""
+
+
+def running_clock() -> Callable[[], float]:
+    """Return the clock of the running event loop: what `anyio.current_time` tells, at a tenth of its cost.
+
+    Raises:
+        RuntimeError: None is running.
+    """
+    if "trio" in sys.modules:  # else it cannot be running, and need not be there
+        import trio
+
+        if trio.lowlevel.in_trio_run():
+            return trio.current_time
+    import asyncio
+
+    return asyncio.get_running_loop().time
 
 
 class Buffer(Struct, frozen=True, kw_only=True):

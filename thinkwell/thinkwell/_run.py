@@ -15,7 +15,7 @@ from thinkwell import events as ev
 from thinkwell._context import adopted, copy_context
 from thinkwell._convert import Mapper
 from thinkwell._limits import IdleClock, Meter
-from thinkwell._log import RunLog
+from thinkwell._log import RunLog, running_clock
 from thinkwell._output import OutputInvalid
 from thinkwell._stream import Outcome, ThoughtResult, ThoughtStream
 from thinkwell._wire_prompt import ANY_RESULT, prompt_blocks, tool_specs
@@ -86,7 +86,7 @@ class Run(Generic[T]):
         self._ephemeral = ephemeral
         self._result_schema = result_schema
         self.id: Final = f"run-{next(_run_numbers)}"
-        self.log = RunLog(options.include, options.buffer, self.stop, clock=anyio.current_time)
+        self.log = RunLog(options.include, options.buffer, self.stop, clock=running_clock())
         self.result: Outcome[T] = Outcome(self.id)
         self.mapper = Mapper(self.log, self._note_call, self._note_state)
         self._idle = IdleClock(self.log.now, self.mapper.last_update)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -58,7 +59,8 @@ class SharedLogin:
         attempt = self._attempt
         if attempt is None:
             attempt = self._attempt = _Attempt()
-            self._tasks.start_soon(self._authenticate, client, self.method, attempt)
+            over = partial(self._over, attempt)
+            self._tasks.start_soon(self._authenticate, client, self.method, attempt, never=over)
         attempt.waiting += 1
         try:
             await attempt.over.wait()
@@ -83,8 +85,11 @@ class SharedLogin:
         except (AcpError, DecodeError) as exc:
             attempt.error = exc
         finally:
-            self._end(attempt)
-            attempt.over.set()
+            self._over(attempt)
+
+    def _over(self, attempt: _Attempt) -> None:
+        self._end(attempt)
+        attempt.over.set()
 
     def _end(self, attempt: _Attempt) -> None:
         if self._attempt is attempt:  # else another one has begun

@@ -195,7 +195,7 @@ class ThoughtStream(Generic[T]):
         return self._log.reader(None if include is None else ev.included(include), after)
 
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
-        """Answer an open question of `view.questions`, from any task of the event loop. The first one counts.
+        """Answer an open question of `view.questions`, from any task or thread. The first answer counts.
 
         Args:
             question_id: Which question.

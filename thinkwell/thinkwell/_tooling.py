@@ -9,12 +9,13 @@ import anyio
 
 from thinkwell import _version
 from thinkwell.errors import CapabilityMissing
+from thinkwell_acp import ConnectionClosed
 from thinkwell_acp.mcp import AcpToolHost, ShimToolHost, ToolServer, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from thinkwell_acp import Client
+    from thinkwell_acp import AcpError, Client
     from thinkwell_acp import schema as s
     from thinkwell_acp._tasks import BackgroundTasks
     from thinkwell_acp.mcp import CallTool, HttpToolHost
@@ -96,7 +97,7 @@ class ToolHosts:
         else:
             host = ShimToolHost()
         opening = _Opening()
-        self._tasks.start_soon(opening.keep_open, host)
+        self._tasks.start_soon(opening.keep_open, host, never=opening.give_up)
         with anyio.CancelScope(shield=True):  # it takes no time to speak of
             await opening.over.wait()
         if opening.error is not None:
@@ -113,7 +114,7 @@ class _Opening:
 
     def __init__(self) -> None:
         self.over = anyio.Event()
-        self.error: OSError | None = None
+        self.error: OSError | AcpError | None = None
 
     async def keep_open(self, host: Host) -> None:
         try:
@@ -123,6 +124,11 @@ class _Opening:
         except OSError as exc:
             self.error = exc
             self.over.set()
+
+    def give_up(self) -> None:
+        """Fail: the agent's block has ended before."""
+        self.error = ConnectionClosed()
+        self.over.set()
 
 
 def new_server(call: CallTool) -> ToolServer:
@@ -140,7 +146,6 @@ class SessionTools:
     def __init__(self, hosts: ToolHosts, call: CallTool) -> None:
         self._hosts = hosts
         self._known: dict[str, ToolSpec] = {}
-        self._generations: dict[int, frozenset[str]] = {0: frozenset()}
         self._waited = False
         self.server = new_server(call)
         self.config: s.McpServer | None = None
@@ -162,18 +167,14 @@ class SessionTools:
 
     async def open(self, tools: Sequence[ToolSpec]) -> s.McpServer:
         """Offer the first tools and return what to tell the agent."""
-        self._set(tools)
+        self.server.set_tools(tools)
         self.config = await self._hosts.add(self.server)
         return self.config
-
-    def _set(self, tools: Sequence[ToolSpec]) -> None:
-        self.server.set_tools(tools)
-        self._generations[self.server.generation] = frozenset(tool.name for tool in tools)
 
     async def offer(self, tools: Sequence[ToolSpec]) -> None:
         """Offer these tools for the next turn and wait, not for ever, until the agent has fetched them."""
         relists = self.seen
-        self._set(tools)
+        self.server.set_tools(tools)
         if self.server.listed_generation == self.server.generation:
             return
         await self._wait_listed(RELIST_TIMEOUT if self._waited or relists else LIST_TIMEOUT)
@@ -197,12 +198,11 @@ class SessionTools:
     @property
     def outdated(self) -> bool:
         """Whether the agent has fetched our tools once, but not all of those that are offered now."""
-        listed, offered = self.server.listed_generation, self.server.generation
-        return self.seen and not self._generations[offered] <= self._generations[listed]
+        return self.seen and any(tool.name not in self.server.listed_names for tool in self.server.tools)
 
     def withdraw(self) -> None:
         """Offer nothing more, and tell the agent."""
-        self._set(())
+        self.server.set_tools(())
 
     async def close(self) -> None:
         """Cancel what runs and end the sessions."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from thinkwell._asking import Asker
     from thinkwell._log import RunLog
     from thinkwell._wire_session import WireSession
+    from thinkwell.events import ToolKind
     from thinkwell.questions import Question
     from thinkwell_acp import Client
     from thinkwell_acp._tasks import BackgroundTasks
@@ -53,6 +54,26 @@ class WireAsker:
         self._asked: dict[str, AgentQuestion] = {}
         """What is being asked, by the id of the question."""
         self._openings: list[WireSession] = []
+
+    def check(self, session_id: str, *, kind: ToolKind, command: str | None = None, path: str = "") -> None:
+        """Check that no rule forbids what the agent does through us.
+
+        Raises:
+            RpcError: One does.
+        """
+        session = self._sessions.get(session_id)
+        question = PermissionQuestion(
+            id="",
+            title=command or path,
+            agent=self._agent,
+            options=(),
+            kind=kind,
+            command=command,
+            paths=(path,) if path else (),
+        )
+        why = self.asker.forbids(question, self._cwd if session is None else session.cwd)
+        if why is not None:
+            raise RpcError(INVALID_PARAMS, f"It is not permitted: {why}", {"reason": "permissions"})
 
     def withdraw(self, client: Client, concerns: Callable[[Question], bool]) -> None:
         """Cancel the open questions that concern the caller: nobody waits for their answers any more.

@@ -11,7 +11,7 @@ import anyio
 from thinkwell import events as ev
 from thinkwell._convert import Mapper
 from thinkwell._history import History
-from thinkwell._log import RunLog
+from thinkwell._log import RunLog, running_clock
 from thinkwell._own_tools import OwnCalls
 from thinkwell._session_state import SessionState
 from thinkwell._tooling import SessionTools, tools_cannot_change
@@ -110,7 +110,7 @@ class WireSession:
         """The run whose turn it is; set before the session is opened, so that early updates are the run's."""
         self.turns = Turns()
         """Whoever has the session has entered a ticket of these."""
-        self.between = RunLog(ev.ALL_TYPES, clock=anyio.current_time)
+        self.between = RunLog(ev.ALL_TYPES, clock=running_clock())
         """What came outside of every turn."""
         self._between_mapper = Mapper(self.between, self.note_call, self.note_state)
         self.history = History(self.between)

@@ -59,6 +59,9 @@ class ToolServer:
         self._tools: dict[str, ToolSpec] = _by_name(tools)
         self._generation = 1
         self._listed_generation = 0
+        self._listed_names: frozenset[str] = frozenset()
+        self._asked: dict[int, frozenset[str]] = {}
+        """Names of the sets of tools that were asked for, and may be sent yet."""
         self._list_count = 0
         self._sessions: set[ToolSession] = set()
         self._running = 0
@@ -93,6 +96,11 @@ class ToolServer:
     def listed_generation(self) -> int:
         """The latest set of tools that an agent was sent by ``tools/list``; 0 where none was."""
         return self._listed_generation
+
+    @property
+    def listed_names(self) -> frozenset[str]:
+        """The names of the tools in that set."""
+        return self._listed_names
 
     @property
     def list_count(self) -> int:
@@ -139,11 +147,15 @@ class ToolServer:
 
     def listing(self) -> tuple[int, JsonObject]:
         """Return the set of tools that is offered now, and the answer to ``tools/list``."""
+        self._asked[self._generation] = frozenset(self._tools)
         return self._generation, {"tools": [tool.wire() for tool in self._tools.values()]}
 
     def listed(self, generation: int) -> None:
         """Note that an agent was sent this set of tools."""
-        self._listed_generation = max(self._listed_generation, generation)
+        if generation > self._listed_generation:
+            self._listed_generation = generation
+            self._listed_names = self._asked[generation]
+            self._asked = {asked: names for asked, names in self._asked.items() if asked > generation}
         self._list_count += 1
         self._wake()
 

@@ -1,0 +1,27 @@
+"""A memory with a bound."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+
+class Recent:
+    """The names that were added last, up to a bound: for what others go on to mention when it is over."""
+
+    def __init__(self, bound: int) -> None:
+        self._bound = bound
+        self._names: OrderedDict[str, None] = OrderedDict()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def add(self, name: str) -> None:
+        """Remember a name, and forget the one that was added longest ago where there is no room."""
+        self._names[name] = None
+        self._names.move_to_end(name)
+        if len(self._names) > self._bound:
+            self._names.popitem(last=False)
+
+    def discard(self, name: str) -> None:
+        """Forget a name."""
+        self._names.pop(name, None)
