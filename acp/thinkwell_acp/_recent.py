@@ -12,7 +12,7 @@ class Recent:
         self._bound = bound
         self._names: OrderedDict[str, None] = OrderedDict()
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         return name in self._names
 
     def add(self, name: str) -> None:

@@ -46,7 +46,8 @@ PROTOCOL_VERSION = 1
 """The version of the protocol that this client speaks."""
 
 CANCELLED_KEPT: Final = 1000
-"""Sessions whose last turn was cancelled that are remembered: what they ask later is answered as cancelled."""
+"""Sessions with a cancelled turn that are remembered: what they ask before the next one is answered as
+cancelled."""
 
 CANCEL_DRAIN_TIMEOUT = 10.0
 """Seconds that a cancelled `Client.prompt` waits for the turn's end. Agents were seen to take several."""

@@ -126,10 +126,13 @@ async def test_point_02_an_answered_question_leaves_its_id_to_others(again: str)
         ) -> s.RequestPermissionResponse:
             try:
                 return await super().request_permission(request)
-            finally:
+            except anyio.get_cancelled_exc_class():
                 self.lingering.set()
                 with anyio.CancelScope(shield=True):
                     await self.linger.wait()
+                if again == "a file":
+                    return s.RequestPermissionResponse(outcome=s.SelectedPermissionOutcome(option_id="no"))
+                raise
 
         async def read_text_file(self, request: s.ReadTextFileRequest, /) -> s.ReadTextFileResponse:
             await self.answer.wait()

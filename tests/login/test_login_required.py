@@ -365,10 +365,10 @@ async def test_a_login_that_cannot_begin_any_more_fails_as_the_connection_did(wh
                 async def ask() -> None:
                     with pytest.raises(ConnectionClosed):
                         await login.log_in(client)
+                    assert not login.running
 
                 if when == "just before":
                     callers.start_soon(ask)
                     tasks.cancel()
             if when == "before":
                 await ask()
-    assert not login.running

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from thinkwell import PermissionQuestion
+from thinkwell._policy.paths import MOST_PATHS
 from thinkwell.permissions import Remembered, choose
 from thinkwell.questions import Verdict
 from thinkwell_acp import schema as s
@@ -101,6 +102,12 @@ def test_other_answers_are_not(verdict: Verdict) -> None:
     [
         (SHELL, {"id": "q2", "title": "u", "tool_id": "t2", "run_id": "r2"}, True),
         (SHELL, {"input": {"command": "git status", "description": "Show"}}, True),
+        (SHELL, {"input": {"command": "git status", "timeout": 5, "run_in_background": True}}, True),
+        (SHELL, {"input": {"command": "git status", "runInBackground": None, "x": None}}, True),
+        (SHELL, {"input": {"command": "git status", "dangerouslyDisableSandbox": True}}, False),
+        (SHELL, {"input": {"command": "git status", "sandbox": False}}, False),
+        (SHELL, {"input": {"command": "git status", "stdin": "x"}}, False),
+        (SHELL, {"input": {"command": "git status", "workdir": "x"}}, False),
         (SHELL, {"command": "git push"}, False),
         (SHELL, {"kind": "read"}, False),
         (EDIT, {"paths": ("/b", "/a", "/a"), "input": {"text": "y"}}, True),
@@ -128,3 +135,22 @@ def test_the_last_answer_counts() -> None:
     remembered.remember(question(**SHELL), "allow_session")
     remembered.remember(question(**SHELL), "deny_session")
     assert remembered.recall(question(**SHELL)) == "deny"
+
+
+def test_a_denial_holds_for_the_same_command_with_other_arguments() -> None:
+    remembered = Remembered()
+    more = {**SHELL, "input": {**SHELL["input"], "stdin": "x"}}
+    remembered.remember(question(**SHELL), "deny_session")
+    assert remembered.recall(question(**more)) == "deny"
+    remembered.remember(question(**more), "allow_session")
+    assert remembered.recall(question(**more)) == "allow"
+    assert remembered.recall(question(**SHELL)) == "deny"
+
+
+def test_a_question_about_too_many_files_is_not_remembered_as_allowed() -> None:
+    remembered = Remembered()
+    many = {**EDIT, "paths": tuple(f"/{number}" for number in range(MOST_PATHS + 1))}
+    remembered.remember(question(**many), "allow_session")
+    assert remembered.recall(question(**many)) is None
+    remembered.remember(question(**many), "deny_session")
+    assert remembered.recall(question(**many)) == "deny"

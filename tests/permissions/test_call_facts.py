@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from thinkwell import events as ev
-from thinkwell._call_facts import MOST_PATHS, CallFacts, facts_of
+from thinkwell._call_facts import CallFacts, facts_of
+from thinkwell._policy.paths import MOST_PATHS
 from thinkwell.view import ToolView
 from thinkwell_acp import schema as s
 
@@ -206,6 +207,7 @@ def test_an_mcp_server_runs_no_command_of_ours() -> None:
         ({"diff": "--- a/x\n+++ b/y\n"}, [f"{CWD}/x", f"{CWD}/y"]),
         ({"diff": "--- /dev/null\n+++ b/y\t2026\n"}, [f"{CWD}/y"]),
         ({"path": "x", "cwd": "/etc"}, None),
+        ({"path": "x", "workingDir": "/etc", "cwd": "/etc"}, None),
         (["/a"], ["/a"]),
         ("/a", ["/a"]),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkwell import PermissionQuestion
+from thinkwell._policy.paths import MOST_PATHS
 from thinkwell.permissions import PermissionPolicy, Rule, RuleVerdict
 
 CWD = "/work/project"
@@ -252,6 +254,7 @@ def test_paths_that_no_file_can_have() -> None:
 def test_commands_are_not_taken_from_titles_to_allow_them() -> None:
     rule = Rule("allow", command="git *")
     assert fits(rule, shell("git status"))
+    assert fits(rule, shell("git status", input={"command": "git status"}))
     assert fits(rule, shell("git status", kind="read")), "codex has kinds for commands"
     assert not fits(rule, shell(None, title="git status"))
     assert not fits(rule, shell("git status", kind="other")), "an argument of some tool"
@@ -278,6 +281,86 @@ def test_commands_are_not_taken_from_titles_to_allow_them() -> None:
 )
 def test_what_a_rule_on_commands_denies(question: PermissionQuestion, hit: bool) -> None:
     assert hits(Rule("deny", command="rm *"), question) is hit
+
+
+@pytest.mark.parametrize(
+    ("more", "fit"),
+    [
+        ({"description": "Show", "timeout": 1000, "run_in_background": True}, True),
+        ({"yield_time_ms": 5, "max_output_tokens": 10, "justification": "because"}, True),
+        ({"dangerouslyDisableSandbox": False, "stdin": None, "x": ""}, True),
+        ({"args": ["-s"], "env": {}}, True),
+        ({"dangerouslyDisableSandbox": True}, False),
+        ({"sandbox_permissions": "require_escalated"}, False),
+        ({"with_escalated_permissions": True}, False),
+        ({"stdin": "rm x"}, False),
+        ({"additionalPermissions": {"network": True}}, False),
+        ({"shell": "evil"}, False),
+        ({"cwd": CWD, "directory": ".", "dir_path": "x/.."}, True),
+        ({"cwd": "/tmp"}, False),
+        ({"workdir": "x"}, False),
+        ({"workdir": ["x"]}, False),
+    ],
+)
+def test_arguments_beside_a_command_are_harmless_or_allow_nothing(more: dict[str, Any], fit: bool) -> None:
+    question = shell("git status", input={"command": "git status", **more})
+    assert fits(Rule("allow", command="git *"), question) is fit
+    assert hits(Rule("deny", command="git *"), question)
+
+
+def test_a_command_in_another_folder_takes_a_rule_that_says_where() -> None:
+    rule = Rule("allow", kind="execute", command="git *", path="**")
+    known = {"command": "git status", "workdir": "x"}
+    assert fits(rule, shell("git status", input=known, paths=(f"{CWD}/x",)))
+    assert not fits(rule, shell("git status", input={**known, "workdir": "/x"}, paths=("/x",)))
+    assert not fits(rule, shell("git status", input={**known, "stdin": "x"}, paths=(f"{CWD}/x",)))
+    assert not fits(rule, shell("git status", input=["git status"], paths=(f"{CWD}/x",)))
+
+
+# Questions of which there is little to read, or too much
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Rule("deny", command="rm *"),
+        Rule("deny", path="x"),
+        Rule("deny", kind="execute"),
+        Rule("deny", tool="Bash"),
+        Rule("deny", server="web"),
+    ],
+)
+def test_a_question_that_says_nothing_is_hit_by_every_rule(rule: Rule) -> None:
+    assert hits(rule, asks())
+    assert hits(rule, asks(input={}))
+    assert not hits(rule, asks(title="hello there"))
+
+
+def test_more_paths_than_are_looked_at_are_denied_and_never_allowed() -> None:
+    paths = [f"/work/project/{number}" for number in range(MOST_PATHS)]
+    allow, deny = Rule("allow", path="**"), Rule("deny", path="/etc/**")
+    assert fits(allow, edit(*paths))
+    assert not hits(deny, edit(*paths))
+    assert not fits(allow, edit(*paths, "/work/project/x"))
+    assert hits(deny, edit(*paths, "/work/project/x"))
+    words = " ".join(f"{number}.txt" for number in range(MOST_PATHS))
+    assert not hits(deny, shell(f"wc {words}"))
+    assert hits(deny, shell(f"wc {words} x.txt"))
+
+
+def test_links_are_looked_up_once_per_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up: list[str] = []
+    realpath = os.path.realpath
+
+    def counted(path: str) -> str:
+        looked_up.append(path)
+        return realpath(path)
+
+    monkeypatch.setattr(os.path, "realpath", counted)
+    rules = (*(Rule("deny", path=f"/x{number}/**") for number in range(20)), Rule("allow", path="**"))
+    paths = tuple(f"/work/project/{number}" for number in range(50))
+    assert PermissionPolicy(rules=rules).decide(edit(*paths), cwd=CWD).verdict == "allow"
+    assert len(looked_up) <= len(paths) + len(rules)
 
 
 # Tools and servers

@@ -335,16 +335,43 @@ def test_tool__one_that_has_ended_at_once_starts_and_ends(status: ev.FinalStatus
 
 
 def test_tool__announced_again_it_is_the_same_call() -> None:
-    start, again, end, after = converted(
-        tool(content=[BLOCK]),
-        tool(title="U", kind="edit"),
-        tool(title="V", status="completed"),
-        tool(title="W"),
+    start, again, end = converted(
+        tool(content=[BLOCK]), tool(title="U", kind="edit"), tool(title="V", status="completed")
     )
     assert isinstance(start, ToolStart)
     assert again == ToolUpdate(id="t", title="U", kind="edit", status="pending", content=(), locations=())
     assert end == ToolDone(id="t", status="completed", title="V")
-    assert isinstance(after, ToolUpdate)
+
+
+def test_tool__announced_after_its_end_it_is_another_call() -> None:
+    _, _, start, news, end, *last = converted(
+        tool(title="A", status="completed", content=[BLOCK], rawOutput=1),
+        tool(title="B", rawInput={"command": "rm"}),
+        patch(status="in_progress"),
+        patch(status="failed"),
+        tool(title="C", status="completed"),
+    )
+    assert start == ToolStart(id="t", title="B", input={"command": "rm"})
+    assert news == ToolUpdate(id="t", status="in_progress")
+    assert end == ToolDone(id="t", status="failed", title="B")
+    assert last == [
+        ToolStart(id="t", title="C", status="in_progress"),
+        ToolDone(id="t", title="C", status="completed"),
+    ]
+
+
+def test_tool__one_that_uses_an_id_again_runs() -> None:
+    mapper = Mapper(RunLog())
+    mapper.update_tool(s.ToolCallUpdate(tool_call_id="t", status="completed"))
+    assert not mapper.tool_runs()
+    mapper.extend(
+        [s.SessionNotification(session_id="s", update=s.ToolCallStart(tool_call_id="t", title="T"))]
+    )
+    assert mapper.tool_runs()
+    mapper.cancel_tools()
+    last = mapper.log.events[-1]
+    assert isinstance(last, ToolDone)
+    assert last.status == "cancelled"
 
 
 def test_tool__never_announced_its_news_create_it() -> None:

@@ -180,6 +180,19 @@ def test_tools__announced_again_they_keep_their_place_and_their_time() -> None:
     assert (shown["a"].title, shown["a"].started_at) == ("again", 1)
 
 
+def test_tools__an_id_that_is_used_again_shows_the_new_call_in_the_old_place() -> None:
+    shown = view(
+        ToolStart(id="a", input=1, at=1),
+        ToolDone(id="a", status="completed", output=2, content=(DIFF,), at=2),
+        ToolStart(id="b", at=3),
+        ToolStart(id="a", title="again", at=4),
+    )
+    again = shown.tools["a"]
+    assert [item.id for item in shown.timeline] == ["a", "b"]
+    assert (again.title, again.status, again.started_at, again.ended_at) == ("again", "pending", 4, None)
+    assert (again.input, again.output, again.content) == (None, None, ())
+
+
 # The rest
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import anyio
 import pytest
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import EVERY_SESSION_CALL, ScriptedAgent, Turn, scripted
 from trio.testing import MockClock
 
-from thinkwell import CapabilityMissing, ThoughtCancelled, events
+from thinkwell import CapabilityMissing, SessionNotOpened, ThoughtCancelled, events
+from thinkwell.workspace import Workspace
+from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 VIRTUAL = pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
 CLOSES = s.SessionCapabilities(close=s.SessionCloseCapabilities(), resume=s.SessionResumeCapabilities())
@@ -80,6 +87,53 @@ async def test_a_session_without_a_turn_is_opened_anew_where_tools_come_late() -
         "session/set_mode plan",
         "session/close",
     ]
+
+
+@pytest.mark.parametrize("how", ["replaced", "not loaded"])
+async def test_the_terminals_of_a_session_end_with_it(how: str, tmp_path: Path) -> None:
+    """Also where it is replaced, or was never opened."""
+    refused: list[str] = []
+
+    class Runs(ScriptedAgent):
+        async def run_command(self, session_id: str) -> None:
+            request = s.CreateTerminalRequest(session_id=session_id, command="sleep", args=("1000",))
+            self.terminal = (await self.client.create_terminal(request)).terminal_id
+            self.owner = session_id
+
+        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+            if self.sessions:
+                await self.look()
+            return await super().new_session(request)
+
+        async def look(self) -> None:
+            with pytest.raises(RpcError) as caught:
+                await self.client.terminal_output(
+                    s.TerminalOutputRequest(session_id=self.owner, terminal_id=self.terminal)
+                )
+            refused.append(caught.value.message)
+
+        async def load_session(self, request: s.LoadSessionRequest, /) -> s.LoadSessionResponse:
+            await self.run_command(request.session_id)
+            raise RpcError(-32002, "no such session")
+
+    async def says(turn: Turn) -> None:
+        turn.say("Hello")
+
+    handler = Runs([says], capabilities=EVERY_SESSION_CALL)
+    workspace = Workspace(tmp_path, terminal=True)
+    with anyio.fail_after(20):
+        async with scripted(agent=handler, workspace=workspace, cwd=tmp_path, permissions="allow") as agent:
+            if how == "not loaded":
+                with pytest.raises(SessionNotOpened):
+                    async with agent.session(load="old"):
+                        pass
+                await handler.look()
+            else:
+                async with agent.session() as session:
+                    await handler.run_command(session.id)
+                    assert await session.think().text("Go").tool(one).run() == "Hello"
+                    assert session.id == "session-2"
+    assert len(refused) == 1
 
 
 @VIRTUAL

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-import shlex
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from thinkwell import _convert
+from thinkwell._convert import tool_contents, tool_locations
 from thinkwell._json_schema import is_array, is_object
 from thinkwell._own_tools import CODEX_INPUT
-from thinkwell._policy.paths import absolute
+from thinkwell._policy.arguments import COMMAND_KEYS, command_line, names_folder, snake
+from thinkwell._policy.paths import MOST_PATHS, absolute
 from thinkwell.events import DiffContent, JsonValue, Location, ToolContent, ToolKind
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from thinkwell.view import ToolView
     from thinkwell_acp import schema as s
-
-MOST_PATHS: Final = 1000
-"""Paths of one call. Of a call with more, the root of all is one, so that hardly any rule allows it."""
 
 
 class CallFacts(Struct, frozen=True, kw_only=True):
@@ -59,8 +56,8 @@ def facts_of(call: s.ToolCallUpdate, known: ToolView | None, cwd: str) -> CallFa
     title = (known.title if known else "") if call.title is None else call.title
     # opencode asks with an empty object before it knows the arguments.
     raw = call.raw_input or (known.input if known and known.input is not None else call.raw_input)
-    content = _convert._contents(call.content) if call.content else (known.content if known else ())
-    locations = _convert._locations(call.locations) if call.locations else (known.locations if known else ())
+    content = tool_contents(call.content) if call.content else (known.content if known else ())
+    locations = tool_locations(call.locations) if call.locations else (known.locations if known else ())
     tool = _tool(call, known, title, raw)
     return CallFacts(
         title=title,
@@ -70,7 +67,7 @@ def facts_of(call: s.ToolCallUpdate, known: ToolView | None, cwd: str) -> CallFa
         locations=locations,
         name=tool.name,
         server=tool.server,
-        command=None if tool.server is not None else _command(raw),
+        command=None if tool.server is not None else command_line(raw),
         paths=_paths(raw, content, locations, cwd),
     )
 
@@ -112,46 +109,6 @@ def _split(name: str, server: str | None) -> _Tool:
     return _Tool(name, None)
 
 
-# The command
-
-_COMMAND_KEYS: Final = ("command", "cmd", "argv", "commandLine", "command_line", "shell_command", "script")
-_ENVIRONMENT_KEYS: Final = ("env", "environment")
-_EDITOR_COMMANDS: Final = frozenset(("create", "insert", "str_replace", "undo_edit", "view"))
-"""What text editor tools are told by an argument of the name ``command``."""
-
-
-def _command(raw: JsonValue) -> str | None:
-    """Return the command line in the arguments of a tool. Where there are several, each is a line of it."""
-    if not is_object(raw):
-        return None
-    lines = list(dict.fromkeys(line for key in _COMMAND_KEYS if (line := _line(raw.get(key))) is not None))
-    if not lines or (lines[0] in _EDITOR_COMMANDS and "path" in raw):
-        return None
-    arguments = raw.get("args")
-    if is_array(arguments):
-        lines[0] = " ".join([lines[0], shlex.join(map(str, arguments))]).rstrip()
-    for key in _ENVIRONMENT_KEYS:
-        lines[:0] = [f"{name}={shlex.quote(str(value))}" for name, value in _pairs(raw.get(key))]
-    return "\n".join(lines)
-
-
-def _line(value: JsonValue) -> str | None:
-    if isinstance(value, str):
-        return value
-    if is_array(value) and value:
-        return shlex.join(map(str, value))
-    return None
-
-
-def _pairs(value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
-    if is_object(value):
-        yield from value.items()
-    elif is_array(value):
-        for item in value:
-            if is_object(item):
-                yield str(item.get("name")), item.get("value")
-
-
 # The paths
 
 _PATH_KEYS: Final = re.compile(
@@ -159,7 +116,6 @@ _PATH_KEYS: Final = re.compile(
     r"|uri)(_?name)?s?",
     re.IGNORECASE,
 )
-_FOLDER_KEYS: Final = re.compile(r"(.*[_-])?(cwd|workdir|dir|directory|folder|root)(_?path)?", re.IGNORECASE)
 _TEXT_KEYS: Final = re.compile(
     r"((old|new|file|insert)_?)?(str|string|text|content|contents|body|diff|patch|prompt|message|description|query"
     r"|code|explanation|reason|thought|title)",
@@ -177,12 +133,15 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://(?!.*[/\\]\.\.([/\\]|$))", 
 def _paths(
     raw: JsonValue, content: tuple[ToolContent, ...], locations: tuple[Location, ...], cwd: str
 ) -> tuple[str, ...]:
-    """Return every path that a call names, rather one too many: more paths never allow more."""
+    """Return every path that a call names, rather one too many: more paths never allow more.
+
+    Of more than are looked at, one more is the root of all.
+    """
     named = [location.path for location in locations]
     named += [part.path for part in content if isinstance(part, DiffContent)]
     folders = [cwd]
     for key, value in _texts(raw):
-        if _FOLDER_KEYS.fullmatch(key):
+        if names_folder(key):
             folders.append(_absolute(value, cwd))
         if _is_path(key, value):
             named.append(value)
@@ -193,12 +152,12 @@ def _paths(
 
 
 def _is_path(key: str, value: str) -> bool:
-    snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key)
+    written = snake(key)
     if _URL.match(value):
         return value.lower().startswith("file:")
-    if _PATH_KEYS.fullmatch(snake):
+    if _PATH_KEYS.fullmatch(written):
         return True
-    return _ROOTED.match(value) is not None and not _TEXT_KEYS.fullmatch(snake) and key not in _COMMAND_KEYS
+    return _ROOTED.match(value) is not None and not _TEXT_KEYS.fullmatch(written) and key not in COMMAND_KEYS
 
 
 def _absolute(path: str, folder: str) -> str:

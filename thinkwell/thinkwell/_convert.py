@@ -187,16 +187,16 @@ class Mapper:
         self.log.publish()
 
     def _start_tool(self, call: s.ToolCallFields) -> None:
-        """Append the start of a call; one that is known already is replaced."""
+        """Append the start of a call; one that goes on is replaced. An id may be used again."""
         self._respond()
         id_ = call.tool_call_id
         known = self._tools.get(id_)
-        if known is not None:
+        if known is not None and not known.done:
             self._patch(id_, known, _as_patch(call))
             return
         tool = self._tools[id_] = _Tool(call.title)
         self._running.add(id_)
-        tool.content, tool.output = _contents(call.content), call.raw_output
+        tool.content, tool.output = tool_contents(call.content), call.raw_output
         ended = call.status in ("completed", "failed")
         self.log.append(
             ev.ToolStart(
@@ -206,7 +206,7 @@ class Mapper:
                 title=call.title,
                 kind=call.kind,
                 input=call.raw_input,
-                locations=_locations(call.locations),
+                locations=tool_locations(call.locations),
                 content=tool.content,
                 status="in_progress" if ended else call.status,
                 name=call.name,
@@ -239,7 +239,7 @@ class Mapper:
     def _patch(self, id_: str, tool: _Tool, patch: s.ToolCallPatch) -> None:
         if patch.title is not None:
             tool.title = patch.title
-        content = None if patch.content is None else _contents(patch.content)
+        content = None if patch.content is None else tool_contents(patch.content)
         if content is not None:
             tool.content = content
         if patch.raw_output is not None:
@@ -260,7 +260,7 @@ class Mapper:
                 kind=patch.kind,
                 input=patch.raw_input,
                 output=patch.raw_output,
-                locations=None if patch.locations is None else _locations(patch.locations),
+                locations=None if patch.locations is None else tool_locations(patch.locations),
                 name=patch.name,
             )
         )
@@ -337,7 +337,8 @@ def _json(model: s.Model | None) -> ev.JsonValue:
     return None if model is None else s.to_builtins(model)
 
 
-def _contents(contents: Sequence[s.ToolCallContent]) -> tuple[ev.ToolContent, ...]:
+def tool_contents(contents: Sequence[s.ToolCallContent]) -> tuple[ev.ToolContent, ...]:
+    """Return what a tool call shows of itself as events have it."""
     return tuple(map(_content, contents)) if contents else ()
 
 
@@ -352,7 +353,8 @@ def _content(content: s.ToolCallContent) -> ev.ToolContent:
     return ev.TerminalContent(terminal_id=content.terminal_id)
 
 
-def _locations(locations: Sequence[s.ToolCallLocation]) -> tuple[ev.Location, ...]:
+def tool_locations(locations: Sequence[s.ToolCallLocation]) -> tuple[ev.Location, ...]:
+    """Return the files of a tool call as events have them."""
     return tuple([ev.Location(path=place.path, line=place.line) for place in locations]) if locations else ()
 
 

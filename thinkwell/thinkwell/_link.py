@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from thinkwell._shared_login import SharedLogin
 from thinkwell._wire_asking import WireAsker
 from thinkwell._wire_errors import auth_methods, translate
+from thinkwell.errors import SessionUnusable
 from thinkwell_acp import AcpError, ClientHandler, DecodeError, RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp._recent import Recent
@@ -183,9 +184,9 @@ class Link(ClientHandler):
 
     def launch(self, run: Run[T]) -> ThoughtStream[T]:
         """Start a run in the background."""
+        self.tasks.start_soon(run.main)  # first: where that fails, nobody waits for the run
         run.queue_up()
         self.runs.add(run)
-        self.tasks.start_soon(run.main)
         return run.stream
 
     async def call(self, awaitable: Awaitable[T]) -> T:
@@ -215,9 +216,9 @@ class Link(ClientHandler):
     def give_up(self, run: Run[Any]) -> None:
         """End the agent's process, whose turn could not be ended in any other way.
 
-        Not while other runs depend on it.
+        Not while other runs depend on it. Those that wait for a session with such a turn do not.
         """
-        others = sum(not other.given_up for other in self.runs)
+        others = sum(map(self._depends, self.runs))
         if others:
             self.logger.warning(
                 "Agent %s does not end the turn of %s; it goes on, because %d other runs need the agent",
@@ -229,7 +230,15 @@ class Link(ClientHandler):
         self.logger.warning(
             "Agent %s does not end the turn of %s, so its process is ended", self.name, run.id
         )
+        for waiting in tuple(self.runs):
+            if not waiting.given_up:
+                waiting.stop(SessionUnusable(waiting.session_id or ""))  # says more than the agent's end
         self.kill()
+
+    def _depends(self, run: Run[Any]) -> bool:
+        """Whether anything can come of a run as long as the agent lives."""
+        session = self.sessions.get(run.session_id or "")
+        return not run.given_up and (session is None or session.usable)
 
     # Questions
 

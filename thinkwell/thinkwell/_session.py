@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
+from weakref import WeakSet
 
 import anyio
 from msgspec import Struct
@@ -78,6 +79,7 @@ class SessionStarter:
         self.result = result
         self._result_schema = ANY_RESULT if result is None else result.tool_schema()
         self._left = False
+        self._runs: WeakSet[Run[Any]] = WeakSet()
 
     @property
     def first_tools(self) -> list[ToolSpec]:
@@ -93,6 +95,7 @@ class SessionStarter:
             )
         self.wire.tools.reserve(tool_specs(spec, self._result_schema))
         run = Run(self.link, spec, options, self.wire, result_schema=self._result_schema, ephemeral=False)
+        self._runs.add(run)
         return self.link.launch(run)
 
     def explain(self, spec: Spec[T]) -> Explanation:
@@ -104,21 +107,19 @@ class SessionStarter:
         check_part(self.link, part)
 
     def check_open(self) -> None:
-        """Check that the session's block has not been left.
+        """Check that neither the session's block has been left, nor the agent's.
 
         Raises:
-            AgentClosed: It has.
+            AgentClosed: One has.
         """
-        if self._left:
+        if self._left or self.link.leaving:
             raise AgentClosed
 
     def leave(self) -> None:
         """Cancel what runs and start nothing more."""
         self._left = True
-        for run in tuple(self.link.runs):
-            # Without an id the session was never opened, and the run is another's that waits for one.
-            if self.wire.id is not None and run.session_id == self.wire.id:
-                run.stop(AgentClosed())
+        for run in tuple(self._runs):
+            run.stop(AgentClosed())
 
 
 class Session:
@@ -191,7 +192,7 @@ class Session:
             AgentError: It did not change it.
         """
         self._starter.check_open()
-        await self._starter.link.call(self._wire.set_mode(mode_id))
+        await self._starter.link.call(self._wire.settings.set_mode(mode_id))
 
     async def set_option(self, option_id: str, value: str | bool) -> None:
         """Change an option, also while a turn runs.
@@ -207,7 +208,7 @@ class Session:
             AgentError: It did not change it.
         """
         self._starter.check_open()
-        await self._starter.link.call(self._wire.set_option(option_id, value))
+        await self._starter.link.call(self._wire.settings.set_option(option_id, value))
 
     def fork(
         self,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import nullcontext
+from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
@@ -13,6 +15,7 @@ from thinkwell._convert import Mapper
 from thinkwell._history import History
 from thinkwell._log import RunLog, running_clock
 from thinkwell._own_tools import OwnCalls
+from thinkwell._session_settings import SessionSettings
 from thinkwell._session_state import SessionState
 from thinkwell._tooling import SessionTools, tools_cannot_change
 from thinkwell._turns import Turns
@@ -45,6 +48,19 @@ _CONVERSATION: Final = (
     s.AgentPlanUpdate,
     s.PlanUpdate,
 )
+
+
+class Life(Enum):
+    """Where a session is in its life."""
+
+    OPEN = auto()
+    """It is open, or to be opened for the first time, as long as it has no id."""
+    SHUT = auto()
+    """The agent has closed it, to open it anew, and has not done that yet."""
+    CLOSING = auto()
+    """It is left."""
+    CLOSED = auto()
+    """It was left, so that it can be opened again."""
 
 
 class Occupant(Protocol):
@@ -105,7 +121,10 @@ class WireSession:
         self.how: How = how
         self.source = source
         self.id: str | None = None
+        """The agent's name for it: the last one, until there is another."""
+        self._life = Life.OPEN
         self.state = SessionState()
+        self.settings = SessionSettings(link, self)
         self.occupant: Occupant | None = None
         """The run whose turn it is; set before the session is opened, so that early updates are the run's."""
         self.turns = Turns()
@@ -129,8 +148,16 @@ class WireSession:
         """What was answered for the whole session."""
         self.usable = True
         """False once a turn could not be ended."""
-        self.closed = False
-        """Whether the session was left, so that it can be opened again."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session is left: nobody answers any more what comes in it."""
+        return self._life in (Life.CLOSING, Life.CLOSED)
+
+    @property
+    def shut(self) -> bool:
+        """Whether it has to be opened anew before the agent can be told anything."""
+        return self._life is Life.SHUT
 
     @property
     def run_id(self) -> str | None:
@@ -186,7 +213,7 @@ class WireSession:
                     session_id=self.source, cwd=cwd, mcp_servers=servers, additional_directories=directories
                 )
                 response = await client.fork_session(fork, heard)
-        if self.id is None:
+        if self.id != response.session_id:
             raise SessionInUse(response.session_id)
 
     def _opened_new(
@@ -194,7 +221,7 @@ class WireSession:
     ) -> None:
         if self._in_use(response.session_id):
             return
-        self.id = response.session_id
+        self.id, self._life, self.state = response.session_id, Life.OPEN, SessionState()
         claim(self)  # and take what was sent before the answer, which knows better
         self.state.opened(response)
 
@@ -221,7 +248,7 @@ class WireSession:
                 await client.resume_session(resume, self._opened_old)
         except BaseException:
             self.id = None  # it is not open, so there is nothing to close
-            del self._link.sessions[self.source]
+            await self._forget(self.source)
             raise
 
     def _opened_old(self, response: s.LoadSessionResponse | s.ResumeSessionResponse) -> None:
@@ -230,7 +257,7 @@ class WireSession:
 
     def _in_use(self, session_id: str) -> bool:
         known = self._link.sessions.get(session_id)
-        return known is not None and not known.closed
+        return known is not None and known._life is not Life.CLOSED
 
     async def offer(self, tools: Sequence[ToolSpec]) -> None:
         """Offer these tools from the next prompt on, and wait for the agent to see them.
@@ -239,74 +266,103 @@ class WireSession:
             CapabilityMissing: The agent keeps its old tools, and cannot open the session anew.
         """
         await self.tools.offer(tools)
-        if not self.tools.outdated:
+        if not self.tools.outdated and not self.settings.outstanding:
             return
-        if self.turn_marks or self.how in ("load", "resume"):
-            await self._open_again()
-        else:
-            await self._open_another()
+        async with self.settings.lock:
+            await self._open_anew()
         await self.tools.reopened()
         if self.tools.outdated:
             raise tools_cannot_change(reopened=True)
 
-    async def _open_again(self) -> None:
-        """Close the session and resume it, so that the agent fetches our tools again."""
+    async def _open_anew(self) -> None:
+        """Have the agent open the session again, or another one, so that it fetches our tools again.
+
+        What is cancelled or fails on the way is done before the next prompt: there is none in a session that
+        is closed, or not set as it was.
+        """
+        if self.tools.outdated and not self.shut:
+            await self._shut()
+        if self.shut and self._begun:
+            await self._resume()
+        elif self.shut:
+            await self._open_new()
+        await self.settings.restore()
+
+    @property
+    def _begun(self) -> bool:
+        """Whether the session has had a turn: agents can resume no other."""
+        return bool(self.turn_marks) or self.how in ("load", "resume")
+
+    async def _shut(self) -> None:
+        """Close the session, to open it anew."""
         flags = self._link.client.capabilities.session_capabilities
-        if flags.close is None or flags.resume is None:
+        if self._begun and (flags.close is None or flags.resume is None):
             raise tools_cannot_change()
         assert self.id is not None
-        await self._link.client.close_session(s.CloseSessionRequest(session_id=self.id))
-        await self._link.client.resume_session(
-            s.ResumeSessionRequest(
-                session_id=self.id,
-                cwd=self.cwd,
-                mcp_servers=self._servers,
-                additional_directories=self._directories,
-            ),
-            self.state.opened,
-        )
+        self.settings.keep()
+        self._life = Life.SHUT
+        if self._begun:  # the end of it is waited for, or it might hit the session that is open again
+            await self._close_on_the_wire(self.id, math.inf)
+        else:
+            await self._forget(self.id)
+            await self._close_on_the_wire(self.id)
 
-    async def _open_another(self) -> None:
-        """Open another session instead, as this one was set: agents can resume only what has had a turn."""
+    async def _resume(self) -> None:
         assert self.id is not None
-        left, state = self.id, self.state
-        del self._link.sessions[left]
-        self.id, self.state = None, SessionState()
-        await self._close_on_the_wire(left)
-        await self._open_new()
-        for option in state.options:
-            if self.state.differs(option):
-                await self.set_option(option.id, option.current_value)
-        if state.mode is not None and state.mode != self.state.mode:
-            await self.set_mode(state.mode)
+        request = s.ResumeSessionRequest(
+            session_id=self.id,
+            cwd=self.cwd,
+            mcp_servers=self._servers,
+            additional_directories=self._directories,
+        )
+        await self._link.client.resume_session(request, self._resumed)
+
+    def _resumed(self, response: s.ResumeSessionResponse) -> None:
+        self._life = Life.OPEN
+        self.state.opened(response)
+
+    async def _forget(self, session_id: str) -> None:
+        """Have nothing to do any more with an id."""
+        del self._link.sessions[session_id]
+        self._link.withdraw(lambda question: question.session_id == session_id)
+        if self._link.workspace is not None:
+            await self._link.workspace.close_session(session_id)
 
     async def close(self) -> None:
         """Close the session where the agent can, and end our tools."""
+        self._life = Life.CLOSING
         if self.id is not None:
             self._link.withdraw(lambda question: question.session_id == self.id)
         try:
             await self._close()
         finally:
-            self.closed = True
+            self._life = Life.CLOSED
 
     async def _close(self) -> None:
-        if self.id is not None:
-            if self._link.workspace is not None:
-                await self._link.workspace.close_session(self.id)
-            await self._close_on_the_wire(self.id)
-        if self.tools.config is not None:
-            await self.tools.close()
+        try:
+            # Not where the session was to be replaced by another, which never came.
+            if self.id is not None and self._link.sessions.get(self.id) is self:
+                if self._link.workspace is not None:
+                    await self._link.workspace.close_session(self.id)
+                if self.tools.config is not None and self._can_close:
+                    # Some agents show the tools of a session that was left to the others in its folder.
+                    self.tools.withdraw()
+                await self._close_on_the_wire(self.id)
+        finally:
+            if self.tools.config is not None:
+                await self.tools.close()
 
-    async def _close_on_the_wire(self, session_id: str) -> None:
-        """Close a session where the agent can."""
+    @property
+    def _can_close(self) -> bool:
         client = self._link.client
-        if client.connection.error is None and client.capabilities.session_capabilities.close is not None:
-            if session_id == self.id and self.tools.config is not None:
-                # Some agents show the tools of a session that was left to the others in its folder.
-                self.tools.withdraw()
-            with anyio.move_on_after(CLOSE_TIMEOUT):
+        return client.connection.error is None and client.capabilities.session_capabilities.close is not None
+
+    async def _close_on_the_wire(self, session_id: str, seconds: float = CLOSE_TIMEOUT) -> None:
+        """Close a session where the agent can."""
+        if self._can_close:
+            with anyio.move_on_after(seconds):
                 try:
-                    await client.close_session(s.CloseSessionRequest(session_id=session_id))
+                    await self._link.client.close_session(s.CloseSessionRequest(session_id=session_id))
                 except (AcpError, DecodeError) as exc:
                     self._link.logger.debug("session/close of %s: %s", session_id, exc)
 
@@ -367,54 +423,6 @@ class WireSession:
         if usage is not None and usage.cost is not None:
             return usage.cost.amount
         return 0.0 if self.how == "new" else None
-
-    # Modes and options
-
-    async def set_mode(self, mode_id: str) -> None:
-        """Change the mode; by an option, where one is the mode.
-
-        Raises:
-            CapabilityMissing, ValueError: It cannot be that.
-            AcpError, DecodeError: The agent did not change it.
-        """
-        self.state.check_mode(mode_id)
-        option_id = self.state.mode_option_id
-        if option_id is not None:
-            await self.set_option(option_id, mode_id)
-            return
-        assert self.id is not None
-        request = s.SetSessionModeRequest(session_id=self.id, mode_id=mode_id)
-        await self._link.client.set_session_mode(
-            request, lambda _: self._changed(partial(self.state.mode_is, mode_id))
-        )
-
-    async def set_option(self, option_id: str, value: str | bool) -> None:
-        """Change an option.
-
-        Raises:
-            CapabilityMissing, TypeError, ValueError: It cannot be that.
-            AcpError, DecodeError: The agent did not change it.
-        """
-        self.state.check_option(option_id, value)
-        assert self.id is not None
-        request = s.SetSessionConfigOptionRequest(session_id=self.id, config_id=option_id, value=value)
-        await self._link.client.set_session_config_option(
-            request,
-            lambda response: self._changed(
-                partial(self.state.option_is, option_id, value, response.config_options)
-            ),
-        )
-
-    def _changed(self, change: Callable[[], None]) -> None:
-        """Apply an answer, at its place among the updates, and tell of what it changed."""
-        state, log = self.state, self.mapper.log
-        mode, options = state.mode, state.options
-        change()
-        if state.options != options:
-            log.add(ev.ConfigUpdate, options=tuple(s.to_builtins(state.options)))
-        if state.mode is not None and state.mode != mode:
-            log.add(ev.ModeUpdate, mode_id=state.mode)
-        log.publish()
 
     @property
     def mapper(self) -> Mapper:

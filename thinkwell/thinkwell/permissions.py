@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from thinkwell._policy.files import read_policy, write_policy
+from thinkwell._policy.matching import Asked
 from thinkwell._policy.remember import Remembered
 from thinkwell._policy.rules import VERDICTS, Rule, RuleVerdict
 from thinkwell.errors import PolicyError
@@ -79,25 +80,24 @@ class PermissionPolicy:
             question: What the agent asks.
             cwd: The session's folder, which relative paths start from.
         """
-        hit = self._first("deny", question, cwd, surely=False)
+        asked = Asked(question, cwd)
+        hit = self._first("deny", asked, surely=False)
         if hit is not None:
             return self._by_rule("deny", hit)
-        asking = self._first("ask", question, cwd, surely=False)
-        fitting = self._first("allow", question, cwd, surely=True)
+        asking = self._first("ask", asked, surely=False)
+        fitting = self._first("allow", asked, surely=True)
         if fitting is not None:
             return self._by_rule("allow", fitting) if asking is None else self._by_rule("ask", asking)
-        fitting = self._first("ask", question, cwd, surely=True)
+        fitting = self._first("ask", asked, surely=True)
         if fitting is not None:
             return self._by_rule("ask", fitting)
         if asking is not None and self.otherwise == "allow":
             return self._by_rule("ask", asking)
         return Decision(verdict=self.otherwise, why=f"no rule fits; otherwise: {self.otherwise}")
 
-    def _first(
-        self, verdict: RuleVerdict, question: PermissionQuestion, cwd: str, *, surely: bool
-    ) -> int | None:
+    def _first(self, verdict: RuleVerdict, asked: Asked, *, surely: bool) -> int | None:
         for number, rule in enumerate(self.rules):
-            if rule.verdict == verdict and (rule.fits if surely else rule.hits)(question, cwd):
+            if rule.verdict == verdict and (asked.fits(rule) if surely else asked.hits(rule)):
                 return number
         return None
 

@@ -97,7 +97,8 @@ class RunView:
     timeline: tuple[TimelineItem, ...] = ()
     """Messages, thoughts, tool calls and turns in the order in which they began."""
     tools: Mapping[str, ToolView] = field(default_factory=lambda: _NO_TOOLS)
-    """Tool calls by id, in the order in which they began."""
+    """Tool calls by id, in the order in which they began. Where an agent uses the id of a call that has ended
+    again, the new call stands in the place of the old one."""
     plan: tuple[ev.PlanEntry, ...] = ()
     plans: Mapping[str, ev.PlanUpdate] = field(default_factory=lambda: MappingProxyType({}))
     """Plans by id, from agents that keep several. `plan` has the steps of ``main``, or else of the oldest."""
@@ -354,7 +355,7 @@ def _merged(old: ToolView, event: _ToolEvent) -> ToolView:
             input=event.input,
             content=event.content,
             locations=event.locations,
-            started_at=old.started_at,
+            started_at=old.started_at if old.ended_at is None else event.at,
         )
     if isinstance(event, ev.ToolUpdate):
         return ToolView(

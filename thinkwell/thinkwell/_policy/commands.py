@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from thinkwell._policy.globs import words_glob
+from thinkwell._policy.options import SELECTIVE, only_reads
 from thinkwell._policy.shell import DEEPEST, Script, Unreadable, Word, read_script
 
 if TYPE_CHECKING:
@@ -56,15 +57,6 @@ _BEGINS_ANOTHER: Final = dict.fromkeys(
     _words("run exec x dlx"),
 ) | {"find": _words("-exec -execdir -ok -okdir")}
 """Arguments of programs after which another program comes."""
-
-_STARTS_OTHERS: Final = {
-    "find": re.compile(r"-(exec|ok)(dir)?|-delete|-f(print|ls).*", re.DOTALL),
-    "git": re.compile(
-        r"-[cxO].*|--(conf|ex|op|rec|te|to|up).*|run|foreach|filter-branch|(diff|merge)tool|ext::.*",
-        re.DOTALL,
-    ),
-}
-"""Arguments by which harmless programs run others or write files; both are often allowed as a whole."""
 
 _WITH_CODE: Final = re.compile(r"-[a-z]*c[a-z]*$|/[ck]|-comm|--command|-e(nc.*|c)?$")
 
@@ -126,8 +118,8 @@ def _runs_only_itself(command: Sequence[Word]) -> bool:
     texts = [word.text for word in arguments]
     if name in SHELLS:
         return bool(texts) and not texts[0].startswith(("-", "+", "/c", "/C", "/k", "/K"))
-    starts = _STARTS_OTHERS.get(name)
-    return starts is None or not any(map(starts.fullmatch, texts))
+    # What stands for names of files may stand for an option, if somebody has made such a file.
+    return name not in SELECTIVE or all(word.certain or word.text[:1] not in "-*?[" for word in arguments)
 
 
 def program_name(word: str) -> str:
@@ -279,11 +271,22 @@ class _Finder:
 
 
 def allows(patterns: Iterable[str], reading: Reading) -> bool:
-    """Return whether all that runs is certain, and each of it fits one of the patterns."""
+    """Return whether all that runs is certain, and each of it fits one of the patterns.
+
+    For options that make a program that reads one that writes, no wildcard stands; see `only_reads`.
+    """
     patterns = tuple(patterns)
     return bool(reading.simple) and all(
-        any(words_glob(pattern).fullmatch(_joined(argv)) for pattern in patterns) for argv in reading.simple
+        any(_allows(pattern, argv) for pattern in patterns) for argv in reading.simple
     )
+
+
+def _allows(pattern: str, argv: Argv) -> bool:
+    if not words_glob(pattern).fullmatch(_joined(argv)):
+        return False
+    words = pattern.split()
+    said = next((number for number, word in enumerate(words) if set(word) & set("*?[")), None)
+    return said is None or only_reads(program_name(argv[0]), argv, said)
 
 
 def touches(patterns: Iterable[str], reading: Reading) -> bool:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import unicodedata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from thinkwell._policy.globs import literal_start, path_glob
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+MOST_PATHS: Final = 200
+"""Paths of one question that are looked at; each costs a few calls of the system. With more, none is
+allowed, and rules that deny or ask are hit."""
 
 
 def absolute(path: str, folder: str) -> str:

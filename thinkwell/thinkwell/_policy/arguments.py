@@ -1,0 +1,122 @@
+"""Arguments of tools that run commands: the command line, and what else they say."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from typing import TYPE_CHECKING, Final
+
+from thinkwell._json_schema import is_array, is_object
+from thinkwell._policy.paths import absolute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from thinkwell.events import JsonValue
+
+COMMAND_KEYS: Final = ("command", "cmd", "argv", "commandLine", "command_line", "shell_command", "script")
+_ENVIRONMENT_KEYS: Final = ("env", "environment")
+_EDITOR_COMMANDS: Final = frozenset(("create", "insert", "str_replace", "undo_edit", "view"))
+"""What text editor tools are told by an argument of the name ``command``."""
+
+_FOLDER_KEYS: Final = re.compile(r"(.*[_-])?(cwd|workdir|dir|directory|folder|root)(_?path)?", re.IGNORECASE)
+
+_HARMLESS: Final = frozenset(
+    (
+        "background",
+        "description",
+        "explanation",
+        "isbackground",
+        "justification",
+        "maxoutputtokens",
+        "reason",
+        "reasoning",
+        "runinbackground",
+        "timeout",
+        "timeoutms",
+        "timeoutseconds",
+        "title",
+        "yieldtimems",
+    )
+)
+"""Arguments that change nothing in what a command does, without case and underscores."""
+
+
+def command_line(raw: JsonValue) -> str | None:
+    """Return the command line in the arguments of a tool. Where there are several, each is a line of it."""
+    if not is_object(raw):
+        return None
+    lines = list(dict.fromkeys(line for key in COMMAND_KEYS if (line := _line(raw.get(key))) is not None))
+    if not lines or (lines[0] in _EDITOR_COMMANDS and "path" in raw):
+        return None
+    arguments = raw.get("args")
+    if is_array(arguments):
+        lines[0] = " ".join([lines[0], shlex.join(map(str, arguments))]).rstrip()
+    for key in _ENVIRONMENT_KEYS:
+        lines[:0] = [f"{name}={shlex.quote(str(value))}" for name, value in _pairs(raw.get(key))]
+    return "\n".join(lines)
+
+
+def _line(value: JsonValue) -> str | None:
+    if isinstance(value, str):
+        return value
+    if is_array(value) and value:
+        return shlex.join(map(str, value))
+    return None
+
+
+def _pairs(value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
+    if is_object(value):
+        yield from value.items()
+    elif is_array(value):
+        for item in value:
+            if is_object(item):
+                yield str(item.get("name")), item.get("value")
+
+
+def snake(key: str) -> str:
+    """Return the name of an argument with underscores between its words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key)
+
+
+def names_folder(key: str) -> bool:
+    """Return whether an argument says where a tool runs."""
+    return _FOLDER_KEYS.fullmatch(snake(key)) is not None
+
+
+def telling(raw: JsonValue) -> JsonValue:
+    """Return what matters of the arguments of a tool that runs commands."""
+    if not is_object(raw):
+        return raw
+    return {key: value for key, value in raw.items() if value is not None and not _is_harmless(key)}
+
+
+def says_no_more(raw: JsonValue, folder: str | None) -> bool:
+    """Return whether the arguments of a tool that runs commands say no more than the command.
+
+    Args:
+        raw: The arguments, where they are known.
+        folder: Where the command has to run; ``None``: anywhere.
+    """
+    if not is_object(raw):
+        return raw is None
+    return all(
+        not value
+        or key in COMMAND_KEYS
+        or key in _ENVIRONMENT_KEYS
+        or (key == "args" and is_array(value))
+        or _is_harmless(key)
+        or (names_folder(key) and isinstance(value, str) and _is_folder(value, folder))
+        for key, value in raw.items()
+    )
+
+
+def _is_harmless(key: str) -> bool:
+    return key.replace("_", "").replace("-", "").casefold() in _HARMLESS
+
+
+def _is_folder(path: str, folder: str | None) -> bool:
+    if folder is None:
+        return True
+    return "\0" not in path and os.path.realpath(absolute(path, folder)) == os.path.realpath(folder)
