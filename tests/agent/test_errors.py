@@ -55,6 +55,7 @@ EXAMPLES: tuple[ThinkwellError, ...] = (
     errors.SessionNotOpened("load", "s1", -32603, "gone", {"why": "old"}),
     errors.SessionNotOpened("new", None, -32603, "no"),
     errors.SessionOpenTimeout("resume", "s1", 1.5),
+    errors.SessionClosed(),
     errors.SessionInUse("s1"),
     errors.AnswerUnreadable("no sessionId"),
     errors.ResultMissing("max_tokens", "so far"),

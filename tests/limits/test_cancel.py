@@ -22,6 +22,7 @@ from thinkwell import (
     QuestionNotOpen,
     QuestionsStopped,
     Session,
+    SessionClosed,
     SessionUnusable,
     StopRun,
     ThoughtCancelled,
@@ -304,10 +305,10 @@ async def test_the_block_of_the_session_is_left(state: str) -> None:
         stream = stage.start()
         await stage.come(stream)
     if state == "queued":
-        assert type(stream.result.exception()) is AgentClosed
+        assert type(stream.result.exception()) is SessionClosed
         assert stage.tap.count("session/cancel") == 1
     else:
-        await check(stage, stream, AgentClosed)
+        await check(stage, stream, SessionClosed)
 
 
 @pytest.mark.parametrize("state", [state for state in STATES if state != "queued"])

@@ -108,6 +108,7 @@ def test_other_answers_are_not(verdict: Verdict) -> None:
         (SHELL, {"input": {"command": "git status", "sandbox": False}}, False),
         (SHELL, {"input": {"command": "git status", "stdin": "x"}}, False),
         (SHELL, {"input": {"command": "git status", "workdir": "x"}}, False),
+        ({**SHELL, "input": None}, {"title": "u"}, True),
         (SHELL, {"command": "git push"}, False),
         (SHELL, {"kind": "read"}, False),
         (EDIT, {"paths": ("/b", "/a", "/a"), "input": {"text": "y"}}, True),

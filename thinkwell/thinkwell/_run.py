@@ -374,8 +374,9 @@ class Run(Generic[T]):
         self._link.give_up(self)
 
     def _hurry(self) -> None:
-        """Wait less for the agent where its block is being left: its process is ended right after."""
-        if self._link.leaving and self._patience is not None:
+        """Wait less for the agent where the block around the run is being left."""
+        leaving = self._link.leaving or self._session.leaving
+        if leaving and self._patience is not None:
             soon = anyio.current_time() + LEAVE_TIMEOUT
             self._patience.deadline = min(self._patience.deadline, soon)
 

@@ -28,6 +28,7 @@ from thinkwell.errors import (
     AgentClosed,
     AgentReported,
     CapabilityMissing,
+    SessionClosed,
     SessionNotOpened,
     SessionOpenTimeout,
 )
@@ -112,14 +113,17 @@ class SessionStarter:
         Raises:
             AgentClosed: One has.
         """
-        if self._left or self.link.leaving:
+        if self.link.leaving:
             raise AgentClosed
+        if self._left:
+            raise SessionClosed
 
     def leave(self) -> None:
         """Cancel what runs and start nothing more."""
         self._left = True
+        self.wire.leaving = True
         for run in tuple(self._runs):
-            run.stop(AgentClosed())
+            run.stop(AgentClosed() if self.link.leaving else SessionClosed())
 
 
 class Session:
@@ -364,7 +368,8 @@ async def open_session(link: Link, plan: SessionPlan) -> AsyncGenerator[Session]
 async def _open(link: Link, wire: WireSession, tools: Sequence[ToolSpec], seconds: float) -> None:
     with anyio.move_on_after(seconds):
         try:
-            await link.call(wire.open(tools))
+            with link.asking.opening(wire):
+                await link.call(wire.open(tools))
         except AgentReported as exc:
             raise SessionNotOpened(wire.how, wire.source, exc.code, exc.message, exc.data) from exc.__cause__
         return

@@ -144,6 +144,8 @@ class WireSession:
         self.tools = SessionTools(link.hosts, self._call_tool)
         self.own_calls = OwnCalls(self.tools.server)
         """Knows which tool calls are of our own tools."""
+        self.leaving = False
+        """Whether the session's block is being left."""
         self.remembered = Remembered()
         """What was answered for the whole session."""
         self.usable = True

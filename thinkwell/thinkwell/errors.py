@@ -8,6 +8,7 @@
     │   ├── AgentStartFailed        it did not get as far as a conversation
     │   ├── AgentExited             its process ended
     │   ├── AgentClosed             `open_agent` was left; also a `ThoughtCancelled`
+    │   │   └── SessionClosed           a session's block was left
     │   ├── SessionUnusable         a cancelled turn of the session never ended
     │   ├── LoginRequired           it wants a login first
     │   ├── LoginFailed             a login was tried and did not work
@@ -74,6 +75,7 @@ __all__ = (
     "ResultInvalid",
     "ResultMissing",
     "ResultRefused",
+    "SessionClosed",
     "SessionInUse",
     "SessionNotOpened",
     "SessionOpenTimeout",
@@ -225,6 +227,15 @@ class LoginRequired(AgentError):
         if not self.methods:
             return f"{head}. It offers no way: log in with its own program"
         return f"{head}. It offers:{''.join(_way(method) for method in self.methods)}"
+
+
+class SessionClosed(AgentClosed):
+    """The ``async with agent.session(…)`` block was left while a turn went on, or before it was asked for."""
+
+    def __str__(self) -> str:
+        return (
+            "The session was closed: `async with agent.session(…)` has been left. Await results in the block"
+        )
 
 
 class LoginFailed(AgentError):
