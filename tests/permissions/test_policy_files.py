@@ -66,13 +66,17 @@ def test_what_is_written_is_short() -> None:
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 PATTERNS = st.lists(TEXTS.filter(str.strip), min_size=1, max_size=3)
+PLAIN = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="!${&|;<>\\\"'`="))
+POSSIBLE = st.lists(PLAIN.filter(str.strip), min_size=1, max_size=3)
+"""Without what no path or command can fit."""
+
 RULES = st.builds(
     Rule,
     st.sampled_from(["allow", "deny", "ask"]),
     kind=st.lists(st.sampled_from(["read", "edit", "execute", "other"]), max_size=2),
     tool=PATTERNS,
-    path=PATTERNS | st.just(()),
-    command=PATTERNS | st.just(()),
+    path=POSSIBLE | st.just(()),
+    command=POSSIBLE | st.just(()),
     server=PATTERNS | st.just(()),
     why=TEXTS,
 )

@@ -293,10 +293,25 @@ def touches(patterns: Iterable[str], reading: Reading) -> bool:
     """Return whether anything that may run fits one of the patterns, or cannot be told."""
     if reading.opaque:
         return True
-    forms = [
-        _joined((name, *argv[1:])) for argv in reading.programs for name in (argv[0], program_name(argv[0]))
-    ]
+    forms = {
+        _joined((name, *words))
+        for argv in reading.programs
+        for words in _behind_options(argv[1:])
+        for name in (argv[0], program_name(argv[0]))
+    }
     return any(words_glob(pattern, fold=True).fullmatch(form) for pattern in patterns for form in forms)
+
+
+def _behind_options(words: Argv) -> list[Argv]:
+    """Return the words, and what is left of them without the options that come first and what they take.
+
+    ``git -C folder push`` is a push, and so is ``git --no-pager push``.
+    """
+    starts = [0]
+    for start in starts:
+        if start < len(words) and words[start].startswith("-"):
+            starts += [after for after in (start + 1, start + 2) if after not in starts]
+    return [words[start:] for start in starts]
 
 
 def _joined(argv: Argv) -> str:

@@ -87,7 +87,8 @@ class Asked:
             return True  # something is changed, and nobody says what
         if self._folded is None:
             return True
-        globs = [folded(glob) for glob in path_patterns(patterns, self._cwd)]
+        # What is said of a folder holds for all that is in it.
+        globs = [folded(f"{glob.rstrip('/')}/**") for glob in path_patterns(patterns, self._cwd)]
         starts = [literal_start(glob) for glob in globs] if kind in ("delete", "move") else []
         return any(
             any_path(globs, form, fold=True) or any(lies_in(start, form) for start in starts)

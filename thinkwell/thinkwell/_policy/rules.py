@@ -15,6 +15,7 @@ RuleVerdict: TypeAlias = Literal["allow", "deny", "ask"]
 
 VERDICTS: Final[tuple[RuleVerdict, ...]] = get_args(RuleVerdict)
 KINDS: Final[tuple[ToolKind, ...]] = get_args(ToolKind)
+_OPERATORS: Final = frozenset(("&&", "||", "|", ";", "&", "<", ">", ">>", "|&"))
 CRITERIA: Final = ("kind", "tool", "path", "command", "server")
 
 
@@ -31,6 +32,7 @@ class Rule:
         kind: Kinds of tools.
         tool: Globs for the tool's own name. To allow the tools of an MCP server, give `server` too.
         path: Globs for files: absolute, ``~/…``, or relative to the session's folder. ``**`` crosses folders.
+            For ``deny`` and ``ask``, what is said of a folder holds for all that is in it.
         command: Patterns for commands, word by word: ``git status``, ``npm run *``.
         server: Globs for the name of the MCP server whose tool it is.
         why: The reason, for the log.
@@ -67,6 +69,10 @@ class Rule:
             object.__setattr__(self, name, _patterns(name, value))
         for one in self.kind:
             _must_be_one_of("kind", one, KINDS)
+        for pattern in self.path:
+            _must_fit_paths(pattern)
+        for pattern in self.command:
+            _must_fit_commands(pattern)
         _must_be_text("why", why)
         object.__setattr__(self, "why", why)
         if not any(getattr(self, name) for name in CRITERIA):
@@ -92,6 +98,23 @@ def _patterns(name: str, value: str | Iterable[str]) -> tuple[str, ...]:
         if not pattern.strip():
             raise ValueError(f"{name}: an empty pattern fits nothing")
     return patterns
+
+
+def _must_fit_paths(pattern: str) -> None:
+    if pattern.startswith(("!", "$")) or "{" in pattern:
+        raise ValueError(
+            f"path: {pattern!r:.100} fits nothing: there are no negations, variables or braces; write `~/…` "
+            "for the home folder, and several patterns for several things"
+        )
+
+
+def _must_fit_commands(pattern: str) -> None:
+    words = pattern.split()
+    if _OPERATORS & set(words) or set("\"'`") & set(pattern) or "=" in words[0]:
+        raise ValueError(
+            f"command: {pattern!r:.100} fits nothing: a pattern is for one command, word by word, without "
+            "quotes, operators or variables before it; the commands of a line are looked at one by one"
+        )
 
 
 def _must_be_text(name: str, value: object) -> None:
