@@ -14,7 +14,7 @@ from thinkwell._policy.paths import MOST_PATHS
 from thinkwell.view import ToolView
 from thinkwell_acp import schema as s
 
-CWD = "/work/project"
+CWD = "/code/project"
 
 
 def facts(known: ToolView | None = None, **fields: Any) -> CallFacts:

@@ -16,7 +16,7 @@ from thinkwell import PermissionQuestion
 from thinkwell._policy.paths import MOST_PATHS
 from thinkwell.permissions import PermissionPolicy, Rule, RuleVerdict
 
-CWD = "/work/project"
+CWD = "/code/project"
 
 
 def asks(kind: Any = "other", title: str = "", **facts: Any) -> PermissionQuestion:
@@ -147,34 +147,34 @@ def test_kinds() -> None:
 @pytest.mark.parametrize(
     ("pattern", "path", "matches"),
     [
-        ("src/**", "/work/project/src/a/b.py", True),
-        ("src/**", "/work/project/src", True),
-        ("src/**", "/work/project/srcs", False),
-        ("src/**", "/work/project/src/../secret", False),
-        ("src/**", "/work/project/x/../src/a", True),
-        ("src/**", "/work/other/src/a", False),
-        ("src/*", "/work/project/src/a", True),
-        ("src/*", "/work/project/src/a/b", False),
-        ("src/?.py", "/work/project/src/a.py", True),
-        ("**/*.py", "/work/project/a.py", True),
-        ("**/*.py", "/work/project/a/b/.c.py", True),
-        ("**/*.py", "/work/a.py", False),
-        ("**", "/work/project/.git/config", True),
-        ("../other/**", "/work/other/x", True),
+        ("src/**", "/code/project/src/a/b.py", True),
+        ("src/**", "/code/project/src", True),
+        ("src/**", "/code/project/srcs", False),
+        ("src/**", "/code/project/src/../secret", False),
+        ("src/**", "/code/project/x/../src/a", True),
+        ("src/**", "/code/other/src/a", False),
+        ("src/*", "/code/project/src/a", True),
+        ("src/*", "/code/project/src/a/b", False),
+        ("src/?.py", "/code/project/src/a.py", True),
+        ("**/*.py", "/code/project/a.py", True),
+        ("**/*.py", "/code/project/a/b/.c.py", True),
+        ("**/*.py", "/code/a.py", False),
+        ("**", "/code/project/.git/config", True),
+        ("../other/**", "/code/other/x", True),
         ("/etc/**/passwd", "/etc/passwd", True),
         ("/etc/**/passwd", "/etc/a/b/passwd", True),
         ("/**", "/etc/passwd", True),
         ("~/x", "~/x", True),
-        ("[ab]", "/work/project/a", True),
-        ("[!ab]", "/work/project/a", False),
-        ("[!ab]", "/work/project/c", True),
-        ("[]x]", "/work/project/]", True),
-        ("a[", "/work/project/a[", True),
-        ("[^]", "/work/project/^", True),
-        ("[a-c]", "/work/project/b", True),
-        ("[c-a]", "/work/project/-", True),
-        ("[a-]", "/work/project/-", True),
-        ("[a]", "/work/project/a", True),
+        ("[ab]", "/code/project/a", True),
+        ("[!ab]", "/code/project/a", False),
+        ("[!ab]", "/code/project/c", True),
+        ("[]x]", "/code/project/]", True),
+        ("a[", "/code/project/a[", True),
+        ("[^]", "/code/project/^", True),
+        ("[a-c]", "/code/project/b", True),
+        ("[c-a]", "/code/project/-", True),
+        ("[a-]", "/code/project/-", True),
+        ("[a]", "/code/project/a", True),
     ],
 )
 def test_path_globs(pattern: str, path: str, matches: bool) -> None:
@@ -184,12 +184,12 @@ def test_path_globs(pattern: str, path: str, matches: bool) -> None:
 
 
 def test_all_paths_must_fit_and_any_path_hits() -> None:
-    question = edit("/work/project/src/a", "/etc/passwd")
+    question = edit("/code/project/src/a", "/etc/passwd")
     assert not fits(Rule("allow", path="src/**"), question)
     assert fits(Rule("allow", path=("src/**", "/etc/*")), question)
     assert hits(Rule("deny", path="/etc/**"), question)
     assert hits(Rule("deny", path="/ETC/PASSWD"), question), "some file systems ignore case"
-    assert not fits(Rule("allow", path="SRC/**"), edit("/work/project/src/a"))
+    assert not fits(Rule("allow", path="SRC/**"), edit("/code/project/src/a"))
 
 
 def test_without_a_path_nothing_is_allowed_and_changes_are_denied() -> None:
@@ -218,17 +218,17 @@ def test_links_are_followed(tmp_path: Path) -> None:
 
 
 def test_a_folder_around_a_denied_file_is_not_deleted_or_moved() -> None:
-    rule = Rule("deny", path="/work/project/keys/*.pem")
-    for folder in ("/work/project/keys", "/work", "/"):
+    rule = Rule("deny", path="/code/project/keys/*.pem")
+    for folder in ("/code/project/keys", "/code", "/"):
         assert hits(rule, edit(folder, kind="delete"))
         assert hits(rule, edit(folder, kind="move"))
         assert not hits(rule, edit(folder, kind="read"))
-    assert not hits(rule, edit("/work/project/key", kind="delete"))
+    assert not hits(rule, edit("/code/project/key", kind="delete"))
 
 
 def test_paths_say_nothing_of_what_a_command_does() -> None:
     rule = Rule("allow", path="**")
-    assert not fits(rule, shell("rm x", paths=("/work/project/x",)))
+    assert not fits(rule, shell("rm x", paths=("/code/project/x",)))
     assert not fits(rule, edit("x", kind="execute"))
     assert not fits(rule, edit("x", kind="read", command="rm x"))
     assert not fits(rule, edit("x", kind="other"))
@@ -338,12 +338,12 @@ def test_a_question_that_says_nothing_is_hit_by_every_rule(rule: Rule) -> None:
 
 
 def test_more_paths_than_are_looked_at_are_denied_and_never_allowed() -> None:
-    paths = [f"/work/project/{number}" for number in range(MOST_PATHS)]
+    paths = [f"/code/project/{number}" for number in range(MOST_PATHS)]
     allow, deny = Rule("allow", path="**"), Rule("deny", path="/etc/**")
     assert fits(allow, edit(*paths))
     assert not hits(deny, edit(*paths))
-    assert not fits(allow, edit(*paths, "/work/project/x"))
-    assert hits(deny, edit(*paths, "/work/project/x"))
+    assert not fits(allow, edit(*paths, "/code/project/x"))
+    assert hits(deny, edit(*paths, "/code/project/x"))
     words = " ".join(f"{number}.txt" for number in range(MOST_PATHS))
     assert not hits(deny, shell(f"wc {words}"))
     assert hits(deny, shell(f"wc {words} x.txt"))
@@ -359,7 +359,7 @@ def test_links_are_looked_up_once_per_question(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(os.path, "realpath", counted)
     rules = (*(Rule("deny", path=f"/x{number}/**") for number in range(20)), Rule("allow", path="**"))
-    paths = tuple(f"/work/project/{number}" for number in range(50))
+    paths = tuple(f"/code/project/{number}" for number in range(50))
     assert PermissionPolicy(rules=rules).decide(edit(*paths), cwd=CWD).verdict == "allow"
     assert len(looked_up) <= len(paths) + len(rules)
 
