@@ -33,7 +33,6 @@ logger = logging.getLogger("thinkwell")
 QUESTION_TIMEOUT: Final = 300.0
 """Seconds that a question waits for an answer, by default."""
 
-
 HANDLER_THREADS: Final = 200
 """How many handlers that are not ``async`` may think at once."""
 
@@ -64,7 +63,8 @@ class _Open:
         self.token = current_token()
         self._scene = scene
         self._choose = choose
-        self._told = False
+        self.told = False
+        """Whether the log has its answer."""
 
     def settle(self, ruling: Ruling) -> None:
         if self.ruling is None:
@@ -78,9 +78,9 @@ class _Open:
         self.tell(CANCELLED)
 
     def tell(self, final: Ruling) -> None:
-        if self._told:
+        if self.told:
             return
-        self._told = True
+        self.told = True
         _tell(
             self._scene,
             ev.QuestionAnswered,
@@ -91,11 +91,6 @@ class _Open:
             option_id=final.option_id,
             filled=tuple(final.values or ()),
         )
-
-    @property
-    def told(self) -> bool:
-        """Whether the log has its answer."""
-        return self._told
 
 
 class Asker:
