@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
+from thinkwell._observing import Observers
 from thinkwell._shared_login import SharedLogin
 from thinkwell._wire_asking import WireAsker
 from thinkwell._wire_errors import auth_methods, translate
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Sequence
 
     from thinkwell._asking import Asker
+    from thinkwell._observing import Observer
     from thinkwell._run import Run
     from thinkwell._stream import ThoughtStream
     from thinkwell._tooling import ToolHosts
@@ -66,6 +68,7 @@ class Link(ClientHandler):
         mcp_servers: Sequence[s.McpServer],
         workspace: WorkspaceService | None = None,
         login: str | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self.name = name
         self.cwd = cwd
@@ -84,6 +87,7 @@ class Link(ClientHandler):
         self.malformed_lines: deque[bytes] = deque(maxlen=MALFORMED_KEPT)
         self.asking = WireAsker(name, cwd, asker, self.sessions, tasks)
         self.workspace = workspace
+        self.observers = Observers(observers)
         self._client: Client | None = None
         self._opening = 0
         self._malformed = 0

@@ -23,7 +23,7 @@ from thinkwell.errors import BufferOverflow
 from thinkwell.view import ViewReducer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from thinkwell.view import RunView
 
@@ -84,6 +84,7 @@ class RunLog:
         on_overflow: Callable[[BufferOverflow], None] | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
+        listeners: Sequence[Callable[[ev.ThoughtEvent], None]] = (),
     ) -> None:
         self.events: list[ev.ThoughtEvent] = []
         """What is kept, in order of `seq`. Another list when events were merged or dropped."""
@@ -94,6 +95,7 @@ class RunLog:
         self._buffer = buffer
         self._shrink_at = buffer.max_events if buffer else None
         self._on_overflow = on_overflow
+        self._listeners = listeners
         self._overflow: BufferOverflow | None = None
         self.seq = 0
         """Number of the last kept event."""
@@ -126,6 +128,8 @@ class RunLog:
         else:
             self._reduce()
             self._reducer.apply((event,))
+        for listener in self._listeners:
+            listener(event)
 
     def publish(self) -> None:
         """Wake the readers: call it once after a batch."""

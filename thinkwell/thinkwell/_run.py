@@ -16,12 +16,12 @@ from thinkwell._context import adopted, copy_context
 from thinkwell._convert import Mapper
 from thinkwell._limits import IdleClock, Meter
 from thinkwell._log import RunLog, running_clock
-from thinkwell._output import OutputInvalid
+from thinkwell._observing import RunFacts
+from thinkwell._results import ResultTaker
 from thinkwell._stream import Outcome, ThoughtResult, ThoughtStream
 from thinkwell._wire_prompt import ANY_RESULT, prompt_blocks, tool_specs
 from thinkwell.errors import (
     AgentClosed,
-    ResultInvalid,
     ResultMissing,
     ResultRefused,
     SessionUnusable,
@@ -86,8 +86,27 @@ class Run(Generic[T]):
         self._ephemeral = ephemeral
         self._result_schema = result_schema
         self.id: Final = f"run-{next(_run_numbers)}"
-        self.log = RunLog(options.include, options.buffer, self.stop, clock=running_clock())
-        self.result: Outcome[T] = Outcome(self.id)
+        wrapped = spec.output.wrapped or result_schema is ANY_RESULT
+        self._observers = link.observers.run(
+            RunFacts(
+                id=self.id,
+                agent=link.name,
+                include=options.include,
+                text=spec.output.schema is None,
+                wrapped=wrapped,
+            )
+        )
+        self.log = RunLog(
+            options.include,
+            options.buffer,
+            self.stop,
+            clock=running_clock(),
+            listeners=self._observers.listeners,
+        )
+        self.result: Outcome[T] = Outcome(self.id, self._observers.settled)
+        self._results = ResultTaker(
+            spec.output, wrapped=wrapped, retries=options.retries, log=self.log, outcome=self.result
+        )
         self.mapper = Mapper(self.log, self._note_call, self._note_state)
         self._idle = IdleClock(self.log.now, self.mapper.last_update)
         self._meter = None if options.budget is None else Meter(options.budget, self.stop)
@@ -105,9 +124,6 @@ class Run(Generic[T]):
         self._calls: set[anyio.CancelScope] = set()
         self._own_shown: set[str] = set()
         """Ids of calls of our tools that the agent has shown."""
-        self._attempts = 0
-        self._refused: ResultInvalid | None = None
-        """What the last attempt would come to, were there no other."""
         self._context = copy_context()
         self._turn = 0
         self._reminders_left = options.reminders
@@ -311,10 +327,12 @@ class Run(Generic[T]):
 
     async def _run_turn(self, blocks: Sequence[s.ContentBlock]) -> None:
         assert self._session.id is not None
+        if not self._turn:
+            self._observers.session(self._session.id)
         request = s.PromptRequest(
             session_id=self._session.id,
             prompt=tuple(blocks),
-            meta=dict(self._spec.meta) if self._spec.meta is not None else None,
+            meta={**self._observers.meta(), **(self._spec.meta or {})} or None,
         )
         if self._place is None:
             self._take_session()  # not before: what comes until now is late news of the turn before
@@ -346,7 +364,8 @@ class Run(Generic[T]):
     def _reminder(self) -> Sequence[s.ContentBlock]:
         if self.log.ended:
             return ()
-        wrong = None if self._refused is None else self._refused.errors
+        refused = self._results.refused
+        wrong = None if refused is None else refused.errors
         return (s.TextContent(text=prompt.reminder(wrong)),)
 
     async def _wind_down(self) -> None:
@@ -433,10 +452,10 @@ class Run(Generic[T]):
         elif stop_reason == "refusal":
             self._end(ResultRefused(text))
         elif output.text is not None and stop_reason == "end_turn" and not self._tools_missed:
-            self.result.set(output.text(text))
+            self.result.set(output.text(text), text)
             self._end(None)
-        elif self._refused is not None:
-            self._end(self._refused)
+        elif self._results.refused is not None:
+            self._end(self._results.refused)
         elif self._tools_missed:
             self._end(ToolsNotSeen((self._link.hosts.way,), text))
         else:
@@ -459,6 +478,7 @@ class Run(Generic[T]):
             phase = "cancelled" if isinstance(final, ThoughtCancelled) else "failed"
         self.log.add(ev.PhaseChanged, phase=phase)
         self.log.end(final)
+        self._observers.ended(final)
 
     # Tools
 
@@ -472,7 +492,7 @@ class Run(Generic[T]):
         """Run a tool for the agent."""
         self._idle.reset()
         if name == prompt.RESULT_TOOL:
-            return self._take_result(arguments)
+            return self._results.take(arguments)
         if self._meter is not None and self._stopped_by is None:
             self._meter.own_call()
         if self._stopped_by is not None:
@@ -481,7 +501,7 @@ class Run(Generic[T]):
         with self._idle.held(), anyio.CancelScope() as scope:
             self._calls.add(scope)
             try:
-                with adopted(self._context):
+                with adopted(self._context), self._observers.calling(name):
                     result = await tool.call(arguments, ToolContext(self._session.id or "", context.report))
             finally:
                 self._calls.discard(scope)
@@ -491,45 +511,6 @@ class Run(Generic[T]):
             with anyio.move_on_after(HOLD_TIMEOUT):
                 await self._turn_over.wait()
         return _task_cancelled()
-
-    def _take_result(self, arguments: dict[str, ev.JsonValue]) -> ToolOutput:
-        output = self._spec.output
-        if output.schema is None:
-            return ToolOutput.text(
-                "This task wants its answer as a message; write it as text.", is_error=True
-            )
-        if self.result.done():
-            settled = self.result.error is None
-            return ToolOutput.text(
-                "The result was accepted before; this one is ignored. You can end your turn."
-                if settled
-                else "No result is accepted any more. End your turn.",
-                is_error=not settled,
-            )
-        try:
-            value = output.accept(arguments, wrapped=output.wrapped or self._result_schema is ANY_RESULT)
-        except OutputInvalid as exc:
-            return self._refuse_result(arguments, exc.errors)
-        self._attempts += 1
-        self.log.add(ev.ResultAttempt, accepted=True, value=arguments)
-        self.log.publish()
-        self.result.set(value)
-        return ToolOutput.text("The result was accepted. You can end your turn.")
-
-    def _refuse_result(self, arguments: dict[str, ev.JsonValue], errors: tuple[str, ...]) -> ToolOutput:
-        self._attempts += 1
-        self._refused = ResultInvalid(arguments, errors, self._attempts)
-        self.log.add(ev.ResultAttempt, accepted=False, value=arguments, errors=errors)
-        self.log.publish()
-        wrong = "".join(f"\n- {error}" for error in errors)
-        if self._attempts > self._options.retries:
-            self.result.fail(self._refused)
-            return ToolOutput.text(
-                f"The result is invalid, and no more are accepted:{wrong}\nEnd your turn.", is_error=True
-            )
-        return ToolOutput.text(
-            f"The result is invalid:{wrong}\nCorrect it and call {prompt.RESULT_TOOL} again.", is_error=True
-        )
 
 
 def _task_cancelled() -> ToolOutput:

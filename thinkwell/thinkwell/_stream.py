@@ -12,11 +12,12 @@ from thinkwell import events as ev
 from thinkwell.errors import ThoughtCancelled
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Generator
+    from collections.abc import AsyncIterator, Callable, Generator
     from types import TracebackType
     from typing import Self
 
     from thinkwell._log import RunLog
+    from thinkwell.events import JsonValue
     from thinkwell.questions import Answer
     from thinkwell.view import RunView
 
@@ -59,9 +60,12 @@ class RunControl(Protocol):
 class Outcome(Generic[T]):
     """What a run comes to: the side that its run settles. Users get it as a `ThoughtResult`."""
 
-    def __init__(self, run_id: str) -> None:
+    def __init__(
+        self, run_id: str, on_settled: Callable[[JsonValue, Exception | None], None] | None = None
+    ) -> None:
         self.run_id = run_id
-        self.settled = anyio.Event()
+        self._on_settled = on_settled
+        self._settled = anyio.Event()
         self.value: list[T] = []
         """The result, once it is there."""
         self.error: Exception | None = None
@@ -72,11 +76,20 @@ class Outcome(Generic[T]):
         """Return whether there is a result or an error."""
         return bool(self.value) or self.error is not None
 
-    def set(self, value: T) -> None:
-        """Settle with a value; it must not be settled yet."""
+    async def wait(self) -> None:
+        """Wait until there is one."""
+        await self._settled.wait()
+
+    def set(self, value: T, raw: JsonValue) -> None:
+        """Settle with a value; it must not be settled yet.
+
+        Args:
+            value: The result.
+            raw: What the agent gave.
+        """
         assert not self.done()
         self.value.append(value)
-        self.settled.set()
+        self._settle(raw)
 
     def fail(self, error: Exception) -> None:
         """Settle with an error, where it is not settled yet."""
@@ -84,7 +97,12 @@ class Outcome(Generic[T]):
             return
         # A traceback would keep its frames, and with them this outcome, from being collected: no warning.
         self.error = error.with_traceback(None)
-        self.settled.set()
+        self._settle(None)
+
+    def _settle(self, raw: JsonValue) -> None:
+        self._settled.set()
+        if self._on_settled is not None:
+            self._on_settled(raw, self.error)
 
     def __del__(self) -> None:
         """Log an error that nobody has looked at. A run that was cancelled was ended on purpose."""
@@ -128,7 +146,7 @@ class ThoughtResult(Generic[T]):
         if outcome.done():
             await checkpoint()
         else:
-            await outcome.settled.wait()
+            await outcome.wait()
         if outcome.error is not None:
             outcome.seen = True
             raise outcome.error.with_traceback(None)

@@ -129,7 +129,10 @@ class WireSession:
         """The run whose turn it is; set before the session is opened, so that early updates are the run's."""
         self.turns = Turns()
         """Whoever has the session has entered a ticket of these."""
-        self.between = RunLog(ev.ALL_TYPES, clock=running_clock())
+        self._observers = link.observers.session(how, cwd)
+        self.between = RunLog(
+            ev.ALL_TYPES, clock=running_clock(), listeners=self._observers.listeners
+        )
         """What came outside of every turn."""
         self._between_mapper = Mapper(self.between, self.note_call, self.note_state)
         self.history = History(self.between)
@@ -191,15 +194,23 @@ class WireSession:
         """
         if tools and self.tools.config is None:
             await self.tools.open(tools)
-        if self.how in ("new", "fork"):
-            await self._open_new()
-        else:
-            await self._open_old()
+        try:
+            if self.how in ("new", "fork"):
+                await self._open_new()
+            else:
+                await self._open_old()
+        except BaseException as exc:
+            self._observers.closed(exc)
+            raise
 
     @property
     def _servers(self) -> tuple[s.McpServer, ...]:
         ours = self.tools.config
         return self._mcp_servers if ours is None else (*self._mcp_servers, ours)
+
+    @property
+    def _meta(self) -> dict[str, str] | None:
+        return {**self._observers.meta()} or None
 
     async def _open_new(self) -> None:
         """Open a session whose id comes with the agent's answer."""
@@ -208,11 +219,17 @@ class WireSession:
             heard = partial(self._opened_new, claim)
             response: s.NewSessionResponse | s.ForkSessionResponse
             if self.source is None:
-                new = s.NewSessionRequest(cwd=cwd, mcp_servers=servers, additional_directories=directories)
+                new = s.NewSessionRequest(
+                    cwd=cwd, mcp_servers=servers, additional_directories=directories, meta=self._meta
+                )
                 response = await client.new_session(new, heard)
             else:
                 fork = s.ForkSessionRequest(
-                    session_id=self.source, cwd=cwd, mcp_servers=servers, additional_directories=directories
+                    session_id=self.source,
+                    cwd=cwd,
+                    mcp_servers=servers,
+                    additional_directories=directories,
+                    meta=self._meta,
                 )
                 response = await client.fork_session(fork, heard)
         if self.id != response.session_id:
@@ -224,6 +241,7 @@ class WireSession:
         if self._in_use(response.session_id):
             return
         self.id, self._life, self.state = response.session_id, Life.OPEN, SessionState()
+        self._observers.opened(response.session_id)
         claim(self)  # and take what was sent before the answer, which knows better
         self.state.opened(response)
 
@@ -240,12 +258,20 @@ class WireSession:
             if self.how == "load":
                 self._begin_replay()
                 load = s.LoadSessionRequest(
-                    session_id=self.id, cwd=cwd, mcp_servers=servers, additional_directories=directories
+                    session_id=self.id,
+                    cwd=cwd,
+                    mcp_servers=servers,
+                    additional_directories=directories,
+                    meta=self._meta,
                 )
                 await client.load_session(load, self._opened_old)
             else:
                 resume = s.ResumeSessionRequest(
-                    session_id=self.id, cwd=cwd, mcp_servers=servers, additional_directories=directories
+                    session_id=self.id,
+                    cwd=cwd,
+                    mcp_servers=servers,
+                    additional_directories=directories,
+                    meta=self._meta,
                 )
                 await client.resume_session(resume, self._opened_old)
         except BaseException:
@@ -254,6 +280,8 @@ class WireSession:
             raise
 
     def _opened_old(self, response: s.LoadSessionResponse | s.ResumeSessionResponse) -> None:
+        assert self.id is not None
+        self._observers.opened(self.id)
         self._end_replay()
         self.state.opened(response)
 
@@ -316,6 +344,7 @@ class WireSession:
             cwd=self.cwd,
             mcp_servers=self._servers,
             additional_directories=self._directories,
+            meta=self._meta,
         )
         await self._link.client.resume_session(request, self._resumed)
 
@@ -339,6 +368,7 @@ class WireSession:
             await self._close()
         finally:
             self._life = Life.CLOSED
+            self._observers.closed(None)
 
     async def _close(self) -> None:
         try:

@@ -1,0 +1,174 @@
+"""What goes on in an agent's sessions and runs, told to whoever records or traces it.
+
+An observer is told in order, while messages are being read: it must neither wait nor raise.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from thinkwell import events as ev
+
+T = TypeVar("T")
+
+
+class RunFacts(Struct, frozen=True, kw_only=True):
+    """What is known of a run when it begins."""
+
+    id: str
+    agent: str
+    include: frozenset[str]
+    """The kinds of events that it keeps."""
+    text: bool
+    """Whether its result is the text of the last message."""
+    wrapped: bool = False
+    """Whether ``return_result`` takes the value under a key of its own."""
+
+
+class RunObserver:
+    """Is told of one run. Does nothing by itself: override what is wanted."""
+
+    def event(self, event: ev.ThoughtEvent, /) -> None:
+        """Learn of an event, whether the run keeps it or not. Its number counts only where it does."""
+
+    def session(self, session_id: str, /) -> None:
+        """Learn in which session the first prompt is sent."""
+
+    def settled(self, raw: ev.JsonValue, error: Exception | None, /) -> None:
+        """Learn the result, as the agent gave it, or why there is none."""
+
+    def ended(self, error: Exception | None, /) -> None:
+        """Learn that the log has ended. Events that come now are not delivered any more."""
+
+    def calling(self, name: str, /) -> AbstractContextManager[object]:
+        """Return what to be in while a tool of the user's is called."""
+        return nullcontext()
+
+    def meta(self) -> Mapping[str, str]:
+        """Return what to send in the ``_meta`` of a prompt."""
+        return {}
+
+
+class SessionObserver:
+    """Is told of one session. Does nothing by itself: override what is wanted."""
+
+    def opened(self, session_id: str, /) -> None:
+        """Learn what the agent calls it; again where it was replaced by another."""
+
+    def event(self, event: ev.ThoughtEvent, /) -> None:
+        """Learn of an event that came outside of every turn."""
+
+    def closed(self, error: BaseException | None, /) -> None:
+        """Learn that it is closed, or was never opened, and why not."""
+
+    def meta(self) -> Mapping[str, str]:
+        """Return what to send in the ``_meta`` of the request that opens it."""
+        return {}
+
+
+class Observer:
+    """Is told of one agent. Does nothing by itself: override what is wanted."""
+
+    def run(self, facts: RunFacts, /) -> RunObserver | None:
+        """Learn of a run, in the task that began it, and return who is told more."""
+        return None
+
+    def session(self, how: str, cwd: str, /) -> SessionObserver | None:
+        """Learn of a session that is about to be opened, and return who is told more."""
+        return None
+
+
+class RunObservers(RunObserver):
+    """Tells several."""
+
+    def __init__(self, observers: Sequence[RunObserver]) -> None:
+        self._observers = observers
+
+    @property
+    def listeners(self) -> tuple[Callable[[ev.ThoughtEvent], None], ...]:
+        """What to call with each event."""
+        return tuple(observer.event for observer in self._observers)
+
+    def session(self, session_id: str, /) -> None:
+        """Tell in which session."""
+        for observer in self._observers:
+            observer.session(session_id)
+
+    def settled(self, raw: ev.JsonValue, error: Exception | None, /) -> None:
+        """Tell the result."""
+        for observer in self._observers:
+            observer.settled(raw, error)
+
+    def ended(self, error: Exception | None, /) -> None:
+        """Tell the end."""
+        for observer in self._observers:
+            observer.ended(error)
+
+    def calling(self, name: str, /) -> AbstractContextManager[object]:
+        """Enter what each of them wants entered."""
+        stack = ExitStack()
+        for observer in self._observers:
+            stack.enter_context(observer.calling(name))
+        return stack
+
+    def meta(self) -> Mapping[str, str]:
+        """Join what each of them wants sent."""
+        return _joined(observer.meta() for observer in self._observers)
+
+
+class SessionObservers(SessionObserver):
+    """Tells several."""
+
+    def __init__(self, observers: Sequence[SessionObserver]) -> None:
+        self._observers = observers
+        self._closed = False
+
+    @property
+    def listeners(self) -> tuple[Callable[[ev.ThoughtEvent], None], ...]:
+        """What to call with each event."""
+        return tuple(observer.event for observer in self._observers)
+
+    def opened(self, session_id: str, /) -> None:
+        """Tell its name."""
+        for observer in self._observers:
+            observer.opened(session_id)
+
+    def closed(self, error: BaseException | None, /) -> None:
+        """Tell the end, once: a session that was not opened is closed all the same."""
+        if not self._closed:
+            self._closed = True
+            for observer in self._observers:
+                observer.closed(error)
+
+    def meta(self) -> Mapping[str, str]:
+        """Join what each of them wants sent."""
+        return _joined(observer.meta() for observer in self._observers)
+
+
+class Observers:
+    """All who are told of one agent."""
+
+    def __init__(self, observers: Sequence[Observer] = ()) -> None:
+        self._observers = observers
+
+    def run(self, facts: RunFacts) -> RunObservers:
+        """Tell of a run."""
+        return RunObservers(_present(observer.run(facts) for observer in self._observers))
+
+    def session(self, how: str, cwd: str) -> SessionObservers:
+        """Tell of a session."""
+        return SessionObservers(_present(observer.session(how, cwd) for observer in self._observers))
+
+
+def _present(observers: Iterable[T | None]) -> tuple[T, ...]:
+    return tuple(observer for observer in observers if observer is not None)
+
+
+def _joined(metas: Iterable[Mapping[str, str]]) -> Mapping[str, str]:
+    return {key: value for meta in metas for key, value in meta.items()}
