@@ -27,7 +27,8 @@ THINKWELL = (
     *("Explanation", "FormField", "FormQuestion", "HistoryMessage", "HistoryTool", "JsonSchema"),
     *("LoginFailed", "LoginRequired", "Message", "OptionChoice", "PermissionMode", "PermissionPolicy"),
     *("PermissionQuestion", "PlanEntry", "PlanUpdate", "PolicyError", "Question", "QuestionHandler"),
-    *("QuestionNotOpen", "QuestionView", "QuestionsStopped", "Reply", "ResultError", "ResultInvalid"),
+    *("QuestionNotOpen", "QuestionView", "QuestionsStopped"),
+    *("RecordedFailure", "RecordingCut", "RecordingError", "Reply", "ResultError", "ResultInvalid"),
     *(
         "ResultMissing",
         "ResultRefused",
@@ -44,7 +45,7 @@ THINKWELL = (
     *("ThoughtTimeout", "TimelineItem", "Tool", "ToolContext", "ToolDone", "ToolError", "ToolStart"),
     *("ToolUpdate", "ToolView", "ToolsNotSeen", "UrlQuestion", "Workspace", "__version__"),
     *("event_from_json", "event_to_json", "history_to_json", "load_skill", "login", "open_agent"),
-    *("supervise", "tool", "wait_for_answer"),
+    *("replay", "supervise", "tool", "wait_for_answer"),
 )
 THINKWELL_ACP = (
     *("AcpError", "AgentHandler", "AgentSide", "CapabilityMissing", "Client", "ClientHandler"),

@@ -18,6 +18,7 @@ from thinkwell._limits import Budget, Spent
 from thinkwell._log import Buffer
 from thinkwell._login import login
 from thinkwell._output import JsonSchema
+from thinkwell._recording._replay import replay
 from thinkwell._session import Session
 from thinkwell._session_state import OptionChoice, SessionInfo, SessionMode, SessionOption, SessionUsage
 from thinkwell._stream import ThoughtResult, ThoughtStream
@@ -40,6 +41,9 @@ from thinkwell.errors import (
     PolicyError,
     QuestionNotOpen,
     QuestionsStopped,
+    RecordedFailure,
+    RecordingCut,
+    RecordingError,
     ResultError,
     ResultInvalid,
     ResultMissing,
@@ -128,6 +132,9 @@ __all__ = (
     "QuestionNotOpen",
     "QuestionView",
     "QuestionsStopped",
+    "RecordedFailure",
+    "RecordingCut",
+    "RecordingError",
     "Reply",
     "ResultError",
     "ResultInvalid",
@@ -176,6 +183,7 @@ __all__ = (
     "load_skill",
     "login",
     "open_agent",
+    "replay",
     "supervise",
     "tool",
     "wait_for_answer",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, overload
 
 import anyio
 
-from thinkwell._agents import Profile, environment, find
+from thinkwell._agents import TRACE_VARIABLE, Profile, environment, find
 from thinkwell._asking import QUESTION_TIMEOUT, Asker
 from thinkwell._builder import Spec, ThinkBuilder, check_seconds, existing_folder, output_type
 from thinkwell._link import Link
@@ -45,7 +46,6 @@ from thinkwell_acp._tasks import background_tasks
 from thinkwell_acp.client import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from types import UnionType
@@ -54,8 +54,10 @@ if TYPE_CHECKING:
 
     from thinkwell import events as ev
     from thinkwell._builder import Explanation, Options
+    from thinkwell._observing import Observer
     from thinkwell._output import JsonSchema
     from thinkwell._prompt import Part
+    from thinkwell._recording._recorder import Recorder
     from thinkwell._session_state import SessionInfo
     from thinkwell._stream import ThoughtStream
     from thinkwell.errors import AuthMethod
@@ -277,6 +279,7 @@ def open_agent(
     tools_via: Way | None = None,
     login: str | None = None,
     startup_timeout: float = 60,
+    record: str | os.PathLike[str] | None = None,
 ) -> AbstractAsyncContextManager[Agent]:
     """Start an agent, or connect to one, for the time of a block.
 
@@ -304,12 +307,16 @@ def open_agent(
         login: The id of one of the agent's own ways to log in, which is gone when the agent asks for a
             login: once for all that wait for it. What was refused is then tried again.
         startup_timeout: Seconds until the agent has answered its first request.
+        record: A file to record everything in, for `replay`: what goes over the wire, in both directions, and
+            what the runs come to. Secrets are taken out. Without it, the environment variable
+            ``THINKWELL_TRACE`` may name a folder for such files.
 
     Raises:
         AgentNotFound: There is no such agent, or its program is not there.
         AgentStartFailed: It was started, but no conversation came about.
         LoginRequired: It wants a login even before that, or does not offer the one of `login`.
         NotADirectoryError: There is no such folder.
+        OSError: The file for the recording cannot be written.
         TypeError: An argument is of another type.
         ValueError: An argument is out of range, or contradicts another.
     """
@@ -327,7 +334,7 @@ def open_agent(
 
         service = WorkspaceService(workspace, cwd=folder, env=environment(profile, env))
 
-    def linked(tasks: BackgroundTasks) -> Link:
+    def linked(tasks: BackgroundTasks, observers: Sequence[Observer]) -> Link:
         return Link(
             name=profile.name,
             cwd=folder,
@@ -337,9 +344,24 @@ def open_agent(
             mcp_servers=mcp_servers,
             workspace=service,
             login=login,
+            observers=observers,
         )
 
-    return _opened(transport or _Program(profile, env, folder), linked, startup_timeout)
+    def recording() -> Recorder | None:
+        if record is None and not os.environ.get(TRACE_VARIABLE):
+            return None
+        from thinkwell._recording._recorder import recorder_of  # loads what finds secrets
+
+        return recorder_of(
+            record,
+            agent=profile.name,
+            command=profile.command,
+            cwd=folder,
+            environment=environment(profile, env),
+            given=env or {},
+        )
+
+    return _opened(transport or _Program(profile, env, folder), linked, startup_timeout, recording)
 
 
 class _Program(NamedTuple):
@@ -352,15 +374,22 @@ class _Program(NamedTuple):
 
 @asynccontextmanager
 async def _opened(
-    agent: Transport | _Program, linked: Callable[[BackgroundTasks], Link], startup_timeout: float
+    agent: Transport | _Program,
+    linked: Callable[[BackgroundTasks, Sequence[Observer]], Link],
+    startup_timeout: float,
+    recording: Callable[[], Recorder | None],
 ) -> AsyncGenerator[Agent]:
     async with AsyncExitStack() as stack:
+        recorder = recording()
+        if recorder is not None:
+            stack.enter_context(recorder)
         pipe = await _started(stack, *agent) if isinstance(agent, _Program) else agent
         tasks = await stack.enter_async_context(background_tasks())
-        link = linked(tasks)
+        link = linked(tasks, () if recorder is None else (recorder,))
         if link.workspace is not None:
             await stack.enter_async_context(link.workspace)
-        client = await stack.enter_async_context(connect(pipe, link))
+        line = pipe if recorder is None else recorder.tapped(pipe)
+        client = await stack.enter_async_context(connect(line, link))
         link.attach(client)
         link.command = pipe.command if isinstance(pipe, StdioTransport) else ()
         link.kill = (

@@ -23,6 +23,9 @@ COMMAND_VARIABLE: Final = "THINKWELL_AGENT_CMD"
 NAME_VARIABLE: Final = "THINKWELL_AGENT"
 """Environment variable with the name of the agent to use."""
 
+TRACE_VARIABLE: Final = "THINKWELL_TRACE"
+"""Environment variable with a folder in which each agent that is opened without ``record=`` is recorded."""
+
 GUARDS: Final = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")
 """Variables by which agents notice that they run inside of another one, and refuse. Never passed on."""
 

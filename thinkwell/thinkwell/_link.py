@@ -78,7 +78,8 @@ class Link(ClientHandler):
         self.sessions: WeakValueDictionary[str, WireSession] = WeakValueDictionary()
         """Sessions by id, as long as somebody may ask for what comes in them."""
         self._session_ids = Recent(SESSIONS_KEPT)
-        self.runs: set[Run[Any]] = set()
+        self.runs: dict[Run[Any], None] = {}
+        """Those that are not over, in the order of their start."""
         self.kill: Callable[[], None] = _nothing
         """Ends the agent's process."""
         self.command: tuple[str, ...] = ()
@@ -190,7 +191,7 @@ class Link(ClientHandler):
         """Start a run in the background."""
         self.tasks.start_soon(run.main)  # first: where that fails, nobody waits for the run
         run.queue_up()
-        self.runs.add(run)
+        self.runs[run] = None
         return run.stream
 
     async def call(self, awaitable: Awaitable[T]) -> T:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from thinkwell import events as ev
+    from thinkwell_acp.mcp import ToolOutput
 
 T = TypeVar("T")
 
@@ -60,6 +61,10 @@ class SessionObserver:
 
     def opened(self, session_id: str, /) -> None:
         """Learn what the agent calls it; again where it was replaced by another."""
+
+    def called(self, name: str, arguments: Mapping[str, ev.JsonValue], /) -> Callable[[ToolOutput], None]:
+        """Learn of a call of one of our tools, and return who is told its result, where it comes to one."""
+        return _ignore
 
     def event(self, event: ev.ThoughtEvent, /) -> None:
         """Learn of an event that came outside of every turn."""
@@ -139,6 +144,16 @@ class SessionObservers(SessionObserver):
         for observer in self._observers:
             observer.opened(session_id)
 
+    def called(self, name: str, arguments: Mapping[str, ev.JsonValue], /) -> Callable[[ToolOutput], None]:
+        """Tell of a call."""
+        told = [observer.called(name, arguments) for observer in self._observers]
+
+        def answered(output: ToolOutput) -> None:
+            for tell in told:
+                tell(output)
+
+        return answered
+
     def closed(self, error: BaseException | None, /) -> None:
         """Tell the end, once: a session that was not opened is closed all the same."""
         if not self._closed:
@@ -164,6 +179,10 @@ class Observers:
     def session(self, how: str, cwd: str) -> SessionObservers:
         """Tell of a session."""
         return SessionObservers(_present(observer.session(how, cwd) for observer in self._observers))
+
+
+def _ignore(output: ToolOutput) -> None:
+    """Do nothing."""
 
 
 def _present(observers: Iterable[T | None]) -> tuple[T, ...]:

@@ -211,7 +211,7 @@ class Run(Generic[T]):
                 if self._ephemeral:
                     await self._session.close()
             finally:
-                self._link.runs.discard(self)
+                self._link.runs.pop(self, None)
                 self._over.set()
 
     async def _drive(self) -> None:

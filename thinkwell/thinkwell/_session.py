@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import anyio
 from msgspec import Struct
@@ -80,7 +80,7 @@ class SessionStarter:
         self.result = result
         self._result_schema = ANY_RESULT if result is None else result.tool_schema()
         self._left = False
-        self._runs: WeakSet[Run[Any]] = WeakSet()
+        self._runs: WeakKeyDictionary[Run[Any], None] = WeakKeyDictionary()
 
     @property
     def first_tools(self) -> list[ToolSpec]:
@@ -96,7 +96,7 @@ class SessionStarter:
             )
         self.wire.tools.reserve(tool_specs(spec, self._result_schema))
         run = Run(self.link, spec, options, self.wire, result_schema=self._result_schema, ephemeral=False)
-        self._runs.add(run)
+        self._runs[run] = None
         return self.link.launch(run)
 
     def explain(self, spec: Spec[T]) -> Explanation:

@@ -464,8 +464,12 @@ class WireSession:
     async def _call_tool(
         self, name: str, arguments: dict[str, ev.JsonValue], context: CallContext
     ) -> ToolOutput:
+        answered = self._observers.called(name, arguments)
         if self.occupant is None:
-            return ToolOutput.text(
+            output = ToolOutput.text(
                 "No task is running in this session, so no tool can be called.", is_error=True
             )
-        return await self.occupant.call_tool(name, arguments, context)
+        else:
+            output = await self.occupant.call_tool(name, arguments, context)
+        answered(output)
+        return output

@@ -31,6 +31,9 @@
     ├── QuestionNotOpen         there is no such question, or it has its answer
     ├── PolicyError             a permission policy cannot be read
     ├── BufferOverflow          the run's buffer is full and may not drop anything
+    ├── RecordingError          a file cannot be replayed
+    │   └── RecordingCut            a recording ends before its run does
+    ├── RecordedFailure         the recorded run failed by an error of no class of these
     ├── SkillError              a skill cannot be used
     └── ToolError               raised in a tool, told to the agent
 
@@ -71,6 +74,9 @@ __all__ = (
     "PolicyError",
     "QuestionNotOpen",
     "QuestionsStopped",
+    "RecordedFailure",
+    "RecordingCut",
+    "RecordingError",
     "ResultError",
     "ResultInvalid",
     "ResultMissing",
@@ -613,6 +619,52 @@ class PolicyError(ThinkwellError, ValueError):
 
     def __str__(self) -> str:
         return ": ".join(part for part in (self.source, self.where, self.problem) if part)
+
+
+class RecordingError(ThinkwellError):
+    """A file cannot be replayed.
+
+    Attributes:
+        path: The file.
+        reason: What is wrong with it.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path} cannot be replayed: {self.reason}"
+
+
+class RecordingCut(RecordingError):
+    """A recording ends before its run does. Everything before the cut was replayed.
+
+    Attributes:
+        path: The file.
+        reason: Where it ends.
+    """
+
+    def __str__(self) -> str:
+        return f"The recording {self.path} is cut: {self.reason}. What stands before that was replayed"
+
+
+class RecordedFailure(ThinkwellError):
+    """The recorded run failed by an error that is none of thinkwell's own classes.
+
+    Attributes:
+        name: Name of its class.
+        message: What it said.
+    """
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(name, message)
+        self.name = name
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"The recorded run failed by {self.name}: {self.message}"
 
 
 class SkillError(ThinkwellError):

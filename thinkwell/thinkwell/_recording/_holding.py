@@ -1,0 +1,219 @@
+"""Holds records back while a text that is streamed in pieces may be in the midst of a secret."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+
+from thinkwell._recording._redact import REDACTED, Span, merged, replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from thinkwell._recording._redact import Redactor, Scan
+
+R = TypeVar("R")
+
+LIMIT: Final = 256 * 1024
+"""Characters and bytes that are held. Beyond that what is open is released as if it were a secret."""
+
+COST: Final = 64
+"""What a record counts for besides its text and size, so that empty ones cannot pile up either."""
+
+CONTEXTS: Final = 64
+"""Texts of which the end is remembered when it was released before its time; of others it is forgotten."""
+
+_SHORT: Final = 8
+_CONTEXT: Final = 16 * 1024
+_EAGER: Final = 1024
+_KEY_BEGINS: Final = "-----BEGIN"
+
+
+class Released(NamedTuple, Generic[R]):
+    """A record that may be written."""
+
+    record: R
+    text: str | None
+    """Its piece of text without secrets; ``None`` for a record that was added without text."""
+
+
+class _Entry(Generic[R]):
+    __slots__ = ("cost", "open", "record", "text")
+
+    def __init__(self, record: R, text: str | None, cost: int, *, opened: bool) -> None:
+        self.record = record
+        self.text = text
+        self.cost = cost
+        self.open = opened
+
+
+class _Stream(Generic[R]):
+    """One text in pieces: those whose end is not decided. A piece without an entry was released already."""
+
+    __slots__ = ("due", "parts", "size", "skipping")
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[_Entry[R] | None, str]] = []
+        self.size = 0
+        self.due = 0
+        self.skipping = False
+
+
+class Holder(Generic[R]):
+    """Takes records in order and releases them in order, the text of those that have one without secrets.
+
+    The pieces of one stream are redacted as the one text that they are. A piece is held while a secret may
+    go on in the next one: while its last word is not ended, and what stands behind a name such as
+    `password:`; all records behind it wait, too. A secret's replacement is put where it begins, and its
+    other pieces become shorter or empty. Text without secrets is released as it was cut.
+
+    The text of a record is not looked at in the record itself: redact the rest of it, then put the text in.
+
+    Args:
+        redactor: Finds the secrets.
+        limit: How much is held.
+    """
+
+    def __init__(self, redactor: Redactor, limit: int = LIMIT) -> None:
+        self._redactor = redactor
+        self._limit = limit
+        self._queue: deque[_Entry[R]] = deque()
+        self._streams: dict[Hashable, _Stream[R]] = {}
+        self._held = 0
+
+    def add(
+        self, record: R, stream: Hashable = None, text: str | None = None, size: int = 0
+    ) -> list[Released[R]]:
+        """Take a record; return those that are released by it.
+
+        Args:
+            record: The record.
+            stream: Which text the piece belongs to, anything hashable.
+            text: The piece of text, if it has one.
+            size: Bytes that the record takes besides the text, for the limit.
+        """
+        if text is None:
+            if not self._queue:
+                return [Released(record, None)]
+            self._push(_Entry(record, None, COST + size, opened=False))
+        else:
+            entry = _Entry(record, "", COST + size + len(text), opened=True)
+            self._push(entry)
+            self._grow(stream, entry, text)
+        if self._held > self._limit:
+            self._force()
+        return self._release()
+
+    def close(self, stream: Hashable) -> list[Released[R]]:
+        """Say that this text is at its end; return what is released by that."""
+        closed = self._streams.pop(stream, None)
+        if closed:
+            self._end(closed)
+        return self._release()
+
+    def flush(self) -> list[Released[R]]:
+        """Return all that is held: every text is at its end."""
+        for stream in self._streams.values():
+            self._end(stream)
+        self._streams.clear()
+        return self._release()
+
+    def _push(self, entry: _Entry[R]) -> None:
+        self._queue.append(entry)
+        self._held += entry.cost
+
+    def _grow(self, key: Hashable, entry: _Entry[R], text: str) -> None:
+        stream = self._streams.get(key)
+        if stream is None:
+            stream = self._streams[key] = _Stream()
+        if stream.skipping:
+            line = text.find("\n")
+            stream.skipping = line < 0
+            text = text[line:] if line >= 0 else ""
+        if not text:
+            entry.open = False
+            return
+        stream.parts.append((entry, text))
+        stream.size += len(text)
+        # Without white space the last word only grows. What stays open is looked at again when it has grown.
+        if stream.size >= stream.due and text.split(None, 1) != [text]:
+            joined, found = self._scan(stream)
+            cut = _cut(joined, found)
+            _decide(stream, joined, found.spans, cut)
+            stream.due = stream.size * 9 // 8 if stream.size > _EAGER else 0
+            if not stream.parts:
+                del self._streams[key]
+
+    def _scan(self, stream: _Stream[R]) -> tuple[str, Scan]:
+        joined = "".join([part for _, part in stream.parts])
+        return joined, self._redactor.scan(joined)
+
+    def _end(self, stream: _Stream[R]) -> None:
+        joined, found = self._scan(stream)
+        _decide(stream, joined, found.spans, len(joined))
+
+    def _release(self) -> list[Released[R]]:
+        out: list[Released[R]] = []
+        queue = self._queue
+        while queue and not queue[0].open:
+            entry = queue.popleft()
+            self._held -= entry.cost
+            out.append(Released(entry.record, entry.text))
+        return out
+
+    def _force(self) -> None:
+        """Decide everything: what is open counts as a secret, but for names and short words.
+
+        It is kept as context, so that the rest of a secret is known as such. Of a very long word or value
+        the rest is left out until the line ends.
+        """
+        for stream in self._streams.values():
+            if not stream.parts or stream.parts[-1][0] is None:
+                continue
+            joined, found = self._scan(stream)
+            size = len(joined)
+            context = joined[_cut(joined, found) :]
+            words = (begin for begin in (_word(joined, size), found.begun) if size - begin >= _SHORT)
+            values = (region.begin for region in found.regions if region.begin < region.end == size)
+            spans = [*found.spans, *(Span(begin, size, REDACTED) for begin in (*words, *values))]
+            _decide(stream, joined, merged(spans), size)
+            if len(context) > _CONTEXT and _KEY_BEGINS in context:
+                context = context[context.index(_KEY_BEGINS) :][:_EAGER]
+            stream.skipping = len(context) > _CONTEXT
+            stream.size = 0 if stream.skipping else len(context)
+            stream.parts = [] if stream.skipping or not context else [(None, context)]
+            stream.due = 0
+        for key in list(self._streams)[:-CONTEXTS]:
+            del self._streams[key]
+
+
+def _word(text: str, place: int) -> int:
+    """Where the word begins in which the place is, or that ends there."""
+    before = text[:place].rsplit(None, 1)
+    return place if not before or text[place - 1].isspace() else place - len(before[-1])
+
+
+def _cut(text: str, found: Scan) -> int:
+    """How much of the text no further text can change. It ends behind white space, and within nothing."""
+    cut = _word(text, found.opened)
+    while True:
+        across = [region.start for region in found.regions if region.secret and region.start < cut < region.end]
+        if not across:
+            return cut
+        cut = _word(text, min(across))
+
+
+def _decide(stream: _Stream[R], text: str, spans: list[Span], cut: int) -> None:
+    """Give what is decided back to the pieces that it came in."""
+    start = 0
+    rest: list[tuple[_Entry[R] | None, str]] = []
+    for entry, part in stream.parts:
+        end = start + len(part)
+        if entry and start < cut:
+            entry.text = (entry.text or "") + replaced(text, spans, start, min(end, cut))
+            entry.open = end > cut
+        if end > cut:
+            rest.append((entry, text[max(start, cut) : end]))
+        start = end
+    stream.parts = rest
+    stream.size = len(text) - cut

@@ -1,0 +1,65 @@
+"""Reads recordings, whole or cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from thinkwell._recording import _records as rec
+from thinkwell.errors import RecordingError
+
+if TYPE_CHECKING:
+    import os
+
+
+class Recording(Struct, frozen=True):
+    """What stands in a recording."""
+
+    path: str
+    header: rec.Header
+    records: tuple[rec.Record, ...]
+    """All that can be read, in order, without the header."""
+    cut: str | None
+    """Where it ends too early; ``None`` where it is whole."""
+
+
+def read_recording(path: str | os.PathLike[str]) -> Recording:
+    """Read a file, as far as it can be read.
+
+    Raises:
+        RecordingError: It is no recording, or one of another version.
+        OSError: It cannot be opened.
+    """
+    name = str(path)
+    lines = Path(path).read_bytes().split(b"\n")
+    header = _header(name, lines[0])
+    records: list[rec.Record] = []
+    for number, line in enumerate(lines[1:], start=2):
+        try:
+            record = rec.decode_record(line)
+        except ValueError as exc:
+            rest = f"line {number} cannot be read ({exc})" if line else f"it ends with line {number - 1}"
+            return Recording(name, header, tuple(records), rest)
+        if isinstance(record, rec.End):
+            return Recording(name, header, tuple(records), None)
+        if not isinstance(record, rec.Unknown):
+            records.append(record)
+    return Recording(name, header, tuple(records), f"it ends in the middle of line {len(lines)}")
+
+
+def _header(name: str, line: bytes) -> rec.Header:
+    try:
+        header = rec.decode_record(line)
+    except ValueError:
+        header = None
+    if not isinstance(header, rec.Header):
+        raise RecordingError(name, "it is no recording of thinkwell's: its first line does not say so")
+    if header.version != rec.VERSION:
+        raise RecordingError(
+            name,
+            f"its format has version {header.version}, written by thinkwell {header.thinkwell}; "
+            f"this is thinkwell for version {rec.VERSION}",
+        )
+    return header

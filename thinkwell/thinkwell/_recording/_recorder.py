@@ -1,0 +1,353 @@
+"""Writes a recording: the wire, and what its runs came to. No secret gets as far as the file."""
+
+from __future__ import annotations
+
+import logging
+import os
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from thinkwell import _version
+from thinkwell._agents import TRACE_VARIABLE
+from thinkwell._content import TextEvent, to_builtins
+from thinkwell._log import running_clock
+from thinkwell._observing import Observer, RunObserver, SessionObserver
+from thinkwell._recording import _records as rec
+from thinkwell._recording._failures import failure_of
+from thinkwell._recording._holding import Holder
+from thinkwell._recording._redact import Redactor
+from thinkwell_acp import StdioTransport
+from thinkwell_acp._framing import LineSplitter
+from thinkwell_acp._jsonrpc import repair
+from thinkwell_acp.errors import FrameTooLong
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Self
+
+    from thinkwell import events as ev
+    from thinkwell._observing import RunFacts
+    from thinkwell._recording._holding import Released
+    from thinkwell_acp import Transport
+    from thinkwell_acp.mcp import ToolOutput
+
+logger = logging.getLogger("thinkwell")
+
+_Owner: TypeAlias = tuple[str, str | None]
+_Stream: TypeAlias = tuple[_Owner | None, str | None]
+
+_trace_numbers = count(1)
+
+
+def trace_path(folder: str, agent: str) -> Path:
+    """Return a new file's path in the folder for traces, which is made where it is missing."""
+    Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+    time = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    name = "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in agent)
+    return Path(folder, f"{time}-{name}-{os.getpid()}-{next(_trace_numbers)}.ndjson")
+
+
+class Recorder(Observer):
+    """Records one agent. After an error of the disk it records no more, and says so; the runs go on.
+
+    Args:
+        path: The file; one that is there is overwritten.
+        redactor: Takes the secrets out.
+        clock: Tells the time in seconds.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+
+    def __init__(self, path: Path, redactor: Redactor, clock: Callable[[], float]) -> None:
+        self._path = path
+        self._redactor = redactor
+        self._holder: Holder[rec.Record] = Holder(redactor)
+        self._speaking: dict[_Owner, _Stream] = {}
+        """The text that a session or a run is in the midst of."""
+        self._clock = clock
+        self._began = clock()
+        self._calls = count(1)
+        self._pipe: Transport | None = None
+        self._file: int | None = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        """Write the last line."""
+        stderr = self._pipe.stderr_tail if isinstance(self._pipe, StdioTransport) else ""
+        self.write(rec.End(at=self.now(), stderr=self._redactor.text(stderr)))
+        self._put(self._holder.flush())
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def begin(self, agent: str, command: Sequence[str], cwd: str) -> None:
+        """Write the first line."""
+        header = rec.Header(
+            at=0,
+            version=rec.VERSION,
+            thinkwell=_version.VERSION,
+            time=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            agent=agent,
+            command=tuple(map(self._redactor.text, command)),
+            cwd=self._redactor.text(cwd),
+        )
+        self.write(header)
+
+    def tapped(self, pipe: Transport) -> Transport:
+        """Return the connection with an ear on it."""
+        self._pipe = pipe
+        return _Tap(pipe, self)
+
+    def now(self) -> float:
+        """Seconds since the recording began."""
+        return self._clock() - self._began
+
+    def clean(self, value: ev.JsonValue) -> ev.JsonValue:
+        """Return a value without secrets."""
+        return self._redactor.redact(value)
+
+    def write(
+        self,
+        record: rec.Record,
+        owner: _Owner | None = None,
+        kind: str | None = None,
+        text: str | None = None,
+    ) -> None:
+        """Write a record, in its order.
+
+        Args:
+            record: What to write, without secrets.
+            owner: The session or the run that it is of. A text that it was in the midst of is at its end
+                where this is no piece of the same kind.
+            kind: What kind of text this is a piece of: a secret may be cut in pieces.
+            text: The piece, which stands nowhere in the record yet.
+        """
+        released: list[Released[rec.Record]] = []
+        stream = (owner, kind)
+        if owner is not None:
+            before = self._speaking.pop(owner, None)
+            if before not in (None, stream):
+                released = self._holder.close(before)
+            if text is not None:
+                self._speaking[owner] = stream
+        self._put(released + self._holder.add(record, stream, text))
+
+    def _put(self, released: Sequence[Released[rec.Record]]) -> None:
+        if self._file is None or not released:
+            return
+        try:
+            data = b"".join([rec.encode_record(_filled(record, text)) for record, text in released])
+            while data:
+                data = data[os.write(self._file, data) :]
+        except OSError as exc:
+            logger.warning("The recording %s ends here, the runs go on: %s", self._path, exc)
+            os.close(self._file)
+            self._file = None
+
+    def message(self, line: bytes, kind: type[rec.Sent | rec.Received]) -> None:
+        """Write what went over the wire."""
+        try:
+            message = msgspec.json.decode(line)
+        except ValueError:
+            repaired = repair(line)  # as it is when it is read
+            if repaired is None:
+                self.write(rec.Noise(at=self.now(), text=self._redactor.raw(line)))
+                return
+            message = msgspec.json.decode(repaired)
+        session, update, content = _spoken(message)
+        text = None if content is None else content.pop("text")
+        owner = None if session is None else ("session", session)
+        self.write(kind(at=self.now(), message=self.clean(message)), owner, update, text)
+
+    def run(self, facts: RunFacts, /) -> RunObserver:
+        """Record a run."""
+        include = tuple(sorted(facts.include))
+        self.write(
+            rec.RunBegun(at=self.now(), run=facts.id, include=include, text=facts.text, wrapped=facts.wrapped)
+        )
+        return _RecordedRun(self, facts.id)
+
+    def session(self, how: str, cwd: str, /) -> SessionObserver:
+        """Record a session."""
+        return _RecordedSession(self)
+
+    def failure(self, error: Exception) -> rec.Failure:
+        """Return an error as JSON, without secrets."""
+        plain = failure_of(error)
+        message, fields = self._redactor.text(plain.message), self.clean(plain.fields)
+        return rec.Failure(name=plain.name, message=message, fields=fields)
+
+    def next_call(self) -> int:
+        """Return a number for a tool call."""
+        return next(self._calls)
+
+
+class _RecordedRun(RunObserver):
+    def __init__(self, recorder: Recorder, run: str) -> None:
+        self._recorder = recorder
+        self._run = run
+
+    def event(self, event: ev.ThoughtEvent, /) -> None:
+        recorder = self._recorder
+        fields = to_builtins(event)
+        text = fields.pop("text", None) if isinstance(event, TextEvent) else None
+        happened = rec.Happened(at=recorder.now(), run=self._run, event=recorder.clean(fields))
+        recorder.write(happened, ("run", self._run), event.type, text)
+
+    def session(self, session_id: str, /) -> None:
+        recorder = self._recorder
+        recorder.write(rec.RunSession(at=recorder.now(), run=self._run, session=session_id))
+
+    def settled(self, raw: ev.JsonValue, error: Exception | None, /) -> None:
+        recorder = self._recorder
+        failure = None if error is None else recorder.failure(error)
+        recorder.write(
+            rec.Settled(at=recorder.now(), run=self._run, value=recorder.clean(raw), error=failure)
+        )
+
+    def ended(self, error: Exception | None, /) -> None:
+        recorder = self._recorder
+        failure = None if error is None else recorder.failure(error)
+        recorder.write(rec.RunEnded(at=recorder.now(), run=self._run, error=failure), ("run", self._run))
+
+
+class _RecordedSession(SessionObserver):
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._session: str | None = None
+
+    def opened(self, session_id: str, /) -> None:
+        self._session = session_id
+
+    def event(self, event: ev.ThoughtEvent, /) -> None:
+        recorder = self._recorder
+        fields = to_builtins(event)
+        text = fields.pop("text", None) if isinstance(event, TextEvent) else None
+        between = rec.Between(at=recorder.now(), session=self._session, event=recorder.clean(fields))
+        recorder.write(between, ("between", self._session), event.type, text)
+
+    def called(self, name: str, arguments: Mapping[str, ev.JsonValue], /) -> Callable[[ToolOutput], None]:
+        recorder = self._recorder
+        call = recorder.next_call()
+        recorder.write(
+            rec.ToolCalled(
+                at=recorder.now(),
+                session=self._session,
+                call=call,
+                name=name,
+                arguments=recorder.clean(dict(arguments)),
+            )
+        )
+
+        def answered(output: ToolOutput) -> None:
+            recorder.write(
+                rec.ToolAnswered(
+                    at=recorder.now(),
+                    call=call,
+                    content=recorder.clean(output.wire()["content"]),
+                    is_error=output.is_error,
+                )
+            )
+
+        return answered
+
+
+class _Tap:
+    """A connection of which everything is recorded."""
+
+    def __init__(self, pipe: Transport, recorder: Recorder) -> None:
+        self._pipe = pipe
+        self._recorder = recorder
+        self._received, self._sent = LineSplitter(), LineSplitter()
+
+    async def receive(self) -> bytes:
+        data = await self._pipe.receive()
+        self._note(self._received, data, rec.Received)
+        return data
+
+    async def send(self, item: bytes, /) -> None:
+        self._note(self._sent, item, rec.Sent)
+        await self._pipe.send(item)
+
+    async def aclose(self) -> None:
+        await self._pipe.aclose()
+
+    def _note(self, splitter: LineSplitter, data: bytes, kind: type[rec.Sent | rec.Received]) -> None:
+        try:
+            lines = splitter.feed(data)
+        except FrameTooLong:
+            return  # the connection ends by the same
+        for line in map(bytes, lines):
+            if line.strip():
+                self._recorder.message(line, kind)
+
+
+def _spoken(message: ev.JsonValue) -> tuple[str | None, str | None, dict[str, Any] | None]:
+    """Return the session of a message, and for a piece of text its kind and the content with the ``text``."""
+    match message:
+        case {
+            "params": {
+                "sessionId": str(session),
+                "update": {"sessionUpdate": str(kind), "content": {"text": str()} as content},
+            }
+        }:
+            return session, kind, content
+        case {"params": {"sessionId": str(session)}}:
+            return session, None, None
+        case _:
+            return None, None, None
+
+
+def _filled(record: rec.Record, text: str | None) -> rec.Record:
+    """Put a piece of text where it belongs."""
+    if text is not None:
+        if isinstance(record, rec.Happened | rec.Between):
+            record.event["text"] = text
+        else:
+            assert isinstance(record, rec.Sent | rec.Received)
+            record.message["params"]["update"]["content"]["text"] = text
+    return record
+
+
+def recorder_of(
+    record: str | os.PathLike[str] | None,
+    *,
+    agent: str,
+    command: Sequence[str],
+    cwd: str,
+    environment: Mapping[str, str],
+    given: Mapping[str, str],
+) -> Recorder | None:
+    """Begin a recording.
+
+    Args:
+        record: The file. ``None``: a new one in the folder that `TRACE_VARIABLE` names. Where that does not
+            work, there is a warning and no recording.
+        agent: The agent's name.
+        command: What is started.
+        cwd: The folder in which the agent works.
+        environment: The agent's environment. What is secret in it is taken out.
+        given: What of it the caller has set.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    redactor = Redactor(environment, given)
+    if record is not None:
+        recorder = Recorder(Path(record), redactor, running_clock())
+    else:
+        folder = os.environ[TRACE_VARIABLE]
+        try:
+            recorder = Recorder(trace_path(folder, agent), redactor, running_clock())
+        except OSError as exc:
+            logger.warning("%s=%s: nothing is recorded: %s", TRACE_VARIABLE, folder, exc)
+            return None
+    recorder.begin(agent, command, cwd)
+    return recorder

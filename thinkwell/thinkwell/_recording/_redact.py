@@ -1,0 +1,298 @@
+"""Takes keys, tokens and secrets out of messages and text, before these get to a disk."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from base64 import b64encode
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from urllib.parse import quote, quote_plus
+
+from thinkwell._recording import _names as names
+from thinkwell._recording._secrets import MARK, Region, announces, scan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from thinkwell._content import JsonValue
+
+REDACTED: Final = f"{MARK}]"
+"""What stands in place of a secret. One from a variable is named: ``[redacted:NAME]``."""
+
+DEPTH: Final = 100
+"""Levels of lists and objects that are looked into; what is deeper is replaced as a whole."""
+
+LEARNED: Final = 64
+"""Secrets found under their names that are looked for everywhere else; the oldest is given up first."""
+
+_MEMO: Final = 4096
+_MEMO_TEXT: Final = 100
+_INNOCENT_TEXT: Final = 2048
+_UNDER_NAME: Final = frozenset({"key", "value", "secret", "token", "data"})
+_ENTRIES: Final = frozenset({"headers", "env", "environment", "httpheaders", "requestheaders", "envvars"})
+_SCHEMA_TYPES: Final = ("object", "array", "string")
+
+
+_Mode: TypeAlias = Literal["plain", "secret", "entries", "entry"]
+# How a value is looked at: as it is; as one under a secret's name; as headers or variables; as one of these.
+
+
+class Span(NamedTuple):
+    """A part of a text that is replaced."""
+
+    start: int
+    end: int
+    replacement: str
+
+
+class Scan(NamedTuple):
+    """What is known of a text."""
+
+    spans: list[Span]
+    """What is replaced in it, in order and apart from each other."""
+    regions: list[Region]
+    """What was judged together, with names and quotes; no cut may go through one."""
+    opened: int
+    """From where on more text could change this."""
+    begun: int
+    """From where on a known secret with white space in it may have begun."""
+
+
+class Redactor:
+    """Replaces secrets in messages and text. It learns: a secret seen under its name is known from then on.
+
+    Known secrets are the values of variables whose names look secret (`ANTHROPIC_API_KEY`, `DB_PASSWORD`;
+    not `SSH_AUTH_SOCK`, `TOKEN_URL` or `GPG_KEY`), the passwords in URLs, and all that the caller has given
+    by itself but trivial values: fewer than six characters, settings' words (`true`, `none`), numbers,
+    absolute paths, URLs without userinfo and query, one word of letters only (up to twelve), and variables
+    such as `PATH` and `LANG`. They are replaced wherever they occur: in strings and keys, also as JSON,
+    URL-quoted or base64. Besides, values are replaced that stand under a secret's name (only strings:
+    counts of tokens stay), headers and variables of servers, and what looks like a key (see `_shapes`).
+
+    Args:
+        environment: What the agent's process gets.
+        explicit: What of it the caller has given itself.
+    """
+
+    def __init__(self, environment: Mapping[str, str], explicit: Mapping[str, str]) -> None:
+        self._forms: list[tuple[str, str]] = []
+        self._spaced: list[str] = []
+        self._known = {
+            value: f"{MARK}:{name}]" for value, name in names.known_secrets(environment, explicit).items()
+        }
+        self._learned: dict[str, str] = {}
+        self._memo: dict[str, str] = {}
+        self._keys: dict[str, tuple[str, _Mode]] = {}
+        self._innocent: set[str] = set()
+        self._index()
+
+    def redact(self, value: JsonValue) -> JsonValue:
+        """Return a JSON value without its secrets, keys included; what is no JSON is replaced."""
+        return self._value(value, 0, "plain")
+
+    def text(self, text: str) -> str:
+        """Return a text without its secrets."""
+        if len(text) > _MEMO_TEXT:
+            return replaced(text, self.scan(text).spans)
+        clean = self._memo.get(text)
+        if clean is None:
+            if len(self._memo) >= _MEMO:
+                self._memo.clear()
+            clean = self._memo[text] = replaced(text, self.scan(text).spans)
+        return clean
+
+    def raw(self, line: bytes) -> str:
+        """Return a line that is no message as text, without its secrets."""
+        return self.text(line.decode(errors="backslashreplace"))
+
+    def scan(self, text: str) -> Scan:
+        """Find the secrets in a text, and from where on more text could add to them."""
+        if self._is_innocent(text):
+            return Scan([], [], len(text), len(text))
+        regions, opened = scan(text)
+        spans = [Span(region.begin, region.end, REDACTED) for region in regions if region.secret]
+        for form, label in self._forms:
+            if len(form) > len(text):
+                break
+            start = text.find(form)
+            while start >= 0:
+                end = start + len(form)
+                spans.append(Span(start, end, label))
+                regions.append(Region(start, start, end, True))
+                start = text.find(form, end)
+        begun = min((_begun(text, form) for form in self._spaced), default=len(text))
+        return Scan(merged(spans), regions, min(opened, begun), begun)
+
+    def _is_innocent(self, text: str) -> bool:
+        """Whether a short text consists of words that neither are secrets nor announce any."""
+        if self._spaced or len(text) > _INNOCENT_TEXT:
+            return False
+        words = text.split()
+        if self._innocent.issuperset(words):
+            return True
+        if len(self._innocent) > _MEMO:
+            self._innocent.clear()
+        for word in words:
+            if word not in self._innocent:
+                if announces(word) or len(word) > _MEMO_TEXT or any(form in word for form, _ in self._forms):
+                    return False
+                self._innocent.add(word)
+        return True
+
+    def learn(self, value: str) -> None:
+        """Look for this value everywhere from now on, if it is long enough and nothing usual."""
+        for secret in names.parts(value):
+            if names.is_learnable(secret) and secret not in self._known and secret not in self._learned:
+                if len(self._learned) >= LEARNED:
+                    del self._learned[next(iter(self._learned))]
+                self._learned[secret] = REDACTED
+                self._index()
+
+    def _index(self) -> None:
+        labels: dict[str, str] = {}
+        for secret, label in (*self._learned.items(), *self._known.items()):
+            labels.update(dict.fromkeys(_forms(secret), label))
+        self._forms = sorted(labels.items(), key=lambda item: len(item[0]))
+        self._spaced = [form for form in labels if any(sign.isspace() for sign in form)]
+        for memo in (self._memo, self._keys, self._innocent):
+            memo.clear()
+
+    def _value(self, value: JsonValue, depth: int, mode: _Mode) -> JsonValue:
+        if isinstance(value, str):
+            return self.text(value)
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
+        if depth < DEPTH and isinstance(value, dict):
+            members: dict[JsonValue, JsonValue] = value
+            return self._object(members, depth + 1, mode)
+        if depth < DEPTH and isinstance(value, (list, tuple)):
+            items: Iterable[JsonValue] = value
+            return self._list(items, depth + 1, mode)
+        return REDACTED
+
+    def _object(self, value: dict[JsonValue, JsonValue], depth: int, mode: _Mode) -> JsonValue:
+        name = value.get("name")
+        if value.get("type") in _SCHEMA_TYPES:
+            mode = "plain"
+        simple = mode == "plain" and not isinstance(name, str)
+        out: dict[JsonValue, JsonValue] = {}
+        for key, item in value.items():
+            clean, inner = self._keys.get(key) or self._key(key)
+            if not isinstance(item, str):
+                out[clean] = self._value(item, depth, inner)
+            elif simple and inner != "secret":
+                out[clean] = self._memo.get(item) or self.text(item)
+            else:
+                out[clean] = self._string(str(key), item, name, mode)
+        return out
+
+    def _key(self, key: JsonValue) -> tuple[JsonValue, _Mode]:
+        """A key without secrets, and how to look at what is under it."""
+        if not isinstance(key, str):
+            return (key if key is None or isinstance(key, (bool, int, float)) else REDACTED), "plain"
+        known = self.text(key), _mode(key)
+        if len(self._keys) < _MEMO and len(key) <= _MEMO_TEXT:
+            self._keys[key] = known
+        return known
+
+    def _string(self, key: str, item: str, name: JsonValue, mode: _Mode) -> str:
+        """A string in an object, with the object's `name`."""
+        if mode == "entries":
+            return self._entry(key, item)
+        if key == "value" and isinstance(name, str):
+            if mode == "entry":
+                return self._entry(name, item)
+            secret = names.name_kind(name) != "plain" and names.is_learnable(item)
+        else:
+            secret = names.name_kind(key) != "plain" or (mode == "secret" and key in _UNDER_NAME)
+        return self._secret(item) if secret else self.text(item)
+
+    def _list(self, value: Iterable[JsonValue], depth: int, mode: _Mode) -> JsonValue:
+        """A list; in a command line what follows `--token` is one."""
+        inner: _Mode = "entry" if mode == "entries" else "plain"
+        out: list[JsonValue] = []
+        flag = False
+        for item in value:
+            if not isinstance(item, str):
+                out.append(self._value(item, depth, inner))
+            elif mode == "secret" or (flag and item[:1] != "-"):
+                out.append(self._secret(item))
+            elif mode == "entries" and "=" in item:
+                name, _, rest = item.partition("=")
+                out.append(f"{self.text(name)}={self._entry(name, rest)}")
+            else:
+                out.append(self.text(item))
+            flag = isinstance(item, str) and item[:2] == "--" and "=" not in item and _mode(item) == "secret"
+        return out
+
+    def _entry(self, name: str, value: str) -> str:
+        """The value of a header or variable."""
+        if names.name_kind(name) == "plain" and (names.is_harmless(name) or names.is_plain(value)):
+            return self.text(value)
+        rest = names.credential(value)
+        return value[: len(value) - len(rest)] + self._secret(rest)
+
+    def _secret(self, value: str) -> str:
+        if not value or value.startswith(MARK) or names.is_word(value):
+            return value
+        self.learn(value)
+        return REDACTED
+
+
+def _mode(key: str) -> _Mode:
+    if names.name_kind(key) != "plain":
+        return "secret"
+    return "entries" if key.lower().replace("_", "").replace("-", "") in _ENTRIES else "plain"
+
+
+def replaced(text: str, spans: Iterable[Span], start: int = 0, end: int | None = None) -> str:
+    """Return the text, or a part of it, without the spans: replaced where they begin."""
+    parts: list[str] = []
+    size = len(text) if end is None else end
+    for span in spans:
+        if span.end > start and span.start < size:
+            parts.append(text[start : span.start])
+            if span.start >= start:
+                parts.append(span.replacement)
+            start = span.end
+    parts.append(text[start:size])
+    return "".join(parts)
+
+
+def merged(spans: list[Span]) -> list[Span]:
+    """Join those that overlap. The name of a variable is kept."""
+    out: list[Span] = []
+    for span in sorted(spans):
+        last = out[-1] if out else span
+        if not out or span.start >= last.end:
+            out.append(span)
+        else:
+            label = max(last.replacement, span.replacement, key=len)
+            out[-1] = Span(last.start, max(last.end, span.end), label)
+    return out
+
+
+def _begun(text: str, secret: str) -> int:
+    """From where on the text's end is a beginning of the secret; the text's length if it is none."""
+    start = text.find(secret[0], max(len(text) - len(secret) + 1, 0))
+    while start >= 0:
+        if secret.startswith(text[start:]):
+            return start
+        start = text.find(secret[0], start + 1)
+    return len(text)
+
+
+def _forms(secret: str) -> set[str]:
+    """How a secret may be written: as it is, in JSON (once and twice), URL-quoted, in base64."""
+    data = secret.encode(errors="surrogatepass")
+    escaped = json.dumps(secret)[1:-1]
+    forms = {secret, escaped, json.dumps(escaped)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    for quoted in (quote(data), quote(data, safe=""), quote_plus(data)):
+        forms |= {quoted, re.sub("%..", lambda found: found[0].lower(), quoted)}
+    forms |= {b64encode(data).decode().rstrip("=")}
+    for offset in range(3):  # within a longer text that was encoded, as `user:password` is
+        encoded = b64encode(bytes(offset) + data).decode()
+        forms.add(encoded[math.ceil(offset * 4 / 3) : (offset + len(data)) * 4 // 3])
+    forms |= {form.translate({43: "-", 47: "_"}) for form in forms if form.isascii() and " " not in form}
+    return {form for form in forms if form == secret or len(form) >= 8}

@@ -1,0 +1,352 @@
+"""`replay`: a recorded run, as the stream that it was."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+import anyio
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from thinkwell import events as ev
+from thinkwell._log import RunLog, running_clock
+from thinkwell._output import RESULT_KEY, Output, OutputInvalid, output_of
+from thinkwell._recording import _records as rec
+from thinkwell._recording._failures import error_of
+from thinkwell._recording._reading import read_recording
+from thinkwell._stream import Outcome, ThoughtResult, ThoughtStream
+from thinkwell.errors import (
+    QuestionNotOpen,
+    RecordingCut,
+    RecordingError,
+    ResultInvalid,
+    ThoughtCancelled,
+)
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Sequence
+
+    from pydantic import TypeAdapter
+
+    from thinkwell._log import Buffer
+    from thinkwell._output import JsonSchema
+    from thinkwell._recording._reading import Recording
+    from thinkwell.questions import Answer
+    from thinkwell.view import RunView
+
+T = TypeVar("T")
+
+
+@overload
+def replay(
+    path: str | os.PathLike[str],
+    output: None = None,
+    /,
+    *,
+    run: str | None = None,
+    speed: float = 1,
+    include: ev.Include | None = None,
+    buffer: Buffer | None = None,
+) -> ThoughtStream[ev.JsonValue]: ...
+@overload
+def replay(
+    path: str | os.PathLike[str],
+    output: type[T],
+    /,
+    *,
+    run: str | None = None,
+    speed: float = 1,
+    include: ev.Include | None = None,
+    buffer: Buffer | None = None,
+) -> ThoughtStream[T]: ...
+@overload
+def replay(
+    path: str | os.PathLike[str],
+    output: TypeAdapter[T],
+    /,
+    *,
+    run: str | None = None,
+    speed: float = 1,
+    include: ev.Include | None = None,
+    buffer: Buffer | None = None,
+) -> ThoughtStream[T]: ...
+@overload
+def replay(
+    path: str | os.PathLike[str],
+    output: JsonSchema,
+    /,
+    *,
+    run: str | None = None,
+    speed: float = 1,
+    include: ev.Include | None = None,
+    buffer: Buffer | None = None,
+) -> ThoughtStream[ev.JsonValue]: ...
+
+
+def replay(
+    path: str | os.PathLike[str],
+    output: object = None,
+    /,
+    *,
+    run: str | None = None,
+    speed: float = 1,
+    include: ev.Include | None = None,
+    buffer: Buffer | None = None,
+) -> ThoughtStream[ev.JsonValue]:
+    """Return a recorded run as a stream, without an agent: the same events, the same result.
+
+    Nothing runs in the background. What has happened by now follows from the clock, so any number of readers
+    see the same at the same time.
+
+    Args:
+        path: A file that ``open_agent(record=…)`` has written.
+        output: The type of the result, as it was given to `think`. Without it, the result is the JSON value
+            that the agent gave, or the text.
+        run: Which one, where the file holds several: ``run-1``.
+        speed: 1: as fast as it was; 2: twice as fast; 0: all of it is there at once. Any other than 0 needs
+            a running event loop.
+        include: The kinds of events to keep; by default those that the run kept.
+        buffer: A bound for the events, as of `ThinkBuilder.stream`.
+
+    Raises:
+        RecordingError: The file is no recording, or holds no such run.
+        OSError: The file cannot be read.
+        TypeError: The output type cannot be used, or the run's result is no value but a text.
+        ValueError: The speed is no number from 0 on, or there is no such kind of event.
+    """
+    if not 0 <= speed < math.inf:
+        raise ValueError(f"replay(speed={speed!r}): give a number from 0 on; 0 is at once")
+    recording = read_recording(path)
+    begun = _find(recording, run)
+    prepared = None if output is None else output_of(output)
+    if begun.text and prepared is not None and prepared.text is None:
+        raise TypeError(
+            f"replay(…, {prepared.name}): the result of {begun.run} is a text; leave the type out"
+        )
+    if not begun.text and prepared is not None and prepared.schema is None:
+        raise TypeError(
+            f"replay(…, str): the result of {begun.run} is no text; give its type, or leave it out"
+        )
+    kept = frozenset(begun.include) if include is None else ev.included(include)
+    return _Replay(recording, begun, prepared, speed, kept, buffer).stream
+
+
+def _find(recording: Recording, run: str | None) -> rec.RunBegun:
+    runs = [record for record in recording.records if isinstance(record, rec.RunBegun)]
+    found = [begun for begun in runs if run in (None, begun.run)]
+    if len(found) == 1:
+        return found[0]
+    if not runs:
+        where = f": {recording.cut}" if recording.cut else ""
+        raise RecordingError(recording.path, f"no run was begun in it{where}")
+    known = ", ".join(begun.run for begun in runs)
+    if run is None:
+        raise RecordingError(
+            recording.path, f'it holds several runs ({known}): say which, run="{runs[0].run}"'
+        )
+    raise RecordingError(recording.path, f"it holds no {run!r}, but {known}")
+
+
+class _Step(Struct, frozen=True):
+    """Something that is due at a time."""
+
+    due: float
+    record: rec.Record | None
+    """``None``: the recording is cut here."""
+
+
+def _steps(recording: Recording, begun: rec.RunBegun) -> Iterator[_Step]:
+    """Yield what concerns the run, in order."""
+    ours = over = False
+    session: str | None = None
+    for record in recording.records:
+        match record:
+            case rec.RunSession(run=run, session=where):
+                if run == begun.run:
+                    ours, session = True, where
+                elif where == session:
+                    ours = False  # what comes outside of turns from now on is late for another run
+            case rec.Happened(run=run) | rec.Settled(run=run) | rec.RunEnded(run=run):
+                if run != begun.run:
+                    continue
+            case rec.Between(session=where):
+                if not ours or where != session:
+                    continue
+            case _:
+                continue
+        yield _Step(record.at - begun.at, record)
+        over = over or isinstance(record, rec.RunEnded)
+    if not over:
+        yield _Step(recording.records[-1].at - begun.at, None)
+
+
+class _Replay(Generic[T]):
+    """A recorded run, as far as it has come by now."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        begun: rec.RunBegun,
+        output: Output[T] | None,
+        speed: float,
+        include: frozenset[str],
+        buffer: Buffer | None,
+    ) -> None:
+        self.id = begun.run
+        self.session_id: str | None = None
+        self._path = recording.path
+        self._cut = recording.cut or "the run is not over when it ends"
+        self._begun = begun
+        self._output = output
+        self._steps: Sequence[_Step] = tuple(_steps(recording, begun))
+        self._next = 0
+        self._late: list[ev.ThoughtEvent] = []
+        self._speed = speed
+        self._clock = running_clock() if speed else _no_time
+        self._started = self._clock()
+        self._advancing = False
+        self._log = _ReplayLog(self, include, buffer)
+        self._outcome: _ReplayOutcome[Any] = _ReplayOutcome(self)
+        self.advance()
+
+    @property
+    def stream(self) -> ThoughtStream[T]:
+        return ThoughtStream(self._log, ThoughtResult(self._outcome), self)
+
+    @property
+    def late(self) -> tuple[ev.ThoughtEvent, ...]:
+        self.advance()
+        return tuple(self._late)
+
+    def answer(self, question_id: str, answer: Answer, by: str) -> None:
+        """Refuse: it was answered when the run was recorded."""
+        raise QuestionNotOpen(question_id)
+
+    def cancel(self) -> None:
+        """End the replay where it is."""
+        self.advance()
+        self.fail(ThoughtCancelled())
+
+    async def wait(self) -> None:
+        """Wait for the end of the events."""
+        self.advance()
+        while not self._log.ended:
+            await self._log.wait()
+
+    @property
+    def due(self) -> float:
+        """When the next thing happens, by the clock of the event loop."""
+        if self._next == len(self._steps):
+            return math.inf
+        return self._started + self._steps[self._next].due / self._speed
+
+    def advance(self) -> None:
+        """Let everything happen whose time has come."""
+        if self._advancing:
+            return  # what happens is being looked at, on its way
+        self._advancing = True
+        now = self._clock()
+        while self._next < len(self._steps) and not (self._speed and self.due > now):
+            self._next += 1
+            self._apply(self._steps[self._next - 1].record)
+            self._log.publish()
+        self._advancing = False
+
+    def _apply(self, record: rec.Record | None) -> None:
+        match record:
+            case None:
+                self.fail(RecordingCut(self._path, self._cut))
+            case rec.RunSession():
+                if record.run == self.id:
+                    self.session_id = record.session
+            case rec.Happened():
+                self._append(record.event)
+            case rec.Settled():
+                self._settle(record)
+            case rec.RunEnded():
+                failed = None if record.error is None else error_of(record.error)
+                self._log.end(failed and (self._outcome.error or failed))
+            case rec.Between():
+                self._late.append(msgspec.convert(record.event, ev.ThoughtEvent))
+            case _:  # pragma: no cover - `_steps` picks no other
+                raise AssertionError(record)
+
+    def _append(self, fields: ev.JsonValue) -> None:
+        event = msgspec.convert(fields, ev.ThoughtEvent)
+        if isinstance(event, ev.TurnStarted):
+            self._log.new_turn()
+        self._log.append(replace(event, seq=self._log.seq + 1))
+
+    def _settle(self, record: rec.Settled) -> None:
+        if record.error is not None:
+            self._outcome.fail(error_of(record.error))
+            return
+        if self._outcome.done():
+            return  # the replay was cancelled
+        value = record.value
+        if self._output is None or self._begun.text:
+            self._outcome.set(self._plain(value), value)
+            return
+        try:
+            self._outcome.set(self._output.accept(value, wrapped=self._begun.wrapped), value)
+        except OutputInvalid as exc:
+            self._outcome.fail(ResultInvalid(value, exc.errors, 1))
+
+    def _plain(self, value: ev.JsonValue) -> ev.JsonValue:
+        """Return what the agent meant."""
+        if self._begun.text or not self._begun.wrapped or RESULT_KEY not in value:
+            return value
+        return value[RESULT_KEY]
+
+    def fail(self, error: Exception) -> None:
+        """End the replay before the run's end, where it is not over."""
+        if not self._log.ended:
+            self._outcome.fail(error)
+            self._log.end(error)
+            self._steps = self._steps[: self._next]
+
+
+class _ReplayLog(RunLog):
+    """The log of a replay: whoever waits for more waits until something is due."""
+
+    def __init__(self, run: _Replay[Any], include: frozenset[str], buffer: Buffer | None) -> None:
+        super().__init__(include, buffer, run.fail)
+        self._run = run
+
+    async def wait(self) -> None:
+        """Wait until something happens."""
+        with anyio.CancelScope(deadline=self._run.due):
+            await super().wait()
+        self._run.advance()
+
+    def view(self) -> RunView:
+        """Return the run as it stands."""
+        self._run.advance()
+        return super().view()
+
+
+class _ReplayOutcome(Outcome[T]):
+    """The result of a replay."""
+
+    def __init__(self, run: _Replay[Any]) -> None:
+        super().__init__(run.id)
+        self._run = run
+
+    def done(self) -> bool:
+        """Return whether there is a result or an error by now."""
+        if not super().done():
+            self._run.advance()
+        return super().done()
+
+    async def wait(self) -> None:
+        """Wait until there is one."""
+        while not self.done():
+            with anyio.CancelScope(deadline=self._run.due):
+                await super().wait()
+
+
+def _no_time() -> float:
+    return 0.0

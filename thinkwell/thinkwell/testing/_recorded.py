@@ -1,0 +1,199 @@
+"""What an agent did in a recording, sorted by the requests that it did it for."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from msgspec import Struct
+
+from thinkwell._json_schema import is_object
+from thinkwell._recording import _records as rec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from thinkwell._recording._reading import Recording
+    from thinkwell.events import JsonValue
+
+Message: TypeAlias = dict[str, Any]
+
+OPENINGS: Final = ("session/new", "session/load", "session/resume", "session/fork")
+"""Requests that open a session."""
+
+_NEW: Final = ("session/new", "session/fork")
+"""Those of them whose session is named by the answer."""
+
+
+class Tells(Struct, frozen=True, kw_only=True):
+    """The agent sends a notification."""
+
+    at: float
+    method: str
+    params: JsonValue
+
+
+class Asks(Struct, frozen=True, kw_only=True):
+    """The agent sends a request."""
+
+    at: float
+    key: object
+    method: str
+    params: JsonValue
+
+
+class CallsTool(Struct, frozen=True, kw_only=True):
+    """The agent calls a tool of the client's."""
+
+    at: float
+    key: object
+    name: str
+    arguments: JsonValue
+
+
+class IsAnswered(Struct, frozen=True, kw_only=True):
+    """What the agent has asked for, or called, is answered: it went on after that."""
+
+    at: float
+    key: object
+
+
+class Answers(Struct, frozen=True, kw_only=True):
+    """The agent answers the request."""
+
+    at: float
+    result: JsonValue = None
+    error: Mapping[str, JsonValue] | None = None
+
+
+Act: TypeAlias = Tells | Asks | CallsTool | IsAnswered
+
+
+class Exchange(Struct, kw_only=True):
+    """A request of the client's, and all that the agent did then."""
+
+    at: float
+    method: str
+    session: str | None
+    acts: list[Act] = []
+    """What was done before the answer."""
+    answer: Answers | None = None
+    late: list[Act] = []
+    """What was done after it, before the next request in that session."""
+
+
+class Plan:
+    """What to do for each request, in the order of the recording."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.path = recording.path
+        self.cut = recording.cut
+        self.exit_code: int | None = None
+        """How the agent's process ended while it was needed; ``None`` where it did not."""
+        self._waiting: dict[tuple[str, str | None], deque[Exchange]] = defaultdict(deque)
+        self._asked: dict[object, Exchange] = {}
+        """By the ids of the client's requests."""
+        self._latest: dict[str, Exchange] = {}
+        """The exchange that what comes in a session belongs to."""
+        self._early: dict[str, list[Act]] = defaultdict(list)
+        self._owners: dict[object, Exchange] = {}
+        """By the keys of what the agent has asked."""
+        for record in recording.records:
+            self._read(record)
+
+    def next(self, method: str, session: str | None) -> Exchange | None:
+        """Take what is to be done for a request; ``None``: the recording holds no more of its kind."""
+        waiting = self._waiting.get((method, session))
+        return waiting.popleft() if waiting else None
+
+    def _read(self, record: rec.Record) -> None:
+        match record:
+            case rec.Sent(message=message) if is_object(message):
+                self._sent(record.at, message)
+            case rec.Received(message=message) if is_object(message):
+                self._received(record.at, message)
+            case rec.ToolCalled(session=str() as session):
+                key = ("call", record.call)
+                act = CallsTool(at=record.at, key=key, name=record.name, arguments=record.arguments)
+                self._add(session, act)
+            case rec.ToolAnswered():
+                self._answered(record.at, ("call", record.call))
+            case rec.RunEnded(error=rec.Failure(name="AgentExited", fields=fields)):
+                code = fields.get("exit_code")
+                self.exit_code = code if isinstance(code, int) else 1
+            case _:
+                pass
+
+    def _sent(self, at: float, message: Message) -> None:
+        method, params = message.get("method"), message.get("params")
+        if not isinstance(method, str):
+            self._answered(at, ("asked", message.get("id")))
+        elif "id" in message:
+            session = session_of(params)
+            exchange = Exchange(at=at, method=method, session=None if method in _NEW else session)
+            self._waiting[method, session].append(exchange)
+            self._asked[message["id"]] = exchange
+            if exchange.session is not None and not self._is_prompted(exchange.session):
+                self._latest[exchange.session] = exchange
+
+    def _is_prompted(self, session: str) -> bool:
+        """Whether a turn goes on, to which all belongs that comes in the session."""
+        latest = self._latest.get(session)
+        return latest is not None and latest.method == "session/prompt" and latest.answer is None
+
+    def _received(self, at: float, message: Message) -> None:
+        method, params = message.get("method"), message.get("params")
+        if not isinstance(method, str):
+            self._agent_answered(at, message)
+        elif method.startswith("mcp/"):
+            pass  # what came of it stands there as calls of tools
+        elif method == "$/cancel_request":
+            key = ("asked", params.get("requestId") if is_object(params) else None)
+            owner = self._owners.get(key)
+            if owner is not None:
+                _append(owner, Tells(at=at, method=method, params={"requestId": key}))
+        else:
+            session = session_of(params)
+            if "id" in message:
+                key = ("asked", message["id"])
+                self._add(session, Asks(at=at, key=key, method=method, params=params))
+            else:
+                self._add(session, Tells(at=at, method=method, params=params))
+
+    def _add(self, session: str | None, act: Act) -> None:
+        if session is None:
+            return
+        exchange = self._latest.get(session)
+        if exchange is None:
+            self._early[session].append(act)
+            return
+        _append(exchange, act)
+        if isinstance(act, Asks | CallsTool):
+            self._owners[act.key] = exchange
+
+    def _answered(self, at: float, key: object) -> None:
+        owner = self._owners.get(key)
+        if owner is not None:
+            _append(owner, IsAnswered(at=at, key=key))
+
+    def _agent_answered(self, at: float, message: Message) -> None:
+        exchange = self._asked.pop(message.get("id"), None)
+        if exchange is None:
+            return
+        result = message.get("result")
+        if exchange.session is None:
+            session = session_of(result)
+            if session is not None:
+                self._latest[session] = exchange
+                exchange.acts += self._early.pop(session, [])
+        exchange.answer = Answers(at=at, result=result, error=message.get("error"))
+
+
+def _append(exchange: Exchange, act: Act) -> None:
+    (exchange.acts if exchange.answer is None else exchange.late).append(act)
+
+
+def session_of(params: JsonValue) -> str | None:
+    """Return the session that a message belongs to, where it says so."""
+    session = params.get("sessionId") if is_object(params) else None
+    return session if isinstance(session, str) else None

@@ -1,0 +1,220 @@
+"""An agent that does again what it did in a recording."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import msgspec
+
+from thinkwell._recording._reading import read_recording
+from thinkwell.testing import _recorded as did
+from thinkwell_acp import ConnectionClosed, RpcError
+from thinkwell_acp.connection import open_connection
+from thinkwell_acp.errors import INTERNAL_ERROR
+from thinkwell_acp.stdio import own_stdio
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from anyio.abc import TaskGroup
+
+    from thinkwell.events import JsonValue
+    from thinkwell_acp import AcpError, Transport
+    from thinkwell_acp import schema as s
+    from thinkwell_acp._jsonrpc import Malformed, Request, RequestId
+    from thinkwell_acp.connection import Connection, Outcome
+
+MCP_HELLO: Final = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "recorded", "version": "1"},
+}
+
+
+def replay_agent(path: str | os.PathLike[str], *, speed: float = 0) -> tuple[str, ...]:
+    """Return the command of an agent that answers as it did in a recording.
+
+    Each request gets what the next one of its kind got in its session. The agent does not listen to what it
+    is told: it goes on when its questions and calls are answered, however they are. Our tools are called over
+    the connection itself, whichever way they were called before. A request of which the recording holds no
+    more gets an error that says so.
+
+    Args:
+        path: A file that ``open_agent(record=…)`` has written.
+        speed: 1: it takes as long as it took; 2: half as long; 0: no longer than it must.
+
+    Raises:
+        RecordingError: The file is no recording.
+        OSError: It cannot be read.
+        ValueError: The speed is no number from 0 on.
+    """
+    if not 0 <= speed < float("inf"):
+        raise ValueError(f"replay_agent(speed={speed!r}): give a number from 0 on; 0 is as fast as it goes")
+    recording = read_recording(path)
+    return (sys.executable, "-P", "-m", "thinkwell.testing._replaying", recording.path, str(speed))
+
+
+async def serve_recording(path: str, speed: float, transport: Transport | None = None) -> int | None:
+    """Be the agent until the client leaves.
+
+    Returns:
+        The exit code with which the agent ended in the recording, where it did so now.
+    """
+    agent = _RecordedAgent(did.Plan(read_recording(path)), speed)
+    async with anyio.create_task_group() as tasks:
+        async with open_connection(transport or own_stdio(), agent) as connection:
+            agent.attach(connection, tasks)
+            await connection.wait_closed()
+        tasks.cancel_scope.cancel()
+    return agent.exit_code
+
+
+class _RecordedAgent:
+    def __init__(self, plan: did.Plan, speed: float) -> None:
+        self._plan = plan
+        self._speed = speed
+        self._connection: Connection
+        self._tasks: TaskGroup
+        self._answers: dict[object, anyio.Event] = {}
+        self._ids: dict[object, int] = {}
+        self._turns: dict[str, anyio.CancelScope] = {}
+        self._mcp: dict[str, str] = {}
+        """MCP connections of the sessions."""
+        self.exit_code: int | None = None
+
+    def attach(self, connection: Connection, tasks: TaskGroup) -> None:
+        """Take the connection."""
+        self._connection = connection
+        self._tasks = tasks
+
+    # What the client sends
+
+    def updates(self, batch: list[s.SessionNotification], /) -> None:
+        """Ignore what only an agent may send."""
+
+    def arrived(self, request: Request, /) -> None:
+        """Note a turn before its task runs: its cancellation may be read together with it."""
+        if request.method == "session/prompt":
+            session = did.session_of(msgspec.json.decode(request.params))
+            if session is not None:
+                self._turns[session] = anyio.CancelScope()
+
+    def notification(self, method: str, params: msgspec.Raw, /) -> None:
+        """Cancel a turn."""
+        if method == "session/cancel":
+            scope = self._turns.get(did.session_of(msgspec.json.decode(params)) or "")
+            if scope is not None:
+                scope.cancel()
+
+    def malformed(self, report: Malformed, /) -> None:
+        """Ignore what is no message."""
+
+    def closed(self, reason: AcpError, /) -> None:
+        """Ignore the end."""
+
+    async def request(self, id: RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
+        """Do what was done for such a request."""
+        given = msgspec.json.decode(params)
+        session = did.session_of(given)
+        exchange = self._plan.next(method, session)
+        if exchange is None:
+            raise RpcError(
+                INTERNAL_ERROR, f"The recording {self._plan.path} holds no more {method}{_of(session)}"
+            )
+        scope = self._turns[session] if method == "session/prompt" and session else anyio.CancelScope()
+        with scope:
+            return await self._play(exchange, given)
+        return {"stopReason": "cancelled"}
+
+    async def _play(self, exchange: did.Exchange, params: JsonValue) -> object:
+        await self._perform(exchange.acts, exchange.session, exchange.at)
+        answer = exchange.answer
+        if answer is None:
+            await self._end()
+            return None  # pragma: no cover - that does not return
+        await self._pause(answer.at - (exchange.acts[-1].at if exchange.acts else exchange.at))
+        if answer.error is not None:
+            raise _error(answer.error)
+        if exchange.method in did.OPENINGS:
+            await self._connect_tools(exchange.session or did.session_of(answer.result) or "", params)
+        # It runs when the answer is on its way: there is no checkpoint before that.
+        self._tasks.start_soon(self._perform, exchange.late, exchange.session, answer.at)
+        return _with_our_way(answer.result) if exchange.method == "initialize" else answer.result
+
+    async def _end(self) -> None:
+        """Do what was done when there was no answer: end, or hang."""
+        if self._plan.cut is not None:
+            raise RpcError(INTERNAL_ERROR, f"The recording {self._plan.path} is cut: {self._plan.cut}")
+        if self._plan.exit_code is not None:
+            self.exit_code = self._plan.exit_code
+            await self._connection.flush()
+            self._connection.end(ConnectionClosed())
+        await anyio.sleep_forever()
+
+    async def _perform(self, acts: list[did.Act], session: str | None, before: float) -> None:
+        for act in acts:
+            await self._pause(act.at - before)
+            before = act.at
+            await self._act(act, session)
+
+    async def _pause(self, seconds: float) -> None:
+        await anyio.sleep(seconds / self._speed if self._speed else 0)
+
+    async def _act(self, act: did.Act, session: str | None) -> None:
+        connection = self._connection
+        match act:
+            case did.Tells(method="$/cancel_request", params={"requestId": key}):
+                connection.abandon(self._ids.get(key, -1))
+                self._answers[key].set()
+            case did.Tells():
+                connection.notify(act.method, act.params)
+                await connection.drain()
+            case did.Asks():
+                self._call(act.key, act.method, act.params)
+            case did.CallsTool():
+                params = {"name": act.name, "arguments": act.arguments}
+                message = {
+                    "connectionId": self._mcp.get(session or "", ""),
+                    "method": "tools/call",
+                    "params": params,
+                }
+                self._call(act.key, "mcp/message", message)
+            case did.IsAnswered():
+                await self._answers[act.key].wait()
+
+    def _call(self, key: object, method: str, params: JsonValue) -> None:
+        answered = self._answers[key] = anyio.Event()
+
+        def settle(_outcome: Outcome) -> None:
+            answered.set()
+
+        self._ids[key] = self._connection.call(method, params, settle)
+
+    async def _connect_tools(self, session: str, params: JsonValue) -> None:
+        """Fetch the client's tools, as any agent does when a session is opened."""
+        for server in params.get("mcpServers", ()):
+            if server.get("type") != "acp":
+                continue
+            request = self._connection.request
+            opened = msgspec.json.decode(await request("mcp/connect", {"serverId": server["serverId"]}))
+            connection = self._mcp[session] = opened["connectionId"]
+            for method, inner in (("initialize", MCP_HELLO), ("tools/list", {})):
+                await request("mcp/message", {"connectionId": connection, "method": method, "params": inner})
+
+
+def _with_our_way(result: JsonValue) -> JsonValue:
+    """Return what the agent advertises, and that it can call tools over the connection."""
+    capabilities = dict(result.get("agentCapabilities") or {})
+    capabilities["mcpCapabilities"] = {**(capabilities.get("mcpCapabilities") or {}), "acp": True}
+    return {**result, "agentCapabilities": capabilities}
+
+
+def _error(error: Mapping[str, JsonValue]) -> RpcError:
+    return RpcError(error.get("code", INTERNAL_ERROR), error.get("message", ""), error.get("data"))
+
+
+def _of(session: str | None) -> str:
+    return f" in session {session!r}" if session else ""
