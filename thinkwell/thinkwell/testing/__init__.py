@@ -1,0 +1,50 @@
+"""Agents for tests: one that plays a script, in memory or as a process, and tells what it was sent.
+
+::
+
+    from thinkwell.testing import ScriptedAgent, script
+
+    played = ScriptedAgent(script.thinks("Two files.").says("Fine."))
+    async with played.open() as agent:
+        assert await agent.think().text("Review it.").run() == "Fine."
+    assert played.sent.prompts[0].text == "Review it."
+"""
+
+from __future__ import annotations
+
+from thinkwell.testing._failures import ScriptFailed, ScriptNotFinished, Unplayed
+from thinkwell.testing._memory import OpenOptions
+from thinkwell.testing._played import ScriptedAgent, ScriptedAgentFactory, ScriptedOptions
+from thinkwell.testing._recorded_agent import replay_agent
+from thinkwell.testing._replayed import RecordedAgent
+from thinkwell.testing._script import Script, script
+from thinkwell.testing._sent import (
+    Sent,
+    SentAnswer,
+    SentMessage,
+    SentPrompt,
+    SentResult,
+    SentSession,
+    SentTool,
+)
+
+__all__ = (
+    "OpenOptions",
+    "RecordedAgent",
+    "Script",
+    "ScriptFailed",
+    "ScriptNotFinished",
+    "ScriptedAgent",
+    "ScriptedAgentFactory",
+    "ScriptedOptions",
+    "Sent",
+    "SentAnswer",
+    "SentMessage",
+    "SentPrompt",
+    "SentResult",
+    "SentSession",
+    "SentTool",
+    "Unplayed",
+    "replay_agent",
+    "script",
+)

@@ -1,0 +1,54 @@
+"""How a script can fail, as assertions of a test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from thinkwell.testing._steps import Step  # noqa: TC001 - type of a field
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ("ScriptFailed", "ScriptNotFinished", "Unplayed")
+
+
+class Unplayed(Struct, frozen=True, kw_only=True):
+    """A step that was never begun."""
+
+    turn: int
+    """Which turn it belongs to, from 1."""
+    step: int
+    """Its number in the turn, from 1."""
+    what: Step
+
+    def __str__(self) -> str:
+        return f"turn {self.turn}, step {self.step}: {self.what}"
+
+
+class ScriptFailed(AssertionError):  # noqa: N818 - says what happened
+    """Something did not go as the script says.
+
+    Attributes:
+        failures: What, and where in the script.
+        unplayed: The steps that were never begun.
+    """
+
+    def __init__(self, failures: Sequence[str], unplayed: Sequence[Unplayed]) -> None:
+        super().__init__(failures, unplayed)
+        self.failures = tuple(failures)
+        self.unplayed = tuple(unplayed)
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        if self.failures:
+            parts += ["the script failed:", *(f"  {failure}" for failure in self.failures)]
+        if self.unplayed:
+            left = "1 step was" if len(self.unplayed) == 1 else f"{len(self.unplayed)} steps were"
+            parts += [f"{left} not played:", *(f"  {step}" for step in self.unplayed)]
+        return "\n".join(parts)
+
+
+class ScriptNotFinished(ScriptFailed):
+    """The run ended before the script did."""

@@ -1,0 +1,127 @@
+"""What has happened to a script: the lines of its connections, the steps that were begun, and the failures.
+
+It is kept in memory, or in a file where processes play the script: each appends to it, and goes on where the
+others have got to.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Line(Struct, frozen=True, tag_field="entry", tag="line"):
+    """A line that came over a connection."""
+
+    connection: int
+    by: Literal["client", "agent"]
+    text: str
+
+
+class Begun(Struct, frozen=True, tag_field="entry", tag="begun"):
+    """A step was begun. Turns and steps count from 1."""
+
+    turn: int
+    step: int
+
+
+class Returned(Struct, frozen=True, tag_field="entry", tag="returned"):
+    """The client has taken the result of a turn."""
+
+    turn: int
+
+
+class Failure(Struct, frozen=True, tag_field="entry", tag="failure"):
+    """Something did not go as the script says."""
+
+    reason: str
+
+
+Entry: TypeAlias = Line | Begun | Returned | Failure
+
+Counted: TypeAlias = Literal["connection", "turn"]
+"""What is numbered, over all connections."""
+
+
+class Journal(Protocol):
+    """Where entries go."""
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return all entries, in order."""
+        ...
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry."""
+        ...
+
+    def claim(self, counted: Counted) -> int:
+        """Return the next number, from 1; nobody else gets it."""
+        ...
+
+
+class MemoryJournal:
+    """A journal of this process."""
+
+    def __init__(self) -> None:
+        self._entries: list[Entry] = []
+        self._counts: Counter[Counted] = Counter()
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return all entries, in order."""
+        return tuple(self._entries)
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry."""
+        self._entries.append(entry)
+
+    def claim(self, counted: Counted) -> int:
+        """Return the next number."""
+        self._counts[counted] += 1
+        return self._counts[counted]
+
+
+class FileJournal:
+    """A journal of several processes, in a folder of their own.
+
+    It is a file of lines, and an empty file for each number that is taken.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = folder / "played.ndjson"
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return all entries, in order. One that its process could not finish is left out."""
+        if not self._path.exists():
+            return ()
+        *whole, _unfinished = self._path.read_bytes().split(b"\n")
+        return tuple(_decode(line) for line in whole)
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry. It is in the file when this returns, whatever happens to the process."""
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(descriptor, msgspec.json.encode(entry) + b"\n")
+        finally:
+            os.close(descriptor)
+
+    def claim(self, counted: Counted) -> int:
+        """Return the next number: that of the first file which this process is the one to make."""
+        number = 1
+        while True:
+            try:
+                os.close(os.open(self._folder / f"{counted}-{number}", os.O_CREAT | os.O_EXCL, 0o600))
+            except FileExistsError:
+                number += 1
+            else:
+                return number
+
+
+_decode: Final = msgspec.json.Decoder(Entry).decode

@@ -1,0 +1,101 @@
+"""What the agents of this kit have in common: they are connected in memory, and tell what they were sent."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, TypedDict
+
+import anyio
+from typing_extensions import Unpack
+
+from thinkwell import open_agent
+from thinkwell.testing._journal import Line, MemoryJournal
+from thinkwell.testing._sent import Sent
+from thinkwell_acp import memory_transport_pair
+from thinkwell_acp._tasks import background_tasks
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import AsyncGenerator, Mapping, Sequence
+
+    from thinkwell import Agent, PermissionMode, PermissionPolicy, QuestionHandler, Workspace
+    from thinkwell._tooling import Way
+    from thinkwell.testing._journal import Journal
+    from thinkwell_acp import Transport
+    from thinkwell_acp import schema as s
+
+__all__ = ("OpenOptions", "PlayedAgent")
+
+
+class OpenOptions(TypedDict, total=False):
+    """The options of `thinkwell.open_agent` that go with an agent in memory."""
+
+    env: Mapping[str, str] | None
+    cwd: str | os.PathLike[str] | None
+    permissions: PermissionMode | PermissionPolicy
+    on_question: QuestionHandler | Sequence[QuestionHandler] | None
+    question_timeout: float
+    workspace: Workspace | None
+    mcp_servers: Sequence[s.McpServer]
+    tools_via: Way | None
+    login: str | None
+    startup_timeout: float
+    record: str | os.PathLike[str] | None
+
+
+class PlayedAgent:
+    """An agent that can be opened as often as wanted. The base of those of this kit."""
+
+    name = "played"
+    """What `Agent.name` says."""
+
+    def __init__(self) -> None:
+        self._journal: Journal = MemoryJournal()
+
+    async def _serve(self, transport: Transport) -> None:
+        """Be the agent on a transport until the client leaves."""
+        raise NotImplementedError  # pragma: no cover - every agent does it
+
+    def _left(self) -> None:
+        """Learn that a block of `open` was left without an exception."""
+
+    @asynccontextmanager
+    async def open(self, **options: Unpack[OpenOptions]) -> AsyncGenerator[Agent]:
+        """Open the agent, connected in memory, with options of `thinkwell.open_agent`.
+
+        Raises:
+            ScriptFailed: See `ScriptedAgent.check`, which is called when the block is left without an
+                exception.
+        """
+        async with (
+            self.connect() as transport,
+            open_agent(self.name, transport=transport, **options) as agent,
+        ):
+            yield agent
+        self._left()
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncGenerator[Transport]:
+        """Return a new connection for ``open_agent(transport=…)``; it ends with the block."""
+        ours, theirs = memory_transport_pair()
+        served = anyio.Event()
+
+        async def serve() -> None:
+            try:
+                await self._serve(theirs)
+            finally:
+                served.set()
+
+        async with background_tasks() as tasks:
+            tasks.start_soon(serve)
+            try:
+                yield ours
+            finally:
+                with anyio.CancelScope(shield=True):  # the other side reads to the end, and leaves then
+                    await ours.aclose()
+                    await served.wait()
+
+    @property
+    def sent(self) -> Sent:
+        """What the client has sent so far."""
+        return Sent(entry for entry in self._journal.entries() if isinstance(entry, Line))

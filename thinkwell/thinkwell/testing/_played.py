@@ -1,0 +1,183 @@
+"""`ScriptedAgent`: an agent that plays a script, in memory and as a process."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypedDict
+
+import msgspec
+from typing_extensions import Unpack
+
+from thinkwell.testing._failures import ScriptFailed, ScriptNotFinished, Unplayed
+from thinkwell.testing._journal import Begun, Failure, FileJournal, Returned
+from thinkwell.testing._memory import PlayedAgent
+from thinkwell.testing._player import CAPABILITIES, INFO, Play, serve
+from thinkwell.testing._script import Script, telling
+from thinkwell.testing._steps import Fails
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from thinkwell_acp import RpcError, Transport
+    from thinkwell_acp import schema as s
+
+__all__ = ("ScriptedAgent", "ScriptedAgentFactory", "ScriptedOptions")
+
+
+class ScriptedOptions(TypedDict, total=False):
+    """The options of `ScriptedAgent`."""
+
+    capabilities: s.AgentCapabilities | None
+    info: s.Implementation | None
+    before_session: Script | None
+    lists_tools: bool
+    fails_at: Mapping[str, RpcError] | None
+    complete: bool
+
+
+class ScriptedAgentFactory(Protocol):
+    """Makes a `ScriptedAgent` that is checked when the test ends: the fixture ``scripted_agent``."""
+
+    def __call__(self, script: Script, **options: Unpack[ScriptedOptions]) -> ScriptedAgent:
+        """Make one. The arguments are those of `ScriptedAgent`."""
+        ...
+
+
+class ScriptedAgent(PlayedAgent):
+    """An agent that does what a script says, for as many connections and processes as there come.
+
+    They all go on in the same script: a prompt begins the next turn, whichever of them it comes to.
+
+    Args:
+        script: What it does.
+        capabilities: What it advertises; by default MCP over ACP, and that sessions can be closed.
+        info: What it calls itself.
+        before_session: What is sent before ``session/new`` is answered, as some agents do. It may only tell.
+        lists_tools: Whether it fetches the client's tools. An agent that does not cannot call them.
+        fails_at: Errors to answer with, by method: ``{"session/new": RpcError(-32603, "no")}``.
+        complete: Whether `check` asks for every step to have been played.
+        folder: Where `program` keeps the script, unless it is told.
+
+    Raises:
+        ValueError: `before_session` does not only tell.
+    """
+
+    name = "scripted"
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        capabilities: s.AgentCapabilities | None = None,
+        info: s.Implementation | None = None,
+        before_session: Script | None = None,
+        lists_tools: bool = True,
+        fails_at: Mapping[str, RpcError] | None = None,
+        complete: bool = True,
+        folder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        super().__init__()
+        self.script = script
+        self.checked = False
+        """Whether `check` was called."""
+        self._complete = complete
+        self._folder = folder
+        self._command: tuple[str, ...] | None = None
+        self._play = Play(
+            steps=script.steps,
+            capabilities=capabilities or CAPABILITIES,
+            info=info or INFO,
+            before_session=() if before_session is None else telling(before_session, "before_session"),
+            lists_tools=lists_tools,
+            fails_at={
+                method: Fails(code=error.code, message=error.message, data=error.data)
+                for method, error in (fails_at or {}).items()
+            },
+        )
+
+    def __repr__(self) -> str:
+        return f"<ScriptedAgent, {len(self.unplayed)} of {len(self.script.steps)} steps to play>"
+
+    # Playing
+
+    async def _serve(self, transport: Transport) -> None:
+        await serve(transport, self._play, self._journal)
+
+    def _left(self) -> None:
+        self.check()
+
+    def program(self, folder: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
+        """Return the command of a process that plays the script, for ``open_agent(command=…)``.
+
+        Args:
+            folder: In which to make a folder for the script and what comes of it; by default that of the
+                constructor. It is made by the first call.
+
+        Raises:
+            ValueError: There is no folder, or the agent has been connected in memory before.
+        """
+        if self._command is None:
+            folder = folder or self._folder
+            if folder is None:
+                raise ValueError("program(): give a folder to keep the script and what comes of it in")
+            if self._journal.entries():
+                raise ValueError("program(): call it before the agent is opened in memory")
+            own = Path(tempfile.mkdtemp(prefix="scripted-", dir=folder)).absolute()
+            (own / "script.json").write_bytes(msgspec.json.encode(self._play))
+            self._journal = FileJournal(own)
+            self._command = (
+                sys.executable,
+                "-P",
+                "-m",
+                "thinkwell.testing",
+                str(own / "script.json"),
+                str(own),
+            )
+        return self._command
+
+    # Looking at what came of it
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What has not gone as the script says, so far."""
+        return tuple(entry.reason for entry in self._journal.entries() if isinstance(entry, Failure))
+
+    @property
+    def unplayed(self) -> tuple[Unplayed, ...]:
+        """The steps that have not begun so far. One counts as played from when it begins.
+
+        Those behind a result that the client has taken are left out: it may leave then.
+        """
+        entries = self._journal.entries()
+        begun = {(entry.turn, entry.step) for entry in entries if isinstance(entry, Begun)}
+        returned = {entry.turn for entry in entries if isinstance(entry, Returned)}
+        return tuple(
+            Unplayed(turn=turn, step=number, what=step)
+            for turn, steps in enumerate(self.script.turns, 1)
+            if turn not in returned
+            for number, step in enumerate(steps, 1)
+            if (turn, number) not in begun
+        )
+
+    @property
+    def problem(self) -> ScriptFailed | None:
+        """What `check` would raise now."""
+        failures, unplayed = self.failures, self.unplayed if self._complete else ()
+        if failures:
+            return ScriptFailed(failures, unplayed)
+        return ScriptNotFinished(failures, unplayed) if unplayed else None
+
+    def check(self) -> None:
+        """Check that the script was played to its end, and that nothing went otherwise.
+
+        Raises:
+            ScriptNotFinished: Steps are left.
+            ScriptFailed: Something did not go as the script says: what it expects, a tool that the client
+                does not offer, more prompts than turns.
+        """
+        self.checked = True
+        if (problem := self.problem) is not None:
+            raise problem

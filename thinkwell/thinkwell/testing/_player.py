@@ -1,0 +1,254 @@
+"""The agent's side of a script: it answers the client, and plays a turn for each prompt."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from thinkwell._version import VERSION
+from thinkwell.builtin._mcp import McpClient
+from thinkwell.testing._journal import Failure
+from thinkwell.testing._script import Script
+from thinkwell.testing._steps import Fails, Step, Telling  # noqa: TC001 - types of fields
+from thinkwell.testing._tap import Tap
+from thinkwell.testing._telling import Teller
+from thinkwell.testing._turn import Turn
+from thinkwell_acp import AcpError, AgentHandler, AgentSide, RpcError
+from thinkwell_acp import schema as s
+from thinkwell_acp._tasks import background_tasks
+from thinkwell_acp.connection import open_connection
+from thinkwell_acp.errors import INTERNAL_ERROR, INVALID_PARAMS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import msgspec
+
+    from thinkwell.testing._journal import Journal
+    from thinkwell_acp import Transport
+    from thinkwell_acp._jsonrpc import RequestId
+    from thinkwell_acp._tasks import BackgroundTasks
+
+logger = logging.getLogger("thinkwell.testing")
+
+CAPABILITIES: Final = s.AgentCapabilities(
+    mcp_capabilities=s.McpCapabilities(acp=True),
+    session_capabilities=s.SessionCapabilities(close=s.SessionCloseCapabilities()),
+)
+"""What a scripted agent advertises unless it is told otherwise."""
+
+INFO: Final = s.Implementation(name="scripted", version=VERSION)
+"""What it calls itself."""
+
+
+class Play(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A script with everything else that an agent needs to play it. A saved `Script` can be read as one."""
+
+    steps: tuple[Step, ...]
+    capabilities: s.AgentCapabilities = CAPABILITIES
+    info: s.Implementation = INFO
+    before_session: tuple[Telling, ...] = ()
+    lists_tools: bool = True
+    fails_at: dict[str, Fails] = {}
+
+
+class _Session:
+    """A conversation: its tools and the turn that runs in it."""
+
+    def __init__(self) -> None:
+        self.tools: list[McpClient] = []
+        self.turns: set[Turn] = set()
+
+
+class Player(AgentHandler):
+    """Plays to one client.
+
+    Args:
+        play: What to do.
+        journal: Where to note what is done.
+        connection: The number of the connection.
+        tasks: Where to do what goes on beside the turns.
+        stderr: The descriptor of standard error, where this is a process.
+        crash: Ends the process, where this is one.
+    """
+
+    def __init__(
+        self,
+        play: Play,
+        journal: Journal,
+        connection: int,
+        tasks: BackgroundTasks,
+        *,
+        stderr: int | None,
+        crash: Callable[[int], None],
+    ) -> None:
+        self._play = play
+        self._turns = Script(play.steps).turns
+        self._journal = journal
+        self._connection = connection
+        self._tasks = tasks
+        self._stderr = stderr
+        self._crash = crash
+        self._client: AgentSide
+        self._sessions: dict[str, _Session] = {}
+        self._numbers = itertools.count(1)
+        self._calls = itertools.count(1)
+
+    def connected(self, client: AgentSide, /) -> None:
+        """Learn whom to talk to."""
+        self._client = client
+
+    def check(self, method: str) -> None:
+        """Fail a request where the play says so.
+
+        Raises:
+            RpcError: It does.
+        """
+        error = self._play.fails_at.get(method)
+        if error is not None:
+            raise RpcError(error.code, error.message, error.data)
+
+    def cancel(self, session_id: str) -> bool:
+        """Cancel what runs in a session; return whether anything does."""
+        session = self._sessions.get(session_id)
+        if session is None or not session.turns:
+            return False
+        for turn in session.turns:
+            turn.cancel()
+        return True
+
+    # What the client asks
+
+    async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
+        """Say what this agent is."""
+        return s.InitializeResponse(
+            protocol_version=1, agent_info=self._play.info, agent_capabilities=self._play.capabilities
+        )
+
+    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+        """Open a session."""
+        session_id = f"session-{self._connection}-{next(self._numbers)}"
+        await self._tell(session_id, self._play.before_session)
+        await self._open(session_id, request.mcp_servers)
+        return s.NewSessionResponse(session_id=session_id)
+
+    async def load_session(self, request: s.LoadSessionRequest, /) -> s.LoadSessionResponse:
+        """Open any session, and repeat what is told before a session is opened."""
+        await self._tell(request.session_id, self._play.before_session)
+        await self._open(request.session_id, request.mcp_servers)
+        return s.LoadSessionResponse()
+
+    async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
+        """Open any session."""
+        await self._open(request.session_id, request.mcp_servers)
+        return s.ResumeSessionResponse()
+
+    async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
+        """Close a session, and cancel what runs in it."""
+        self.cancel(request.session_id)
+        self._sessions.pop(request.session_id, None)
+        return s.CloseSessionResponse()
+
+    async def prompt(self, request: s.PromptRequest, /) -> s.PromptResponse:
+        """Play the next turn."""
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            raise RpcError(INVALID_PARAMS, f"There is no session {request.session_id}")
+        text = "".join(block.text for block in request.prompt if isinstance(block, s.TextContent))
+        number, turns = self._journal.claim("turn"), self._turns
+        if number > len(turns):
+            size = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
+            reason = f"the script has {size}, and this is prompt {number}: {text!r:.2000}"
+            self._journal.append(Failure(reason))
+            raise RpcError(INTERNAL_ERROR, f"The script failed: {reason}")
+        turn = Turn(
+            number,
+            turns[number - 1],
+            prompt=text,
+            teller=self._teller(request.session_id),
+            tools=session.tools,
+            journal=self._journal,
+            crash=self._crash,
+        )
+        session.turns.add(turn)
+        try:
+            stop = await turn.play()
+        finally:
+            session.turns.discard(turn)
+        if stop.late:
+            self._tasks.start_soon(self._tell, request.session_id, stop.late)  # begins behind the answer
+        return s.PromptResponse(stop_reason=stop.reason)
+
+    # Tools
+
+    async def _open(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
+        session = self._sessions[session_id] = _Session()
+        for server in servers:
+            if isinstance(server, s.McpServerAcp) and self._play.lists_tools:
+                session.tools.append(await McpClient.open(self._client, server, VERSION))
+
+    def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
+        """Fetch the tools again when they have changed."""
+        if notification.method == "notifications/tools/list_changed":
+            for session in self._sessions.values():
+                for server in session.tools:
+                    if server.connection_id == notification.connection_id:
+                        self._tasks.start_soon(_relist, server)
+
+    # Telling
+
+    def _teller(self, session_id: str) -> Teller:
+        return Teller(self._client, session_id, self._calls, self._stderr)
+
+    async def _tell(self, session_id: str, steps: Sequence[Telling]) -> None:
+        teller = self._teller(session_id)
+        try:
+            for step in steps:
+                await teller.tell(step)
+        except AcpError as exc:
+            logger.debug("nobody is left to be told: %s", exc)
+
+
+async def _relist(server: McpClient) -> None:
+    try:
+        await server.list_tools()
+    except AcpError as exc:
+        logger.debug("tools/list: %s", exc)
+
+
+class _Side(AgentSide):
+    """The side of a player, who hears of cancelled turns himself: they may have something left to do."""
+
+    def __init__(self, player: Player) -> None:
+        super().__init__(player)
+        self._player = player
+
+    async def request(self, id: RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
+        self._player.check(method)
+        return await super().request(id, method, params)
+
+    def notified(self, method: str, params: s.Model) -> None:
+        if not (isinstance(params, s.CancelNotification) and self._player.cancel(params.session_id)):
+            super().notified(method, params)
+
+
+async def serve(
+    transport: Transport,
+    play: Play,
+    journal: Journal,
+    *,
+    stderr: int | None = None,
+    crash: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Play to the client at the other end of a transport, until it leaves."""
+    connection = journal.claim("connection")
+    async with background_tasks() as tasks:
+        player = Player(play, journal, connection, tasks, stderr=stderr, crash=crash)
+        side = _Side(player)
+        async with open_connection(Tap(transport, journal, connection), side) as opened:
+            side.attach(opened)
+            player.connected(side)
+            await side.wait_closed()

@@ -1,0 +1,51 @@
+"""`RecordedAgent`: an agent that does again what it did in a recording, in memory and as a process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from thinkwell.testing._memory import PlayedAgent
+from thinkwell.testing._recorded_agent import replay_agent, serve_recording
+from thinkwell.testing._tap import Tap
+
+if TYPE_CHECKING:
+    import os
+
+    from thinkwell_acp import Transport
+
+__all__ = ("RecordedAgent",)
+
+
+class RecordedAgent(PlayedAgent):
+    """An agent that answers as it did in a recording; see `replay_agent`.
+
+    Each connection begins with the recording.
+
+    Args:
+        path: A file that ``open_agent(record=…)`` has written.
+        speed: 1: it takes as long as it took; 2: half as long; 0: no longer than it must.
+
+    Raises:
+        RecordingError: The file is no recording.
+        OSError: It cannot be read.
+        ValueError: The speed is no number from 0 on.
+    """
+
+    name = "recorded"
+
+    def __init__(self, path: str | os.PathLike[str], *, speed: float = 0) -> None:
+        super().__init__()
+        self._command = replay_agent(path, speed=speed)
+        self._path = path
+        self._speed = speed
+
+    async def _serve(self, transport: Transport) -> None:
+        tap = Tap(transport, self._journal, self._journal.claim("connection"))
+        await serve_recording(str(self._path), self._speed, tap)
+
+    def program(self) -> tuple[str, ...]:
+        """Return the command of a process that does it, for ``open_agent(command=…)``.
+
+        What a process was sent is not in `sent`.
+        """
+        return self._command

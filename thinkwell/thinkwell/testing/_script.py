@@ -1,0 +1,342 @@
+"""Scripts: what an agent is to do, written down in the order in which it does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast, get_args
+
+import msgspec
+from msgspec import Struct
+
+from thinkwell.testing import _steps as st
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from thinkwell.events import JsonValue
+
+__all__ = ("Script", "as_json", "script")
+
+
+class Script(Struct, frozen=True):
+    """What an agent does, turn by turn. Begin with `script`: each method returns a longer script.
+
+    A prompt begins a turn. `stops`, `refuses`, `fails`, `hangs_up` and `crashes` end one, so that what
+    follows belongs to the next prompt, in whatever session that comes. A last turn that none of them ends
+    stops with ``end_turn``.
+    """
+
+    steps: tuple[st.Step, ...] = ()
+    """The steps, in order."""
+
+    @property
+    def turns(self) -> tuple[tuple[st.Step, ...], ...]:
+        """The steps of each turn."""
+        turns: list[tuple[st.Step, ...]] = []
+        begun: list[st.Step] = []
+        for step in self.steps:
+            begun.append(step)
+            if isinstance(step, get_args(st.Ending)):
+                turns.append(tuple(begun))
+                begun = []
+        return (*turns, tuple(begun)) if begun else tuple(turns)
+
+    def __add__(self, other: Script) -> Script:
+        return Script(self.steps + other.steps)
+
+    def _and(self, step: st.Step) -> Script:
+        return Script((*self.steps, step))
+
+    # Telling
+
+    def thinks(self, text: str, *, message_id: str | None = None) -> Script:
+        """Send a piece of thought (``agent_thought_chunk``)."""
+        return self._and(st.Thinks(text=text, message_id=message_id))
+
+    def says(self, text: str, *, message_id: str | None = None) -> Script:
+        """Send a piece of a message (``agent_message_chunk``)."""
+        return self._and(st.Says(text=text, message_id=message_id))
+
+    def plans(self, *entries: str, done: int = 0) -> Script:
+        """Send a plan, which replaces the one before. The first `done` of its entries are completed."""
+        return self._and(st.Plans(entries=entries, done=done))
+
+    def uses(
+        self,
+        title: str,
+        *,
+        kind: st.UsedKind = "other",
+        input: JsonValue = None,  # noqa: A002 - the event's field
+        output: JsonValue = None,
+        text: str | None = None,
+        path: str | None = None,
+        new_text: str | None = None,
+        old_text: str | None = None,
+        status: st.UsedStatus = "completed",
+        id: str | None = None,  # noqa: A002 - the event's field
+        name: str | None = None,
+    ) -> Script:
+        """Report a call of one of the agent's own tools: that it begins, and what came of it.
+
+        Args:
+            title: What the client shows.
+            kind: What sort of thing it does.
+            input: Its arguments, as JSON.
+            output: What it returned, as JSON.
+            text: What it shows, as text.
+            path: The file that it works on, absolute.
+            new_text: What it makes of that file: shown as a diff.
+            old_text: What the file held before; ``None`` for a new one.
+            status: How far it comes. One that is not over can be taken up again by its `id`.
+            id: Its id; by default one of its own.
+            name: The tool's own name, which few agents give.
+
+        Raises:
+            ValueError: There is a `new_text` or an `old_text`, but not what belongs to it.
+        """
+        diff = None
+        if new_text is not None and path is not None:
+            diff = st.FileDiff(path=path, new_text=new_text, old_text=old_text)
+        elif new_text is not None or old_text is not None:
+            raise ValueError("uses(new_text=…): a diff needs path= and new_text=, and may have old_text=")
+        return self._and(
+            st.Uses(
+                title=title,
+                kind=kind,
+                input=as_json(input),
+                output=as_json(output),
+                text=text,
+                diff=diff,
+                path=path,
+                status=status,
+                id=id,
+                name=name,
+            )
+        )
+
+    def updates(self, update: Mapping[str, JsonValue], *, session_id: str | None = None) -> Script:
+        """Send any update: the ``update`` of a ``session/update``, known to the protocol or not.
+
+        Args:
+            update: What stands on the wire.
+            session_id: Another session than that of the turn, as one that does not exist.
+        """
+        return self._and(st.Updates(update=as_json(dict(update)), session_id=session_id))
+
+    def sends(self, data: bytes | str) -> Script:
+        """Put bytes on the wire as they are: noise, broken JSON, half a line. A text is sent as a line."""
+        return self._and(st.Sends(data=f"{data}\n".encode() if isinstance(data, str) else data))
+
+    def floods_stderr(self, size: int) -> Script:
+        """Write so many bytes to standard error, waiting for whoever reads it. In memory there is none."""
+        return self._and(st.FloodsStderr(size=size))
+
+    def pauses(self, seconds: float) -> Script:
+        """Let time pass, on the clock of the event loop."""
+        return self._and(st.Pauses(seconds=seconds))
+
+    # Asking
+
+    def calls(
+        self,
+        tool: str,
+        arguments: Mapping[str, JsonValue] | None = None,
+        *,
+        expect_error: bool | str | None = None,
+    ) -> Script:
+        """Call a tool that the client offers, and wait for its result.
+
+        That it is not offered is a failure of the script.
+
+        Args:
+            tool: Its name.
+            arguments: Its arguments.
+            expect_error: Whether the tool has to fail (``True``), to succeed (``False``), or to fail with an
+                error that contains a text. By default either will do.
+        """
+        plain = as_json(dict(arguments or {}))
+        return self._and(st.Calls(tool=tool, arguments=plain, expect_error=expect_error))
+
+    def returns(self, value: JsonValue, *, expect_error: bool | str | None = None) -> Script:
+        """Return a result: call ``return_result``, in the envelope that its schema asks for.
+
+        Args:
+            value: The result: JSON, or a dataclass, msgspec or pydantic value, which is turned into JSON.
+            expect_error: As for `calls`: whether the client has to reject it.
+        """
+        return self._and(st.Returns(value=as_json(value), expect_error=expect_error))
+
+    def asks(
+        self,
+        title: str,
+        *,
+        options: Sequence[st.OptionKind | str] = ("allow_once", "reject_once"),
+        expect: st.OptionKind | str | None = None,
+        kind: st.UsedKind = "other",
+        input: JsonValue = None,  # noqa: A002 - the event's field
+        path: str | None = None,
+        id: str | None = None,  # noqa: A002 - the event's field
+    ) -> Script:
+        """Ask for permission (``session/request_permission``), and wait for the answer.
+
+        That the question is cancelled means that the turn is: it stops there.
+
+        Args:
+            title: What the agent says that it wants to do.
+            options: The kinds of the options that it offers.
+            expect: The kind that has to be chosen, or ``cancelled``. By default any will do.
+            kind: What sort of thing the tool call does.
+            input: The arguments of the tool call, as JSON, such as ``{"command": "ls"}``.
+            path: The file that it works on, absolute.
+            id: The id of the tool call; by default one of its own.
+        """
+        return self._and(
+            st.Asks(
+                title=title,
+                options=tuple(options),
+                expect=expect,
+                kind=kind,
+                input=as_json(input),
+                path=path,
+                id=id,
+            )
+        )
+
+    def asks_form(
+        self,
+        message: str,
+        schema: Mapping[str, JsonValue],
+        *,
+        expect: str | Mapping[str, JsonValue] | None = None,
+    ) -> Script:
+        """Ask for a form to be filled in (``elicitation/create``), and wait for the answer.
+
+        Args:
+            message: What is asked.
+            schema: The form, as JSON Schema: ``{"type": "object", "properties": …}``.
+            expect: What the answer has to be: ``accept``, ``decline``, ``cancel``, or what was filled in.
+        """
+        expected = expect if isinstance(expect, str) or expect is None else as_json(dict(expect))
+        return self._and(st.AsksForm(message=message, schema=as_json(dict(schema)), expect=expected))
+
+    def reads(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        expect: str | None = None,
+        expect_error: bool | str | None = None,
+    ) -> Script:
+        """Read a file through the client (``fs/read_text_file``); `expect` is what it has to contain."""
+        return self._and(st.Reads(path=str(path), expect=expect, expect_error=expect_error))
+
+    def writes(
+        self, path: str | os.PathLike[str], text: str, *, expect_error: bool | str | None = None
+    ) -> Script:
+        """Write a file through the client (``fs/write_text_file``)."""
+        return self._and(st.Writes(path=str(path), text=text, expect_error=expect_error))
+
+    def runs(
+        self,
+        command: str,
+        *arguments: str,
+        expect: str | None = None,
+        expect_error: bool | str | None = None,
+    ) -> Script:
+        """Run a command in a terminal of the client's, to its end; `expect` is what it has to print."""
+        return self._and(
+            st.Runs(command=command, arguments=arguments, expect=expect, expect_error=expect_error)
+        )
+
+    def expects(self, text: str) -> Script:
+        """Check that the prompt of this turn contains a text."""
+        return self._and(st.Expects(text=text))
+
+    # Ending
+
+    def stops(self, reason: st.StopReason = "end_turn", *, late: Script | None = None) -> Script:
+        """End the turn.
+
+        Args:
+            reason: The stop reason.
+            late: What is sent behind the answer, as some agents do. It may only tell.
+
+        Raises:
+            ValueError: `late` asks something, or ends a turn.
+        """
+        steps = () if late is None else telling(late, "stops(late=…)")
+        return self._and(st.Stops(reason=reason, late=steps))
+
+    def refuses(self) -> Script:
+        """End the turn by a refusal."""
+        return self.stops("refusal")
+
+    def fails(self, code: int = -32603, message: str = "Internal error", *, data: JsonValue = None) -> Script:
+        """Answer the prompt with a JSON-RPC error."""
+        return self._and(st.Fails(code=code, message=message, data=as_json(data)))
+
+    def hangs(self, *, deaf: bool = False) -> Script:
+        """Do nothing until the client cancels the turn; what follows is done then.
+
+        Without a step that ends the turn it stops with ``cancelled``.
+
+        Args:
+            deaf: Do not heed that either: hang until the connection ends.
+        """
+        return self._and(st.Hangs(deaf=deaf))
+
+    def hangs_up(self) -> Script:
+        """End the connection in the middle of the turn. A process ends with it, in good order."""
+        return self._and(st.HangsUp())
+
+    def crashes(self, exit_code: int = 1) -> Script:
+        """End the process in the middle of the turn. In memory it is the connection that ends."""
+        return self._and(st.Crashes(exit_code=exit_code))
+
+    # Keeping
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the script to a file, as JSON."""
+        Path(path).write_bytes(msgspec.json.format(msgspec.json.encode(self)))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Script:
+        """Read a script from a file.
+
+        Raises:
+            OSError: The file cannot be read.
+            ValueError: It holds no script.
+        """
+        return msgspec.json.decode(Path(path).read_bytes(), type=cls)
+
+
+script: Final = Script()
+"""The empty script, with which every other begins."""
+
+
+def telling(told: Script, where: str) -> tuple[st.Telling, ...]:
+    """Return the steps of a script that only tells.
+
+    Raises:
+        ValueError: It does more.
+    """
+    for step in told.steps:
+        if not isinstance(step, get_args(st.Telling)):
+            raise ValueError(f"{where}: {step} needs a turn; what stands here can only tell")
+    return cast("tuple[st.Telling, ...]", told.steps)
+
+
+def as_json(value: JsonValue) -> JsonValue:
+    """Return a value as JSON in Python builtins.
+
+    Raises:
+        TypeError: It has no form in JSON.
+    """
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=_dumped)
+
+
+def _dumped(value: object) -> JsonValue:
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        raise TypeError(f"a script holds JSON, and {value!r:.100} has no form in it")
+    return dump(mode="json")

@@ -1,0 +1,230 @@
+"""What a scripted agent can do, as values: a script is a row of these.
+
+They are plain data, so a script can be compared, written to a file and played by another process. What each
+one does is told where it is made, at the methods of `Script`.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from msgspec import UNSET, Struct
+
+from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
+
+OptionKind: TypeAlias = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
+"""What an option of a permission question means."""
+
+StopReason: TypeAlias = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"] | str
+"""How a turn ends; others may be tried out."""
+
+UsedKind: TypeAlias = Literal[
+    "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
+]
+"""What sort of thing a tool call does."""
+
+UsedStatus: TypeAlias = Literal["pending", "in_progress", "completed", "failed"]
+"""How far a tool call comes."""
+
+SHOWN_WIDTH: Final = 200
+"""How many characters of a step a message shows."""
+
+
+class _Step(Struct, frozen=True, kw_only=True, tag_field="step", omit_defaults=True):
+    """The base of all steps. Its tag is the name of the method that makes it."""
+
+    def __str__(self) -> str:
+        shown: list[str] = []
+        for name, default in _fields(type(self)):
+            value = getattr(self, name)
+            if default is UNSET:
+                shown.append(repr(value))
+            elif value != default:
+                shown.append(f"{name}={value!r}")
+        text = f"{self.__struct_config__.tag}({', '.join(shown)})"
+        return text if len(text) <= SHOWN_WIDTH else f"{text[: SHOWN_WIDTH - 2]}…)"
+
+
+def _fields(step: type[_Step]) -> list[tuple[str, object]]:
+    """Return the fields of a step with their defaults, `UNSET` where they have none."""
+    required = len(step.__struct_fields__) - len(step.__struct_defaults__)
+    defaults = (*[UNSET] * required, *step.__struct_defaults__)
+    return list(zip(step.__struct_fields__, defaults, strict=True))
+
+
+class Thinks(_Step, frozen=True, kw_only=True, tag="thinks"):
+    """A piece of thought."""
+
+    text: str
+    message_id: str | None = None
+
+
+class Says(_Step, frozen=True, kw_only=True, tag="says"):
+    """A piece of a message."""
+
+    text: str
+    message_id: str | None = None
+
+
+class Plans(_Step, frozen=True, kw_only=True, tag="plans"):
+    """A plan, whole."""
+
+    entries: tuple[str, ...]
+    done: int = 0
+
+
+class FileDiff(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A change of a file that a tool call shows."""
+
+    path: str
+    new_text: str
+    old_text: str | None = None
+
+
+class Uses(_Step, frozen=True, kw_only=True, tag="uses"):
+    """A tool call of the agent's own, as it reports it."""
+
+    title: str
+    kind: UsedKind = "other"
+    input: JsonValue = None
+    output: JsonValue = None
+    text: str | None = None
+    diff: FileDiff | None = None
+    path: str | None = None
+    status: UsedStatus = "completed"
+    id: str | None = None
+    name: str | None = None
+
+
+class Updates(_Step, frozen=True, kw_only=True, tag="updates"):
+    """Any update, as it stands on the wire."""
+
+    update: JsonValue
+    session_id: str | None = None
+
+
+class Calls(_Step, frozen=True, kw_only=True, tag="calls"):
+    """A call of a tool that the client offers."""
+
+    tool: str
+    arguments: dict[str, JsonValue]
+    expect_error: bool | str | None = None
+
+
+class Returns(_Step, frozen=True, kw_only=True, tag="returns"):
+    """A call of ``return_result``."""
+
+    value: JsonValue
+    expect_error: bool | str | None = None
+
+
+class Asks(_Step, frozen=True, kw_only=True, tag="asks"):
+    """A permission question."""
+
+    title: str
+    options: tuple[str, ...] = ("allow_once", "reject_once")
+    expect: str | None = None
+    kind: UsedKind = "other"
+    input: JsonValue = None
+    path: str | None = None
+    id: str | None = None
+
+
+class AsksForm(_Step, frozen=True, kw_only=True, tag="asks_form"):
+    """A form."""
+
+    message: str
+    schema: dict[str, JsonValue]
+    expect: str | dict[str, JsonValue] | None = None
+
+
+class Reads(_Step, frozen=True, kw_only=True, tag="reads"):
+    """A file, read through the client."""
+
+    path: str
+    expect: str | None = None
+    expect_error: bool | str | None = None
+
+
+class Writes(_Step, frozen=True, kw_only=True, tag="writes"):
+    """A file, written through the client."""
+
+    path: str
+    text: str
+    expect_error: bool | str | None = None
+
+
+class Runs(_Step, frozen=True, kw_only=True, tag="runs"):
+    """A command in a terminal of the client's."""
+
+    command: str
+    arguments: tuple[str, ...] = ()
+    expect: str | None = None
+    expect_error: bool | str | None = None
+
+
+class Expects(_Step, frozen=True, kw_only=True, tag="expects"):
+    """Something that the prompt of this turn has to contain."""
+
+    text: str
+
+
+class Sends(_Step, frozen=True, kw_only=True, tag="sends"):
+    """Bytes on the wire, whatever they are."""
+
+    data: bytes
+
+
+class FloodsStderr(_Step, frozen=True, kw_only=True, tag="floods_stderr"):
+    """Bytes on standard error."""
+
+    size: int
+
+
+class Pauses(_Step, frozen=True, kw_only=True, tag="pauses"):
+    """Time that passes."""
+
+    seconds: float
+
+
+class Hangs(_Step, frozen=True, kw_only=True, tag="hangs"):
+    """Nothing happens until the turn is cancelled, or not even then."""
+
+    deaf: bool = False
+
+
+class Stops(_Step, frozen=True, kw_only=True, tag="stops"):
+    """The end of a turn."""
+
+    reason: str = "end_turn"
+    late: tuple[Telling, ...] = ()
+
+
+class Fails(_Step, frozen=True, kw_only=True, tag="fails"):
+    """The end of a turn by an error."""
+
+    code: int = -32603
+    message: str = "Internal error"
+    data: JsonValue = None
+
+
+class HangsUp(_Step, frozen=True, kw_only=True, tag="hangs_up"):
+    """The end of the connection."""
+
+
+class Crashes(_Step, frozen=True, kw_only=True, tag="crashes"):
+    """The end of the process."""
+
+    exit_code: int = 1
+
+
+Telling: TypeAlias = Thinks | Says | Plans | Uses | Updates | Sends | FloodsStderr | Pauses
+"""A step that only tells: it needs no turn."""
+
+Ending: TypeAlias = Stops | Fails | HangsUp | Crashes
+"""A step that ends its turn."""
+
+Step: TypeAlias = (
+    Telling | Calls | Returns | Asks | AsksForm | Reads | Writes | Runs | Expects | Hangs | Ending
+)
+"""Anything that a script can hold."""

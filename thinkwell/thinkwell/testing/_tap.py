@@ -1,0 +1,48 @@
+"""A transport that notes what goes over it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from thinkwell.testing._journal import Line
+from thinkwell_acp._framing import LineSplitter
+
+if TYPE_CHECKING:
+    from thinkwell.testing._journal import Journal
+    from thinkwell_acp import Transport
+
+UPDATE_START: Final = b'{"jsonrpc":"2.0","method"'
+"""How the lines of notifications begin that an agent of ours sends. They are not noted: there may be
+millions."""
+
+NO_LIMIT: Final = 1 << 62
+"""For lines that are only noted."""
+
+
+class Tap:
+    """The agent's end of a transport. It notes the lines that come and, but for updates, those that go."""
+
+    def __init__(self, inner: Transport, journal: Journal, connection: int) -> None:
+        self._inner = inner
+        self._journal = journal
+        self._connection = connection
+        self._received = LineSplitter(NO_LIMIT)
+        self._sent = LineSplitter(NO_LIMIT)
+
+    async def receive(self) -> bytes:
+        """Return the next bytes."""
+        data = await self._inner.receive()
+        for line in self._received.feed(data):
+            self._journal.append(Line(self._connection, "client", bytes(line).decode("utf-8", "replace")))
+        return data
+
+    async def send(self, item: bytes, /) -> None:
+        """Send all the bytes."""
+        for line in self._sent.feed(item):
+            if line[: len(UPDATE_START)] != UPDATE_START:
+                self._journal.append(Line(self._connection, "agent", bytes(line).decode("utf-8", "replace")))
+        await self._inner.send(item)
+
+    async def aclose(self) -> None:
+        """Close the transport."""
+        await self._inner.aclose()

@@ -1,0 +1,116 @@
+"""The steps that only tell something: they need a session, but no turn."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+from anyio.lowlevel import checkpoint
+
+from thinkwell.testing import _steps as st
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from thinkwell_acp import AgentSide
+
+
+class Teller:
+    """Tells a client what goes on in one session.
+
+    Args:
+        client: Whom to tell.
+        session_id: The session.
+        numbers: Numbers for tool calls.
+        stderr: The descriptor of standard error, where the agent is a process.
+    """
+
+    def __init__(
+        self, client: AgentSide, session_id: str, numbers: Iterator[int], stderr: int | None
+    ) -> None:
+        self.client = client
+        self.session_id = session_id
+        self._numbers = numbers
+        self._stderr = stderr
+
+    def new_call_id(self) -> str:
+        """Return an id for a tool call."""
+        return f"call-{next(self._numbers)}"
+
+    async def tell(self, step: st.Telling) -> None:
+        """Do such a step, and let others have their turn."""
+        match step:
+            case st.Thinks():
+                content = s.TextContent(text=step.text)
+                self._update(s.AgentThoughtChunk(content=content, message_id=step.message_id))
+            case st.Says():
+                content = s.TextContent(text=step.text)
+                self._update(s.AgentMessageChunk(content=content, message_id=step.message_id))
+            case st.Plans():
+                self._update(_plan(step))
+            case st.Uses():
+                self._use(step)
+            case st.Updates():
+                body = {"sessionId": step.session_id or self.session_id, "update": step.update}
+                self.client.connection.notify("session/update", body)
+            case st.Sends():
+                self.client.connection._post(step.data)  # the one way to bytes in their place
+            case st.FloodsStderr():
+                if self._stderr is not None:
+                    await anyio.to_thread.run_sync(_flood, self._stderr, step.size, abandon_on_cancel=True)
+            case st.Pauses():  # pragma: no branch - the last of the union
+                await anyio.sleep(step.seconds)
+        await self.client.drain()
+        await checkpoint()
+
+    def _update(self, update: s.SessionUpdate) -> None:
+        self.client.update(self.session_id, update)
+
+    def _use(self, step: st.Uses) -> None:
+        call_id = step.id or self.new_call_id()
+        locations = () if step.path is None else (s.ToolCallLocation(path=step.path),)
+        self._update(
+            s.ToolCallStart(
+                tool_call_id=call_id,
+                title=step.title,
+                name=step.name,
+                kind=step.kind,
+                status="pending" if step.status == "pending" else "in_progress",
+                locations=locations,
+                raw_input=step.input,
+            )
+        )
+        content: list[s.ToolCallContent] = []
+        if step.text is not None:
+            content.append(s.Content(content=s.TextContent(text=step.text)))
+        if step.diff is not None:
+            diff = step.diff
+            content.append(s.Diff(path=diff.path, new_text=diff.new_text, old_text=diff.old_text))
+        self._update(
+            s.ToolCallProgress(
+                tool_call_id=call_id,
+                status=step.status,
+                content=tuple(content) or None,
+                raw_output=step.output,
+            )
+        )
+
+
+def _plan(step: st.Plans) -> s.AgentPlanUpdate:
+    return s.AgentPlanUpdate(
+        entries=tuple(
+            s.PlanEntry(
+                content=entry, priority="medium", status="completed" if index < step.done else "pending"
+            )
+            for index, entry in enumerate(step.entries)
+        )
+    )
+
+
+def _flood(stderr: int, size: int) -> None:
+    line = b"." * 79 + b"\n"
+    while size > 0:
+        size -= os.write(stderr, (line * (size // len(line) + 1))[: min(size, 64 * 1024)])

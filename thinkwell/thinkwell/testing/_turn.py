@@ -1,0 +1,286 @@
+"""One turn of a script, as it is played."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, cast
+
+import anyio
+from anyio.lowlevel import checkpoint_if_cancelled
+
+from thinkwell.testing import _steps as st
+from thinkwell.testing._journal import Begun, Failure, Returned
+from thinkwell_acp import ConnectionClosed, DecodeError, RpcError
+from thinkwell_acp import schema as s
+from thinkwell_acp.errors import INTERNAL_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    from thinkwell.builtin._mcp import McpClient
+    from thinkwell.testing._journal import Journal
+    from thinkwell.testing._telling import Teller
+
+RESULT_TOOL = "return_result"
+"""The tool that takes a result."""
+
+OPTION_NAMES = {
+    "allow_once": "Allow",
+    "allow_always": "Always allow",
+    "reject_once": "Reject",
+    "reject_always": "Always reject",
+}
+"""What the options of a permission question are called."""
+
+
+class Unexpected(Exception):  # noqa: N818 - says what happened
+    """The client did something else than the script says."""
+
+
+class Turn:
+    """Plays the steps of one prompt.
+
+    Args:
+        number: Which turn of the script it is, from 1.
+        steps: What to do.
+        prompt: The text of the prompt.
+        teller: Tells the client what goes on.
+        tools: The client's tool servers.
+        journal: Where to note what is done.
+        crash: Ends the process.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        steps: Sequence[st.Step],
+        *,
+        prompt: str,
+        teller: Teller,
+        tools: Sequence[McpClient],
+        journal: Journal,
+        crash: Callable[[int], None],
+    ) -> None:
+        self._number = number
+        self._steps = steps
+        self._prompt = prompt
+        self._teller = teller
+        self._client = teller.client
+        self._tools = tools
+        self._journal = journal
+        self._crash = crash
+        self._scope = anyio.CancelScope()
+        self._cancelled = anyio.Event()
+        self._patient = False
+
+    def cancel(self) -> None:
+        """Learn that the client has cancelled the turn."""
+        self._cancelled.set()
+        if not self._patient:
+            self._scope.cancel()
+
+    async def play(self) -> st.Stops:
+        """Do all the steps and return how the turn stops.
+
+        Raises:
+            RpcError: It stops by an error: one of the script, or because the script has failed.
+        """
+        with self._scope:
+            for index, step in enumerate(self._steps, 1):
+                await checkpoint_if_cancelled()
+                self._journal.append(Begun(self._number, index))
+                try:
+                    stop = await self._do(step)
+                except (Unexpected, RpcError, DecodeError) as exc:
+                    if isinstance(step, st.Fails):
+                        raise
+                    why = f"the client refuses: {exc.message}" if isinstance(exc, RpcError) else str(exc)
+                    reason = f"turn {self._number}, step {index}, {step}: {why}"
+                    self._journal.append(Failure(reason))
+                    raise RpcError(INTERNAL_ERROR, f"The script failed at {reason}") from exc
+                if stop is not None:
+                    return stop
+        return st.Stops(reason="cancelled" if self._cancelled.is_set() else "end_turn")
+
+    async def _do(self, step: st.Step) -> st.Stops | None:
+        match step:
+            case st.Stops():
+                return step
+            case st.Fails():
+                raise RpcError(step.code, step.message, step.data)
+            case st.Hangs():
+                with self._waiting():
+                    await (anyio.sleep_forever() if step.deaf else self._cancelled.wait())
+            case st.HangsUp() | st.Crashes():
+                connection = self._client.connection
+                await connection.flush()
+                if isinstance(step, st.Crashes):
+                    self._crash(step.exit_code)
+                connection.end(ConnectionClosed())  # which cancels this turn
+                await anyio.sleep_forever()
+            case st.Calls() | st.Returns() | st.Asks() | st.AsksForm() | st.Expects():
+                await self._ask(step)
+            case st.Reads() | st.Writes() | st.Runs():
+                await self._work(step)
+            case _:
+                await self._teller.tell(step)
+        return None
+
+    async def _ask(self, step: st.Calls | st.Returns | st.Asks | st.AsksForm | st.Expects) -> None:
+        match step:
+            case st.Calls():
+                await self._call(step.tool, step.arguments, step.expect_error)
+            case st.Returns():
+                await self._return(step)
+            case st.Asks():
+                await self._ask_permission(step)
+            case st.AsksForm():
+                await self._ask_form(step)
+            case st.Expects():  # pragma: no branch - the last of the union
+                if step.text not in self._prompt:
+                    raise Unexpected(f"the prompt does not contain it: {self._prompt!r:.2000}")
+
+    @contextmanager
+    def _waiting(self) -> Generator[None]:
+        """Go on in spite of ``session/cancel``: what is waited for comes because of it."""
+        self._patient = True
+        try:
+            yield
+        finally:
+            self._patient = False
+
+    # The client's tools
+
+    async def _call(self, name: str, arguments: s.JsonValue, expected: bool | str | None) -> None:
+        server, _ = self._find(name)
+        outcome = await server.call(name, arguments)
+        _check_error(outcome.text if outcome.failed else None, expected)
+
+    async def _return(self, step: st.Returns) -> None:
+        server, schema = self._find(RESULT_TOOL)
+        taken = True
+        try:
+            with self._answered():  # a client that has its result may leave before it says so
+                outcome = await server.call(RESULT_TOOL, _enveloped(step.value, schema))
+            taken = not outcome.failed
+        finally:
+            if taken:
+                self._journal.append(Returned(self._number))
+        _check_error(outcome.text if outcome.failed else None, step.expect_error)
+
+    def _find(self, name: str) -> tuple[McpClient, s.JsonObject]:
+        for server in self._tools:
+            for tool in server.tools:
+                if tool.name == name:
+                    return server, tool.schema
+        offered = [tool.name for server in self._tools for tool in server.tools]
+        raise Unexpected(f"the client offers no tool {name!r}, but {', '.join(offered) or 'none at all'}")
+
+    # Questions
+
+    async def _ask_permission(self, step: st.Asks) -> None:
+        options = tuple(
+            s.PermissionOption(option_id=f"option-{number}", name=OPTION_NAMES.get(kind, kind), kind=kind)
+            for number, kind in enumerate(step.options, 1)
+        )
+        call = s.ToolCallUpdate(
+            tool_call_id=step.id or self._teller.new_call_id(),
+            title=step.title,
+            kind=step.kind,
+            status="pending",
+            raw_input=step.input,
+            locations=None if step.path is None else (s.ToolCallLocation(path=step.path),),
+        )
+        request = s.RequestPermissionRequest(
+            session_id=self._teller.session_id, tool_call=call, options=options
+        )
+        with self._answered():
+            outcome = (await self._client.request_permission(request)).outcome
+        kinds = {option.option_id: option.kind for option in options}
+        if isinstance(outcome, s.CancelledPermissionOutcome):
+            chosen = "cancelled"
+        elif outcome.option_id in kinds:
+            chosen = kinds[outcome.option_id]
+        else:
+            raise Unexpected(f"the client chose {outcome.option_id!r}, which is none of the options")
+        if step.expect not in (None, chosen):
+            raise Unexpected(f"the client answered {chosen}")
+        if chosen == "cancelled":
+            self.cancel()  # that is what it means (ACP, Prompt Turn), though the news of it may come later
+
+    async def _ask_form(self, step: st.AsksForm) -> None:
+        request = {
+            "sessionId": self._teller.session_id,
+            "mode": "form",
+            "message": step.message,
+            "requestedSchema": step.schema,
+        }
+        with self._answered():
+            answer = s.decode(
+                s.CreateElicitationResponse,
+                await self._client.connection.request("elicitation/create", request),
+            )
+        given = answer.action if isinstance(step.expect, str) else s.to_builtins(answer.content)
+        if step.expect not in (None, given):
+            raise Unexpected(f"the client answered {answer.action} {s.to_builtins(answer.content)}")
+
+    @contextmanager
+    def _answered(self) -> Generator[None]:
+        """Ask. A turn that is cancelled meanwhile stops behind the answer, which the client owes."""
+        with self._waiting():
+            yield
+        if self._cancelled.is_set():
+            self._scope.cancel()
+
+    # Files and terminals
+
+    async def _work(self, step: st.Reads | st.Writes | st.Runs) -> None:
+        session_id, found, failed = self._teller.session_id, "", None
+        try:
+            match step:
+                case st.Reads():
+                    read = s.ReadTextFileRequest(session_id=session_id, path=step.path)
+                    found = (await self._client.read_text_file(read)).content
+                case st.Writes():
+                    write = s.WriteTextFileRequest(session_id=session_id, path=step.path, content=step.text)
+                    await self._client.write_text_file(write)
+                case st.Runs():  # pragma: no branch - the last of the union
+                    found = await self._run(step)
+        except RpcError as exc:
+            failed = exc.message
+        _check_error(failed, step.expect_error)
+        expected = None if isinstance(step, st.Writes) else step.expect
+        if expected is not None and expected not in found:
+            raise Unexpected(f"the client answered {failed or found!r:.2000}")
+
+    async def _run(self, step: st.Runs) -> str:
+        session_id = self._teller.session_id
+        create = s.CreateTerminalRequest(session_id=session_id, command=step.command, args=step.arguments)
+        terminal_id = (await self._client.create_terminal(create)).terminal_id
+        await self._client.wait_for_terminal_exit(
+            s.WaitForTerminalExitRequest(session_id=session_id, terminal_id=terminal_id)
+        )
+        output = await self._client.terminal_output(
+            s.TerminalOutputRequest(session_id=session_id, terminal_id=terminal_id)
+        )
+        await self._client.release_terminal(
+            s.ReleaseTerminalRequest(session_id=session_id, terminal_id=terminal_id)
+        )
+        return output.output
+
+
+def _enveloped(value: s.JsonValue, schema: s.JsonObject) -> s.JsonValue:
+    """Return the arguments that hold a result, in the envelope that the tool's schema asks for."""
+    given = cast("s.JsonObject", value)
+    enveloped = set(schema.get("properties") or ()) == {"result"}
+    if isinstance(value, dict) and (set(given) == {"result"} or not enveloped):
+        return given
+    return {"result": given}
+
+
+def _check_error(error: str | None, expected: bool | str | None) -> None:
+    if isinstance(expected, str):
+        if error is None or expected not in error:
+            raise Unexpected("it did not fail" if error is None else f"it failed otherwise: {error}")
+    elif expected is not None and expected != (error is not None):
+        raise Unexpected("it did not fail" if error is None else f"it failed: {error}")
