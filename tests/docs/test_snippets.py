@@ -64,8 +64,9 @@ def test_program(page: Path, line: int, code: str, project: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if snippets(p)], ids=lambda p: p.name)
-async def test_fragments(page: Path, project: Path) -> None:
+async def test_fragments(page: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other snippets of a page run one after another, where `agent` is the built-in agent."""
+    monkeypatch.chdir(project)
     fragments = [(line, code) for line, code in snippets(page) if "anyio.run(" not in code]
     names: dict[str, object] = {"anyio": anyio, "__name__": "snippets"}
     with anyio.fail_after(60):
