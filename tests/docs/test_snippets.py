@@ -6,6 +6,7 @@ import ast
 import inspect
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -66,7 +67,8 @@ def test_program(page: Path, line: int, code: str, project: Path) -> None:
 @pytest.mark.parametrize("page", [p for p in PAGES if snippets(p)], ids=lambda p: p.name)
 async def test_fragments(page: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other snippets of a page run one after another, where `agent` is the built-in agent."""
-    monkeypatch.chdir(project)
+    shutil.copytree(ROOT / "examples", project / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.chdir(project)  # some write files
     fragments = [(line, code) for line, code in snippets(page) if "anyio.run(" not in code]
     names: dict[str, object] = {"anyio": anyio, "__name__": "snippets"}
     with anyio.fail_after(60):

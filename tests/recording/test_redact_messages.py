@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thinkwell._recording._names import name_kind
 from thinkwell._recording._redact import DEPTH, LEARNED, REDACTED, Redactor
+from thinkwell._recording._secrets import HINTS
 
 if TYPE_CHECKING:
     from thinkwell._content import JsonValue
@@ -19,33 +20,101 @@ KEY = "Zk3v9QpL7xWm2RtY"
 
 @pytest.mark.parametrize(
     "name",
-    ["ANTHROPIC_API_KEY", "MY_KEY", "KEY", "GITHUB_TOKEN", "TOKEN2", "CLIENT_SECRET", "DB_PASSWORD", "SMTP_PASS",
-     "PGPASSWORD", "MYSQL_PWD", "pwd", "passphrase", "NPM_CONFIG__AUTH", "AWS_CREDENTIALS", "SENTRY_DSN", "COOKIE",
-     "authorization", "Proxy-Authorization", "x-api-key", "X-Goog-Api-Key", "apiKey", "api_key", "apikey",
-     "access_token", "refreshToken", "accessTokens", "client_secret", "Set-Cookie", "private_key", "privateKeyPem",
-     "secret_id", "connectionString", "githubtoken", "idToken"],
-)  # fmt: skip
+    [
+        "ANTHROPIC_API_KEY",
+        "MY_KEY",
+        "KEY",
+        "GITHUB_TOKEN",
+        "TOKEN2",
+        "CLIENT_SECRET",
+        "DB_PASSWORD",
+        "SMTP_PASS",
+        "PGPASSWORD",
+        "MYSQL_PWD",
+        "pwd",
+        "passphrase",
+        "NPM_CONFIG__AUTH",
+        "AWS_CREDENTIALS",
+        "SENTRY_DSN",
+        "COOKIE",
+        "authorization",
+        "Proxy-Authorization",
+        "x-api-key",
+        "X-Goog-Api-Key",
+        "apiKey",
+        "api_key",
+        "apikey",
+        "access_token",
+        "refreshToken",
+        "accessTokens",
+        "client_secret",
+        "Set-Cookie",
+        "private_key",
+        "privateKeyPem",
+        "secret_id",
+        "totp",
+        "mnemonic",
+        "connectionString",
+        "githubtoken",
+        "idToken",
+    ],
+)
 def test_names_that_promise_a_secret(name: str) -> None:
     assert name_kind(name) != "plain"
+    assert any(hint in name.lower() for hint in HINTS), "text is not looked at without one"
     assert name_kind(("X" if name.isupper() else "x") * 5000 + "_" + name) != "plain"
 
 
 @pytest.mark.parametrize(
     "name",
-    ["PWD", "OLDPWD", "SSH_AUTH_SOCK", "GPG_KEY", "SSH_PUBLIC_KEY", "PRIMARY_KEY", "AWS_ACCESS_KEY_ID", "TOKEN_URL",
-     "PASSWORD_FILE", "XDG_SESSION_ID", "sessionId", "GIT_AUTHOR_NAME", "XAUTHORITY", "key", "keys", "sortKey",
-     "input_tokens", "totalTokens", "tokenCount", "max_tokens", "tokens", "nextToken", "progressToken", "authMethods",
-     "MONKEY", "keyboard", "pass", "bypass", "author", "123", ""],
-)  # fmt: skip
+    [
+        "PWD",
+        "OLDPWD",
+        "SSH_AUTH_SOCK",
+        "GPG_KEY",
+        "SSH_PUBLIC_KEY",
+        "PRIMARY_KEY",
+        "AWS_ACCESS_KEY_ID",
+        "TOKEN_URL",
+        "PASSWORD_FILE",
+        "XDG_SESSION_ID",
+        "sessionId",
+        "GIT_AUTHOR_NAME",
+        "XAUTHORITY",
+        "key",
+        "keys",
+        "sortKey",
+        "input_tokens",
+        "totalTokens",
+        "tokenCount",
+        "max_tokens",
+        "tokens",
+        "nextToken",
+        "progressToken",
+        "authMethods",
+        "MONKEY",
+        "keyboard",
+        "pass",
+        "bypass",
+        "author",
+        "123",
+        "",
+    ],
+)
 def test_names_that_promise_none(name: str) -> None:
     assert name_kind(name) == "plain"
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("A_KEY", KEY), ("DB_PASSWORD", "12345678"), ("A_TOKEN", "hunter2\n"), ("AUTH", f"Bearer {KEY}"),
-     ("DATABASE_URL", f"postgres://joe:{KEY}@host/db")],
-)  # fmt: skip
+    [
+        ("A_KEY", KEY),
+        ("DB_PASSWORD", "12345678"),
+        ("A_TOKEN", "hunter2\n"),
+        ("AUTH", f"Bearer {KEY}"),
+        ("DATABASE_URL", f"postgres://joe:{KEY}@host/db"),
+    ],
+)
 def test_secret_variables_of_the_environment_are_known(name: str, value: str) -> None:
     redactor = Redactor({name: value}, {})
     secret = KEY if KEY in value else value.strip()
@@ -57,9 +126,15 @@ def test_secret_variables_of_the_environment_are_known(name: str, value: str) ->
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("A_NAME", KEY), ("A_KEY", "short"), ("A_TOKEN", "disabled"), ("CREDENTIALS", "/home/joe/k.json"),
-     ("A_URL", "http://joe@host/path1234"), ("B_URL", "http://joe:x@host")],
-)  # fmt: skip
+    [
+        ("A_NAME", KEY),
+        ("A_KEY", "short"),
+        ("A_TOKEN", "disabled"),
+        ("CREDENTIALS", "/home/joe/k.json"),
+        ("A_URL", "http://joe@host/path1234"),
+        ("B_URL", "http://joe:x@host"),
+    ],
+)
 def test_other_variables_of_the_environment_are_not(name: str, value: str) -> None:
     assert Redactor({name: value}, {}).text(f"-{value[-8:]}-") == f"-{value[-8:]}-"
 
@@ -71,9 +146,19 @@ def test_what_the_caller_gives_is_known_whatever_its_name(value: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("A", "abc12"), ("A", "production"), ("A", "true"), ("A", "12345678"), ("A", "/some/where/else"), ("A", "~/x/y"),
-     ("A", "/usr/bin:/bin/more"), ("A", "http://127.0.0.1:4000/v1"), ("LANG", "en_US.UTF-8"), ("LC_ALL", "C.UTF-8x")],
-)  # fmt: skip
+    [
+        ("A", "abc12"),
+        ("A", "production"),
+        ("A", "true"),
+        ("A", "12345678"),
+        ("A", "/some/where/else"),
+        ("A", "~/x/y"),
+        ("A", "/usr/bin:/bin/more"),
+        ("A", "http://127.0.0.1:4000/v1"),
+        ("LANG", "en_US.UTF-8"),
+        ("LC_ALL", "C.UTF-8x"),
+    ],
+)
 def test_trivial_values_that_the_caller_gives_stay(name: str, value: str) -> None:
     assert Redactor({}, {name: value}).text(f"-{value}-") == f"-{value}-"
 
@@ -130,10 +215,19 @@ def test_headers_variables_and_arguments_of_servers(message: JsonValue, clean: J
     [
         ({"apiKey": "abc", "n": 1}, {"apiKey": REDACTED, "n": 1}),
         ({"token": 5, "password": None, "secret": True}, {"token": 5, "password": None, "secret": True}),
-        ({"password": "", "auth": "none", "token": "[redacted:A]"}, {"password": "", "auth": "none", "token": "[redacted:A]"}),
+        (
+            {"password": "", "auth": "none", "token": "[redacted:A]"},
+            {"password": "", "auth": "none", "token": "[redacted:A]"},
+        ),
         ({"usage": {"inputTokens": 3, "tokens": "1.2k"}}, {"usage": {"inputTokens": 3, "tokens": "1.2k"}}),
-        ({"tokenList": 1, "authTokens": ["a", "b", 1]}, {"tokenList": 1, "authTokens": [REDACTED, REDACTED, 1]}),
-        ({"api-key": {"provider": "openai", "key": "abc"}}, {"api-key": {"provider": "openai", "key": REDACTED}}),
+        (
+            {"tokenList": 1, "authTokens": ["a", "b", 1]},
+            {"tokenList": 1, "authTokens": [REDACTED, REDACTED, 1]},
+        ),
+        (
+            {"api-key": {"provider": "openai", "key": "abc"}},
+            {"api-key": {"provider": "openai", "key": REDACTED}},
+        ),
         ({"name": "API Key", "value": "api-key1"}, {"name": "API Key", "value": REDACTED}),
         ({"name": "API Key", "value": "apikey"}, {"name": "API Key", "value": "apikey"}),
         ({"name": "Mode", "value": "default"}, {"name": "Mode", "value": "default"}),
@@ -143,7 +237,7 @@ def test_headers_variables_and_arguments_of_servers(message: JsonValue, clean: J
         (b"bytes", REDACTED),
         (float("inf"), float("inf")),
     ],
-)  # fmt: skip
+)
 def test_values_under_a_secrets_name(message: JsonValue, clean: JsonValue) -> None:
     redactor = Redactor({}, {})
     assert redactor.redact(message) == clean
@@ -196,15 +290,15 @@ def test_what_lies_too_deep_is_replaced() -> None:
     assert "end" not in str(Redactor({}, {}).redact(message))
 
 
+keys = st.text() | st.sampled_from(["env", "token", "name", "value", "headers"])
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: (
-        st.lists(inner)
-        | st.dictionaries(st.text() | st.sampled_from(["env", "token", "name", "value"]), inner)
-    ),
+    lambda inner: st.lists(inner) | st.dictionaries(keys, inner),
+    max_leaves=20,
 )
 
 
+@settings(max_examples=50, deadline=None, database=None, derandomize=True)
 @given(json_values)
 def test_every_message_is_taken_and_redacted_once(message: JsonValue) -> None:
     clean = Redactor({}, {}).redact(message)

@@ -10,6 +10,7 @@ import pytest
 
 from thinkwell._recording._redact import REDACTED, Redactor
 
+SIZE = 1_000_000
 KEY = "Zk3v9QpL7xWm2RtY"
 PEM_BODY = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ\nC7VJTUt9Us8cKj\nabc+/=="
 PEM = f"-----BEGIN RSA PRIVATE KEY-----\n{PEM_BODY}\n-----END RSA PRIVATE KEY-----"
@@ -181,10 +182,20 @@ def test_many_different_texts_do_not_fill_the_memory() -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["sk-", "-eyJ", "eyJaaaaaaaaaaaaa.", "://", "a=", "token=", "password=$", "a.", '"password":"', "\\", "\\\"",
-     "-----BEGIN A ", "-----BEGIN A PRIVATE KEY-----", "1", "1:", "SG.a", "api key: ", "cookie: ", "AKIA", "@",
-     "://a:b", "authorization: bearer ", "PASSWORD=x;", "secret \t", "A"],
-)  # fmt: skip
+    [
+        "sk-",
+        "-eyJ",
+        "eyJaaaaaaaaaaaaa.",
+        "://a:b",
+        "a.",
+        "token=",
+        '"password":"',
+        "-----BEGIN A ",
+        "1:",
+        "SG.a",
+        "\\",
+    ],
+)
 def test_hostile_text_of_a_megabyte_is_gone_through_in_one_go(plain: Redactor, unit: str) -> None:
-    text = unit * (1_000_000 // len(unit))
+    text = unit * (SIZE // len(unit))
     assert len(plain.text(text)) <= len(text) + len(REDACTED) * text.count(unit)

@@ -197,7 +197,9 @@ def _cut(text: str, found: Scan) -> int:
     """How much of the text no further text can change. It ends behind white space, and within nothing."""
     cut = _word(text, found.opened)
     while True:
-        across = [region.start for region in found.regions if region.secret and region.start < cut < region.end]
+        across = [
+            region.start for region in found.regions if region.secret and region.start < cut < region.end
+        ]
         if not across:
             return cut
         cut = _word(text, min(across))

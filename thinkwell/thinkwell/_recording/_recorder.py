@@ -95,7 +95,7 @@ class Recorder(Observer):
             thinkwell=_version.VERSION,
             time=datetime.now(UTC).isoformat(timespec="milliseconds"),
             agent=agent,
-            command=tuple(map(self._redactor.text, command)),
+            command=tuple(self.clean(list(command))),
             cwd=self._redactor.text(cwd),
         )
         self.write(header)
@@ -119,6 +119,7 @@ class Recorder(Observer):
         owner: _Owner | None = None,
         kind: str | None = None,
         text: str | None = None,
+        size: int = 0,
     ) -> None:
         """Write a record, in its order.
 
@@ -128,6 +129,7 @@ class Recorder(Observer):
                 where this is no piece of the same kind.
             kind: What kind of text this is a piece of: a secret may be cut in pieces.
             text: The piece, which stands nowhere in the record yet.
+            size: Bytes that it takes, where that is known: what waits is bounded.
         """
         released: list[Released[rec.Record]] = []
         stream = (owner, kind)
@@ -137,7 +139,7 @@ class Recorder(Observer):
                 released = self._holder.close(before)
             if text is not None:
                 self._speaking[owner] = stream
-        self._put(released + self._holder.add(record, stream, text))
+        self._put(released + self._holder.add(record, stream, text, size))
 
     def _put(self, released: Sequence[Released[rec.Record]]) -> None:
         if self._file is None or not released:
@@ -164,7 +166,7 @@ class Recorder(Observer):
         session, update, content = _spoken(message)
         text = None if content is None else content.pop("text")
         owner = None if session is None else ("session", session)
-        self.write(kind(at=self.now(), message=self.clean(message)), owner, update, text)
+        self.write(kind(at=self.now(), message=self.clean(message)), owner, update, text, len(line))
 
     def run(self, facts: RunFacts, /) -> RunObserver:
         """Record a run."""

@@ -6,14 +6,14 @@ import json
 import math
 import re
 from base64 import b64encode
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeGuard
 from urllib.parse import quote, quote_plus
 
 from thinkwell._recording import _names as names
 from thinkwell._recording._secrets import MARK, Region, announces, scan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from thinkwell._content import JsonValue
 
@@ -163,12 +163,10 @@ class Redactor:
             return self.text(value)
         if value is None or isinstance(value, (bool, int, float)):
             return value
-        if depth < DEPTH and isinstance(value, dict):
-            members: dict[JsonValue, JsonValue] = value
-            return self._object(members, depth + 1, mode)
-        if depth < DEPTH and isinstance(value, (list, tuple)):
-            items: Iterable[JsonValue] = value
-            return self._list(items, depth + 1, mode)
+        if depth < DEPTH and _is_object(value):
+            return self._object(value, depth + 1, mode)
+        if depth < DEPTH and _is_list(value):
+            return self._list(value, depth + 1, mode)
         return REDACTED
 
     def _object(self, value: dict[JsonValue, JsonValue], depth: int, mode: _Mode) -> JsonValue:
@@ -238,6 +236,14 @@ class Redactor:
             return value
         self.learn(value)
         return REDACTED
+
+
+def _is_object(value: JsonValue) -> TypeGuard[dict[JsonValue, JsonValue]]:
+    return isinstance(value, dict)
+
+
+def _is_list(value: JsonValue) -> TypeGuard[Sequence[JsonValue]]:
+    return isinstance(value, (list, tuple))
 
 
 def _mode(key: str) -> _Mode:

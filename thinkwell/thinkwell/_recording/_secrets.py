@@ -49,6 +49,7 @@ _HEAD: Final = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _PAIR: Final = re.compile(r"(?i)(?<![\w.\-])(?:access|api|auth|private|secret)[ \t]{1,4}\Z", re.ASCII)
+_PAIR_BEGUN: Final = re.compile(_PAIR.pattern.removesuffix(r"\Z") + r"(?:ke?)?\Z", re.ASCII)
 _QUOTED: Final = re.compile(
     r"""(?P<bars>\\++)"(?P<escaped>(?:[^"\\\r\n]++|(?!(?P=bars)")\\++"?)*+)
     | "(?P<double>(?:[^"\\\r\n]++|\\.?)*+)
@@ -101,7 +102,7 @@ def scan(text: str) -> tuple[list[Region], int]:
 
 
 def announces(word: str) -> bool:
-    """Whether a word may be a secret or announce one. What only has other words in it, `scan` finds nothing in."""
+    """Whether a word may be a secret or announce one; in a text of other words `scan` finds nothing."""
     lower = word.lower()
     if any(hint in lower for hint in HINTS) or "://" in word or "-----BEGIN" in word:
         return True
@@ -111,7 +112,7 @@ def announces(word: str) -> bool:
 def _contexts(text: str, regions: list[Region]) -> int:
     """Find values behind names and schemes; return from where on one may still come or grow."""
     size = len(text)
-    pair = _PAIR.search(text, max(size - 24, 0))
+    pair = _PAIR_BEGUN.search(text, max(size - 24, 0))
     opened = pair.start() if pair else size
     place = 0
     while head := _HEAD.search(text, place):
@@ -133,7 +134,7 @@ def _head_kind(head: re.Match[str]) -> NameKind:
     if name is None:
         return "secret"  # a scheme
     kind = name_kind(name)
-    if kind == "plain" and head["sep"]:
+    if kind == "plain":
         before = head.string[max(head.start() - 24, 0) : head.start()]
         if name in ("key", "keys", "Key", "Keys", "KEY") and _PAIR.search(before):
             return "secret"
