@@ -19,7 +19,7 @@ BIN := $(VENV)/bin
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: help demo test check static test-all interop bench coverage docs fmt clean
+.PHONY: help demo test check static test-all interop simulate fuzz bench coverage docs fmt clean
 
 help:
 	@echo "make demo       stream a run of the built-in agent over this folder"
@@ -27,6 +27,8 @@ help:
 	@echo "make check      the tests, and formatting, lint, types and the layers of imports"
 	@echo "make test-all   run the tests on every Python from 3.11 on that this machine has"
 	@echo "make interop    drive agents from npm against a stand-in for their model; needs node"
+	@echo "make simulate   run the simulation: SEEDS=10000 runs of agents that stall, lie and die"
+	@echo "make fuzz       feed everything that reads with nonsense, for MINUTES=5"
 	@echo "make bench      measure; see benchmarks/README.md"
 	@echo "make coverage   run the tests and show which lines and branches they miss"
 	@echo "make docs       build the documentation as a site"
@@ -57,6 +59,15 @@ test-all:
 
 interop: $(VENV)/.installed-test
 	$(PYTEST) -m interop tests/interop
+
+SEEDS ?= 10000
+MINUTES ?= 5
+
+simulate: $(VENV)/.installed-test
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+
+fuzz: $(VENV)/.installed-test
+	cd tests && $(abspath $(BIN))/python -W ignore -m fuzz $(MINUTES)
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks

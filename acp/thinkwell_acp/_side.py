@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
-from thinkwell_acp import schema as s  # noqa: TC001 - a field's type, read at run time
+from thinkwell_acp import _jsonrpc as rpc
+from thinkwell_acp import schema as s
 from thinkwell_acp.errors import INVALID_PARAMS, RpcError
 from thinkwell_acp.schema import DecodeError, decode
 
@@ -126,10 +127,20 @@ class Side:
     def notification(self, method: str, params: msgspec.Raw, /) -> None:
         """Hand a notification to its handler."""
         route = self.notifications.get(method)
-        if route is None:
-            self._handler.ext_notification(method, decode(object, params))
+        decoded: s.Model | None = None
+        extra: s.JsonValue = None
+        try:
+            if route is None:
+                extra = decode(object, params)
+            else:
+                decoded = decode(route.params, params)
+        except DecodeError as exc:
+            self.malformed(rpc.Malformed(bytes(params), f"{method}: {exc}"))
+            return
+        if decoded is None:
+            self._handler.ext_notification(method, extra)
         else:
-            self.notified(method, decode(route.params, params))
+            self.notified(method, decoded)
 
     def notified(self, method: str, params: s.Model) -> None:
         """Call the handler of one notification."""

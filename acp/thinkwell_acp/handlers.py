@@ -41,7 +41,8 @@ class CommonHandler:
 
     def malformed(self, report: Malformed, /) -> None:
         """Take something that is no message. The default logs it."""
-        logger.warning("Not a message: %s: %.200r", report.reason, report.line)
+        logger.warning("Not a message: %s, %d bytes", report.reason, len(report.line))
+        logger.debug("That line: %.200r", report.line)
 
     def closed(self, reason: AcpError, /) -> None:
         """Learn that the connection has ended."""

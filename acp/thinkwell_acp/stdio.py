@@ -40,7 +40,7 @@ __all__ = (
     "stdio_transport",
 )
 
-logger = logging.getLogger("thinkwell.acp.stdio")
+logger = logging.getLogger("thinkwell.acp")
 
 STDERR_TAIL = 64 * 1024
 """How much of the end of standard error is kept, in bytes."""

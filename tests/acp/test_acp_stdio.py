@@ -401,7 +401,7 @@ async def test_several_agents_do_not_hold_one_anothers_pipes() -> None:
 
 
 async def test_what_an_agent_logs_is_logged_for_debugging(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, "thinkwell.acp.stdio")
+    caplog.set_level(logging.DEBUG, "thinkwell.acp")
     async with running(
         "import sys; sys.stderr.write('a note'); sys.stderr.flush(); print('up'); sys.stdin.read()"
     ) as t:

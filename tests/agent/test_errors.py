@@ -75,6 +75,9 @@ EXAMPLES: tuple[ThinkwellError, ...] = (
     errors.QuestionNotOpen("q7", ["q8"]),
     errors.PolicyError("there is no such key", source="policy.toml", where="rules[1].kind"),
     errors.PolicyError("this is no TOML"),
+    errors.RecordingError("run.ndjson", "it is empty"),
+    errors.RecordingCut("run.ndjson", "it ends with line 3"),
+    errors.RecordedFailure("ValueError", "no"),
     errors.SkillError("notes", "it has no description"),
     errors.BufferOverflow(10),
 )

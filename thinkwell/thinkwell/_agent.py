@@ -12,11 +12,13 @@ import anyio
 from thinkwell._agents import TRACE_VARIABLE, Profile, environment, find
 from thinkwell._asking import QUESTION_TIMEOUT, Asker
 from thinkwell._builder import Spec, ThinkBuilder, check_seconds, existing_folder, output_type
+from thinkwell._journal import Journal, shown
 from thinkwell._link import Link
 from thinkwell._run import Run
 from thinkwell._session import OPEN_TIMEOUT, Session, check_part, explain, open_session, session_plan
 from thinkwell._session_list import listed_sessions
 from thinkwell._tooling import ToolHosts, Way
+from thinkwell._tracing import Tracing
 from thinkwell._version import VERSION
 from thinkwell._wire_errors import noise, start_failure
 from thinkwell._wire_session import WireSession
@@ -344,7 +346,7 @@ def open_agent(
             mcp_servers=mcp_servers,
             workspace=service,
             login=login,
-            observers=observers,
+            observers=(Journal(profile.name), Tracing(profile.name), *observers),
         )
 
     def recording() -> Recorder | None:
@@ -398,6 +400,7 @@ async def _opened(
             else partial(client.connection.end, ConnectionBroken())
         )
         await _initialize(link, pipe, startup_timeout)
+        _log_start(link)
         _check_login(link)
         starter = AgentStarter(link)
         try:
@@ -473,6 +476,14 @@ async def _initialize(link: Link, pipe: Transport, seconds: float) -> None:
         raise AgentStartFailed(link.name, reason, stderr_tail=stderr, command=link.command) from exc
     except (AcpError, DecodeError) as exc:
         raise start_failure(exc, link.name, link.malformed_lines, link.command) from exc
+
+
+def _log_start(link: Link) -> None:
+    """Log what runs. Of the command its program only: the arguments may hold keys."""
+    info = link.client.agent.agent_info
+    version = "no version" if info is None else shown(f"{info.name} {info.version}")
+    program = link.command[0] if link.command else "a connection"
+    link.logger.info("Agent %s is ready: %s, by way of %s", link.name, version, program)
 
 
 def _check_login(link: Link) -> None:

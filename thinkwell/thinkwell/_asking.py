@@ -264,14 +264,20 @@ class Asker:
         """Return what one handler says; ``None`` where it is nothing of use."""
         question = entry.question
         by = str(getattr(handler, "by", "handler"))
+        answer: object = None
         try:
             answer = await _call(handler, question, self._threads)
             heard = None if _is_nothing(answer) else read_answer(question, answer, by, f"the {by} said so")
             why = heard.why if heard else getattr(answer, "why", "") or f"the {by} left it open"
         except AnswerInvalid as exc:
-            # What was filled in may be a secret, and the errors quote it.
+            # What a form is filled in with may be a secret, and the errors quote it.
             fields = [name for name in exc.errors if name]
-            wrong = f"the {by} filled in wrongly: {', '.join(fields)}" if fields else str(exc)
+            if fields:
+                wrong = f"the {by} filled in wrongly: {', '.join(fields)}"
+            elif isinstance(question, PermissionQuestion):
+                wrong = str(exc)
+            else:
+                wrong = f"the {by} gave a {type(answer).__name__}, which is no answer to it"
             logger.error("on_question gave an answer that does not fit: %s", wrong)
             heard, why = None, wrong
         except (Exception, anyio.get_cancelled_exc_class()) as exc:

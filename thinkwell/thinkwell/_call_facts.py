@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -93,8 +94,10 @@ def _tool(call: s.ToolCallUpdate, known: ToolView | None, title: str, raw: JsonV
     for name in names:
         return _split(name, server if isinstance(server, str) and server else None)
     # Only codex-acp shows both like this. Other tools may have such arguments too, but not such a title.
-    if is_object(raw) and raw.keys() == CODEX_INPUT and title == f"mcp.{raw['server']}.{raw['tool']}":
-        return _Tool(str(raw["tool"]), str(raw["server"]))
+    if is_object(raw) and raw.keys() == CODEX_INPUT:
+        host, tool = raw["server"], raw["tool"]
+        if isinstance(host, str) and isinstance(tool, str) and title == f"mcp.{host}.{tool}":
+            return _Tool(tool, host)
     return _Tool(None, None)
 
 
@@ -130,6 +133,10 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://(?!.*[/\\]\.\.([/\\]|$))", 
 """No file's path, unless somebody made a folder by the name of ``https:``. With ``..`` it takes no folder."""
 
 
+KEY_LENGTH: Final = 100
+"""Characters, from its end, by which an argument's name is judged, once for each text under it."""
+
+
 def _paths(
     raw: JsonValue, content: tuple[ToolContent, ...], locations: tuple[Location, ...], cwd: str
 ) -> tuple[str, ...]:
@@ -146,7 +153,8 @@ def _paths(
         if _is_path(key, value):
             named.append(value)
         named += [path for path in _PATCHED.findall(value) if path != "/dev/null"]
-    paths = (_absolute(path, folder) for path in named for folder in folders if path)
+    named, folders = list(dict.fromkeys(filter(None, named))), list(dict.fromkeys(folders))
+    paths = (_absolute(path, folder) for path in named for folder in folders)
     found = tuple(dict.fromkeys(islice(paths, MOST_PATHS)))
     return found if next(paths, None) is None else (*found, "/")
 
@@ -162,7 +170,8 @@ def _is_path(key: str, value: str) -> bool:
 
 def _absolute(path: str, folder: str) -> str:
     if path.lower().startswith("file:"):
-        path = unquote(urlsplit(path).path)
+        with suppress(ValueError):  # brackets that hold no address: then it is taken as it is written
+            path = unquote(urlsplit(path).path)
     return absolute(path, folder)
 
 
@@ -172,7 +181,7 @@ def _texts(raw: JsonValue) -> Iterator[tuple[str, str]]:
     while waiting:
         key, value = waiting.pop()
         if isinstance(value, str):
-            yield key, value
+            yield key[-KEY_LENGTH:], value
         elif is_array(value):
             waiting += [(key, item) for item in value]
         elif is_object(value):

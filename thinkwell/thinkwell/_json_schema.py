@@ -136,7 +136,7 @@ def checker(schema: Schema) -> Callable[[JsonValue], list[Flaw]]:
 
     def check(value: JsonValue) -> list[Flaw]:
         return [
-            Flaw(str(next(iter(error.absolute_path), "")), f"{error.json_path}: {error.message}")
+            Flaw(str(next(iter(error.absolute_path), "")), f"{error.json_path}: {error.message:.500}")
             for error in validator.iter_errors(value)
         ]
 

@@ -176,9 +176,11 @@ class Link(ClientHandler):
         self.malformed_lines.append(report.line[:1000])
         self._malformed += 1
         level = logging.WARNING if self._malformed <= MALFORMED_WARNED else logging.DEBUG
+        size = len(report.line)
         self.logger.log(
-            level, "Agent %s sent what is no message (%s): %.200r", self.name, report.reason, report.line
+            level, "Agent %s sent what is no message: %s, %d bytes", self.name, report.reason, size
         )
+        self.logger.debug("That line of agent %s: %.200r", self.name, report.line)
         if self._malformed == MALFORMED_WARNED:
             self.logger.warning("More of that from agent %s is logged as DEBUG", self.name)
 

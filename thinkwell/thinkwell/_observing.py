@@ -28,6 +28,8 @@ class RunFacts(Struct, frozen=True, kw_only=True):
     """The kinds of events that it keeps."""
     text: bool
     """Whether its result is the text of the last message."""
+    ephemeral: bool = False
+    """Whether its session is its own: the one that was told of right before."""
     wrapped: bool = False
     """Whether ``return_result`` takes the value under a key of its own."""
 
@@ -50,6 +52,9 @@ class RunObserver:
     def calling(self, name: str, /) -> AbstractContextManager[object]:
         """Return what to be in while a tool of the user's is called."""
         return nullcontext()
+
+    def call_failed(self) -> None:
+        """Learn that the call went wrong, while still in what `calling` returned."""
 
     def meta(self) -> Mapping[str, str]:
         """Return what to send in the ``_meta`` of a prompt."""
@@ -98,7 +103,8 @@ class RunObservers(RunObserver):
     @property
     def listeners(self) -> tuple[Callable[[ev.ThoughtEvent], None], ...]:
         """What to call with each event."""
-        return tuple(observer.event for observer in self._observers)
+        # Not those that do not listen: there are many events.
+        return tuple(o.event for o in self._observers if type(o).event is not RunObserver.event)
 
     def session(self, session_id: str, /) -> None:
         """Tell in which session."""
@@ -122,6 +128,11 @@ class RunObservers(RunObserver):
             stack.enter_context(observer.calling(name))
         return stack
 
+    def call_failed(self) -> None:
+        """Tell that it went wrong."""
+        for observer in self._observers:
+            observer.call_failed()
+
     def meta(self) -> Mapping[str, str]:
         """Join what each of them wants sent."""
         return _joined(observer.meta() for observer in self._observers)
@@ -137,7 +148,7 @@ class SessionObservers(SessionObserver):
     @property
     def listeners(self) -> tuple[Callable[[ev.ThoughtEvent], None], ...]:
         """What to call with each event."""
-        return tuple(observer.event for observer in self._observers)
+        return tuple(o.event for o in self._observers if type(o).event is not SessionObserver.event)
 
     def opened(self, session_id: str, /) -> None:
         """Tell its name."""

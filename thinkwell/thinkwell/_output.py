@@ -29,6 +29,9 @@ ENVELOPES: Final = frozenset(
 )
 """Keys under which models were seen to wrap what they return."""
 
+MOST_ERRORS: Final = 50
+"""Lines that the agent is told of what is wrong: the model reads and pays for each."""
+
 WHAT_TO_GIVE: Final = (
     "Give a pydantic model, a dataclass, a TypedDict, a union, list, Literal or scalar of those, "
     "or JsonSchema({…})."
@@ -40,9 +43,11 @@ class JsonSchema(dict[str, object]):
 
 
 class OutputInvalid(Exception):  # noqa: N818 - says what happened
-    """A value does not fit the output type. `errors` says why, one line each."""
+    """A value does not fit the output type. `errors` says why, one line each, and `MOST_ERRORS` at most."""
 
     def __init__(self, errors: tuple[str, ...]) -> None:
+        if len(errors) > MOST_ERRORS:
+            errors = (*errors[: MOST_ERRORS - 1], f"… and {len(errors) - MOST_ERRORS + 1:,} more")
         super().__init__(errors)
         self.errors = errors
 

@@ -93,6 +93,7 @@ class Run(Generic[T]):
                 agent=link.name,
                 include=options.include,
                 text=spec.output.schema is None,
+                ephemeral=ephemeral,
                 wrapped=wrapped,
             )
         )
@@ -265,6 +266,8 @@ class Run(Generic[T]):
         def warn(idle: float) -> None:
             self.log.add(ev.Stalled, idle=idle, limit=limit)
             self.log.publish()
+            about = "Run %s: nothing was heard of agent %s for %.0f s; it is cancelled after %g s"
+            self._link.logger.warning(about, self.id, self._link.name, idle, limit)
 
         await self._idle.watch(limit, self._has_reason, warn)
         self.stop(ThoughtTimeout(limit, idle=True))
@@ -503,6 +506,8 @@ class Run(Generic[T]):
             try:
                 with adopted(self._context), self._observers.calling(name):
                     result = await tool.call(arguments, ToolContext(self._session.id or "", context.report))
+                    if result.is_error:
+                        self._observers.call_failed()
             finally:
                 self._calls.discard(scope)
             return ToolOutput(content=result.content, structured=result.structured, is_error=result.is_error)

@@ -139,7 +139,8 @@ class WireAsker:
         if session is not None and session.closed:
             return s.CreateElicitationResponse(action="decline")
         if isinstance(question, UrlQuestion) and not question.host:
-            logger.warning("Agent %s asks to open %.200r, which is no web page", self._agent, question.url)
+            logger.warning("Agent %s asks to open what is no web page; it is declined", self._agent)
+            logger.debug("That address of agent %s: %.200r", self._agent, question.url)
             return s.CreateElicitationResponse(action="decline")
         ruling = await self._ask(request, question, session, _action)
         if not ruling.allows:

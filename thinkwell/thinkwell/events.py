@@ -500,7 +500,12 @@ def event_from_json(data: bytes | str) -> ThoughtEvent:
     Raises:
         msgspec.ValidationError: It is no event.
     """
-    return _decoder().decode(data)
+    try:
+        return _decoder().decode(data)
+    except msgspec.ValidationError:
+        raise
+    except (ValueError, RecursionError) as exc:  # no JSON, no UTF-8, nested too deep
+        raise msgspec.ValidationError(str(exc)) from exc
 
 
 def event_to_json(event: ThoughtEvent) -> bytes:

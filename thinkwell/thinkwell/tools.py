@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import logging
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -32,6 +33,8 @@ from thinkwell.events import (
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable
+
+logger = logging.getLogger("thinkwell")
 
 __all__ = ("Report", "Tool", "ToolContext", "ToolFunction", "ToolResult", "tool")
 
@@ -125,6 +128,7 @@ class Tool(Generic[P, R_co]):
             return _failure(str(exc))
         # What calls `sys.exit`, as argparse does, means a program of its own and not this one.
         except (Exception, SystemExit) as exc:
+            logger.debug("Tool %s raised, of which the agent was told", self.name, exc_info=True)
             return _failure(f"{type(exc).__name__}: {exc}")
         except BaseExceptionGroup as group:  # of an async tool's own task group
             if group.split((Exception, SystemExit))[1] is not None:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 SendMessage: TypeAlias = Callable[[MessageMcpNotification], Awaitable[None]]
 """Sends the agent an `mcp/message` notification."""
 
-logger = logging.getLogger("thinkwell_acp.mcp")
+logger = logging.getLogger("thinkwell.acp")
 
 
 class AcpToolHost(AsyncContextManagerMixin):

@@ -49,7 +49,7 @@ _LIST_CHANGED = "notifications/tools/list_changed"
 _CAPABILITIES: JsonObject = {"tools": {"listChanged": True}}
 _NEVER_CACHED: JsonObject = {"ttlMs": 0, "cacheScope": "private"}
 
-logger = logging.getLogger("thinkwell_acp.mcp")
+logger = logging.getLogger("thinkwell.acp")
 
 
 class CallCancelledError(McpError):
@@ -263,7 +263,8 @@ class ToolSession:
         except McpError as exc:
             return exc
         except Exception as exc:
-            logger.info("tool %s raised", call.name, exc_info=True)
+            logger.warning("Tool %s raised %s, of which the agent was told", call.name, type(exc).__name__)
+            logger.debug("Tool %s raised", call.name, exc_info=True)
             failed = str(exc) or type(exc).__name__
         except anyio.get_cancelled_exc_class():
             if anyio.current_effective_deadline() == -math.inf:

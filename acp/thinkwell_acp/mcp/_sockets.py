@@ -16,7 +16,7 @@ MAX_CONNECTIONS = 256
 ACCEPT_PAUSE = 0.1
 """Seconds to wait where the system has no file descriptor left for a connection."""
 
-logger = logging.getLogger("thinkwell_acp.mcp")
+logger = logging.getLogger("thinkwell.acp")
 
 
 async def accept_forever(

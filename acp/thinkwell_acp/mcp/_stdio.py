@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from thinkwell_acp.mcp._server import ToolServer
     from thinkwell_acp.schema import JsonObject
 
-logger = logging.getLogger("thinkwell_acp.mcp")
+logger = logging.getLogger("thinkwell.acp")
 
 
 class LineSession:

@@ -52,17 +52,24 @@ def command_line(raw: JsonValue) -> str | None:
         return None
     arguments = raw.get("args")
     if is_array(arguments):
-        lines[0] = " ".join([lines[0], shlex.join(map(str, arguments))]).rstrip()
+        lines[0] = " ".join([lines[0], shlex.join(map(_text, arguments))]).rstrip()
     for key in _ENVIRONMENT_KEYS:
-        lines[:0] = [f"{name}={shlex.quote(str(value))}" for name, value in _pairs(raw.get(key))]
+        lines[:0] = [f"{name}={shlex.quote(_text(value))}" for name, value in _pairs(raw.get(key))]
     return "\n".join(lines)
+
+
+def _text(value: JsonValue) -> str:
+    try:
+        return str(value)
+    except RecursionError:  # nobody runs what is nested that deep
+        return "?"
 
 
 def _line(value: JsonValue) -> str | None:
     if isinstance(value, str):
         return value
     if is_array(value) and value:
-        return shlex.join(map(str, value))
+        return shlex.join(map(_text, value))
     return None
 
 
@@ -72,7 +79,7 @@ def _pairs(value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
     elif is_array(value):
         for item in value:
             if is_object(item):
-                yield str(item.get("name")), item.get("value")
+                yield _text(item.get("name")), item.get("value")
 
 
 def snake(key: str) -> str:

@@ -291,7 +291,7 @@ def _allows(pattern: str, argv: Argv) -> bool:
 
 def touches(patterns: Iterable[str], reading: Reading) -> bool:
     """Return whether anything that may run fits one of the patterns, or cannot be told."""
-    if reading.opaque:
+    if reading.opaque or any(_has_many_options(argv) for argv in reading.programs):
         return True
     forms = {
         _joined((name, *words))
@@ -302,16 +302,30 @@ def touches(patterns: Iterable[str], reading: Reading) -> bool:
     return any(words_glob(pattern, fold=True).fullmatch(form) for pattern in patterns for form in forms)
 
 
+MOST_OPTIONS: Final = 30
+"""Options before the first argument, each of which may take the next word. With more, any may be meant."""
+
+
+def _has_many_options(argv: Argv) -> bool:
+    return len(argv) > 2 * MOST_OPTIONS and len(_option_starts(argv[1:])) > 2 * MOST_OPTIONS
+
+
+def _option_starts(words: Argv) -> list[int]:
+    starts = [0]
+    for start in starts:
+        if start < len(words) and words[start].startswith("-"):
+            starts += [after for after in (start + 1, start + 2) if after not in starts[-2:]]
+        if len(starts) > 2 * MOST_OPTIONS:
+            break
+    return starts
+
+
 def _behind_options(words: Argv) -> list[Argv]:
     """Return the words, and what is left of them without the options that come first and what they take.
 
     ``git -C folder push`` is a push, and so is ``git --no-pager push``.
     """
-    starts = [0]
-    for start in starts:
-        if start < len(words) and words[start].startswith("-"):
-            starts += [after for after in (start + 1, start + 2) if after not in starts]
-    return [words[start:] for start in starts]
+    return [words[start:] for start in _option_starts(words)]
 
 
 def _joined(argv: Argv) -> str:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @lru_cache(maxsize=1024)
@@ -20,13 +24,11 @@ def path_glob(pattern: str, *, fold: bool = False) -> re.Pattern[str]:
     with a dot are nothing special. ``**`` as a step stands for any steps, also none, so that ``a/**`` is the
     folder with all that is in it.
     """
-    parts: list[str] = []
-    for number, step in enumerate(pattern.split("/")):
-        if step == "**":
-            parts.append("(?:/[^/]*)*")
-        else:
-            parts.append(("/" if number else "") + _translated(step, "[^/]"))
-    return _compiled("".join(parts), fold=fold)
+    steps = [
+        None if step == "**" else ("/" if number else "") + _translated(step, "[^/]")
+        for number, step in enumerate(pattern.split("/"))
+    ]
+    return _compiled(_sequence(steps, "(?:/[^/]*)", "(?=/|\\Z)"), fold=fold)
 
 
 @lru_cache(maxsize=1024)
@@ -36,21 +38,43 @@ def words_glob(pattern: str, *, fold: bool = False) -> re.Pattern[str]:
     A word ``*`` stands for any words, also none; within a word, ``*`` stands for any characters. In the first
     word, the program, it does not stand for ``/``: a pattern for names takes no paths.
     """
-    parts: list[str] = []
-    for number, word in enumerate(pattern.split()):
-        if word == "*":
-            parts.append("(?:\0[^\0]*)*")
-        else:
-            parts.append("\0" + _translated(word, "[^\0]" if number else "[^\0/]"))
-    return _compiled("".join(parts), fold=fold)
+    words = [
+        None if word == "*" else "\0" + _translated(word, "[^\0]" if number else "[^\0/]")
+        for number, word in enumerate(pattern.split())
+    ]
+    return _compiled(_sequence(words, "(?:\0[^\0]*)", "(?=\0|\\Z)"), fold=fold)
 
 
 def _compiled(expression: str, *, fold: bool) -> re.Pattern[str]:
     return re.compile(expression, re.DOTALL | (re.IGNORECASE if fold else 0))
 
 
+def _sequence(parts: Sequence[str | None], any_one: str, end: str = "") -> str:
+    """Return what matches parts in their order, with any number of something where one is ``None``.
+
+    Where such parts stand between two of those, the first place that fits is as good as any other. So the
+    engine may forget the rest, and takes time in proportion to the text and not to a power of it.
+
+    Args:
+        parts: Each matches a certain number of things.
+        any_one: Matches any one of them.
+        end: Looks ahead whether one ends here, where things have more than one character.
+    """
+    pieces = [""]
+    for part in parts:
+        if part is None:
+            pieces.append("")
+        else:
+            pieces[-1] += part
+    first, *rest = pieces
+    if not rest:
+        return first
+    middle = [f"(?>{any_one}*?{piece}{end})" for piece in rest[:-1] if piece]
+    return f"{first}{''.join(middle)}{any_one}*{rest[-1]}"
+
+
 def _translated(pattern: str, any_one: str) -> str:
-    parts: list[str] = []
+    parts: list[str | None] = []
     rest = pattern
     while rest:
         character, rest = rest[0], rest[1:]
@@ -58,7 +82,7 @@ def _translated(pattern: str, any_one: str) -> str:
         end = rest.find("]", negated + 1)  # a bracket that comes first belongs to the set
         if character == "*":
             rest = rest.lstrip("*")
-            parts.append(f"(?:{any_one})*")
+            parts.append(None)
         elif character == "?":
             parts.append(any_one)
         elif character == "[" and end > 0:
@@ -66,7 +90,7 @@ def _translated(pattern: str, any_one: str) -> str:
             rest = rest[end + 1 :]
         else:
             parts.append(re.escape(character))
-    return "".join(parts)
+    return _sequence(parts, any_one)
 
 
 def _members(body: str) -> str:

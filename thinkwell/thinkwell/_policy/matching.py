@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Final
 from thinkwell._policy.arguments import says_no_more
 from thinkwell._policy.commands import Reading, allows, read_command, touches
 from thinkwell._policy.globs import literal_start, name_glob
-from thinkwell._policy.paths import MOST_PATHS, any_path, folded, lies_in, path_forms, path_patterns
+from thinkwell._policy.paths import (
+    LONGEST_PATH,
+    MOST_PATHS,
+    any_path,
+    folded,
+    lies_in,
+    path_forms,
+    path_patterns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -76,7 +84,9 @@ class Asked:
             return False  # the files that an agent names do not bound what its command does
         if question.kind not in _FILE_KINDS and question.kind not in rule.kind:
             return False
-        if not 0 < len(question.paths) <= MOST_PATHS or any("\0" in path for path in question.paths):
+        if not 0 < len(question.paths) <= MOST_PATHS:
+            return False
+        if any("\0" in path or len(path) > LONGEST_PATH for path in question.paths):
             return False
         globs = path_patterns(rule.path, self._cwd)
         return all(any_path(globs, form) for form in self._forms)
@@ -141,6 +151,8 @@ def _any_name(patterns: Iterable[str], names: Iterable[str | None], *, fold: boo
 
 
 def _hits_server(patterns: Sequence[str], question: PermissionQuestion) -> bool:
+    if question.server is None and _has_many_readings(question):
+        return True
     names = (
         {question.server} if question.server is not None else {server for server, _ in _mcp_names(question)}
     )
@@ -148,12 +160,23 @@ def _hits_server(patterns: Sequence[str], question: PermissionQuestion) -> bool:
 
 
 def _hits_tool(patterns: Sequence[str], question: PermissionQuestion) -> bool:
+    if question.server is None and _has_many_readings(question):
+        return True
     names = {question.name} if question.name is not None else {question.title}
     if question.server is not None:
         names |= {f"mcp__{question.server}__{question.name}"}
     else:
         names |= {tool for _, tool in _mcp_names(question)}
     return _any_name(patterns, names, fold=True)
+
+
+MOST_READINGS: Final = 100
+"""Joints in the name of a tool at each of which its server's name may end. With more, any may be meant."""
+
+
+def _has_many_readings(question: PermissionQuestion) -> bool:
+    text = question.title if question.name is None else question.name
+    return max(map(text.count, "_.")) > MOST_READINGS and not any(map(str.isspace, text))
 
 
 def _mcp_names(question: PermissionQuestion) -> set[tuple[str, str]]:

@@ -17,15 +17,23 @@ MOST_PATHS: Final = 200
 allowed, and rules that deny or ask are hit."""
 
 
+LONGEST_PATH: Final = 4096
+"""Characters of a path that is looked up; systems take no more. A longer one is never allowed."""
+
+
 def absolute(path: str, folder: str) -> str:
     """Return a path that may be relative to a folder or begin with ``~``. Its ``..`` stay."""
-    return str(Path(folder, os.path.expanduser(path)))  # noqa: PTH111 - Path fails over unknown users
+    if "\0" not in path:  # names no user's folder, and is an error to look for
+        path = os.path.expanduser(path)  # noqa: PTH111 - Path fails over unknown users
+    return str(Path(folder, path))
 
 
 def path_forms(path: str, folder: str) -> set[str]:
     """Return a path as it is written and as it is through all links."""
     whole = absolute(path, folder)
     written = _slashes(os.path.normpath(whole))
+    if len(whole) > LONGEST_PATH:  # each of its steps would cost as much as all before it
+        return {written}
     try:
         return {written, _slashes(os.path.realpath(whole))}
     except ValueError:  # a null character

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _FENCE: Final = re.compile(r"---[ \t]*")
-_KEY: Final = re.compile(r"(?P<key>[^\s#].*?)[ \t]*:(?:[ \t]+(?P<value>.*))?")
+_KEY: Final = re.compile(r"(?P<key>[^\s#](?:.*?[^ \t])??)[ \t]*:(?:[ \t]+(?P<value>.*))?")
 _ITEM: Final = re.compile(r"-(?:[ \t]+(?P<item>.*))?")
 _HEADER: Final = re.compile(
     r"(?P<style>[|>])(?:(?P<chomp>[+-])?(?P<width>[1-9])?|(?P<width2>[1-9])(?P<chomp2>[+-]))(?:\s*|\s+#.*)"
 )
 _DOUBLE: Final = re.compile(r'"((?:[^"\\]|\\.)*)"(?:\s*|\s+#.*)', re.DOTALL)
 _SINGLE: Final = re.compile(r"'((?:[^']|'')*)'(?:\s*|\s+#.*)", re.DOTALL)
-_COMMENT: Final = re.compile(r"(?:^|[ \t]+)#.*")
+_COMMENT: Final = re.compile(r"(?:^|(?<![ \t])[ \t]++)#.*")
 _ESCAPE: Final = re.compile(r"\\(x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", '"': '"', "/": "/", "\\": "\\", " ": " "}
 _FLOW_ITEM: Final = re.compile(
-    r"""\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s,'"{}[\]][^,{}[\]]*?)\s*(?:,|$)"""
+    r"""\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s,'"{}[\]](?:[^,{}[\]]*[^\s,{}[\]])?)\s*(?:,|$)"""
 )
 _UNUSUAL: Final = "[]{}&*!%@`|>,"
 """No plain text begins with one of these (YAML 1.2.2, §7.3.3)."""

@@ -1,0 +1,78 @@
+"""Without OpenTelemetry, all is as if there were no such thing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+TESTS = str(Path(__file__).parents[1])
+
+PROGRAM = """
+    import sys
+    {before}
+    import anyio
+    import thinkwell
+
+    async def main():
+        async with thinkwell.open_agent("builtin") as agent:
+            async with agent.session() as session:
+                await session.think().text("Say hello.").run()
+            await agent.think().text("Say hello.").run()
+
+    anyio.run(main, backend={backend!r})
+    {after}
+"""
+
+
+def run(before: str, after: str, backend: str) -> subprocess.CompletedProcess[str]:
+    program = textwrap.dedent(PROGRAM).format(before=before, after=after, backend=backend)
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "THINKWELL_BUILTIN_PACE": "0", "PYTHONPATH": os.pathsep.join([TESTS, *sys.path])},
+    )
+
+
+def test_it_need_not_be_installed(anyio_backend: str) -> None:
+    result = run("sys.modules['opentelemetry'] = None", "", anyio_backend)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_it_is_not_imported(anyio_backend: str) -> None:
+    found = "print([name for name in sys.modules if name.startswith('opentelemetry')])"
+    result = run("", found, anyio_backend)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "[]\n", "")
+
+
+def test_where_nobody_collects_spans_the_agent_is_told_of_none(anyio_backend: str) -> None:
+    """A library of the program's may have imported the API."""
+    before = "import opentelemetry.trace"
+    after = """
+    from scripted import ScriptedAgent, scripted
+
+    async def hello(turn):
+        turn.say("Hello")
+
+    async def meta():
+        handler = ScriptedAgent([hello])
+        async with scripted(agent=handler) as agent:
+            await agent.think().text("Hi").run()
+        print(handler.sessions[0].meta, handler.prompts[0].meta)
+
+    anyio.run(meta)
+    """
+    result = run(before, textwrap.dedent(after), anyio_backend)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "None None\n", "")
+
+
+def test_an_api_that_is_too_old_costs_the_spans_alone(anyio_backend: str) -> None:
+    before = "import opentelemetry.trace; sys.modules['opentelemetry.propagate'] = None"
+    result = run(before, "", anyio_backend)
+    assert result.returncode == 0
+    assert result.stderr.count("spans are lost") == 1

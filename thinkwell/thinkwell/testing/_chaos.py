@@ -1,0 +1,389 @@
+"""What goes wrong on the way from an agent to us, as a seed decides. Nothing here waits or reads.
+
+`Chaos` takes the lines that pass and says what becomes of them; `thinkwell.testing._chaotic` is the transport
+around it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ("DEFAULT_RATES", "DELAYS", "FATAL", "HUGE", "Chaos", "Fault", "Passed", "Way")
+
+HUGE: Final = 8 * 1024 * 1024
+"""Bytes of a huge line."""
+
+DELAYS: Final = (0.001, 0.01, 0.1, 0.5)
+"""Seconds of which a delay is chosen."""
+
+Way: TypeAlias = Literal["in", "out"]
+"""``in``: from the agent to us."""
+
+
+class Fault(StrEnum):
+    """What may go wrong."""
+
+    DELAY = "delay"
+    """Bytes come later."""
+    SPLIT = "split"
+    """Bytes come in pieces that are cut anywhere, also inside of a character."""
+    SLOW_WRITE = "slow_write"
+    """What we send takes a while."""
+    NOISE = "noise"
+    """A line that is no message."""
+    HUGE_NOISE = "huge_noise"
+    """One of 8 MB."""
+    HUGE_UPDATE = "huge_update"
+    """An update of 8 MB."""
+    UNKNOWN_UPDATE = "unknown_update"
+    """An update of a kind that nobody knows."""
+    EARLY_UPDATE = "early_update"
+    """An update of a session whose opening was not answered yet."""
+    LATE_UPDATES = "late_updates"
+    """Updates come only when the prompt is answered."""
+    SWAP = "swap"
+    """An update comes after the next message of another session."""
+    DUPLICATE_ANSWER = "duplicate_answer"
+    """An answer comes twice."""
+    UNKNOWN_ANSWER = "unknown_answer"
+    """An answer to what nobody asked."""
+    UNKNOWN_REQUEST = "unknown_request"
+    """A request of a method that nobody knows."""
+    DUPLICATE_REQUEST = "duplicate_request"
+    """A request comes twice, with the same id."""
+    ERROR_ANSWER = "error_answer"
+    """An error instead of a result."""
+    DROP = "drop"
+    """The connection ends."""
+    HALF_LINE = "half_line"
+    """The connection ends in the middle of a line."""
+    HANG = "hang"
+    """Nothing passes any more, either way; the agent has not ended."""
+    STUCK = "stuck"
+    """The agent reads no more: what we send is never taken."""
+
+
+FATAL: Final = frozenset({Fault.DROP, Fault.HALF_LINE, Fault.HANG, Fault.STUCK})
+"""Faults after which the connection is of no use."""
+
+DEFAULT_RATES: Final[Mapping[Fault, float]] = {
+    Fault.DELAY: 0.1,
+    Fault.SPLIT: 0.2,
+    Fault.SLOW_WRITE: 0.03,
+    Fault.NOISE: 0.05,
+    Fault.UNKNOWN_UPDATE: 0.05,
+    Fault.EARLY_UPDATE: 0.2,
+    Fault.SWAP: 0.1,
+    Fault.DUPLICATE_ANSWER: 0.05,
+    Fault.UNKNOWN_ANSWER: 0.05,
+    Fault.UNKNOWN_REQUEST: 0.03,
+    Fault.DUPLICATE_REQUEST: 0.05,
+}
+"""How likely each fault is, for each message that it can befall. A run has to come
+out as well as without them."""
+
+_NOISE: Final = (
+    b"npm warn deprecated: this is no message",
+    b"",
+    b"   \t ",
+    b"{",
+    b'{"jsonrpc": "2.0", "method": "session/upd',
+    b"[1, 2, 3]",
+    b"null",
+    b"\xff\xfe\x00 no text at all \xc3",
+    b'{"jsonrpc": "2.0", "id": 7.5, "result": {}}',
+    b'{"jsonrpc": "2.0", "method": 7}',
+    b"[" * 2000,
+)
+
+
+class Passed(Struct, frozen=True, kw_only=True):
+    """A line that has passed, or a fault that is no line."""
+
+    at: float
+    """Seconds on the clock of the event loop."""
+    way: Way
+    line: bytes = b""
+    fault: Fault | None = None
+    """The fault that made, changed or moved it."""
+
+
+class Piece(Struct, kw_only=True):
+    """Bytes to hand over, and the lines that they complete."""
+
+    data: bytes
+    lines: Sequence[tuple[bytes, Fault | None]]
+    delay: float
+
+
+class _Params(Struct, rename="camel"):
+    session_id: str | UnsetType = UNSET
+
+
+class _Result(Struct, rename="camel"):
+    session_id: str | UnsetType = UNSET
+
+
+class _Message(Struct):
+    """As much of a message as is looked at."""
+
+    id: Any = UNSET
+    method: str = ""
+    params: _Params = msgspec.field(default_factory=_Params)
+    result: _Result | UnsetType | None = UNSET
+
+    @property
+    def answers(self) -> bool:
+        return not self.method and self.id is not UNSET
+
+
+_decode = msgspec.json.Decoder(_Message).decode
+
+
+def _read(line: bytes) -> _Message | None:
+    try:
+        return _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+class Chaos:
+    """What goes wrong on one connection.
+
+    Args:
+        seed: Decides everything.
+        rates: How likely each fault is, for each message that it can befall; `DEFAULT_RATES` if not given.
+            Faults that are not named do not happen.
+        at: Faults that happen to the message with that number. Messages of both ways are counted together,
+            from 1, in the order in which they pass.
+        delays: Seconds of which delays are chosen.
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        rates: Mapping[Fault, float] | None = None,
+        at: Mapping[int, Fault] | None = None,
+        delays: Sequence[float] = DELAYS,
+    ) -> None:
+        self._dice = random.Random(seed)  # noqa: S311 - nothing secret
+        self._rates = dict(DEFAULT_RATES if rates is None else rates)
+        self._at = dict(at or {})
+        self._delays = tuple(delays)
+        self.injected: Counter[Fault] = Counter()
+        """How often each fault has happened."""
+        self.passed: list[Passed] = []
+        """What was handed over to us and what we sent, in order, and when."""
+        self.messages = 0
+        """How many messages have passed, both ways."""
+        self.broken: Fault | None = None
+        """The fault that has made the connection useless."""
+        self._lines: list[tuple[bytes, Fault | None]] = []
+        self._made = 0
+        self._prompts: dict[object, str] = {}
+        self._openings: set[object] = set()
+        self._asked: set[object] = set()
+        self._late: dict[str, list[bytes]] = {}
+        self._swapped: tuple[str, bytes] | None = None
+        self._session: str | None = None
+
+    @property
+    def longest_delay(self) -> float:
+        """The longest delay, in seconds."""
+        return max(self._delays)
+
+    # What we send
+
+    def outgoing(self, line: bytes) -> bool:
+        """Take a line of ours, and return whether the agent gets it."""
+        self._count_message()
+        if self.broken:
+            return False
+        message = _read(line)
+        if message is None:
+            return True
+        if message.answers:
+            known = message.id in self._asked
+            self._asked.discard(message.id)
+            return known  # else we answer what this made up
+        if message.method == "session/prompt" and message.params.session_id is not UNSET:
+            self._prompts[message.id] = message.params.session_id
+        elif message.method in ("session/new", "session/fork"):
+            self._openings.add(message.id)
+        return True
+
+    def write_delay(self) -> float:
+        """Return how long a write of ours takes."""
+        return self._dice.choice(self._delays) if self._happens(Fault.SLOW_WRITE) else 0.0
+
+    # What the agent sends
+
+    def incoming(self, lines: Sequence[bytes]) -> list[Piece]:
+        """Take lines of the agent's, and return what becomes of them."""
+        for line in lines:
+            self._count_message()
+            if self.broken is Fault.HALF_LINE:
+                return [*self._pieces(), Piece(data=line[: max(1, len(line) // 2)], lines=(), delay=0)]
+            if self.broken in (Fault.DROP, Fault.HANG):
+                break
+            self._make_up()
+            self._take(line)
+        return self._pieces()
+
+    def finish(self) -> list[Piece]:
+        """Return what was held back: the agent sends no more."""
+        self._release()
+        for lines in self._late.values():
+            self._lines += [(line, Fault.LATE_UPDATES) for line in lines]
+        self._late.clear()
+        return self._pieces()
+
+    def _take(self, line: bytes) -> None:
+        message = _read(line)
+        if message is None:
+            self._emit(line, None)
+        elif message.answers:
+            self._take_answer(line, message)
+        elif message.method == "session/update" and message.params.session_id is not UNSET:
+            self._take_update(line, message.params.session_id)
+        else:
+            session = message.params.session_id
+            self._emit(line, None if session is UNSET else session)
+            if message.id is not UNSET:
+                self._asked.add(message.id)
+                if self._happens(Fault.DUPLICATE_REQUEST):
+                    self._lines.append((line, Fault.DUPLICATE_REQUEST))
+
+    def _take_answer(self, line: bytes, message: _Message) -> None:
+        session = self._prompts.pop(message.id, None)
+        opened = message.id in self._openings and message.result
+        if opened and opened.session_id is not UNSET:
+            self._session = opened.session_id
+            if self._happens(Fault.EARLY_UPDATE):
+                self._update(Fault.EARLY_UPDATE, "early")
+        fault = None
+        if message.result is not UNSET and self._happens(Fault.ERROR_ANSWER):
+            fault = Fault.ERROR_ANSWER
+            error = {"code": -32603, "message": "made up by chaos"}
+            line = msgspec.json.encode({"jsonrpc": "2.0", "id": message.id, "error": error})
+        self._emit(line, session, fault)
+        if self._happens(Fault.DUPLICATE_ANSWER):
+            self._lines.append((line, Fault.DUPLICATE_ANSWER))
+        if session is not None:
+            self._lines += [(late, Fault.LATE_UPDATES) for late in self._late.pop(session, ())]
+
+    def _take_update(self, line: bytes, session: str) -> None:
+        self._session = session
+        if session in self._late:  # never overtaken by one of the same session
+            self._late[session].append(line)
+        elif session in self._prompts.values() and self._happens(Fault.LATE_UPDATES):
+            self._release()
+            self._late[session] = [line]
+        elif self._swapped is None and self._happens(Fault.SWAP, counts=False):
+            self._swapped = session, line
+        else:
+            self._emit(line, session)
+
+    def _emit(self, line: bytes, session: str | None, fault: Fault | None = None) -> None:
+        if self._swapped is not None and session not in (None, self._swapped[0]):
+            self._lines.append((line, fault))
+            self._lines.append((self._swapped[1], Fault.SWAP))
+            self._swapped = None
+            self.injected[Fault.SWAP] += 1
+        else:
+            self._release()
+            self._lines.append((line, fault))
+
+    def _release(self) -> None:
+        if self._swapped is not None:
+            self._lines.append((self._swapped[1], None))
+            self._swapped = None
+
+    # What it makes up
+
+    def _make_up(self) -> None:
+        """Perhaps put a line of its own in front of the next."""
+        if self._happens(Fault.NOISE):
+            self._lines.append((self._dice.choice(_NOISE), Fault.NOISE))
+        if self._happens(Fault.HUGE_NOISE):
+            self._lines.append((b"x" * HUGE, Fault.HUGE_NOISE))
+        if self._happens(Fault.UNKNOWN_ANSWER):
+            id_ = self._dice.choice((self._name("answer"), 1_000_000 + self._made, -1, None))
+            self._message(Fault.UNKNOWN_ANSWER, {"id": id_, "result": {"stopReason": "end_turn"}})
+        if self._happens(Fault.UNKNOWN_REQUEST):
+            request = {"id": self._name("request"), "method": "chaos/unknown", "params": {"x": [1]}}
+            self._message(Fault.UNKNOWN_REQUEST, request)
+        if self._session is not None and self._session not in self._late:
+            if self._happens(Fault.UNKNOWN_UPDATE):
+                self._update(Fault.UNKNOWN_UPDATE)
+            if self._happens(Fault.HUGE_UPDATE):
+                self._update(Fault.HUGE_UPDATE, "x" * HUGE)
+
+    def _name(self, what: str) -> str:
+        self._made += 1
+        return f"chaos-{what}-{self._made}"
+
+    def _update(self, fault: Fault, text: str = "") -> None:
+        token = self._name("update")
+        update: dict[str, Any] = {"sessionUpdate": "chaos_unknown", "token": token}
+        if text:
+            content = {"type": "text", "text": f"{token} {text}"}
+            update = {"sessionUpdate": "agent_thought_chunk", "content": content}
+        params = {"sessionId": self._session, "update": update}
+        if self._swapped is not None and self._swapped[0] == self._session:
+            self._release()
+        self._message(fault, {"method": "session/update", "params": params})
+
+    def _message(self, fault: Fault, fields: dict[str, Any]) -> None:
+        self._lines.append((msgspec.json.encode({"jsonrpc": "2.0", **fields}), fault))
+
+    # Dice
+
+    def _happens(self, fault: Fault, *, counts: bool = True) -> bool:
+        happens = self._at.get(self.messages) is fault
+        rate = self._rates.get(fault, 0.0)
+        if not happens and rate:
+            happens = self._dice.random() < rate
+        if happens and counts:
+            self.injected[fault] += 1
+        return happens
+
+    def _count_message(self) -> None:
+        if self.broken:
+            return
+        self.messages += 1
+        for fault in Fault:
+            if fault in FATAL and self._happens(fault):
+                self.broken = fault
+                return
+
+    def _pieces(self) -> list[Piece]:
+        """Cut what there is as the dice say."""
+        lines, self._lines = self._lines, []
+        data = b"".join([line + b"\n" for line, _ in lines])
+        if not data:
+            return []
+        cuts = {len(data)}
+        if self._happens(Fault.SPLIT):
+            cuts.update(self._dice.randint(1, len(data)) for _ in range(self._dice.randint(1, 4)))
+        pieces: list[Piece] = []
+        begin = taken = end_of_line = 0
+        for cut in sorted(cuts):
+            first = taken
+            while taken < len(lines) and end_of_line + len(lines[taken][0]) + 1 <= cut:
+                end_of_line += len(lines[taken][0]) + 1
+                taken += 1
+            delay = self._dice.choice(self._delays) if self._happens(Fault.DELAY) else 0.0
+            pieces.append(Piece(data=data[begin:cut], lines=lines[first:taken], delay=delay))
+            begin = cut
+        return pieces

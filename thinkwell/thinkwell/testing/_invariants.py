@@ -1,0 +1,263 @@
+"""What has to hold between what was on the wire and what a run told its readers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import msgspec
+
+from thinkwell import events as ev
+from thinkwell.errors import AgentExited
+from thinkwell.testing._chaos import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from thinkwell.testing._chaos import Passed
+
+__all__ = ("Prompt", "Wire", "answers_missing", "order_broken", "shown", "told")
+
+Token: TypeAlias = tuple[str, str]
+"""What an update is known by: its kind, and what it says."""
+
+_TEXTS: Final = {"agent_message_chunk": "message", "agent_thought_chunk": "thought"}
+
+CALL_ANSWERED_WITHIN: Final = 1.1
+"""Seconds that the answer to a cancelled call of a tool may be held back."""
+
+GIVEN_UP_AFTER: Final = 9.0
+"""Seconds after which the answer to a cancelled prompt may come too late for its run."""
+
+
+@dataclass(kw_only=True)
+class Prompt:
+    """A prompt on the wire."""
+
+    session: str
+    text: str
+    sent: int
+    """Its place among what has passed."""
+    sent_at: float
+    answered: int | None = None
+    answered_at: float = 0.0
+    cancelled_at: float | None = None
+
+
+@dataclass
+class Wire:
+    """What has passed on a connection, read."""
+
+    passed: Sequence[Passed]
+    updates: dict[str, list[tuple[int, Token]]] = field(default_factory=dict[str, list[tuple[int, Token]]])
+    """By session: the place and the token of each update that was handed over."""
+    prompts: list[Prompt] = field(default_factory=list[Prompt])
+    questions: dict[Any, list[float]] = field(default_factory=dict[Any, list[float]])
+    """By id: when each request of the agent's has to be answered, at the latest, where all ends then."""
+    answers: dict[Any, int] = field(default_factory=dict[Any, int])
+    """By id: how often we have answered it."""
+    asked_tools: set[str] = field(default_factory=set[str])
+    """Tool calls that were asked for: the question is news of them too, and not in the order of updates."""
+
+    stuck: bool = False
+    """Whether the agent read no more, so that the last prompts are not to be seen."""
+
+    def __post_init__(self) -> None:
+        open_prompts: dict[Any, Prompt] = {}
+        for place, passed in enumerate(self.passed):
+            self.stuck |= passed.fault is Fault.STUCK
+            message = _message(passed.line)
+            if message is None:
+                continue
+            if passed.way == "out":
+                self._sent(place, passed.at, message, open_prompts)
+            elif message.get("method") == "session/update":
+                session, update = message["params"]["sessionId"], message["params"]["update"]
+                token = told(update)
+                if token is not None:
+                    self.updates.setdefault(session, []).append((place, token))
+            elif "method" in message:
+                call = message.get("params", {}).get("toolCall", {})
+                self.asked_tools.add(call.get("toolCallId", ""))
+                if "id" in message:
+                    calls = message["method"] == "mcp/message"
+                    due = passed.at + (CALL_ANSWERED_WITHIN if calls else 0)
+                    self.questions.setdefault(message["id"], []).append(due)
+            elif message["id"] in open_prompts:
+                prompt = open_prompts.pop(message["id"])
+                prompt.answered, prompt.answered_at = place, passed.at
+
+    def _sent(self, place: int, at: float, message: Any, open_prompts: dict[Any, Prompt]) -> None:
+        params: Any = message.get("params")
+        if message.get("method") == "session/prompt":
+            text = "".join(block.get("text", "") for block in params["prompt"])
+            prompt = Prompt(session=params["sessionId"], text=text, sent=place, sent_at=at)
+            open_prompts[message["id"]] = prompt
+            self.prompts.append(prompt)
+        elif message.get("method") == "session/cancel":
+            for prompt in open_prompts.values():
+                if prompt.session == params["sessionId"] and prompt.cancelled_at is None:
+                    prompt.cancelled_at = at
+        elif "method" not in message:
+            self.answers[message["id"]] = self.answers.get(message["id"], 0) + 1
+
+    def comparable(self, tokens: Iterable[Token]) -> list[Token]:
+        """Return the tokens without those of tool calls that were asked for."""
+        return [
+            token
+            for token in tokens
+            if token[0] != "tool" or token[1].partition("\n")[0] not in self.asked_tools
+        ]
+
+    def prompts_of(self, session: str, mark: str | None, others: Iterable[str]) -> list[Prompt]:
+        """Return the prompts of one run: from its own to the next of another's."""
+        found: list[Prompt] = []
+        for prompt in self.prompts:
+            if prompt.session != session:
+                continue
+            if mark is None or mark in prompt.text or (found and not any(o in prompt.text for o in others)):
+                found.append(prompt)
+            elif found:
+                break
+        return found
+
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _message(line: bytes) -> dict[str, Any] | None:
+    try:
+        message = _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return message if "method" in message or "id" in message else None
+
+
+def told(update: Any) -> Token | None:
+    """Return what an update is known by; ``None`` for one that is not looked at."""
+    match update:
+        case {
+            "sessionUpdate": "agent_message_chunk" | "agent_thought_chunk" as kind,
+            "content": {"type": "text", "text": str(text)},
+        }:
+            return _TEXTS[kind], text
+        case {"sessionUpdate": "plan", "entries": [*entries]}:
+            return "plan", " ".join(entry["content"] for entry in entries)
+        case {
+            "sessionUpdate": "tool_call" | "tool_call_update",
+            "toolCallId": str(id_),
+            "title": str(title),
+        } if title:
+            return "tool", f"{id_}\n{title}"
+        case {"token": _}:
+            return "unknown", _text(update)
+        case _:
+            return None
+
+
+def shown(events: Iterable[ev.ThoughtEvent]) -> list[Token]:
+    """Return what the updates behind events are known by, in their order."""
+    tokens: list[Token] = []
+    tools: set[Token] = set()
+    for event in events:
+        match event:
+            case ev.Message() | ev.Thought() if isinstance(event.content, ev.TextContent):
+                tokens.append((event.type, event.text))
+            case ev.PlanUpdate():
+                tokens.append(("plan", " ".join(entry.content for entry in event.entries)))
+            case ev.UnknownUpdate(raw={"token": _}):
+                tokens.append(("unknown", _text(event.raw)))
+            case ev.ToolStart() | ev.ToolUpdate() | ev.ToolDone() if event.title:
+                token = ("tool", f"{event.id}\n{event.title}")
+                if token not in tools:  # the end of a call repeats its title
+                    tools.add(token)
+                    tokens.append(token)
+            case _:
+                pass
+    return tokens
+
+
+def answers_missing(wire: Wire, *, until: float | None, grace: float = 0) -> list[str]:
+    """Return the agent's requests that were not answered once.
+
+    Args:
+        wire: What has passed.
+        until: When we ended the connection; ``None`` where it broke, so that some could not be answered.
+        grace: Seconds that an answer may take.
+    """
+    wrong: list[str] = []
+    for id_, due in wire.questions.items():
+        answered = wire.answers.get(id_, 0)
+        if answered > len(due) or (answered == 0 and until is not None and due[0] + grace < until):
+            wrong.append(f"request {id_!r} came {len(due)} times and was answered {answered} times")
+    return wrong
+
+
+def order_broken(
+    wire: Wire,
+    prompts: Sequence[Prompt],
+    tokens: Sequence[Token],
+    *,
+    alone: bool,
+    error: Exception | None,
+    ended_at: float,
+) -> str | None:
+    """Return what is wrong with the order of a run's events; ``None``: nothing.
+
+    Args:
+        wire: What has passed.
+        prompts: The run's prompts.
+        tokens: What its events told.
+        alone: Whether its session was its own, so that what came before its prompt is its own too.
+        error: What it came to.
+        ended_at: When it was over.
+    """
+    if not prompts:
+        return None
+    updates = wire.updates.get(prompts[0].session, [])
+    # Between the end of the turn before and this prompt, what comes may be late for that one or early for this.
+    first = last = 0
+    if not alone:
+        last = _count(updates, prompts[0].sent)
+        before = [prompt for prompt in wire.prompts if prompt.session == prompts[0].session]
+        for prompt in before[: before.index(prompts[0])]:
+            first = last if prompt.answered is None else min(last, _count(updates, prompt.answered))
+    end = None if wire.stuck else _end(updates, prompts[-1], error, ended_at)
+    wanted = [token for _, token in updates]
+    begins = range(first, last + 1)
+    ends = (end,) if end is not None else range(len(wanted), -1, -1)
+    for stop in ends:
+        for begin in begins:
+            if _same(wanted[begin:stop], tokens):
+                return None
+    best = wanted[last : end if end is not None else len(wanted)]
+    return f"the agent told {_brief(best)}, and the events are {_brief(tokens)}"
+
+
+def _count(updates: Sequence[tuple[int, Token]], place: int) -> int:
+    return sum(at < place for at, _ in updates)
+
+
+def _end(
+    updates: Sequence[tuple[int, Token]], last: Prompt, error: Exception | None, ended_at: float
+) -> int | None:
+    """Return how many updates the run must have, at its end; ``None``: it may have been given up before."""
+    if last.answered is None:
+        return len(updates) if isinstance(error, AgentExited) and last.cancelled_at is None else None
+    given_up = last.cancelled_at is not None and last.answered_at - last.cancelled_at > GIVEN_UP_AFTER
+    if given_up or last.answered_at > ended_at:
+        return None
+    return _count(updates, last.answered)
+
+
+def _same(wanted: Sequence[Token], tokens: Sequence[Token]) -> bool:
+    once = [token for index, token in enumerate(wanted) if token[0] != "tool" or token not in wanted[:index]]
+    return once == list(tokens)
+
+
+def _brief(tokens: Sequence[Token]) -> str:
+    return "[" + ", ".join(f"{kind} {text[:24]!r}" for kind, text in tokens) + "]"

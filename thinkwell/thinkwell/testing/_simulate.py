@@ -1,0 +1,120 @@
+"""Runs of which a seed decides everything: what goes wrong, in which order tasks run, how time passes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import traceback
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final, cast
+
+import anyio
+
+from thinkwell.testing._leftovers import leftovers
+from thinkwell.testing._simulation import SEED_VARIABLE, DoesNotHold, Report, Simulation, SimulationFailed
+from thinkwell.testing._virtual import virtual_backend
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Sequence
+    from types import FrameType
+
+    from thinkwell.testing._simulation import Program
+
+__all__ = ("simulate", "simulate_once")
+
+WITHIN: Final = 3600.0
+"""Seconds of virtual time that one run gets: all limits of thinkwell together are far below."""
+
+REAL_LIMIT: Final = 60.0
+"""Seconds of real time that one run gets."""
+
+
+def simulate_once(
+    program: Program, seed: int, backend: str, *, within: float = WITHIN, real_limit: float = REAL_LIMIT
+) -> Simulation:
+    """Run a program once, under virtual time; see `simulate`.
+
+    Raises:
+        SimulationFailed: It raised an exception, or an invariant does not hold.
+    """
+    simulation = Simulation(seed, backend)
+    name, options = virtual_backend(backend, seed)
+    began = time.perf_counter()
+    try:
+        with _real_limit(real_limit), leftovers(simulation.logged) as found:
+            anyio.run(partial(simulation.run, program, within), backend=name, backend_options=options)
+        simulation.check_leftovers(found)
+    except Exception as exc:
+        raise SimulationFailed(seed, backend, _why(exc), simulation.trace()) from exc
+    simulation.report.seconds = time.perf_counter() - began
+    return simulation
+
+
+def _why(exc: BaseException) -> str:
+    """Return what to say of an exception; one that is alone in its group is meant itself."""
+    meant = exc
+    while isinstance(meant, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", meant).exceptions
+        meant = inner[0]
+        if len(inner) > 1:
+            meant = exc
+            break
+    if isinstance(meant, DoesNotHold):
+        return str(meant)
+    return "".join(traceback.format_exception(exc)).rstrip()
+
+
+@contextmanager
+def _real_limit(seconds: float) -> Generator[None]:
+    """Break a block off that hangs in real time, where the system can do that."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise DoesNotHold(f"It does not end within {seconds:g} seconds of real time")
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def simulate(
+    program: Program,
+    *,
+    seeds: int | Iterable[int] = 100,
+    backends: Sequence[str] = ("asyncio", "trio"),
+    within: float = WITHIN,
+    real_limit: float = REAL_LIMIT,
+) -> Report:
+    """Run a program once for each seed, under virtual time, and check what must always hold.
+
+    Where the environment names a seed by ``THINKWELL_SEED``, that is the only one.
+
+    Args:
+        program: An async function that is given a `Simulation`.
+        seeds: How many, from 0, or which.
+        backends: The event loops to run each seed on.
+        within: Seconds of virtual time that one run gets.
+        real_limit: Seconds of real time that one run gets.
+
+    Raises:
+        SimulationFailed: One raised an exception, or an invariant does not hold. It names the seed.
+    """
+    only = os.environ.get(SEED_VARIABLE)
+    chosen: Iterable[int] = range(seeds) if isinstance(seeds, int) else seeds
+    if only is not None:
+        chosen = (int(only),)
+    report = Report()
+    for seed in chosen:
+        for backend in backends:
+            done = simulate_once(program, seed, backend, within=within, real_limit=real_limit)
+            report.add(done.report)
+    return report

@@ -1,0 +1,330 @@
+"""One simulated run: its dice, its connections, what is watched, what happened, and what was checked."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVarTuple
+
+import anyio
+from typing_extensions import Unpack
+
+from thinkwell import events as ev
+from thinkwell import open_agent
+from thinkwell.testing._chaos import Chaos, Fault
+from thinkwell.testing._chaotic import ChaoticTransport, chaotic
+from thinkwell.testing._invariants import Wire, answers_missing, shown
+from thinkwell.testing._leftovers import Leftovers, other_tasks
+from thinkwell.testing._watch import SessionWatch, Watch, check_nothing_lost
+
+if TYPE_CHECKING:
+    import logging
+    from collections.abc import AsyncGenerator, Mapping
+
+    from anyio.abc import TaskGroup
+
+    from thinkwell import Agent, Session
+    from thinkwell._log import Buffer
+    from thinkwell._stream import ThoughtStream
+    from thinkwell.testing._memory import OpenOptions, PlayedAgent
+    from thinkwell_acp import Transport
+
+__all__ = ("SEED_VARIABLE", "DoesNotHold", "Program", "Report", "Simulation", "SimulationFailed")
+
+Args = TypeVarTuple("Args")
+
+SEED_VARIABLE: Final = "THINKWELL_SEED"
+"""Environment variable that names the one seed to run."""
+
+LEAST_GRACE: Final = 0.001
+"""Seconds between a question and the end of everything, in which it need not be answered."""
+
+LINE_SHOWN: Final = 400
+"""Characters of a message that a trace shows."""
+
+_RANDOM: Final = re.compile(r'thinkwell[0-9a-f]{12}|\brun-\d+|(?:(?<=Id":")|(?<=Id": "))[\w-]{16}(?=")')
+"""What differs from run to run by intention: names that nobody may guess, and numbers of runs."""
+
+
+class DoesNotHold(AssertionError):  # noqa: N818 - a sentence, with its message
+    """Something does not hold."""
+
+
+class SimulationFailed(AssertionError):  # noqa: N818 - named as ScriptFailed is
+    """A simulated run went wrong.
+
+    Attributes:
+        seed: Its seed.
+        backend: Its event loop.
+        why: What went wrong.
+        trace: What happened, line by line.
+    """
+
+    def __init__(self, seed: int, backend: str, why: str, trace: Sequence[str]) -> None:
+        super().__init__(seed, backend, why, trace)
+        self.seed = seed
+        self.backend = backend
+        self.why = why
+        self.trace = tuple(trace)
+
+    def __str__(self) -> str:
+        lines = "\n".join(self.trace)
+        return (
+            f"{self.why}\n{lines}\n"
+            f"Seed {self.seed} on {self.backend}. Repeat it with {SEED_VARIABLE}={self.seed}"
+        )
+
+
+@dataclass(kw_only=True)
+class Report:
+    """What was simulated."""
+
+    runs: int = 0
+    """Seeds, on each event loop."""
+    injected: Counter[Fault] = field(default_factory=Counter[Fault])
+    """How often each fault has happened."""
+    checked: Counter[str] = field(default_factory=Counter[str])
+    """How often each invariant was checked."""
+    noted: Counter[str] = field(default_factory=Counter[str])
+    """What else was counted."""
+    virtual_seconds: float = 0.0
+    seconds: float = 0.0
+
+    def add(self, other: Report) -> None:
+        """Add another report to this one."""
+        self.runs += other.runs
+        self.injected += other.injected
+        self.checked += other.checked
+        self.noted += other.noted
+        self.virtual_seconds += other.virtual_seconds
+        self.seconds += other.seconds
+
+    def __str__(self) -> str:
+        hours = self.virtual_seconds / 3600
+        lines = [f"{self.runs} runs, {hours:.1f} hours of virtual time in {self.seconds:.1f} s"]
+        faults = Counter({str(fault): number for fault, number in self.injected.items()})
+        for title, counts in (("faults", faults), ("invariants checked", self.checked), ("seen", self.noted)):
+            if counts:
+                lines.append(f"{counts.total()} {title}")
+                lines += [f"{number:9} {name}" for name, number in sorted(counts.items())]
+        return "\n".join(lines)
+
+
+class Simulation:
+    """One simulated run. Made by `simulate`."""
+
+    def __init__(self, seed: int, backend: str) -> None:
+        self.seed = seed
+        self.backend = backend
+        self.dice = random.Random(seed)  # noqa: S311 - nothing secret
+        """Whatever the program decides by chance has to be decided by these."""
+        self.report = Report(runs=1)
+        self.error_logs_expected = False
+        """Whether errors in the log are no failure."""
+        self._connections: list[ChaoticTransport] = []
+        self._watches: list[tuple[Watch, ChaoticTransport]] = []
+        self._sessions: list[tuple[SessionWatch, ChaoticTransport]] = []
+        self._notes: list[tuple[float, str]] = []
+        self._tasks: TaskGroup | None = None
+        self._began = 0.0
+
+    # For the program
+
+    def chaotic(
+        self,
+        transport: Transport,
+        *,
+        rates: Mapping[Fault, float] | None = None,
+        at: Mapping[int, Fault] | None = None,
+    ) -> ChaoticTransport:
+        """Return a connection to an agent with what goes wrong on the way.
+
+        Args:
+            transport: Our end of the connection.
+            rates: How likely each fault is; see `Chaos`.
+            at: Faults at certain messages; see `Chaos`.
+        """
+        connection = chaotic(transport, Chaos(self.dice.getrandbits(32), rates=rates, at=at))
+        self._connections.append(connection)
+        return connection
+
+    @asynccontextmanager
+    async def open(
+        self,
+        agent: PlayedAgent,
+        *,
+        rates: Mapping[Fault, float] | None = None,
+        at: Mapping[int, Fault] | None = None,
+        **options: Unpack[OpenOptions],
+    ) -> AsyncGenerator[Agent]:
+        """Open an agent of this kit, with what goes wrong on the way.
+
+        Args:
+            agent: It, such as a `ScriptedAgent`.
+            rates: How likely each fault is; see `Chaos`.
+            at: Faults at certain messages; see `Chaos`.
+            options: Those of `thinkwell.open_agent`.
+        """
+        async with agent.connect() as transport:
+            connection = self.chaotic(transport, rates=rates, at=at)
+            async with open_agent(agent.name, transport=connection, **options) as opened:
+                yield opened
+
+    def watch(
+        self,
+        stream: ThoughtStream[Any],
+        connection: ChaoticTransport | None = None,
+        *,
+        mark: str | None = None,
+        include: ev.Include | None = None,
+        buffer: Buffer | None = None,
+    ) -> None:
+        """Have a run watched by a reader of its own, and checked at the end.
+
+        Args:
+            stream: The run.
+            connection: Where it runs, if there are several: its events are compared with what came there.
+            mark: A text that only its prompt has, where other runs share its session.
+            include: What it was told to keep.
+            buffer: The buffer that it was given.
+        """
+        kept = ev.DEFAULT_TYPES if include is None else ev.included(include)
+        watch = Watch(stream, mark=mark, kept=kept, buffer=buffer)
+        self._watches.append((watch, self._only(connection)))
+        self.in_background(watch.read)
+        self.in_background(watch.wait)
+
+    def watch_session(self, session: Session, connection: ChaoticTransport | None = None) -> None:
+        """Have it checked that nothing that came in a session is lost.
+
+        All of its runs have to be watched, and to keep everything.
+
+        Args:
+            session: The session.
+            connection: Where it is, if there are several.
+        """
+        watch = SessionWatch(session)
+        self._sessions.append((watch, self._only(connection)))
+        self.in_background(watch.read)
+
+    def _only(self, connection: ChaoticTransport | None) -> ChaoticTransport:
+        if connection is None and len(self._connections) != 1:
+            raise ValueError("say on which connection it runs: there is not just one")
+        return connection or self._connections[0]
+
+    def in_background(
+        self, function: Callable[[Unpack[Args]], Coroutine[Any, Any, object]], *args: *Args
+    ) -> None:
+        """Run a function beside the program. It has to end by itself."""
+        assert self._tasks is not None
+        self._tasks.start_soon(function, *args)
+
+    def check(self, name: str, holds: bool, why: str = "") -> None:
+        """Count an invariant, and fail the run where it does not hold.
+
+        Args:
+            name: What has to hold.
+            holds: Whether it does.
+            why: What else is to be said where it does not.
+        """
+        self.report.checked[name] += 1
+        if not holds:
+            raise DoesNotHold(
+                f"It does not hold that {name}: {why}" if why else f"It does not hold that {name}"
+            )
+
+    def count(self, name: str) -> None:
+        """Count something for the report."""
+        self.report.noted[name] += 1
+
+    def note(self, text: str) -> None:
+        """Write a line of the trace."""
+        self._notes.append((anyio.current_time(), text))
+
+    # For those who run it
+
+    def trace(self) -> list[str]:
+        """Return what happened, line by line, with times. The same for the same seed, in every process."""
+        entries = [(at, f"   {text}") for at, text in self._notes]
+        for number, connection in enumerate(self._connections, 1):
+            for passed in connection.chaos.passed:
+                arrow = "<-" if passed.way == "in" else "->"
+                fault = f" [{passed.fault}]" if passed.fault else ""
+                line = passed.line[: 10 * LINE_SHOWN].decode("utf-8", "replace")
+                entries.append((passed.at, f"{number}{arrow}{fault} {line}"))
+        names: dict[str, str] = {}
+
+        def rename(match: re.Match[str]) -> str:
+            return names.setdefault(match[0], f"#{len(names) + 1}")
+
+        entries.sort(key=lambda entry: entry[0])
+        return [f"{at - self._began:10.4f} {_RANDOM.sub(rename, text)[:LINE_SHOWN]}" for at, text in entries]
+
+    def digest(self) -> str:
+        """Return a short name of what happened, to compare two runs."""
+        return hashlib.sha256("\n".join(self.trace()).encode()).hexdigest()[:16]
+
+    async def run(self, program: Program, within: float) -> None:
+        """Run the program, and check what can be checked while the event loop runs."""
+        began = self._began = anyio.current_time()
+        before = other_tasks()
+        try:
+            with anyio.fail_after(within):
+                async with anyio.create_task_group() as tasks:
+                    self._tasks = tasks
+                    await program(self)
+                    await self._check_watches()
+        except TimeoutError as exc:
+            raise DoesNotHold(f"It does not end within {within:g} seconds") from exc
+        finally:
+            self.report.virtual_seconds = anyio.current_time() - began
+        for connection in self._connections:
+            self._check_connection(connection)
+        self.check("no task is left", other_tasks() == before, f"{other_tasks() - before} are")
+
+    async def _check_watches(self) -> None:
+        marks = [watch.mark for watch, _ in self._watches if watch.mark is not None]
+        wires = {connection: Wire(connection.chaos.passed) for connection in self._connections}
+        for watch, connection in self._watches:
+            others = [mark for mark in marks if mark != watch.mark]
+            await watch.check(self.check, wires[connection], others)
+        for session, connection in self._sessions:
+            self._check_session(session, wires[connection])
+
+    def _check_session(self, session: SessionWatch, wire: Wire) -> None:
+        watches = [watch for watch, _ in self._watches if watch.stream.session_id == session.id]
+        if all(watch.complete for watch in watches):
+            told = [event for watch in watches for event in watch.seen] + session.seen
+            check_nothing_lost(self.check, wire, session.id, shown(told), session.ended_at)
+
+    def _check_connection(self, connection: ChaoticTransport) -> None:
+        chaos = connection.chaos
+        self.report.injected += chaos.injected
+        grace = LEAST_GRACE + (chaos.longest_delay if chaos.injected[Fault.SLOW_WRITE] else 0)
+        missing = answers_missing(Wire(chaos.passed), until=connection.left_at, grace=grace)
+        self.check("each request is answered once", not missing, "; ".join(missing))
+
+    def check_leftovers(self, found: Leftovers) -> None:
+        """Check what can be checked when the event loop has ended."""
+        self.check("no file is left open", not found.descriptors, f"{found.descriptors}")
+        self.check("no temporary file is left", not found.files, f"{found.files}")
+        self.check("there is no warning", not found.warnings, f"{found.warnings}")
+        self.check("no exception is lost", not found.lost, f"{found.lost}")
+        if not self.error_logs_expected:
+            self.check("no error is logged", not found.errors, f"{found.errors}")
+
+    def logged(self, record: logging.LogRecord) -> None:
+        """Take what is logged into the trace."""
+        try:
+            self.note(f"{record.name} {record.levelname}: {record.getMessage():.300}")
+        except (RuntimeError, anyio.NoEventLoopError):  # no event loop runs any more, so there is no time
+            self._notes.append((self._began + self.report.virtual_seconds, record.getMessage()))
+
+
+Program: TypeAlias = Callable[[Simulation], Awaitable[object]]
+"""What is simulated."""

@@ -1,0 +1,148 @@
+"""Time that passes when nothing else can, and an order of tasks that a seed decides, on both event loops.
+
+A wait of an hour takes no time: where nothing can run, the clock jumps to the next timer. With a seed, tasks
+that could run at the same time do so in an order that the seed decides, and that is the same in every
+process: whatever keeps tasks in sets, which are ordered by address, has no say in it.
+
+Threads, processes and sockets live in real time all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import selectors
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from collections import deque
+    from collections.abc import Coroutine
+
+__all__ = ("Backend", "SeededTrio", "VirtualLoop", "virtual_backend")
+
+Backend: TypeAlias = tuple[str, dict[str, Any]]
+"""The backend and the backend options of `anyio.run`; an ``anyio_backend`` fixture may return it."""
+
+FIRST_TIME: Final = 1000.0
+
+FOR_EVER: Final = 24 * 3600.0
+"""asyncio waits this long at once for a timer that is never due. Such a wait is for a thread."""
+
+WAIT: Final = 0.01
+"""Seconds to wait for a thread, in real time."""
+
+LEAST_STEP: Final = 1e-6
+"""Less than that might not be seen on the clock."""
+
+
+class _JumpingSelector(selectors.SelectSelector):
+    """Does not wait for a timer: moves the clock on to it, where no file is ready."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = FIRST_TIME
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None or timeout >= FOR_EVER:
+            return super().select(None if timeout is None else WAIT)
+        ready = super().select(0)
+        if not ready and timeout > 0:
+            self.now += max(timeout, LEAST_STEP)
+        return ready
+
+
+class _Task(asyncio.Task[Any]):
+    number = 0
+    """Tells tasks apart in the same way in every process."""
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop of asyncio with such a clock, as `trio.testing.MockClock` is for trio.
+
+    Args:
+        seed: Decides the order of tasks that are ready at the same time; ``None``: asyncio's own order.
+    """
+
+    _ready: deque[asyncio.Handle]
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._jumping = _JumpingSelector()
+        self._numbers = count(1)
+        self._dice = None if seed is None else random.Random(seed)  # noqa: S311 - nothing secret
+        super().__init__(self._jumping)
+        if seed is not None:
+            self.set_task_factory(self._new_task)
+
+    def time(self) -> float:
+        """Return the virtual time, in seconds."""
+        return self._jumping.now
+
+    def _new_task(self, loop: asyncio.AbstractEventLoop, coro: Any, **options: Any) -> asyncio.Task[Any]:
+        task: Coroutine[Any, Any, Any] = coro
+        made = _Task(task, loop=loop, **options)
+        made.number = next(self._numbers)
+        return made
+
+    def _run_once(self) -> None:
+        """Throw the dice for the tasks that are ready; what else is keeps its place."""
+        if self._dice is not None and len(self._ready) > 1:
+            handles = list(self._ready)
+            places = [index for index, handle in enumerate(handles) if _number(handle)]
+            tasks = sorted((handles[place] for place in places), key=_number)
+            self._dice.shuffle(tasks)
+            for place, handle in zip(places, tasks, strict=True):
+                self._ready[place] = handle
+        super()._run_once()  # type: ignore[misc]  # every loop of the standard library has it
+
+
+def _number(handle: asyncio.Handle) -> int:
+    """Return the number of the task that a handle would let run; 0 where it is no task."""
+    owner = getattr(getattr(handle, "_callback", None), "__self__", None)
+    return owner.number if isinstance(owner, _Task) else 0
+
+
+class SeededTrio:
+    """Gives trio dice of a seed for the time of a run: it throws some for the order of tasks."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def before_run(self) -> None:
+        """Begin."""
+        scheduler = _trio_scheduler()
+        scheduler._r.seed(self._seed)
+        scheduler._ALLOW_DETERMINISTIC_SCHEDULING = True
+
+    def after_run(self) -> None:
+        """End."""
+        scheduler = _trio_scheduler()
+        scheduler._r.seed()
+        scheduler._ALLOW_DETERMINISTIC_SCHEDULING = False
+
+
+def _trio_scheduler() -> Any:
+    import trio
+
+    return trio._core._run
+
+
+def virtual_backend(name: str, seed: int | None = None) -> Backend:
+    """Return an event loop with virtual time: for an ``anyio_backend`` fixture, or for `anyio.run`.
+
+    Args:
+        name: ``asyncio`` or ``trio``.
+        seed: Decides the order of tasks; ``None``: the event loop's own order.
+
+    Raises:
+        ValueError: There is no such event loop.
+    """
+    if name == "asyncio":
+        return name, {"loop_factory": partial(VirtualLoop, seed)}
+    if name != "trio":
+        raise ValueError(f'virtual_backend({name!r}): choose "asyncio" or "trio"')
+    from trio.testing import MockClock
+
+    instruments = () if seed is None else (SeededTrio(seed),)
+    return name, {"clock": MockClock(autojump_threshold=0), "instruments": instruments}
