@@ -14,7 +14,11 @@ from benchmarks._runner import measure
 
 def arguments() -> argparse.Namespace:
     keys = [measurement.key for measurement in plan(quick=False)]
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        epilog="Buffers under load: python -m benchmarks.load",
+    )
     parser.add_argument("--rounds", type=int, help="samples per measurement and client (default 5; quick: 1)")
     parser.add_argument(
         "--quick", action="store_true", help="tiny sizes: shows that it runs, measures nothing"

@@ -108,6 +108,40 @@ def mixed(session: str, count: int) -> list[bytes]:
     return [line for step in range(steps) for line in mixed_step(session, step)][:count]
 
 
+def many(session: str, count: int) -> list[bytes]:
+    """Short pieces of messages that follow one another, a hundred pieces each."""
+    texts = islice(cycle(WORDS), count)
+    return [
+        envelope(session, chunk("agent_message_chunk", f"message-{number // 100}", text))
+        for number, text in enumerate(texts)
+    ]
+
+
+def interleaved(session: str, count: int) -> list[bytes]:
+    """Short pieces of two messages in turn, as from two workers of an agent."""
+    texts = islice(cycle(WORDS), count)
+    return [
+        envelope(session, chunk("agent_message_chunk", f"message-{number % 2}", text))
+        for number, text in enumerate(texts)
+    ]
+
+
+def working(session: str, count: int) -> list[bytes]:
+    """Short pieces of text, and one update in a hundred of a tool call or of the plan."""
+    period = tokens(session, 99)
+    entries = '[{"content":"Step","priority":"medium","status":"in_progress"}]'
+    lines: list[bytes] = []
+    for number in range(-(-count // 100)):
+        call = f'"toolCallId":"call-{number // 3}"'
+        kinds = (
+            f'{{"sessionUpdate":"tool_call",{call},"title":"Run the tests","kind":"execute",{TOOL_INPUT}}}',
+            f'{{"sessionUpdate":"plan","entries":{entries}}}',
+            f'{{"sessionUpdate":"tool_call_update",{call},"status":"completed"}}',
+        )
+        lines += [*period, envelope(session, kinds[number % 3])]
+    return lines[:count]
+
+
 def diffs(session: str, count: int) -> list[bytes]:
     """One tool call, then updates of it that each carry a diff of a large file."""
     text = SOURCE_LINE * (DIFF_BYTES // 2 // len(SOURCE_LINE))
@@ -118,7 +152,14 @@ def diffs(session: str, count: int) -> list[bytes]:
     return [envelope(session, start), *[envelope(session, update)] * (count - 1)]
 
 
-MIXES = {"tokens": tokens, "mixed": mixed, "diffs": diffs}
+MIXES = {
+    "tokens": tokens,
+    "mixed": mixed,
+    "diffs": diffs,
+    "many": many,
+    "interleaved": interleaved,
+    "working": working,
+}
 
 
 def render(mix: str, count: int, sessions: int) -> bytes:

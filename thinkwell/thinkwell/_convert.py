@@ -55,6 +55,8 @@ class Mapper:
         self._tools: dict[str, _Tool] = {}
         self._awaiting = False
         self._running: set[str] = set()
+        self._message_ids: dict[str | None, str | None] = {}
+        """Each id once: a string of its own in every event would take a quarter of the memory of all."""
         self._at = 0.0  # the time of a whole batch: its updates were read at once
 
     def await_response(self) -> None:
@@ -71,7 +73,7 @@ class Mapper:
         """Append a batch of updates and wake the readers once."""
         log = self.log
         self._at = at = log.now()
-        append = log.append
+        append, known_id = log.append, self._message_ids.setdefault
         for notification in batch:
             update = notification.update
             # Nearly all updates are chunks of text, so their way is short.
@@ -80,11 +82,11 @@ class Mapper:
                     self._respond()
                 cls = ev.Message if isinstance(update, s.AgentMessageChunk) else ev.Thought
                 content = update.content
+                id_ = known_id(update.message_id, update.message_id)
                 if isinstance(content, s.TextContent) and content.annotations is None:
-                    append(cls(seq=log.seq + 1, at=at, text=content.text, message_id=update.message_id))
+                    append(cls(seq=log.seq + 1, at=at, text=content.text, message_id=id_))
                 else:
-                    block = content_block(content)
-                    append(cls(seq=log.seq + 1, at=at, content=block, message_id=update.message_id))
+                    append(cls(seq=log.seq + 1, at=at, content=content_block(content), message_id=id_))
             elif isinstance(update, _CALLS):
                 if self._note_call is not None:
                     self._note_call(update)

@@ -31,8 +31,9 @@ E = TypeVar("E", bound=ev.ThoughtEvent)
 
 NOTHING: Final[frozenset[str]] = frozenset()
 
-CHECKPOINT_EVERY: Final = 1024
-"""Events that a reader takes without letting other tasks run."""
+CHECKPOINT_EVERY: Final = 4096
+"""Events that a reader takes without letting other tasks run. More than come with one read of a pipe: else
+readers fall behind while an agent pours out text, however fast they are."""
 
 
 def running_clock() -> Callable[[], float]:
@@ -97,6 +98,9 @@ class RunLog:
         self._on_overflow = on_overflow
         self._listeners = listeners
         self._overflow: BufferOverflow | None = None
+        """What the listener has to be told."""
+        self._failed = False
+        """Whether there was more than may be: what comes since then is merged."""
         self.seq = 0
         """Number of the last kept event."""
         self._clock = clock
@@ -187,33 +191,38 @@ class RunLog:
     def _shrink(self) -> None:
         assert self._buffer is not None
         limit = self._buffer.max_events
-        if self._buffer.overflow == "error":
+        if self._buffer.overflow == "error" and not self._failed:
+            self._failed = True
             self._overflow = BufferOverflow(limit)
-            self._shrink_at = None
+            self._shrink_at = 2 * limit  # what comes until the agent stops is no reason to run out of memory
             return
         self._reduce()
-        places = {reader.place for reader in self.readers}
-        if self._buffer.overflow == "coalesce":
-            self.events = merge_text(self.events, places)
-        else:
-            surplus = len(self.events) - max(limit // 2, 1)
-            self.events, dropped = drop_text(self.events, surplus, places)
+        places = {reader: reader.place for reader in self.readers}
+        most = max(limit // 2, 1)
+        if self._buffer.overflow == "drop_oldest":
+            surplus = len(self.events) - most
+            self.events, dropped = drop_text(self.events, surplus, frozenset(places.values()))
             self._reducer.dropped(dropped)
+        else:
+            self.events = merge_text(self.events, frozenset(places.values()), most)
         self._reduced = len(self.events)
-        # Twice of what is left: the work per event stays bounded where little can be merged or dropped.
-        self._shrink_at = max(limit, 2 * len(self.events))
+        for reader, place in places.items():
+            reader.move(place)
+        # Twice of what is left: the work per event stays bounded where little can be merged or dropped. One
+        # `Dropped` in the place of all that went is no reason to keep more.
+        left = len(self.events)
+        self._shrink_at = limit if left <= most + 1 else 2 * left
 
 
 class EventReader:
     """An iterator over a log, with a place of its own."""
 
-    __slots__ = ("__weakref__", "_after", "_events", "_include", "_index", "_log", "_rested_at")
+    __slots__ = ("__weakref__", "_after", "_include", "_index", "_log", "_rested_at")
 
     def __init__(self, log: RunLog, include: frozenset[str] | None, after: int) -> None:
         self._log = log
         self._include = include
         self._after = after
-        self._events = log.events
         self._index = log.index_after(after)
         self._rested_at = -1
         """Index before which other tasks had their turn."""
@@ -221,7 +230,12 @@ class EventReader:
     @property
     def place(self) -> int:
         """Number of the last event that was taken."""
-        return self._events[self._index - 1].seq if self._index else self._after
+        return self._log.events[self._index - 1].seq if self._index else self._after
+
+    def move(self, place: int) -> None:
+        """Go on behind a place in what is kept now: some events were merged or dropped."""
+        self._after = place
+        self._index = self._log.index_after(place)
 
     def __aiter__(self) -> EventReader:
         return self
@@ -229,11 +243,7 @@ class EventReader:
     async def __anext__(self) -> ev.ThoughtEvent:
         log = self._log
         while True:
-            events = self._events
-            if events is not log.events:  # some were merged or dropped
-                self._after = self.place
-                events = self._events = log.events
-                self._index = log.index_after(self._after)
+            events = log.events
             index = self._index
             if index < len(events):
                 if not index % CHECKPOINT_EVERY and self._rested_at != index:

@@ -13,54 +13,126 @@ if TYPE_CHECKING:
 
 _Text: TypeAlias = ev.Thought | ev.Message
 
+_TEXTS: Final = (ev.Message, ev.Thought)
+
 MERGED_LENGTH: Final = 65536
 """Characters beyond which a merged text takes no more: copying ever longer ones would cost the square."""
 
 
 def _is_text(event: ev.ThoughtEvent) -> TypeIs[_Text]:
-    return isinstance(event, _Text) and isinstance(event.content, ev.TextContent)
+    return isinstance(event, _TEXTS) and isinstance(event.content, ev.TextContent)
 
 
-def _continues(one: _Text, two: _Text) -> bool:
-    """Return whether nothing is lost when two neighbours become one."""
-    return (
-        type(one) is type(two)
-        and one.message_id == two.message_id
-        and one.content.annotations is None
-        and two.content.annotations is None
-    )
+def _is_plain(event: ev.ThoughtEvent) -> TypeIs[_Text]:
+    """Return whether nothing is lost when the text is joined with its neighbour's."""
+    return _is_text(event) and event.content.annotations is None
 
 
-def merge_text(events: Sequence[ev.ThoughtEvent], places: Collection[int]) -> list[ev.ThoughtEvent]:
-    """Return the events with neighbouring text of the same message joined.
+def _joined(parts: Sequence[_Text]) -> _Text:
+    last = parts[-1]
+    if len(parts) == 1:
+        return last
+    text = "".join([part.text for part in parts])
+    return type(last)(seq=last.seq, at=last.at, text=text, message_id=last.message_id)
+
+
+def merge_text(
+    events: Sequence[ev.ThoughtEvent], places: Collection[int], most: int
+) -> list[ev.ThoughtEvent]:
+    """Return the events with text of the same message joined.
+
+    Neighbours are. Where that leaves too many, because messages with ids come interleaved, so is what stands
+    apart in a stretch of nothing but such messages. Each still begins where it began.
 
     Never across the place of a reader: it would see the text in front of its place again, or miss what
     follows. A joined event has the number and the time of its last part.
+
+    Args:
+        events: What there is.
+        places: Numbers of the events that readers have taken last.
+        most: How many events are not too many.
     """
+    merged = _merge_neighbours(events, places)
+    return merged if len(merged) <= most else _merge_interleaved(merged, places)
+
+
+def _merge_neighbours(events: Sequence[ev.ThoughtEvent], places: Collection[int]) -> list[ev.ThoughtEvent]:
     merged: list[ev.ThoughtEvent] = []
-    run: list[_Text] = []
+    parts: list[_Text] = []
     length = 0
-
-    def close() -> None:
-        if len(run) > 1:
-            last = run[-1]
-            text = "".join(event.text for event in run)
-            merged.append(type(last)(seq=last.seq, at=last.at, text=text, message_id=last.message_id))
-        else:
-            merged.extend(run)
-        run.clear()
-
     for event in events:
-        if not _is_text(event):
-            close()
+        if not _is_plain(event):
+            if parts:
+                merged.append(_joined(parts))
+                parts = []
             merged.append(event)
             continue
-        if run and (length >= MERGED_LENGTH or run[-1].seq in places or not _continues(run[-1], event)):
-            close()
-        length = length + len(event.text) if run else len(event.text)
-        run.append(event)
-    close()
+        if parts:
+            last = parts[-1]
+            if (
+                last.message_id == event.message_id
+                and type(last) is type(event)
+                and length < MERGED_LENGTH
+                and last.seq not in places
+            ):
+                parts.append(event)
+                length += len(event.text)
+                continue
+            merged.append(_joined(parts))
+        parts = [event]
+        length = len(event.text)
+    if parts:
+        merged.append(_joined(parts))
     return merged
+
+
+def _merge_interleaved(events: Sequence[ev.ThoughtEvent], places: Collection[int]) -> list[ev.ThoughtEvent]:
+    merged: list[ev.ThoughtEvent] = []
+    stretch: list[_Text] = []
+    for event in events:
+        # Text without an id is told from the text before it by what stands between: it has to stay there.
+        if _is_plain(event) and event.message_id is not None:
+            stretch.append(event)
+            if event.seq in places:
+                merged += _gathered(stretch)
+                stretch = []
+        else:
+            merged += _gathered(stretch)
+            stretch = []
+            merged.append(event)
+    merged += _gathered(stretch)
+    return merged
+
+
+def _gathered(stretch: Sequence[_Text]) -> list[_Text]:
+    """Return text with ids, between which nothing else stands, joined message by message.
+
+    The first text of each stays by itself, or messages that begin in one order would end up in another.
+    """
+    done: list[_Text] = []
+    waiting: dict[tuple[str, str | None], list[_Text]] = {}
+    lengths: dict[tuple[str, str | None], int] = {}
+    for event in stretch:
+        key = event.type, event.message_id
+        parts = waiting.get(key)
+        if parts is None:
+            done.append(event)
+            waiting[key] = []
+            lengths[key] = 0
+            continue
+        if lengths[key] >= MERGED_LENGTH:
+            done.append(_joined(parts))
+            parts.clear()
+            lengths[key] = 0
+        parts.append(event)
+        lengths[key] += len(event.text)
+    done += [_joined(parts) for parts in waiting.values() if parts]
+    done.sort(key=_seq_of)
+    return done
+
+
+def _seq_of(event: _Text) -> int:
+    return event.seq
 
 
 def drop_text(

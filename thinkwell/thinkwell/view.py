@@ -123,7 +123,13 @@ _RARE: Final = (ev.PlanUpdate, ev.UserMessage)
 """What else is part of the conversation."""
 
 MERGE_AT: Final = 64
-"""Events of one tool call that are kept until somebody looks."""
+"""Events of one tool call that are kept until somebody looks, or until one has content, which may be long."""
+
+PIECES: Final = 40
+"""Pieces of one text that are kept apart. Short ones take ten times the memory of their characters."""
+
+PACKED: Final = 24
+"""How many of them become one: fewer, because long ones stay apart."""
 
 
 class ViewReducer:
@@ -166,36 +172,46 @@ class ViewReducer:
         open_, open_thought = self._open, self._open_thought
         named, named_thoughts = self._named, self._named_thoughts
         for event in events:
-            # Text and tool calls are nearly everything, so their way is short.
+            # Text is nearly everything, so its way is short.
             if isinstance(event, ev.Message):
                 open_thought = None
                 id_ = event.message_id
                 pieces = open_ if id_ is None else named.get(id_)
-                if pieces is not None:
-                    pieces.append(event.text)
-                    if id_ is not None:
-                        open_ = None
-                elif event.text:  # some agents send empty pieces; none is the last message of a turn
-                    open_ = self._begin("message", self._messages, event, named)
+                if pieces is None:
+                    if event.text:  # some agents send empty pieces; none is the last message of a turn
+                        open_ = self._begin("message", self._messages, event, named)
+                    continue
+                if id_ is not None:
+                    open_ = None
             elif isinstance(event, ev.Thought):
                 open_ = None
                 id_ = event.message_id
                 pieces = open_thought if id_ is None else named_thoughts.get(id_)
-                if pieces is not None:
-                    pieces.append(event.text)
-                    if id_ is not None:
-                        open_thought = None
-                elif event.text:
-                    open_thought = self._begin("thought", self._thoughts, event, named_thoughts)
-            elif isinstance(event, _TOOL_EVENTS):
-                open_ = open_thought = None
-                self._tool(event)
-            elif isinstance(event, _RARE):
-                open_ = open_thought = None
-                self._plan_or_user(event)
+                if pieces is None:
+                    if event.text:
+                        open_thought = self._begin("thought", self._thoughts, event, named_thoughts)
+                    continue
+                if id_ is not None:
+                    open_thought = None
             else:
-                self._apply_state(event)  # such news may come in the middle of a message
+                if self._apply_other(event):
+                    open_ = open_thought = None
+                continue
+            pieces.append(event.text)
+            if len(pieces) >= PIECES:
+                _pack(pieces)
         self._open, self._open_thought = open_, open_thought
+
+    def _apply_other(self, event: ev.ThoughtEvent) -> bool:
+        """Take an event that is no text of the agent's, and return whether it ends what was being said."""
+        if isinstance(event, _TOOL_EVENTS):
+            self._tool(event)
+            return True
+        if isinstance(event, _RARE):
+            self._plan_or_user(event)
+            return True
+        self._apply_state(event)  # such news may come in the middle of a message
+        return False
 
     def _begin(
         self,
@@ -205,6 +221,8 @@ class ViewReducer:
         named: dict[str, list[str]],
     ) -> list[str] | None:
         """Begin a block of text; return it where the next piece without an id belongs to it."""
+        if blocks:
+            _joined(blocks[-1])  # most often it is complete
         pieces = [event.text]
         id_ = event.message_id
         self._timeline.append(TimelineItem(kind=kind, index=len(blocks), id=id_))
@@ -223,6 +241,8 @@ class ViewReducer:
             pieces = self._users[-1]
         if pieces is not None:
             pieces.append(event.text)
+            if len(pieces) >= PIECES:
+                _pack(pieces)
         elif event.text:
             self._begin("user", self._users, event, self._named_users)
 
@@ -242,7 +262,7 @@ class ViewReducer:
                 self._tools[event.id] = ToolView(id=event.id, started_at=event.at)  # its place in the order
                 self._timeline.append(TimelineItem(kind="tool", id=event.id))
         news.append(event)
-        if len(news) >= MERGE_AT:
+        if len(news) >= MERGE_AT or event.content:
             self._merge_tool(event.id, news)
 
     def _merge_tool(self, id_: str, news: list[_ToolEvent]) -> None:
@@ -341,6 +361,17 @@ def _joined(pieces: list[str]) -> str:
     if len(pieces) != 1:
         pieces[:] = ["".join(pieces)]
     return pieces[0]
+
+
+def _pack(pieces: list[str]) -> None:
+    """Join the last pieces, and as many more as leaves no character copied often, however long the text."""
+    begin = len(pieces) - PACKED
+    packed = "".join(pieces[begin:])
+    length = len(packed)
+    while begin and (more := len(pieces[begin - 1])) <= 2 * length:
+        begin -= 1
+        length += more
+    pieces[begin:] = ["".join([*pieces[begin:-PACKED], packed])]
 
 
 def _merged(old: ToolView, event: _ToolEvent) -> ToolView:
