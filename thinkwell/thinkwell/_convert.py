@@ -55,7 +55,7 @@ class Mapper:
         self._tools: dict[str, _Tool] = {}
         self._awaiting = False
         self._running: set[str] = set()
-        self._message_ids: dict[str | None, str | None] = {}
+        self._message_ids: dict[str, str] = {}
         """Each id once: a string of its own in every event would take a quarter of the memory of all."""
         self._at = 0.0  # the time of a whole batch: its updates were read at once
 
@@ -82,7 +82,9 @@ class Mapper:
                     self._respond()
                 cls = ev.Message if isinstance(update, s.AgentMessageChunk) else ev.Thought
                 content = update.content
-                id_ = known_id(update.message_id, update.message_id)
+                id_ = update.message_id
+                if id_ is not None:
+                    id_ = known_id(id_, id_)
                 if isinstance(content, s.TextContent) and content.annotations is None:
                     append(cls(seq=log.seq + 1, at=at, text=content.text, message_id=id_))
                 else:

@@ -132,8 +132,9 @@ class RunLog:
         else:
             self._reduce()
             self._reducer.apply((event,))
-        for listener in self._listeners:
-            listener(event)
+        if self._listeners:
+            for listener in self._listeners:
+                listener(event)
 
     def publish(self) -> None:
         """Wake the readers: call it once after a batch."""

@@ -123,7 +123,10 @@ _RARE: Final = (ev.PlanUpdate, ev.UserMessage)
 """What else is part of the conversation."""
 
 MERGE_AT: Final = 64
-"""Events of one tool call that are kept until somebody looks, or until one has content, which may be long."""
+"""Events of one tool call that are kept until somebody looks."""
+
+CONTENTS_AT: Final = 8
+"""The same, where the last has content, which may be long and replaces what was there."""
 
 PIECES: Final = 40
 """Pieces of one text that are kept apart. Short ones take ten times the memory of their characters."""
@@ -167,12 +170,12 @@ class ViewReducer:
         self._dropped = 0
         self._stop_reason: str | None = None
 
-    def apply(self, events: Iterable[ev.ThoughtEvent]) -> None:
+    def apply(self, events: Iterable[ev.ThoughtEvent]) -> None:  # noqa: C901 - calls would cost more than this
         """Take the next events."""
         open_, open_thought = self._open, self._open_thought
         named, named_thoughts = self._named, self._named_thoughts
         for event in events:
-            # Text is nearly everything, so its way is short.
+            # Text and tool calls are nearly everything, so their way is short.
             if isinstance(event, ev.Message):
                 open_thought = None
                 id_ = event.message_id
@@ -193,8 +196,12 @@ class ViewReducer:
                     continue
                 if id_ is not None:
                     open_thought = None
+            elif isinstance(event, _TOOL_EVENTS):
+                open_ = open_thought = None
+                self._tool(event)
+                continue
             else:
-                if self._apply_other(event):
+                if self._apply_rest(event):
                     open_ = open_thought = None
                 continue
             pieces.append(event.text)
@@ -202,11 +209,8 @@ class ViewReducer:
                 _pack(pieces)
         self._open, self._open_thought = open_, open_thought
 
-    def _apply_other(self, event: ev.ThoughtEvent) -> bool:
-        """Take an event that is no text of the agent's, and return whether it ends what was being said."""
-        if isinstance(event, _TOOL_EVENTS):
-            self._tool(event)
-            return True
+    def _apply_rest(self, event: ev.ThoughtEvent) -> bool:
+        """Take any other event, and return whether it ends what was being said."""
         if isinstance(event, _RARE):
             self._plan_or_user(event)
             return True
@@ -262,7 +266,7 @@ class ViewReducer:
                 self._tools[event.id] = ToolView(id=event.id, started_at=event.at)  # its place in the order
                 self._timeline.append(TimelineItem(kind="tool", id=event.id))
         news.append(event)
-        if len(news) >= MERGE_AT or event.content:
+        if len(news) >= MERGE_AT or (event.content and len(news) >= CONTENTS_AT):
             self._merge_tool(event.id, news)
 
     def _merge_tool(self, id_: str, news: list[_ToolEvent]) -> None:
