@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import random
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import trio
+from thinkwell.testing._virtual import SeededTrio
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -34,11 +34,10 @@ def noted(seed: int) -> Generator[random.Random]:
 @contextmanager
 def seeded(seed: int) -> Generator[random.Random]:
     """Do the same, and give trio such dice too: it throws some for the order of tasks."""
-    scheduler: Any = trio._core._run
-    scheduler._r.seed(seed)
-    scheduler._ALLOW_DETERMINISTIC_SCHEDULING = True
+    scheduler = SeededTrio(seed)
+    scheduler.before_run()
     try:
         with noted(seed) as dice:
             yield dice
     finally:
-        scheduler._ALLOW_DETERMINISTIC_SCHEDULING = False
+        scheduler.after_run()

@@ -188,6 +188,16 @@ def test_requests_come_twice_and_the_agent_hears_one_answer() -> None:
     assert through(chaos, {"method": "note"}) == [line({"method": "note"})]
 
 
+def test_an_id_may_be_used_again() -> None:
+    chaos = Chaos(5, rates={}, at={1: Fault.DUPLICATE_REQUEST})
+    request = {"id": 9, "method": "x", "params": [1]}
+    through(chaos, request)
+    assert chaos.outgoing(line(answer(9)))
+    through(chaos, request)
+    assert chaos.outgoing(line(answer(9)))
+    assert chaos.outgoing(line({"id": 9, "result": None})), "that is for others to refuse"
+
+
 def test_what_is_no_message_passes() -> None:
     chaos = Chaos(5, rates={})
     assert b"".join(piece.data for piece in chaos.incoming([b"no message"])) == b"no message\n"
@@ -217,7 +227,6 @@ async def test_bytes_pass_both_ways() -> None:
         assert await theirs.receive() == prompt(1) + b"\n" + prompt(2) + b"\n"
         await ours.reached(3)
         assert [passed.way for passed in ours.chaos.passed] == ["in", "out", "out"]
-        assert ours.left_at is None
         await ours.aclose()
         assert ours.left_at is not None
         with pytest.raises(anyio.EndOfStream):

@@ -22,7 +22,7 @@ from thinkwell.testing._simulate import simulate, simulate_once
 from thinkwell.testing._simulation import SimulationFailed
 
 if TYPE_CHECKING:
-    from thinkwell.testing._simulation import Program, Report, Simulation
+    from thinkwell.testing._simulation import Program, Simulation, SimulationReport
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 TOLD = script.thinks("Hm. ").says("One. ").uses("Read").pauses(600).says("Two.")
@@ -84,7 +84,7 @@ def test_a_failure_names_its_seed_and_shows_what_happened(backend: str) -> None:
     async def program(simulation: Simulation) -> None:
         await review(simulation)
         simulation.note("now it comes")
-        simulation.check("one is two", 1 == 2, "it is not")  # noqa: PLR0133 - so that it fails
+        simulation.check("one is two", holds=False, why="it is not")
 
     failure = fails(program, "It does not hold that one is two: it is not", backend)
     assert (failure.seed, failure.backend) == (3, backend)
@@ -132,7 +132,7 @@ def test_what_runs_for_ever_is_a_failure() -> None:
 
 
 def test_other_threads_can_simulate_too() -> None:
-    reports: list[Report] = []
+    reports: list[SimulationReport] = []
     thread = threading.Thread(target=lambda: reports.append(simulate(review, seeds=1)))
     thread.start()
     thread.join()
@@ -202,6 +202,14 @@ def test_errors_in_the_log_are_failures_unless_they_are_expected() -> None:
 
     assert "thinkwell.x ERROR: it is wrong" in "\n".join(fails(program, "no error is logged").trace)
     assert simulate_once(program, 3, "trio").report.checked["no error is logged"] == 0
+
+
+def test_what_is_logged_behind_the_end_is_in_the_trace_too() -> None:
+    async def program(simulation: Simulation) -> None:
+        async with simulation.open(ScriptedAgent(script.fails(1, "no")), rates={}) as agent:
+            await agent.think().text("Go").stream().wait()
+
+    assert "nobody awaited its result" in "\n".join(simulate_once(program, 3, "asyncio").trace())
 
 
 def test_garbage_is_collected_as_before() -> None:
@@ -281,6 +289,17 @@ def test_runs_of_a_session_are_told_apart_by_their_prompts() -> None:
     report = simulate(program, seeds=10)
     assert report.checked["events are in the order of the wire"] == 60
     assert report.checked["no update is lost, and none is made up"] == 20
+
+
+def test_what_runs_do_not_keep_cannot_be_missed_in_their_session() -> None:
+    async def program(simulation: Simulation) -> None:
+        async with simulation.open(ScriptedAgent(script.says("One."))) as agent, agent.session() as session:
+            simulation.watch_session(session)
+            stream = session.think().text("Go").stream()
+            simulation.watch(stream)
+            await stream.wait()
+
+    assert simulate(program, seeds=2).checked["events are in the order of the wire"] == 4
 
 
 def test_there_has_to_be_one_connection_or_it_has_to_be_said_which() -> None:

@@ -63,7 +63,7 @@ def test_hours_take_no_time(backend: str, seed: int | None) -> None:
 
 @BACKENDS
 def test_the_seed_decides_the_order_of_tasks(backend: str) -> None:
-    orders = [run(backend, seed, crowd) for seed in range(10)]
+    orders: list[list[int]] = [run(backend, seed, crowd) for seed in range(10)]
     assert len(set(map(tuple, orders))) > 5
     assert orders == [run(backend, seed, crowd) for seed in range(10)]
     assert all(sorted(order) == sorted(orders[0]) for order in orders)

@@ -12,6 +12,8 @@
 
 from __future__ import annotations
 
+from thinkwell.testing._chaos import DEFAULT_RATES, Chaos, Fault, Passed
+from thinkwell.testing._chaotic import ChaoticTransport, chaotic
 from thinkwell.testing._failures import ScriptFailed, ScriptNotFinished, Unplayed
 from thinkwell.testing._memory import OpenOptions
 from thinkwell.testing._played import ScriptedAgent, ScriptedAgentFactory, ScriptedOptions
@@ -27,9 +29,17 @@ from thinkwell.testing._sent import (
     SentSession,
     SentTool,
 )
+from thinkwell.testing._simulate import simulate, simulate_once
+from thinkwell.testing._simulation import Simulation, SimulationFailed, SimulationReport
+from thinkwell.testing._virtual import virtual_backend
 
 __all__ = (
+    "DEFAULT_RATES",
+    "Chaos",
+    "ChaoticTransport",
+    "Fault",
     "OpenOptions",
+    "Passed",
     "RecordedAgent",
     "Script",
     "ScriptFailed",
@@ -44,7 +54,14 @@ __all__ = (
     "SentResult",
     "SentSession",
     "SentTool",
+    "Simulation",
+    "SimulationFailed",
+    "SimulationReport",
     "Unplayed",
+    "chaotic",
     "replay_agent",
     "script",
+    "simulate",
+    "simulate_once",
+    "virtual_backend",
 )

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,25 +125,26 @@ class Piece(Struct, kw_only=True):
     delay: float
 
 
-class _Params(Struct, rename="camel"):
-    session_id: str | UnsetType = UNSET
-
-
-class _Result(Struct, rename="camel"):
-    session_id: str | UnsetType = UNSET
-
-
 class _Message(Struct):
     """As much of a message as is looked at."""
 
     id: Any = UNSET
     method: str = ""
-    params: _Params = msgspec.field(default_factory=_Params)
-    result: _Result | UnsetType | None = UNSET
+    params: Any = None
+    result: Any = UNSET
 
     @property
     def answers(self) -> bool:
         return not self.method and self.id is not UNSET
+
+    @property
+    def session(self) -> str | None:
+        """The session that it is about, where it says so."""
+        match self.params or self.result:
+            case {"sessionId": str(id_)}:
+                return id_
+            case _:
+                return None
 
 
 _decode = msgspec.json.Decoder(_Message).decode
@@ -192,7 +193,10 @@ class Chaos:
         self._made = 0
         self._prompts: dict[object, str] = {}
         self._openings: set[object] = set()
-        self._asked: set[object] = set()
+        self._made_up: set[object] = set()
+        """Ids of requests that the agent knows nothing of."""
+        self._twice: dict[object, bool] = {}
+        """Ids of requests that came twice, and whether one of them was answered."""
         self._late: dict[str, list[bytes]] = {}
         self._swapped: tuple[str, bytes] | None = None
         self._session: str | None = None
@@ -213,11 +217,12 @@ class Chaos:
         if message is None:
             return True
         if message.answers:
-            known = message.id in self._asked
-            self._asked.discard(message.id)
-            return known  # else we answer what this made up
-        if message.method == "session/prompt" and message.params.session_id is not UNSET:
-            self._prompts[message.id] = message.params.session_id
+            for_nobody = message.id in self._made_up or self._twice.get(message.id, False)
+            if message.id in self._twice:
+                self._twice[message.id] = True
+            return not for_nobody
+        if message.method == "session/prompt" and message.session is not None:
+            self._prompts[message.id] = message.session
         elif message.method in ("session/new", "session/fork"):
             self._openings.add(message.id)
         return True
@@ -254,21 +259,19 @@ class Chaos:
             self._emit(line, None)
         elif message.answers:
             self._take_answer(line, message)
-        elif message.method == "session/update" and message.params.session_id is not UNSET:
-            self._take_update(line, message.params.session_id)
+        elif message.method == "session/update" and message.session is not None:
+            self._take_update(line, message.session)
         else:
-            session = message.params.session_id
-            self._emit(line, None if session is UNSET else session)
-            if message.id is not UNSET:
-                self._asked.add(message.id)
-                if self._happens(Fault.DUPLICATE_REQUEST):
-                    self._lines.append((line, Fault.DUPLICATE_REQUEST))
+            self._emit(line, message.session)
+            self._twice.pop(message.id, None)
+            if message.id is not UNSET and self._happens(Fault.DUPLICATE_REQUEST):
+                self._twice[message.id] = False
+                self._lines.append((line, Fault.DUPLICATE_REQUEST))
 
     def _take_answer(self, line: bytes, message: _Message) -> None:
         session = self._prompts.pop(message.id, None)
-        opened = message.id in self._openings and message.result
-        if opened and opened.session_id is not UNSET:
-            self._session = opened.session_id
+        if message.id in self._openings and message.session is not None:
+            self._session = message.session
             if self._happens(Fault.EARLY_UPDATE):
                 self._update(Fault.EARLY_UPDATE, "early")
         fault = None
@@ -321,7 +324,12 @@ class Chaos:
             id_ = self._dice.choice((self._name("answer"), 1_000_000 + self._made, -1, None))
             self._message(Fault.UNKNOWN_ANSWER, {"id": id_, "result": {"stopReason": "end_turn"}})
         if self._happens(Fault.UNKNOWN_REQUEST):
-            request = {"id": self._name("request"), "method": "chaos/unknown", "params": {"x": [1]}}
+            request: dict[str, Any] = {
+                "id": self._name("request"),
+                "method": "chaos/unknown",
+                "params": {"x": [1]},
+            }
+            self._made_up.add(request["id"])
             self._message(Fault.UNKNOWN_REQUEST, request)
         if self._session is not None and self._session not in self._late:
             if self._happens(Fault.UNKNOWN_UPDATE):

@@ -219,7 +219,7 @@ def order_broken(
     if not prompts:
         return None
     updates = wire.updates.get(prompts[0].session, [])
-    # Between the end of the turn before and this prompt, what comes may be late for that one or early for this.
+    # What comes between the turn before and this prompt may be late for that one or early for this.
     first = last = 0
     if not alone:
         last = _count(updates, prompts[0].sent)

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Final, cast
 import anyio
 
 from thinkwell.testing._leftovers import leftovers
-from thinkwell.testing._simulation import SEED_VARIABLE, DoesNotHold, Report, Simulation, SimulationFailed
+from thinkwell.testing._simulation import (
+    SEED_VARIABLE,
+    DoesNotHold,
+    Simulation,
+    SimulationFailed,
+    SimulationReport,
+)
 from thinkwell.testing._virtual import virtual_backend
 
 if TYPE_CHECKING:
@@ -27,6 +33,9 @@ __all__ = ("simulate", "simulate_once")
 
 WITHIN: Final = 3600.0
 """Seconds of virtual time that one run gets: all limits of thinkwell together are far below."""
+
+AGAIN_AFTER: Final = 1.0
+"""Seconds until it is tried again to break off: an event loop swallows what is raised in the wrong moment."""
 
 REAL_LIMIT: Final = 60.0
 """Seconds of real time that one run gets."""
@@ -78,7 +87,7 @@ def _real_limit(seconds: float) -> Generator[None]:
         raise DoesNotHold(f"It does not end within {seconds:g} seconds of real time")
 
     previous = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_AFTER)
     try:
         yield
     finally:
@@ -93,7 +102,7 @@ def simulate(
     backends: Sequence[str] = ("asyncio", "trio"),
     within: float = WITHIN,
     real_limit: float = REAL_LIMIT,
-) -> Report:
+) -> SimulationReport:
     """Run a program once for each seed, under virtual time, and check what must always hold.
 
     Where the environment names a seed by ``THINKWELL_SEED``, that is the only one.
@@ -112,7 +121,7 @@ def simulate(
     chosen: Iterable[int] = range(seeds) if isinstance(seeds, int) else seeds
     if only is not None:
         chosen = (int(only),)
-    report = Report()
+    report = SimulationReport()
     for seed in chosen:
         for backend in backends:
             done = simulate_once(program, seed, backend, within=within, real_limit=real_limit)

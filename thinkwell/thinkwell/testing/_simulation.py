@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from thinkwell.testing._memory import OpenOptions, PlayedAgent
     from thinkwell_acp import Transport
 
-__all__ = ("SEED_VARIABLE", "DoesNotHold", "Program", "Report", "Simulation", "SimulationFailed")
+__all__ = ("SEED_VARIABLE", "DoesNotHold", "Program", "Simulation", "SimulationFailed", "SimulationReport")
 
 Args = TypeVarTuple("Args")
 
@@ -81,7 +81,7 @@ class SimulationFailed(AssertionError):  # noqa: N818 - named as ScriptFailed is
 
 
 @dataclass(kw_only=True)
-class Report:
+class SimulationReport:
     """What was simulated."""
 
     runs: int = 0
@@ -95,7 +95,7 @@ class Report:
     virtual_seconds: float = 0.0
     seconds: float = 0.0
 
-    def add(self, other: Report) -> None:
+    def add(self, other: SimulationReport) -> None:
         """Add another report to this one."""
         self.runs += other.runs
         self.injected += other.injected
@@ -123,7 +123,7 @@ class Simulation:
         self.backend = backend
         self.dice = random.Random(seed)  # noqa: S311 - nothing secret
         """Whatever the program decides by chance has to be decided by these."""
-        self.report = Report(runs=1)
+        self.report = SimulationReport(runs=1)
         self.error_logs_expected = False
         """Whether errors in the log are no failure."""
         self._connections: list[ChaoticTransport] = []

@@ -171,9 +171,13 @@ class Watch:
         """Return what a buffer must leave as it is: the text, or how many pieces of it there were."""
         assert self._buffer is not None
         texts = [event for event in events if isinstance(event, ev.Message | ev.Thought)]
-        if self._buffer.overflow == "coalesce":
-            return "".join(event.text for event in texts)
-        return len(texts) + sum(event.count for event in events if isinstance(event, ev.Dropped))
+        if self._buffer.overflow == "drop_oldest":
+            return len(texts) + sum(event.count for event in events if isinstance(event, ev.Dropped))
+        said: dict[tuple[str, str | None], str] = {}
+        for event in texts:  # those of messages that come interleaved may be gathered
+            key = event.type, event.message_id
+            said[key] = said.get(key, "") + event.text
+        return said
 
     def _check_phase(self, check: Check) -> None:
         view, error = self.stream.view, self.error

@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+import pytest
+
+from thinkwell.testing._simulation import SimulationReport
+
+
+@pytest.fixture
+def report() -> SimulationReport:
+    """What was simulated."""
+    return SimulationReport()

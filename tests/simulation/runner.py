@@ -1,0 +1,149 @@
+"""``python -m tests.simulation --seeds 10000``: many worlds, what went wrong in them, and what was checked.
+
+A failure names its seed, shows what happened message by message, and says how to repeat it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from thinkwell.testing._simulate import simulate_once
+from thinkwell.testing._simulation import SEED_VARIABLE, SimulationFailed, SimulationReport
+
+from .processes import SCENES, play
+from .sweeps import sweep
+from .worlds import world
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from thinkwell.testing._simulation import Program
+
+CHUNK: Final = 50
+"""Seeds that a worker process does at once."""
+
+FAILURES_SHOWN: Final = 3
+
+
+def simulated(
+    program: Program, seeds: Sequence[int], backends: Sequence[str]
+) -> tuple[SimulationReport, list[SimulationFailed]]:
+    """Play these worlds."""
+    report, failed = SimulationReport(), list[SimulationFailed]()
+    for seed in seeds:
+        for backend in backends:
+            try:
+                report.add(simulate_once(program, seed, backend).report)
+            except SimulationFailed as exc:
+                failed.append(exc)
+    return report, failed
+
+
+def swept(backends: Sequence[str]) -> tuple[SimulationReport, list[SimulationFailed]]:
+    """Play the canonical run with a fault and a cancellation at each step."""
+    report, failed = SimulationReport(), list[SimulationFailed]()
+    for backend in backends:
+        for in_session in (False, True):
+            for name, at, program in sweep(backend, in_session=in_session):
+                try:
+                    report.add(simulate_once(program, at, backend).report)
+                except SimulationFailed as exc:
+                    exc.args = (exc.seed, backend, f"{name} at message {at}: {exc.why}", exc.trace)
+                    failed.append(exc)
+    return report, failed
+
+
+def processes(many: int, backends: Sequence[str]) -> SimulationReport:
+    """Play scenes with agents that are processes, in real time."""
+    report = SimulationReport()
+    for number in range(many):
+        backend = backends[number % len(backends)]
+        with tempfile.TemporaryDirectory() as folder:
+            anyio.run(play, report, SCENES[number % len(SCENES)], Path(folder), backend=backend)
+    return report
+
+
+def chunks(options: argparse.Namespace) -> Iterator[range]:
+    end = options.first + options.seeds
+    for begin in range(options.first, end, CHUNK):
+        yield range(begin, min(begin + CHUNK, end))
+
+
+def shown(failure: SimulationFailed) -> str:
+    command = f"{sys.executable} -m tests.simulation --backend {failure.backend}"
+    return f"{failure}\n{SEED_VARIABLE}={failure.seed} {command}"
+
+
+def main(arguments: Sequence[str] | None = None, program: Program = world) -> int:
+    """Run the command.
+
+    Args:
+        arguments: Those of the command line if not given.
+        program: What to simulate. Worker processes have to be able to import it.
+    """
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=1000, help="how many")
+    parser.add_argument("--first", type=int, default=0, help="the first of them")
+    parser.add_argument("--backend", action="append", choices=["asyncio", "trio"], help="both by default")
+    parser.add_argument("--workers", type=int, default=2, help="processes to use")
+    parser.add_argument("--processes", type=int, default=40, help="scenes with agents that are processes")
+    parser.add_argument("--no-sweep", action="store_true", help="leave out the faults at each message")
+    parser.add_argument(
+        "--digests", action="store_true", help="print a digest of what happened for each seed"
+    )
+    parser.add_argument("--trace", action="store_true", help="print what happened")
+    options = parser.parse_args(arguments)
+    backends: list[str] = options.backend or ["asyncio", "trio"]
+    only = os.environ.get(SEED_VARIABLE)
+    if only is not None:
+        options.first, options.seeds = int(only), 1
+    if only is not None or options.digests or options.trace:
+        return look(options, backends, program)
+    began = time.perf_counter()
+    report, failures = SimulationReport(), list[SimulationFailed]()
+    with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
+        waiting = [pool.submit(simulated, program, chunk, backends) for chunk in chunks(options)]
+        if not options.no_sweep:
+            waiting.append(pool.submit(swept, backends))
+        for done in as_completed(waiting):
+            part, failed = done.result()
+            report.add(part)
+            failures += failed
+            if len(failures) >= FAILURES_SHOWN:
+                pool.shutdown(wait=False, cancel_futures=True)
+                break
+    if not failures and options.processes:
+        report.add(processes(options.processes, backends))
+    seconds = time.perf_counter() - began
+    for failure in failures[:FAILURES_SHOWN]:
+        print(shown(failure), end="\n\n")  # noqa: T201 - the figures
+    print(report)  # noqa: T201 - the figures
+    speed = f"{report.runs / seconds:.0f} a second"
+    print(f"{report.runs} runs in {seconds:.0f} s: {speed}; {len(failures)} failed")  # noqa: T201 - the figures
+    return 1 if failures else 0
+
+
+def look(options: argparse.Namespace, backends: Sequence[str], program: Program) -> int:
+    """Play some worlds one by one, and say more of each."""
+    for seed in range(options.first, options.first + options.seeds):
+        for backend in backends:
+            try:
+                done = simulate_once(program, seed, backend)
+            except SimulationFailed as exc:
+                print(shown(exc))  # noqa: T201 - the figures
+                return 1
+            if options.digests:
+                print(seed, backend, done.digest())  # noqa: T201 - the figures
+            else:
+                print(*done.trace(), done.report, sep="\n")  # noqa: T201 - the figures
+    return 0

@@ -1,0 +1,133 @@
+"""Some worlds, and how to repeat one: ``make simulate`` plays ten thousand.
+
+``THINKWELL_WORLDS=1000 python -m pytest -s tests/simulation`` plays a thousand here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from thinkwell.testing._chaos import Fault
+from thinkwell.testing._simulate import simulate, simulate_once
+
+from .processes import FEW, PROC, play, survivors
+from .runner import main
+from .sweeps import sweep
+from .worlds import world
+
+if TYPE_CHECKING:
+    from thinkwell.testing._simulation import Simulation, SimulationReport
+
+ROOT = Path(__file__).parents[2]
+MANY = int(os.environ.get("THINKWELL_WORLDS", "300"))
+BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
+
+
+@BACKENDS
+def test_what_must_hold_holds_in_every_world(backend: str) -> None:
+    report = simulate(world, seeds=MANY, backends=[backend])
+    print(f"\n{report}")  # noqa: T201 - the figures
+    if report.runs >= 300:  # the dice have been everywhere
+        assert set(report.injected) == set(Fault)
+        outcomes = {name.removeprefix("runs that came to ") for name in report.noted}
+        assert {"a result", "ThoughtCancelled", "ThoughtTimeout", "AgentExited", "ResultInvalid"} <= outcomes
+
+
+@BACKENDS
+@pytest.mark.parametrize("in_session", [False, True])
+def test_a_fault_and_a_cancellation_at_each_message(backend: str, in_session: bool) -> None:
+    names = set[str]()
+    for name, at, program in sweep(backend, in_session=in_session):
+        names.add(name)
+        simulate_once(program, at, backend)
+    assert len(names) == 10 + in_session
+
+
+@pytest.mark.skipif(not PROC.exists(), reason="looks at processes in /proc")
+@pytest.mark.parametrize("scene", FEW, ids=lambda scene: f"{scene.how}-{scene.step}")
+async def test_an_agent_that_is_a_process_goes_wrong(
+    scene: object, tmp_path: Path, report: SimulationReport
+) -> None:
+    assert scene in FEW
+    await play(report, FEW[FEW.index(scene)], tmp_path)
+    assert report.checked["no process is left"] == 1
+
+
+@pytest.mark.skipif(not PROC.exists(), reason="looks at processes in /proc")
+def test_processes_that_are_left_are_found(tmp_path: Path) -> None:
+    sleeper = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"],
+        env={**os.environ, "THINKWELL_SCENE": str(tmp_path)},
+    )
+    try:
+        assert survivors(tmp_path) == [sleeper.pid]
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    assert survivors(tmp_path) == []
+
+
+def run(*arguments: str, **variables: str) -> str:
+    result = subprocess.run(
+        [sys.executable, "-m", "tests.simulation", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_the_same_seed_is_the_same_world_in_every_process() -> None:
+    options = ("--seeds", "15", "--digests")
+    one, two = (run(*options, PYTHONHASHSEED=seed) for seed in ("1", "2"))
+    assert one == two
+    assert len(set(re.findall(r"[0-9a-f]{16}", one))) > 20
+
+
+def test_a_named_seed_is_repeated_and_shown() -> None:
+    shown = run("--backend", "trio", "--trace", THINKWELL_SEED="5")
+    done = simulate_once(world, 5, "trio")
+    assert shown.startswith("\n".join(done.trace()))
+
+
+async def broken(simulation: Simulation) -> None:
+    """A world in which something does not hold, now and then."""
+    simulation.note("this is what happened")
+    simulation.check("seeds are small", simulation.seed < 3)
+
+
+def test_a_failure_is_printed_with_what_repeats_it(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--seeds", "4", "--backend", "trio", "--workers", "1", "--processes", "0", "--no-sweep"]
+    assert main(options, broken) == 1
+    shown = capsys.readouterr().out
+    assert "It does not hold that seeds are small" in shown
+    assert "this is what happened" in shown
+    assert "THINKWELL_SEED=3 " in shown
+    assert "-m tests.simulation --backend trio" in shown
+    assert main([*options[2:], "--seeds", "3"], broken) == 0
+
+
+def test_a_named_seed_that_fails_is_a_failure(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THINKWELL_SEED", "9")
+    assert main(["--backend", "asyncio"], broken) == 1
+    assert "Seed 9 on asyncio" in capsys.readouterr().out
+
+
+def test_a_report_is_printed() -> None:
+    shown = run("--seeds", "2", "--workers", "1", "--processes", "1", "--no-sweep")
+    assert "invariants checked" in shown
+    assert "5 runs in" in shown
+    assert "0 failed" in shown
