@@ -79,6 +79,7 @@ class Dice:
             reminded=reminded,
             when_cancelled=when,
             cancel_delay=dice.choice((0.0, 0.0, 0.1, 3.0)),
+            minds_questions=dice.random() < 0.5,
         )
         cancels = not healthy and dice.random() < 0.4
         return RunPlan(

@@ -51,6 +51,8 @@ class Plan:
     """The stop reason, or ``error``."""
     reminded: tuple[Step, ...] = ()
     when_cancelled: When = "cancelled"
+    minds_questions: bool = False
+    """Whether a cancelled turn ends only when its questions are answered."""
     cancel_delay: float = 0.0
 
 
@@ -59,6 +61,8 @@ class _Session:
     servers: list[Json]
     mark: str = ""
     """Of the last prompt."""
+    questions: list[anyio.Event] = field(default_factory=list[anyio.Event])
+    """Set when they are answered."""
     mcp: str | None = None
     mcp_ready: anyio.Event = field(default_factory=anyio.Event)
     cancelled: anyio.Event = field(default_factory=anyio.Event)
@@ -97,6 +101,8 @@ class Player:
         """Whether it fetches our tools again when it hears that they have changed."""
         self.returned: dict[str, list[tuple[Any, bool, str]]] = {}
         """By mark: each value that was returned, whether it was taken, and what was said to that."""
+        self.held: dict[str, float] = {}
+        """By mark: seconds that a cancelled turn waited for the answers to its questions."""
         self.turns: Counter[str] = Counter()
         """By mark: how many prompts came."""
 
@@ -199,6 +205,11 @@ class Player:
         if not done.is_set():
             scope.cancel()
             stop = plan.when_cancelled
+            if plan.minds_questions:
+                began = anyio.current_time()
+                for answered in session.questions:
+                    await answered.wait()
+                self.held[mark] = anyio.current_time() - began
             await anyio.sleep({"late": 13.0, "never": 10**6}.get(stop, plan.cancel_delay))
             stop = "cancelled" if stop == "late" else stop
         if stop == "error":
@@ -218,9 +229,9 @@ class Player:
             case "ask" | "form":
                 request = self._question(step, id_)
                 if step.waits:
-                    await self._ask(*request)
+                    await self._ask(*request, session)
                 else:
-                    tasks.start_soon(self._ask, *request)
+                    tasks.start_soon(self._ask, *request, session)
             case "take_back":
                 if self._questions:
                     await self._write(
@@ -261,12 +272,13 @@ class Player:
         outer = {"connectionId": session.mcp, "method": method, "params": params}
         return await self._ask("mcp/message", outer)
 
-    async def _ask(self, method: str, params: Json) -> Json:
+    async def _ask(self, method: str, params: Json, session: _Session | None = None) -> Json:
         self._ids += 1
         id_ = self._ids
-        if method in ("session/request_permission", "elicitation/create"):
-            self._questions.append(id_)
         event, answers = self._waiting[id_] = anyio.Event(), []
+        if session is not None:
+            self._questions.append(id_)
+            session.questions.append(event)
         await self._write({"id": id_, "method": method, "params": params})
         await event.wait()
         return answers[0]

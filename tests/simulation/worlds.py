@@ -28,6 +28,9 @@ RARE: Final = {Fault.HUGE_NOISE: 0.01, Fault.HUGE_UPDATE: 0.01, Fault.ERROR_ANSW
 PATIENCE: Final = 120.0
 """Seconds after which a user cancels what does not end."""
 
+SOON: Final = 8.0
+"""Seconds that nothing but a delay on the wire needs. A cancelled turn gets ten to end."""
+
 
 class TheUsersError(Exception):
     """Raised in a block of the user's."""
@@ -125,6 +128,8 @@ class User:
             return
         reads = [Read(how) for how in plan.readers]
         self._streams.append((plan, stream, reads))
+        if "timeout" in plan.options:
+            simulation.in_background(self._time, stream, plan.options["timeout"])
         simulation.watch(
             stream,
             self._connection,
@@ -134,6 +139,13 @@ class User:
         )
         simulation.in_background(self._read_all, stream, reads)
         await self._end(plan, stream)
+
+    async def _time(self, stream: ThoughtStream[Any], limit: float) -> None:
+        began = anyio.current_time()
+        with suppress(ThinkwellError):
+            await stream.result
+        took = anyio.current_time() - began
+        self._simulation.check("a limit of time is kept", took <= limit + 0.1, f"{took:g} s, not {limit:g} s")
 
     async def _read_all(self, stream: ThoughtStream[Any], reads: list[Read]) -> None:
         async with anyio.create_task_group() as tasks:
@@ -196,8 +208,17 @@ class User:
             with anyio.move_on_after(PATIENCE):
                 await read.ended.wait()
             simulation.check("iterators end", read.ended.is_set(), read.how)
-            if "buffer" not in plan.options:
+            buffer = plan.options.get("buffer")
+            if buffer is None:
                 self._check_read(read, whole)
+            elif buffer.overflow == "coalesce":
+                self._check_merged(read, whole)
+        held = self._player.held.get(plan.plan.mark, 0.0)
+        simulation.check(
+            "who cancels answers the questions of the turn at once",
+            held < SOON or self._broken,
+            f"{held:g} s after the cancellation of {plan.plan.mark}",
+        )
 
     def _check_healthy(self, plan: RunPlan, stream: ThoughtStream[Any], error: Exception | None) -> None:
         expected = "".join(step.token for step in plan.plan.steps if step.do == "say")
@@ -218,6 +239,18 @@ class User:
             read.events == wanted,
             f"{read.how} saw {[e.seq for e in read.events]} of {[e.seq for e in wanted]}",
         )
+
+    def _check_merged(self, read: Read, whole: list[ev.ThoughtEvent]) -> None:
+        if read.how in ("fast", "slow"):
+            seen, wanted = said(read.events), said(whole)
+            self._simulation.check(
+                "each reader sees all of a merged text, once", seen == wanted, f"{seen!r} is not {wanted!r}"
+            )
+
+
+def said(events: list[ev.ThoughtEvent]) -> str:
+    """Return all that the agent said."""
+    return "".join(event.text for event in events if isinstance(event, ev.Message))
 
 
 async def look(what: str) -> str:

@@ -387,6 +387,8 @@ async def _opened(
             stack.enter_context(recorder)
         pipe = await _started(stack, *agent) if isinstance(agent, _Program) else agent
         tasks = await stack.enter_async_context(background_tasks())
+        if recorder is not None:
+            tasks.start_soon(recorder.attend)
         link = linked(tasks, () if recorder is None else (recorder,))
         if link.workspace is not None:
             await stack.enter_async_context(link.workspace)

@@ -6,6 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from thinkwell._recording._redact import REDACTED, Span, merged, replaced
+from thinkwell._recording._secrets import announces
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -109,6 +110,31 @@ class Holder(Generic[R]):
         closed = self._streams.pop(stream, None)
         if closed:
             self._end(closed)
+        return self._release()
+
+    @property
+    def holds(self) -> bool:
+        """Whether anything waits."""
+        return bool(self._queue)
+
+    def settle(self) -> list[Released[R]]:
+        """Decide short and plain words that are open, since nothing has come for a while; return the rest.
+
+        They are kept as context, so that a secret that does go on is known as such.
+        """
+        for stream in self._streams.values():
+            if not stream.parts or stream.parts[-1][0] is None:
+                continue
+            joined, found = self._scan(stream)
+            size = len(joined)
+            word = joined[_word(joined, size) :]
+            plain = len(word) < _SHORT or (word.isalpha() and word[1:].islower() and not announces(word))
+            ended = all(region.end < size for region in found.regions)
+            if plain and ended and not self._redactor.may_begin(joined):
+                context = joined[_cut(joined, found) :]
+                _decide(stream, joined, found.spans, size)
+                stream.size = len(context)
+                stream.parts = [(None, context)] if context else []
         return self._release()
 
     def flush(self) -> list[Released[R]]:

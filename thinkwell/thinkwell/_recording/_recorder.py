@@ -7,8 +7,9 @@ import os
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import anyio
 import msgspec
 
 from thinkwell import _version
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from thinkwell_acp.mcp import ToolOutput
 
 logger = logging.getLogger("thinkwell")
+
+SILENCE: Final = 0.5
+"""Seconds after which a text that goes no further is written, as far as no secret can be in its midst."""
 
 _Owner: TypeAlias = tuple[str, str | None]
 _Stream: TypeAlias = tuple[_Owner | None, str | None]
@@ -67,6 +71,8 @@ class Recorder(Observer):
         self._path = path
         self._redactor = redactor
         self._holder: Holder[rec.Record] = Holder(redactor)
+        self._written = 0
+        self._holding = anyio.Event()
         self._speaking: dict[_Owner, _Stream] = {}
         """The text that a session or a run is in the midst of."""
         self._clock = clock
@@ -99,6 +105,17 @@ class Recorder(Observer):
             cwd=self._redactor.text(cwd),
         )
         self.write(header)
+
+    async def attend(self) -> None:
+        """Write what waits when nothing has come for a while: it may be the last that is ever heard."""
+        while True:
+            await self._holding.wait()
+            self._holding = anyio.Event()
+            written = -1
+            while written != self._written:
+                written = self._written
+                await anyio.sleep(SILENCE)
+            self._put(self._holder.settle())
 
     def tapped(self, pipe: Transport) -> Transport:
         """Return the connection with an ear on it."""
@@ -140,6 +157,9 @@ class Recorder(Observer):
             if text is not None:
                 self._speaking[owner] = stream
         self._put(released + self._holder.add(record, stream, text, size))
+        self._written += 1
+        if self._holder.holds:
+            self._holding.set()
 
     def _put(self, released: Sequence[Released[rec.Record]]) -> None:
         if self._file is None or not released:

@@ -124,6 +124,10 @@ class Redactor:
         begun = min((_begun(text, form) for form in self._spaced), default=len(text))
         return Scan(merged(spans), regions, min(opened, begun), begun)
 
+    def may_begin(self, text: str) -> bool:
+        """Whether the text ends in the beginning of a known secret."""
+        return any(_begun(text, form) < len(text) for form, _ in self._forms)
+
     def _is_innocent(self, text: str) -> bool:
         """Whether a short text consists of words that neither are secrets nor announce any."""
         if self._spaced or len(text) > _INNOCENT_TEXT:
