@@ -336,6 +336,8 @@ async def test_a_recording_cut_anywhere_replays_to_the_cut_and_says_so(tmp_path:
             assert "it is no recording" in str(exc) or "no run was begun in it: " in str(exc)  # noqa: PT017
             continue
         events = await events_of(again)
+        if isinstance(again.view.error, RecordingCut):
+            assert events.pop().type == "phase"  # it says that it failed
         seen.add(len(events))
         assert events == all_events[: len(events)]
         if b'"type":"run_end"' in whole[: whole.rfind(b"\n", 0, end) + 1] or whole[end : end + 1] == b"":

@@ -296,8 +296,7 @@ class TestProcess:
         assert told(await events_of(stream)) == told(await events_of(original))
 
     async def test_it_ends_as_it_ended(self, tmp_path: Path) -> None:
-        failure = {"name": "AgentExited", "message": "", "fields": {"exit_code": 7}}
-        unanswered(tmp_path / "r.ndjson", line("run_end", run="r", error=failure))
+        unanswered(tmp_path / "r.ndjson", line("gone", exit_code=7))
         async with open_agent(command=replay_agent(tmp_path / "r.ndjson")) as agent:
             stream = agent.think().text("x").stream()
             with pytest.raises(AgentExited) as caught:

@@ -67,6 +67,9 @@ class Buffer(Struct, frozen=True, kw_only=True):
     `Dropped` in its place, or fail the run with `BufferOverflow`."""
 
     def __post_init__(self) -> None:
+        if type(self.max_events) is not int:
+            msg = f"Buffer(max_events={self.max_events!r}): give a whole number"
+            raise TypeError(msg)
         if self.max_events < 1:
             msg = f"Buffer(max_events={self.max_events}): keep at least one event"
             raise ValueError(msg)

@@ -94,8 +94,8 @@ class Observer:
         return None
 
 
-class RunObservers(RunObserver):
-    """Tells several."""
+class RunObservers:
+    """Tells several what a `RunObserver` is told. Events go straight to those who listen."""
 
     def __init__(self, observers: Sequence[RunObserver]) -> None:
         self._observers = observers
@@ -138,8 +138,8 @@ class RunObservers(RunObserver):
         return _joined(observer.meta() for observer in self._observers)
 
 
-class SessionObservers(SessionObserver):
-    """Tells several."""
+class SessionObservers:
+    """Tells several what a `SessionObserver` is told. Events go straight to those who listen."""
 
     def __init__(self, observers: Sequence[SessionObserver]) -> None:
         self._observers = observers

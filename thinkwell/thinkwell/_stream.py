@@ -122,6 +122,7 @@ class ThoughtResult(Generic[T]):
 
     def __repr__(self) -> str:
         outcome = self._outcome
+        outcome.done()  # a replay looks at the clock
         state = "pending"
         if outcome.value:
             state = f"done: {type(outcome.value[0]).__name__}"
@@ -135,7 +136,7 @@ class ThoughtResult(Generic[T]):
 
     def exception(self) -> Exception | None:
         """Return the error, or ``None`` where there is a result or nothing yet."""
-        self._outcome.seen = self._outcome.error is not None
+        self._outcome.seen = self._outcome.done() and self._outcome.error is not None
         return self._outcome.error
 
     def __await__(self) -> Generator[object, None, T]:

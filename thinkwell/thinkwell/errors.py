@@ -599,7 +599,10 @@ class BufferOverflow(ThinkwellError):
         self.max_events = max_events
 
     def __str__(self) -> str:
-        return f'The run kept more than {self.max_events} events (Buffer(overflow="error")) and was cancelled'
+        return (
+            f'The run kept more than {self.max_events} events (Buffer(overflow="error")) and was cancelled; '
+            "give it a larger max_events, or another overflow"
+        )
 
 
 class PolicyError(ThinkwellError, ValueError):

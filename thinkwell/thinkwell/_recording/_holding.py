@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
-from thinkwell._recording._redact import REDACTED, Span, merged, replaced
-from thinkwell._recording._secrets import announces
+from thinkwell._recording._spans import Span, merged, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -24,10 +23,8 @@ COST: Final = 64
 CONTEXTS: Final = 64
 """Texts of which the end is remembered when it was released before its time; of others it is forgotten."""
 
-_SHORT: Final = 8
 _CONTEXT: Final = 16 * 1024
 _EAGER: Final = 1024
-_KEY_BEGINS: Final = "-----BEGIN"
 
 
 class Released(NamedTuple, Generic[R]):
@@ -51,13 +48,17 @@ class _Entry(Generic[R]):
 class _Stream(Generic[R]):
     """One text in pieces: those whose end is not decided. A piece without an entry was released already."""
 
-    __slots__ = ("due", "parts", "size", "skipping")
+    __slots__ = ("due", "parts", "size")
 
     def __init__(self) -> None:
         self.parts: list[tuple[_Entry[R] | None, str]] = []
         self.size = 0
         self.due = 0
-        self.skipping = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether any of it is not released."""
+        return bool(self.parts) and self.parts[-1][0] is not None
 
 
 class Holder(Generic[R]):
@@ -112,6 +113,18 @@ class Holder(Generic[R]):
             self._end(closed)
         return self._release()
 
+    def pause(self, stream: Hashable) -> list[Released[R]]:
+        """Say that something else comes in between; return what is released by that.
+
+        How the text ended is kept as context, so that the rest of a secret is known when it goes on.
+        """
+        paused = self._streams.get(stream)
+        if paused and paused.waits:
+            self._suspend(paused, *self._scan(paused))
+            for key in [key for key in list(self._streams)[:-CONTEXTS] if not self._streams[key].waits]:
+                del self._streams[key]
+        return self._release()
+
     @property
     def holds(self) -> bool:
         """Whether anything waits."""
@@ -123,18 +136,11 @@ class Holder(Generic[R]):
         They are kept as context, so that a secret that does go on is known as such.
         """
         for stream in self._streams.values():
-            if not stream.parts or stream.parts[-1][0] is None:
+            if not stream.waits:
                 continue
             joined, found = self._scan(stream)
-            size = len(joined)
-            word = joined[_word(joined, size) :]
-            plain = len(word) < _SHORT or (word.isalpha() and word[1:].islower() and not announces(word))
-            ended = all(region.end < size for region in found.regions)
-            if plain and ended and not self._redactor.may_begin(joined):
-                context = joined[_cut(joined, found) :]
-                _decide(stream, joined, found.spans, size)
-                stream.size = len(context)
-                stream.parts = [(None, context)] if context else []
+            if not self._redactor.may_begin(joined) and not self._redactor.in_doubt(joined, found):
+                self._suspend(stream, joined, found)
         return self._release()
 
     def flush(self) -> list[Released[R]]:
@@ -152,10 +158,6 @@ class Holder(Generic[R]):
         stream = self._streams.get(key)
         if stream is None:
             stream = self._streams[key] = _Stream()
-        if stream.skipping:
-            line = text.find("\n")
-            stream.skipping = line < 0
-            text = text[line:] if line >= 0 else ""
         if not text:
             entry.open = False
             return
@@ -166,13 +168,25 @@ class Holder(Generic[R]):
             joined, found = self._scan(stream)
             cut = _cut(joined, found)
             _decide(stream, joined, found.spans, cut)
-            stream.due = stream.size * 9 // 8 if stream.size > _EAGER else 0
+            stream.due = _due(stream.size)
             if not stream.parts:
                 del self._streams[key]
 
     def _scan(self, stream: _Stream[R]) -> tuple[str, Scan]:
         joined = "".join([part for _, part in stream.parts])
         return joined, self._redactor.scan(joined)
+
+    def _suspend(self, stream: _Stream[R], joined: str, found: Scan) -> None:
+        """Decide all of a text: its end counts as a secret where it may be a part of one.
+
+        It is kept as context, so that the rest of a secret is known as such.
+        """
+        spans = merged([*found.spans, *self._redactor.in_doubt(joined, found)])
+        context = _context(joined, found)
+        _decide(stream, joined, spans, len(joined))
+        stream.parts = [(None, context)] if context else []
+        stream.size = len(context)
+        stream.due = _due(stream.size)
 
     def _end(self, stream: _Stream[R]) -> None:
         joined, found = self._scan(stream)
@@ -188,29 +202,27 @@ class Holder(Generic[R]):
         return out
 
     def _force(self) -> None:
-        """Decide everything: what is open counts as a secret, but for names and short words.
-
-        It is kept as context, so that the rest of a secret is known as such. Of a very long word or value
-        the rest is left out until the line ends.
-        """
+        """Decide everything, as if each text were paused."""
         for stream in self._streams.values():
-            if not stream.parts or stream.parts[-1][0] is None:
-                continue
-            joined, found = self._scan(stream)
-            size = len(joined)
-            context = joined[_cut(joined, found) :]
-            words = (begin for begin in (_word(joined, size), found.begun) if size - begin >= _SHORT)
-            values = (region.begin for region in found.regions if region.begin < region.end == size)
-            spans = [*found.spans, *(Span(begin, size, REDACTED) for begin in (*words, *values))]
-            _decide(stream, joined, merged(spans), size)
-            if len(context) > _CONTEXT and _KEY_BEGINS in context:
-                context = context[context.index(_KEY_BEGINS) :][:_EAGER]
-            stream.skipping = len(context) > _CONTEXT
-            stream.size = 0 if stream.skipping else len(context)
-            stream.parts = [] if stream.skipping or not context else [(None, context)]
-            stream.due = 0
+            if stream.waits:
+                self._suspend(stream, *self._scan(stream))
         for key in list(self._streams)[:-CONTEXTS]:
             del self._streams[key]
+
+
+def _due(size: int) -> int:
+    """At which size an open text is gone through again."""
+    return size * 9 // 8 if size > _EAGER else 0
+
+
+def _context(text: str, found: Scan) -> str:
+    """The open end of a text: how it begins and ends, if it is long."""
+    cut, size = _cut(text, found), len(text)
+    if size - cut <= _CONTEXT:
+        return text[cut:]
+    begun = [region.start for region in found.regions if cut <= region.start and region.end == size]
+    cut = min(begun, default=size - _CONTEXT)
+    return text[cut : cut + _EAGER] + text[max(cut + _EAGER, size - _CONTEXT) :]
 
 
 def _word(text: str, place: int) -> int:

@@ -111,6 +111,8 @@ def _kind(name: str) -> NameKind:
         return "authorization"
     if any(word.endswith(_SECRETS) or word in _ALONE for word in words) or tuple(words[-2:]) in _PAIRS:
         return "secret"
+    if words[-1] == "jwt" or (words[-1] == "pat" and len(words) > 1 and name.isupper()):
+        return "secret"
     return "secret" if _is_token(words) or _is_key(words, upper=name.isupper()) else "plain"
 
 

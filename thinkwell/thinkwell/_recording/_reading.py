@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,17 +34,23 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
         OSError: It cannot be opened.
     """
     name = str(path)
-    lines = Path(path).read_bytes().split(b"\n")
+    lines = Path(path).read_bytes().removeprefix(BOM_UTF8).split(b"\n")
     header = _header(name, lines[0])
     records: list[rec.Record] = []
     for number, line in enumerate(lines[1:], start=2):
+        if not line.strip() and number < len(lines):
+            continue  # an editor's
         try:
             record = rec.decode_record(line)
         except ValueError as exc:
             rest = f"line {number} cannot be read ({exc})" if line else f"it ends with line {number - 1}"
             return Recording(name, header, tuple(records), rest)
         if isinstance(record, rec.End):
-            return Recording(name, header, tuple(records), None)
+            more = any(line.strip() for line in lines[number:])
+            cut = f"something else follows its end in line {number}" if more else None
+            return Recording(name, header, tuple(records), cut)
+        if isinstance(record, rec.Header):
+            return Recording(name, header, tuple(records), f"another recording begins in line {number}")
         if not isinstance(record, rec.Unknown):
             records.append(record)
     return Recording(name, header, tuple(records), f"it ends in the middle of line {len(lines)}")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import functools
 import logging
 import os
+import stat
+import sys
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 
 from thinkwell import _version
 from thinkwell._agents import TRACE_VARIABLE
@@ -21,13 +27,13 @@ from thinkwell._recording import _records as rec
 from thinkwell._recording._failures import failure_of
 from thinkwell._recording._holding import Holder
 from thinkwell._recording._redact import Redactor
-from thinkwell_acp import StdioTransport
+from thinkwell_acp import ConnectionBroken, StdioTransport
 from thinkwell_acp._framing import LineSplitter
 from thinkwell_acp._jsonrpc import repair
 from thinkwell_acp.errors import FrameTooLong
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from typing import Self
 
     from thinkwell import events as ev
@@ -44,14 +50,15 @@ SILENCE: Final = 0.5
 _Owner: TypeAlias = tuple[str, str | None]
 _Stream: TypeAlias = tuple[_Owner | None, str | None]
 
+_NOISE: Final[_Owner] = ("noise", None)
+
 _trace_numbers = count(1)
 
 
 def trace_path(folder: str, agent: str) -> Path:
-    """Return a new file's path in the folder for traces, which is made where it is missing."""
-    Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Return a new file's path in the folder for traces."""
     time = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-    name = "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in agent)
+    name = "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in agent[:60])
     return Path(folder, f"{time}-{name}-{os.getpid()}-{next(_trace_numbers)}.ndjson")
 
 
@@ -62,15 +69,20 @@ class Recorder(Observer):
         path: The file; one that is there is overwritten.
         redactor: Takes the secrets out.
         clock: Tells the time in seconds.
+        new: Whether there must be no such file.
 
     Raises:
-        OSError: The file cannot be written.
+        OSError: The file cannot be written, or is being recorded to.
     """
 
-    def __init__(self, path: Path, redactor: Redactor, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, path: Path, redactor: Redactor, clock: Callable[[], float], *, new: bool = False
+    ) -> None:
         self._path = path
         self._redactor = redactor
         self._holder: Holder[rec.Record] = Holder(redactor)
+        self._forms: dict[str | int, ev.JsonValue] = {}
+        """The schemas of open forms, by the ids of their questions."""
         self._written = 0
         self._holding = anyio.Event()
         self._speaking: dict[_Owner, _Stream] = {}
@@ -79,7 +91,7 @@ class Recorder(Observer):
         self._began = clock()
         self._calls = count(1)
         self._pipe: Transport | None = None
-        self._file: int | None = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        self._file: int | None = _opened(path, new=new)
 
     def __enter__(self) -> Self:
         return self
@@ -87,11 +99,26 @@ class Recorder(Observer):
     def __exit__(self, *exc_info: object) -> None:
         """Write the last line."""
         stderr = self._pipe.stderr_tail if isinstance(self._pipe, StdioTransport) else ""
-        self.write(rec.End(at=self.now(), stderr=self._redactor.text(stderr)))
-        self._put(self._holder.flush())
+        with self.guarded():
+            self.write(rec.End(at=self.now(), stderr=self._redactor.text(stderr)))
+            self._put(self._holder.flush())
+        self._close()
+
+    def _close(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+    @contextmanager
+    def guarded(self) -> Generator[None]:
+        """Let nothing out that goes wrong with the recording: it ends there, and nothing else does."""
+        try:
+            yield
+        except Exception as exc:
+            if self._file is not None:
+                logger.warning("The recording %s ends here, the runs go on: %s", self._path, exc)
+                logger.debug("It ends because of this", exc_info=True)
+            self._close()
 
     def begin(self, agent: str, command: Sequence[str], cwd: str) -> None:
         """Write the first line."""
@@ -100,11 +127,12 @@ class Recorder(Observer):
             version=rec.VERSION,
             thinkwell=_version.VERSION,
             time=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            agent=agent,
-            command=tuple(self.clean(list(command))),
-            cwd=self._redactor.text(cwd),
+            agent=self._redactor.text(_printable(agent)),
+            command=tuple(self.clean([_printable(word) for word in command])),
+            cwd=self._redactor.text(_printable(cwd)),
         )
-        self.write(header)
+        with self.guarded():
+            self.write(header)
 
     async def attend(self) -> None:
         """Write what waits when nothing has come for a while: it may be the last that is ever heard."""
@@ -115,7 +143,8 @@ class Recorder(Observer):
             while written != self._written:
                 written = self._written
                 await anyio.sleep(SILENCE)
-            self._put(self._holder.settle())
+            with self.guarded():
+                self._put(self._holder.settle())
 
     def tapped(self, pipe: Transport) -> Transport:
         """Return the connection with an ear on it."""
@@ -125,6 +154,10 @@ class Recorder(Observer):
     def now(self) -> float:
         """Seconds since the recording began."""
         return self._clock() - self._began
+
+    def id(self, session: str) -> str:
+        """Return what a session, or a tool, is called."""
+        return self._redactor.text(session)
 
     def clean(self, value: ev.JsonValue) -> ev.JsonValue:
         """Return a value without secrets."""
@@ -142,8 +175,8 @@ class Recorder(Observer):
 
         Args:
             record: What to write, without secrets.
-            owner: The session or the run that it is of. A text that it was in the midst of is at its end
-                where this is no piece of the same kind.
+            owner: The session or the run that it is of. A text that it was in the midst of does not wait for
+                more where this is no piece of the same kind.
             kind: What kind of text this is a piece of: a secret may be cut in pieces.
             text: The piece, which stands nowhere in the record yet.
             size: Bytes that it takes, where that is known: what waits is bounded.
@@ -153,7 +186,7 @@ class Recorder(Observer):
         if owner is not None:
             before = self._speaking.pop(owner, None)
             if before not in (None, stream):
-                released = self._holder.close(before)
+                released = self._holder.pause(before)
             if text is not None:
                 self._speaking[owner] = stream
         self._put(released + self._holder.add(record, stream, text, size))
@@ -164,36 +197,54 @@ class Recorder(Observer):
     def _put(self, released: Sequence[Released[rec.Record]]) -> None:
         if self._file is None or not released:
             return
-        try:
-            data = b"".join([rec.encode_record(_filled(record, text)) for record, text in released])
-            while data:
-                data = data[os.write(self._file, data) :]
-        except OSError as exc:
-            logger.warning("The recording %s ends here, the runs go on: %s", self._path, exc)
-            os.close(self._file)
-            self._file = None
+        data = b"".join([rec.encode_record(_filled(record, text)) for record, text in released])
+        while data:
+            data = data[os.write(self._file, data) :]
 
     def message(self, line: bytes, kind: type[rec.Sent | rec.Received]) -> None:
         """Write what went over the wire."""
+        if self._file is None:
+            return
         try:
-            message = msgspec.json.decode(line)
-        except ValueError:
-            repaired = repair(line)  # as it is when it is read
-            if repaired is None:
-                self.write(rec.Noise(at=self.now(), text=self._redactor.raw(line)))
-                return
-            message = msgspec.json.decode(repaired)
+            message = _decoded(line)
+        except (ValueError, RecursionError):
+            noise = line.decode(errors="backslashreplace") + "\n"
+            self.write(rec.Noise(at=self.now(), text=""), _NOISE, "noise", noise, len(line))
+            return
+        self._blank_form(message, kind)
         session, update, content = _spoken(message)
         text = None if content is None else content.pop("text")
         owner = None if session is None else ("session", session)
         self.write(kind(at=self.now(), message=self.clean(message)), owner, update, text, len(line))
 
+    def _blank_form(self, message: ev.JsonValue, kind: type[rec.Sent | rec.Received]) -> None:
+        """Take out what a person has filled in a form: anything may be a secret there."""
+        if kind is rec.Received:
+            match message:
+                case {"method": "elicitation/create", "id": str() | int() as id_, "params": dict() as params}:
+                    self._forms[id_] = params.get("requestedSchema")
+                case _:
+                    pass
+            return
+        match message:
+            case {"id": str() | int() as id_, "result": {"content": content} as result} if id_ in self._forms:
+                result["content"] = self._redactor.answers(content, self._forms.pop(id_))
+            case _:
+                pass
+
+    def gone(self, exit_code: int | None) -> None:
+        """Write that the agent has ended by itself."""
+        self.write(rec.Gone(at=self.now(), exit_code=exit_code))
+
     def run(self, facts: RunFacts, /) -> RunObserver:
         """Record a run."""
         include = tuple(sorted(facts.include))
-        self.write(
-            rec.RunBegun(at=self.now(), run=facts.id, include=include, text=facts.text, wrapped=facts.wrapped)
-        )
+        with self.guarded():
+            self.write(
+                rec.RunBegun(
+                    at=self.now(), run=facts.id, include=include, text=facts.text, wrapped=facts.wrapped
+                )
+            )
         return _RecordedRun(self, facts.id)
 
     def session(self, how: str, cwd: str, /) -> SessionObserver:
@@ -211,74 +262,97 @@ class Recorder(Observer):
         return next(self._calls)
 
 
+P = ParamSpec("P")
+S = TypeVar("S", bound="_RecordedRun | _RecordedSession")
+
+
+def _guarded(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+    def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        with self.recorder.guarded():
+            method(self, *args, **kwargs)
+
+    return guarded
+
+
 class _RecordedRun(RunObserver):
     def __init__(self, recorder: Recorder, run: str) -> None:
-        self._recorder = recorder
+        self.recorder = recorder
         self._run = run
 
+    @_guarded
     def event(self, event: ev.ThoughtEvent, /) -> None:
-        recorder = self._recorder
+        recorder = self.recorder
         fields = to_builtins(event)
         text = fields.pop("text", None) if isinstance(event, TextEvent) else None
         happened = rec.Happened(at=recorder.now(), run=self._run, event=recorder.clean(fields))
         recorder.write(happened, ("run", self._run), event.type, text)
 
+    @_guarded
     def session(self, session_id: str, /) -> None:
-        recorder = self._recorder
-        recorder.write(rec.RunSession(at=recorder.now(), run=self._run, session=session_id))
+        recorder = self.recorder
+        session = recorder.id(session_id)
+        recorder.write(rec.RunSession(at=recorder.now(), run=self._run, session=session))
 
+    @_guarded
     def settled(self, raw: ev.JsonValue, error: Exception | None, /) -> None:
-        recorder = self._recorder
+        recorder = self.recorder
         failure = None if error is None else recorder.failure(error)
         recorder.write(
             rec.Settled(at=recorder.now(), run=self._run, value=recorder.clean(raw), error=failure)
         )
 
+    @_guarded
     def ended(self, error: Exception | None, /) -> None:
-        recorder = self._recorder
+        recorder = self.recorder
         failure = None if error is None else recorder.failure(error)
         recorder.write(rec.RunEnded(at=recorder.now(), run=self._run, error=failure), ("run", self._run))
 
 
 class _RecordedSession(SessionObserver):
     def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+        self.recorder = recorder
         self._session: str | None = None
 
     def opened(self, session_id: str, /) -> None:
-        self._session = session_id
+        self._session = self.recorder.id(session_id)
 
+    @_guarded
     def event(self, event: ev.ThoughtEvent, /) -> None:
-        recorder = self._recorder
+        recorder = self.recorder
         fields = to_builtins(event)
         text = fields.pop("text", None) if isinstance(event, TextEvent) else None
         between = rec.Between(at=recorder.now(), session=self._session, event=recorder.clean(fields))
         recorder.write(between, ("between", self._session), event.type, text)
 
     def called(self, name: str, arguments: Mapping[str, ev.JsonValue], /) -> Callable[[ToolOutput], None]:
-        recorder = self._recorder
-        call = recorder.next_call()
+        call = self.recorder.next_call()
+        self._called(call, name, arguments)
+        return functools.partial(self._answered, call)
+
+    @_guarded
+    def _called(self, call: int, name: str, arguments: Mapping[str, ev.JsonValue]) -> None:
+        recorder = self.recorder
         recorder.write(
             rec.ToolCalled(
                 at=recorder.now(),
                 session=self._session,
                 call=call,
-                name=name,
+                name=recorder.id(name),
                 arguments=recorder.clean(dict(arguments)),
             )
         )
 
-        def answered(output: ToolOutput) -> None:
-            recorder.write(
-                rec.ToolAnswered(
-                    at=recorder.now(),
-                    call=call,
-                    content=recorder.clean(output.wire()["content"]),
-                    is_error=output.is_error,
-                )
+    @_guarded
+    def _answered(self, call: int, output: ToolOutput) -> None:
+        recorder = self.recorder
+        recorder.write(
+            rec.ToolAnswered(
+                at=recorder.now(),
+                call=call,
+                content=recorder.clean(output.wire()["content"]),
+                is_error=output.is_error,
             )
-
-        return answered
+        )
 
 
 class _Tap:
@@ -288,11 +362,26 @@ class _Tap:
         self._pipe = pipe
         self._recorder = recorder
         self._received, self._sent = LineSplitter(), LineSplitter()
+        self._over = False
 
     async def receive(self) -> bytes:
-        data = await self._pipe.receive()
+        try:
+            data = await self._pipe.receive()
+        except (anyio.EndOfStream, anyio.BrokenResourceError, ConnectionBroken):
+            with self._recorder.guarded():
+                self._ended()
+            raise
         self._note(self._received, data, rec.Received)
         return data
+
+    def _ended(self) -> None:
+        if not self._over:
+            self._over = True
+            rest = self._received.finish()
+            if rest.strip():
+                self._recorder.message(rest, rec.Received)
+            pipe = self._pipe
+            self._recorder.gone(pipe.exit_code if isinstance(pipe, StdioTransport) else None)
 
     async def send(self, item: bytes, /) -> None:
         self._note(self._sent, item, rec.Sent)
@@ -306,9 +395,30 @@ class _Tap:
             lines = splitter.feed(data)
         except FrameTooLong:
             return  # the connection ends by the same
-        for line in map(bytes, lines):
-            if line.strip():
-                self._recorder.message(line, kind)
+        with self._recorder.guarded():
+            for line in map(bytes, lines):
+                if line.strip():
+                    self._recorder.message(line, kind)
+
+
+def _decoded(line: bytes) -> ev.JsonValue:
+    """Return a message as it is when it is read.
+
+    Raises:
+        ValueError, RecursionError: It is none.
+    """
+    try:
+        return msgspec.json.decode(line)
+    except ValueError:
+        repaired = repair(line)
+        if repaired is None:
+            raise
+        return msgspec.json.decode(repaired)
+
+
+def _printable(text: str) -> str:
+    """Return a text that can be written: what is no character of it, as an escape."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _spoken(message: ev.JsonValue) -> tuple[str | None, str | None, dict[str, Any] | None]:
@@ -332,10 +442,49 @@ def _filled(record: rec.Record, text: str | None) -> rec.Record:
     if text is not None:
         if isinstance(record, rec.Happened | rec.Between):
             record.event["text"] = text
+        elif isinstance(record, rec.Noise):
+            return replace(record, text=text.rstrip("\n"))
         else:
             assert isinstance(record, rec.Sent | rec.Received)
             record.message["params"]["update"]["content"]["text"] = text
     return record
+
+
+def _opened(path: Path, *, new: bool) -> int:
+    """Open a file to write, for its owner only and for nobody else at the same time."""
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if new else 0)
+    file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)  # else a pipe without a reader waits
+    try:
+        if stat.S_ISREG(os.fstat(file).st_mode):
+            _take(file, path)
+            os.ftruncate(file, 0)
+        else:
+            os.set_blocking(file, True)
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def _take(file: int, path: Path) -> None:
+    if sys.platform != "win32":
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OSError(errno.EBUSY, "another agent is being recorded in this file", str(path)) from None
+        os.fchmod(file, 0o600)
+
+
+def _traced(folder: str, agent: str, redactor: Redactor) -> Recorder:
+    """Begin a recording in a new file of the folder for traces, which is made where it is missing."""
+    Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+    while True:
+        try:
+            return Recorder(trace_path(folder, redactor.text(agent)), redactor, running_clock(), new=True)
+        except FileExistsError:
+            continue  # of another program with this number, which shares the folder
 
 
 def recorder_of(
@@ -367,7 +516,7 @@ def recorder_of(
     else:
         folder = os.environ[TRACE_VARIABLE]
         try:
-            recorder = Recorder(trace_path(folder, agent), redactor, running_clock())
+            recorder = _traced(folder, agent, redactor)
         except OSError as exc:
             logger.warning("%s=%s: nothing is recorded: %s", TRACE_VARIABLE, folder, exc)
             return None

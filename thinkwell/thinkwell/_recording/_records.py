@@ -49,6 +49,12 @@ class Noise(_Record, frozen=True, kw_only=True, tag="noise"):
     text: str
 
 
+class Gone(_Record, frozen=True, kw_only=True, tag="gone"):
+    """The agent has ended by itself, or the connection to it."""
+
+    exit_code: int | None = None
+
+
 class ToolCalled(_Record, frozen=True, kw_only=True, tag="tool_call"):
     """The agent calls a tool of the client's, over MCP, whichever way that goes."""
 
@@ -134,6 +140,7 @@ Record: TypeAlias = (
     | Sent
     | Received
     | Noise
+    | Gone
     | ToolCalled
     | ToolAnswered
     | RunBegun

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from base64 import b64encode
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeGuard
-from urllib.parse import quote, quote_plus
 
 from thinkwell._recording import _names as names
-from thinkwell._recording._secrets import MARK, Region, announces, scan
+from thinkwell._recording._big import BIG, scan_big
+from thinkwell._recording._known import Known
+from thinkwell._recording._secrets import MARK, Region, announces, begun, in_doubt, scan
+from thinkwell._recording._spans import Span, merged, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,6 +27,10 @@ LEARNED: Final = 64
 _MEMO: Final = 4096
 _MEMO_TEXT: Final = 100
 _INNOCENT_TEXT: Final = 2048
+_LARGE: Final = 16 * 1024
+_PIN: Final = 4
+_SHORT: Final = 8
+_SHORTEST: Final = 3
 _UNDER_NAME: Final = frozenset({"key", "value", "secret", "token", "data"})
 _ENTRIES: Final = frozenset({"headers", "env", "environment", "httpheaders", "requestheaders", "envvars"})
 _SCHEMA_TYPES: Final = ("object", "array", "string")
@@ -36,14 +38,6 @@ _SCHEMA_TYPES: Final = ("object", "array", "string")
 
 _Mode: TypeAlias = Literal["plain", "secret", "entries", "entry"]
 # How a value is looked at: as it is; as one under a secret's name; as headers or variables; as one of these.
-
-
-class Span(NamedTuple):
-    """A part of a text that is replaced."""
-
-    start: int
-    end: int
-    replacement: str
 
 
 class Scan(NamedTuple):
@@ -55,8 +49,6 @@ class Scan(NamedTuple):
     """What was judged together, with names and quotes; no cut may go through one."""
     opened: int
     """From where on more text could change this."""
-    begun: int
-    """From where on a known secret with white space in it may have begun."""
 
 
 class Redactor:
@@ -76,16 +68,16 @@ class Redactor:
     """
 
     def __init__(self, environment: Mapping[str, str], explicit: Mapping[str, str]) -> None:
-        self._forms: list[tuple[str, str]] = []
-        self._spaced: list[str] = []
         self._known = {
             value: f"{MARK}:{name}]" for value, name in names.known_secrets(environment, explicit).items()
         }
+        self._loose = {value.strip() for name, value in explicit.items() if names.name_kind(name) == "plain"}
         self._learned: dict[str, str] = {}
         self._memo: dict[str, str] = {}
         self._keys: dict[str, tuple[str, _Mode]] = {}
         self._innocent: set[str] = set()
-        self._index()
+        self._last: tuple[str, Scan] | None = None
+        self._renew()
 
     def redact(self, value: JsonValue) -> JsonValue:
         """Return a JSON value without its secrets, keys included; what is no JSON is replaced."""
@@ -102,6 +94,32 @@ class Redactor:
             clean = self._memo[text] = replaced(text, self.scan(text).spans)
         return clean
 
+    def answers(self, content: JsonValue, schema: JsonValue) -> JsonValue:
+        """Return what a person filled in a form without any text of it; what is secret in it is learnt.
+
+        Args:
+            content: The answer, by the names of the properties.
+            schema: What was asked for (`requestedSchema`).
+        """
+        properties = schema.get("properties") if _is_object(schema) else None
+        if not _is_object(content) or not _is_object(properties):
+            return self._blank(content, 0)
+        for name, value in content.items():
+            field = properties.get(name)
+            if isinstance(value, str) and isinstance(name, str) and _is_object(field):
+                titles = (name, field.get("title"))
+                telling = any(isinstance(each, str) and _mode(each) == "secret" for each in titles)
+                if telling or field.get("format") == "password":
+                    self.learn(value)
+        return self._blank(content, 0)
+
+    def _blank(self, value: JsonValue, depth: int) -> JsonValue:
+        if depth < DEPTH and _is_object(value):
+            return {self._key(key)[0]: self._blank(item, depth + 1) for key, item in value.items()}
+        if depth < DEPTH and _is_list(value):
+            return [self._blank(item, depth + 1) for item in value]
+        return value if value is None or isinstance(value, (bool, int, float)) else REDACTED
+
     def raw(self, line: bytes) -> str:
         """Return a line that is no message as text, without its secrets."""
         return self.text(line.decode(errors="backslashreplace"))
@@ -109,28 +127,34 @@ class Redactor:
     def scan(self, text: str) -> Scan:
         """Find the secrets in a text, and from where on more text could add to them."""
         if self._is_innocent(text):
-            return Scan([], [], len(text), len(text))
-        regions, opened = scan(text)
+            return Scan([], [], len(text))
+        if self._last and self._last[0] == text:
+            return self._last[1]
+        regions, opened = scan_big(text) if len(text) > BIG else scan(text)
         spans = [Span(region.begin, region.end, REDACTED) for region in regions if region.secret]
-        for form, label in self._forms:
-            if len(form) > len(text):
-                break
-            start = text.find(form)
-            while start >= 0:
-                end = start + len(form)
-                spans.append(Span(start, end, label))
-                regions.append(Region(start, start, end, True))
-                start = text.find(form, end)
-        begun = min((_begun(text, form) for form in self._spaced), default=len(text))
-        return Scan(merged(spans), regions, min(opened, begun), begun)
+        for span in self._index.find(text):
+            spans.append(span)
+            regions.append(Region(span.start, span.start, span.end, True))
+        spans.extend(self._index.edges(text))
+        known = self._index.opened(text)
+        found = Scan(merged(spans), regions, min(opened, known))
+        if len(text) > _LARGE:
+            self._last = text, found
+        return found
+
+    def in_doubt(self, text: str, found: Scan) -> list[Span]:
+        """What at the text's end may be a part of a secret without being one that `scan` has found."""
+        size = len(text)
+        starts = (begun(text), self._index.begun(text, _SHORT), *in_doubt(text, found.regions))
+        return [Span(start, size, REDACTED) for start in starts if start < size]
 
     def may_begin(self, text: str) -> bool:
-        """Whether the text ends in the beginning of a known secret."""
-        return any(_begun(text, form) < len(text) for form, _ in self._forms)
+        """Whether the text's end may be the beginning of a known secret, be it short."""
+        return self._index.begun(text, _SHORTEST) < len(text)
 
     def _is_innocent(self, text: str) -> bool:
         """Whether a short text consists of words that neither are secrets nor announce any."""
-        if self._spaced or len(text) > _INNOCENT_TEXT:
+        if self._index.spaced or len(text) > _INNOCENT_TEXT:
             return False
         words = text.split()
         if self._innocent.issuperset(words):
@@ -139,7 +163,7 @@ class Redactor:
             self._innocent.clear()
         for word in words:
             if word not in self._innocent:
-                if announces(word) or len(word) > _MEMO_TEXT or any(form in word for form, _ in self._forms):
+                if announces(word) or len(word) > _MEMO_TEXT or self._index.touches(word):
                     return False
                 self._innocent.add(word)
         return True
@@ -151,14 +175,11 @@ class Redactor:
                 if len(self._learned) >= LEARNED:
                     del self._learned[next(iter(self._learned))]
                 self._learned[secret] = REDACTED
-                self._index()
+                self._renew()
 
-    def _index(self) -> None:
-        labels: dict[str, str] = {}
-        for secret, label in (*self._learned.items(), *self._known.items()):
-            labels.update(dict.fromkeys(_forms(secret), label))
-        self._forms = sorted(labels.items(), key=lambda item: len(item[0]))
-        self._spaced = [form for form in labels if any(sign.isspace() for sign in form)]
+    def _renew(self) -> None:
+        self._index = Known({**self._learned, **self._known}, self._loose)
+        self._last = None
         for memo in (self._memo, self._keys, self._innocent):
             memo.clear()
 
@@ -166,7 +187,7 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value)
         if value is None or isinstance(value, (bool, int, float)):
-            return value
+            return self._index.numbers.get(value, value) if value else value
         if depth < DEPTH and _is_object(value):
             return self._object(value, depth + 1, mode)
         if depth < DEPTH and _is_list(value):
@@ -182,7 +203,8 @@ class Redactor:
         for key, item in value.items():
             clean, inner = self._keys.get(key) or self._key(key)
             if not isinstance(item, str):
-                out[clean] = self._value(item, depth, inner)
+                pin = inner == "secret" and _is_pin(str(key), item)
+                out[clean] = REDACTED if pin else self._value(item, depth, inner)
             elif simple and inner != "secret":
                 out[clean] = self._memo.get(item) or self.text(item)
             else:
@@ -250,59 +272,13 @@ def _is_list(value: JsonValue) -> TypeGuard[Sequence[JsonValue]]:
     return isinstance(value, (list, tuple))
 
 
+def _is_pin(name: str, value: JsonValue) -> bool:
+    """Whether this is a number under a password's name."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and names.name_kind(name) == "password" and sum(map(str.isdigit, repr(value))) >= _PIN
+
+
 def _mode(key: str) -> _Mode:
     if names.name_kind(key) != "plain":
         return "secret"
     return "entries" if key.lower().replace("_", "").replace("-", "") in _ENTRIES else "plain"
-
-
-def replaced(text: str, spans: Iterable[Span], start: int = 0, end: int | None = None) -> str:
-    """Return the text, or a part of it, without the spans: replaced where they begin."""
-    parts: list[str] = []
-    size = len(text) if end is None else end
-    for span in spans:
-        if span.end > start and span.start < size:
-            parts.append(text[start : span.start])
-            if span.start >= start:
-                parts.append(span.replacement)
-            start = span.end
-    parts.append(text[start:size])
-    return "".join(parts)
-
-
-def merged(spans: list[Span]) -> list[Span]:
-    """Join those that overlap. The name of a variable is kept."""
-    out: list[Span] = []
-    for span in sorted(spans):
-        last = out[-1] if out else span
-        if not out or span.start >= last.end:
-            out.append(span)
-        else:
-            label = max(last.replacement, span.replacement, key=len)
-            out[-1] = Span(last.start, max(last.end, span.end), label)
-    return out
-
-
-def _begun(text: str, secret: str) -> int:
-    """From where on the text's end is a beginning of the secret; the text's length if it is none."""
-    start = text.find(secret[0], max(len(text) - len(secret) + 1, 0))
-    while start >= 0:
-        if secret.startswith(text[start:]):
-            return start
-        start = text.find(secret[0], start + 1)
-    return len(text)
-
-
-def _forms(secret: str) -> set[str]:
-    """How a secret may be written: as it is, in JSON (once and twice), URL-quoted, in base64."""
-    data = secret.encode(errors="surrogatepass")
-    escaped = json.dumps(secret)[1:-1]
-    forms = {secret, escaped, json.dumps(escaped)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
-    for quoted in (quote(data), quote(data, safe=""), quote_plus(data)):
-        forms |= {quoted, re.sub("%..", lambda found: found[0].lower(), quoted)}
-    forms |= {b64encode(data).decode().rstrip("=")}
-    for offset in range(3):  # within a longer text that was encoded, as `user:password` is
-        encoded = b64encode(bytes(offset) + data).decode()
-        forms.add(encoded[math.ceil(offset * 4 / 3) : (offset + len(data)) * 4 // 3])
-    forms |= {form.translate({43: "-", 47: "_"}) for form in forms if form.isascii() and " " not in form}
-    return {form for form in forms if form == secret or len(form) >= 8}

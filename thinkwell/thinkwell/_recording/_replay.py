@@ -27,7 +27,7 @@ from thinkwell.errors import (
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pydantic import TypeAdapter
 
@@ -109,16 +109,17 @@ def replay(
         speed: 1: as fast as it was; 2: twice as fast; 0: all of it is there at once. Any other than 0 needs
             a running event loop.
         include: The kinds of events to keep; by default those that the run kept.
-        buffer: A bound for the events, as of `ThinkBuilder.stream`.
+        buffer: A bound for the events, as of `ThinkBuilder.stream`. Without it all are there, also those that
+            the run's own buffer has merged or dropped.
 
     Raises:
         RecordingError: The file is no recording, or holds no such run.
         OSError: The file cannot be read.
         TypeError: The output type cannot be used, or the run's result is no value but a text.
         ValueError: The speed is no number from 0 on, or there is no such kind of event.
+        RuntimeError: No event loop runs, and the speed is not 0.
     """
-    if not 0 <= speed < math.inf:
-        raise ValueError(f"replay(speed={speed!r}): give a number from 0 on; 0 is at once")
+    check_speed(speed, "replay")
     recording = read_recording(path)
     begun = _find(recording, run)
     prepared = None if output is None else output_of(output)
@@ -150,12 +151,28 @@ def _find(recording: Recording, run: str | None) -> rec.RunBegun:
     raise RecordingError(recording.path, f"it holds no {run!r}, but {known}")
 
 
+def check_speed(speed: float, caller: str) -> None:
+    """Raise where a speed is none."""
+    if not isinstance(speed, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"{caller}(speed={speed!r}): give a number from 0 on; 0 is at once")
+    if not 0 <= speed < math.inf:
+        raise ValueError(f"{caller}(speed={speed!r}): give a number from 0 on; 0 is at once")
+
+
+def _running_clock() -> Callable[[], float]:
+    try:
+        return running_clock()
+    except RuntimeError as exc:
+        raise RuntimeError("replay(): no event loop runs; call it in async code, or give speed=0") from exc
+
+
 class _Step(Struct, frozen=True):
     """Something that is due at a time."""
 
     due: float
     record: rec.Record | None
     """``None``: the recording is cut here."""
+    event: ev.ThoughtEvent | None = None
 
 
 def _steps(recording: Recording, begun: rec.RunBegun) -> Iterator[_Step]:
@@ -177,10 +194,30 @@ def _steps(recording: Recording, begun: rec.RunBegun) -> Iterator[_Step]:
                     continue
             case _:
                 continue
-        yield _Step(record.at - begun.at, record)
+        event = None
+        if isinstance(record, rec.Happened | rec.Between):
+            event = _event(recording.path, record.event)
+            if event is None:
+                continue
+        yield _Step(record.at - begun.at, record, event)
         over = over or isinstance(record, rec.RunEnded)
     if not over:
         yield _Step(recording.records[-1].at - begun.at, None)
+
+
+def _event(path: str, fields: ev.JsonValue) -> ev.ThoughtEvent | None:
+    """Return a recorded event; ``None`` for one of a kind that this version does not know.
+
+    Raises:
+        RecordingError: It is broken.
+    """
+    try:
+        event: ev.ThoughtEvent = msgspec.convert(fields, ev.ThoughtEvent)
+    except msgspec.ValidationError as exc:
+        if isinstance(fields, dict) and fields.get("type") not in ev.ALL_TYPES:
+            return None
+        raise RecordingError(path, f"an event in it cannot be read: {exc}") from exc
+    return event
 
 
 class _Replay(Generic[T]):
@@ -196,7 +233,7 @@ class _Replay(Generic[T]):
         buffer: Buffer | None,
     ) -> None:
         self.id = begun.run
-        self.session_id: str | None = None
+        self._session_id: str | None = None
         self._path = recording.path
         self._cut = recording.cut or "the run is not over when it ends"
         self._begun = begun
@@ -205,7 +242,7 @@ class _Replay(Generic[T]):
         self._next = 0
         self._late: list[ev.ThoughtEvent] = []
         self._speed = speed
-        self._clock = running_clock() if speed else _no_time
+        self._clock = _running_clock() if speed else _no_time
         self._started = self._clock()
         self._advancing = False
         self._log = _ReplayLog(self, include, buffer)
@@ -215,6 +252,11 @@ class _Replay(Generic[T]):
     @property
     def stream(self) -> ThoughtStream[T]:
         return ThoughtStream(self._log, ThoughtResult(self._outcome), self)
+
+    @property
+    def session_id(self) -> str | None:
+        self.advance()
+        return self._session_id
 
     @property
     def late(self) -> tuple[ev.ThoughtEvent, ...]:
@@ -251,31 +293,32 @@ class _Replay(Generic[T]):
         now = self._clock()
         while self._next < len(self._steps) and not (self._speed and self.due > now):
             self._next += 1
-            self._apply(self._steps[self._next - 1].record)
+            self._apply(self._steps[self._next - 1])
             self._log.publish()
         self._advancing = False
 
-    def _apply(self, record: rec.Record | None) -> None:
-        match record:
+    def _apply(self, step: _Step) -> None:
+        match record := step.record:
             case None:
                 self.fail(RecordingCut(self._path, self._cut))
             case rec.RunSession():
                 if record.run == self.id:
-                    self.session_id = record.session
+                    self._session_id = record.session
             case rec.Happened():
-                self._append(record.event)
+                assert step.event is not None
+                self._append(step.event)
             case rec.Settled():
                 self._settle(record)
             case rec.RunEnded():
                 failed = None if record.error is None else error_of(record.error)
                 self._log.end(failed and (self._outcome.error or failed))
             case rec.Between():
-                self._late.append(msgspec.convert(record.event, ev.ThoughtEvent))
+                assert step.event is not None
+                self._late.append(step.event)
             case _:  # pragma: no cover - `_steps` picks no other
                 raise AssertionError(record)
 
-    def _append(self, fields: ev.JsonValue) -> None:
-        event = msgspec.convert(fields, ev.ThoughtEvent)
+    def _append(self, event: ev.ThoughtEvent) -> None:
         if isinstance(event, ev.TurnStarted):
             self._log.new_turn()
         self._log.append(replace(event, seq=self._log.seq + 1))
@@ -293,7 +336,13 @@ class _Replay(Generic[T]):
         try:
             self._outcome.set(self._output.accept(value, wrapped=self._begun.wrapped), value)
         except OutputInvalid as exc:
-            self._outcome.fail(ResultInvalid(value, exc.errors, 1))
+            from thinkwell._recording._secrets import MARK  # loads what finds secrets
+
+            if MARK in str(value):
+                why = f"a secret was taken out of its result, which is no {self._output.name} without it"
+                self._outcome.fail(RecordingError(self._path, f"{why}; leave the type out"))
+            else:
+                self._outcome.fail(ResultInvalid(value, exc.errors, 1))
 
     def _plain(self, value: ev.JsonValue) -> ev.JsonValue:
         """Return what the agent meant."""
@@ -305,6 +354,8 @@ class _Replay(Generic[T]):
         """End the replay before the run's end, where it is not over."""
         if not self._log.ended:
             self._outcome.fail(error)
+            cancelled = isinstance(error, ThoughtCancelled)
+            self._log.add(ev.PhaseChanged, phase="cancelled" if cancelled else "failed")
             self._log.end(error)
             self._steps = self._steps[: self._next]
 

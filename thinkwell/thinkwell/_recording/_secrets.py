@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from thinkwell._recording._names import NameKind, is_plain, is_rooted, is_word, name_kind
 from thinkwell._recording._shapes import SHORTEST as SHORTEST_SHAPE
+from thinkwell._recording._shapes import begun as shape_begun
 from thinkwell._recording._shapes import find_shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 MARK: Final = "[redacted"
 """How every replacement begins."""
@@ -36,7 +37,7 @@ class Region(NamedTuple):
 # Each name of a secret, each scheme and each other beginning that `_contexts` knows has one of these in it.
 HINTS: Final = (
     "pass", "pwd", "secret", "token", "key", "auth", "bearer", "basic", "cookie", "credential", "dsn", "otp",
-    "mnemonic", "conn", "api", "sig", "digest", "negotiate", "access", "private", "code",
+    "mnemonic", "conn", "api", "sig", "digest", "negotiate", "access", "private", "code", "jwt", "_pat",
 )  # fmt: skip
 
 _SCHEMES: Final = r"(?i:bearer|basic|token|digest|apikey|negotiate)"
@@ -67,6 +68,10 @@ _PLACEHOLDER: Final = re.compile(r"[$<{%*.].*|(.)\1*|\[redacted.*", re.DOTALL)
 _LETTERS: Final = re.compile(r"[A-Za-z_. \-]*[.!?:]?")
 _USERINFO: Final = re.compile(r"""://([^\s/?#"'`<>\\]{1,1024})@""")
 
+_USERINFO_BEGUN: Final = re.compile(
+    r"""://(?!\[)(?:[^\s/?#"'`<>\\:@]{0,200}:(?P<password>[^\s/?#"'`<>\\@]{6,})|(?P<user>[\w-]{16,}))\Z"""
+)
+
 _PEM: Final = re.compile(
     r"""-----BEGIN\ (?:[A-Z0-9]++\ )*?PRIVATE\ KEY(?:\ BLOCK)?-----
     (?P<gap>(?:\\[nrt]|[^A-Za-z\\]){0,48}+)
@@ -95,10 +100,34 @@ def scan(text: str) -> tuple[list[Region], int]:
             opened = _contexts(text, regions)
             break
     if "://" in text:
-        regions.extend(_userinfo(text))
+        regions.extend(userinfo(text))
     if "-----BEGIN" in text:
-        opened = min(opened, _private_keys(text, regions))
+        opened = min(opened, private_keys(text, regions))
     return regions, opened
+
+
+def begun(text: str) -> int:
+    """From where on the text's end seems to be the beginning of a secret by its look; its length if not."""
+    start = shape_begun(text)
+    url = _USERINFO_BEGUN.search(text, max(len(text) - 1024, 0))
+    if url:
+        part = "password" if url["password"] else "user"
+        if not url[part].isdigit() and (url["password"] or any(sign.isdigit() for sign in url["user"])):
+            start = min(start, url.start(part))
+    return start
+
+
+def in_doubt(text: str, regions: Iterable[Region]) -> Iterator[int]:
+    """Yield where values begin in whose midst the text seems to end.
+
+    A word behind `Bearer` and the like is none, and neither is what settings are full of.
+    """
+    for region in regions:
+        if region.begin < region.end == len(text):
+            value, before = text[region.begin :], text[region.start : region.begin]
+            named = ":" in before or "=" in before or before.startswith("-")
+            if not is_word(value) and (named or not _LETTERS.fullmatch(value)):
+                yield region.begin
 
 
 def announces(word: str) -> bool:
@@ -153,7 +182,7 @@ def _value(text: str, head: re.Match[str], kind: NameKind) -> Region:
     if head["scheme"]:
         found = _CREDENTIAL.match(text, place)
         assert found is not None
-        return Region(start, place, found.end(), _is_random(found[0]))
+        return Region(start, place, found.end(), is_random(found[0]))
     if quoted:
         begin, end = quoted.span(quoted.lastgroup or 0)
         return Region(start, begin, end, _is_secret(text[begin:end], kind, firm=True))
@@ -196,13 +225,13 @@ def _is_secret(value: str, kind: NameKind, *, firm: bool) -> bool:
     return firm or kind == "password" or (len(value) >= 6 and not is_plain(value))
 
 
-def _is_random(value: str) -> bool:
+def is_random(value: str) -> bool:
     """Whether a value behind a scheme in the midst of text is more than the next word."""
     mixed = any(sign.isdigit() for sign in value) and any(sign.isalpha() for sign in value)
     return len(value) >= 12 and (mixed or len(value) >= 24 or value.endswith("="))
 
 
-def _userinfo(text: str) -> Iterator[Region]:
+def userinfo(text: str) -> Iterator[Region]:
     """Passwords in URLs, and user names that are none: `https://TOKEN@host`."""
     for found in _USERINFO.finditer(text):
         user, colon, password = found[1].partition(":")
@@ -213,7 +242,7 @@ def _userinfo(text: str) -> Iterator[Region]:
             yield Region(found.start(), found.start(1), found.end(1), any(sign.isdigit() for sign in user))
 
 
-def _private_keys(text: str, regions: list[Region]) -> int:
+def private_keys(text: str, regions: list[Region]) -> int:
     """Find private keys, whole or cut; return from where on one may still grow."""
     opened = len(text)
     for found in _PEM.finditer(text):

@@ -62,6 +62,10 @@ _DIGIT: Final = re.compile(r"[0-9]")
 _JWT: Final = re.compile(
     rf"(?:(?<!{_WORDY})|(?<=\\[nrt]))eyJ{_WORDY}{{10,}}\.{_WORDY}{{8,}}(?:\.{_WORDY}*){{0,3}}"
 )
+_BEGUN: Final = 6
+_BEGUN_WITHIN: Final = 4096
+_SIGNS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.:/+="
+_TELEGRAM_BEGUN: Final = re.compile(rf"(?<![A-Za-z0-9])[0-9]{{6,12}}:{_WORDY}{{{_BEGUN},}}\Z")
 _TELEGRAM: Final = re.compile(rf"[0-9]{{6,12}}:{_WORDY}{{33,40}}(?!{_WORDY})")
 
 
@@ -81,6 +85,32 @@ def find_shapes(text: str) -> Iterator[tuple[int, int]]:
         yield from (found.span() for found in _JWT.finditer(text))
     if ":" in text:
         yield from (found.span() for found in _TELEGRAM.finditer(text) if not _inside(text, found.start()))
+
+
+def begun(text: str) -> int:
+    """From where on the text's end seems to be the beginning of a key; the text's length if it is none.
+
+    At least six characters behind what all keys of the kind begin with, with a digit among them.
+    """
+    size = len(text)
+    tail = text[-_BEGUN_WITHIN:]
+    word = tail[len(tail.rstrip(_SIGNS)) :]
+    if len(word) < _BEGUN:
+        return size
+    starts = [size]
+    moved = size - len(word)
+    for prefix in (*_SHAPES, "eyJ"):
+        start = word.find(prefix)
+        while start >= 0:
+            rest = word[start + len(prefix) :]
+            if len(rest) >= _BEGUN and _DIGIT.search(rest) and not _inside(text, moved + start):
+                starts.append(moved + start)
+                break
+            start = word.find(prefix, start + 1)
+    telegram = _TELEGRAM_BEGUN.search(word)
+    if telegram:
+        starts.append(moved + telegram.start())
+    return min(starts)
 
 
 def _inside(text: str, place: int) -> bool:

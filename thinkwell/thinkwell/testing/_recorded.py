@@ -56,6 +56,8 @@ class IsAnswered(Struct, frozen=True, kw_only=True):
 
     at: float
     key: object
+    result: JsonValue = None
+    """What the client said then."""
 
 
 class Answers(Struct, frozen=True, kw_only=True):
@@ -118,17 +120,16 @@ class Plan:
                 self._add(session, act)
             case rec.ToolAnswered():
                 self._answered(record.at, ("call", record.call))
-            case rec.RunEnded(error=rec.Failure(name="AgentExited", fields=fields)):
-                code = fields.get("exit_code")
-                self.exit_code = code if isinstance(code, int) else 1
+            case rec.Gone(exit_code=code):
+                self.exit_code = 1 if code is None else code
             case _:
                 pass
 
     def _sent(self, at: float, message: Message) -> None:
         method, params = message.get("method"), message.get("params")
         if not isinstance(method, str):
-            self._answered(at, ("asked", message.get("id")))
-        elif "id" in message:
+            self._answered(at, ("asked", message.get("id")), message.get("result"))
+        elif _has_id(message):
             session = session_of(params)
             exchange = Exchange(at=at, method=method, session=None if method in _NEW else session)
             self._waiting[method, session].append(exchange)
@@ -154,7 +155,7 @@ class Plan:
                 _append(owner, Tells(at=at, method=method, params={"requestId": key}))
         else:
             session = session_of(params)
-            if "id" in message:
+            if _has_id(message):
                 key = ("asked", message["id"])
                 self._add(session, Asks(at=at, key=key, method=method, params=params))
             else:
@@ -171,13 +172,13 @@ class Plan:
         if isinstance(act, Asks | CallsTool):
             self._owners[act.key] = exchange
 
-    def _answered(self, at: float, key: object) -> None:
-        owner = self._owners.get(key)
+    def _answered(self, at: float, key: tuple[str, JsonValue], result: JsonValue = None) -> None:
+        owner = self._owners.get(key) if isinstance(key[1], int | str) else None
         if owner is not None:
-            _append(owner, IsAnswered(at=at, key=key))
+            _append(owner, IsAnswered(at=at, key=key, result=result))
 
     def _agent_answered(self, at: float, message: Message) -> None:
-        exchange = self._asked.pop(message.get("id"), None)
+        exchange = self._asked.pop(message["id"], None) if _has_id(message) else None
         if exchange is None:
             return
         result = message.get("result")
@@ -191,6 +192,10 @@ class Plan:
 
 def _append(exchange: Exchange, act: Act) -> None:
     (exchange.acts if exchange.answer is None else exchange.late).append(act)
+
+
+def _has_id(message: Message) -> bool:
+    return isinstance(message.get("id"), int | str)
 
 
 def session_of(params: JsonValue) -> str | None:
