@@ -99,10 +99,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the questions of a cancelled run stay open",
-        _RUN,
-        "        self._link.withdraw(lambda question: question.run_id == self.id)\n"
-        "        self._cancel_calls()\n        self.mapper",
-        "        self._cancel_calls()\n        self.mapper",
+        "acp/thinkwell_acp/client.py",
+        "            if concerns(question):\n",
+        "            if concerns(question) and not self._cancelling:\n",
     ),
     Mutant(
         "nothing bounds the wait for the end of a cancelled turn",

@@ -312,3 +312,14 @@ def test_there_has_to_be_one_connection_or_it_has_to_be_said_which() -> None:
             simulation.watch(stream)
 
     fails(program, "not just one")
+
+
+@pytest.mark.parametrize(
+    "options", [{"seeds": 0}, {"seeds": -1}, {"seeds": []}, {"backends": ()}], ids=lambda o: str(o)
+)
+def test_nothing_to_run_is_an_error(options: dict[str, Any]) -> None:
+    async def program(_simulation: Simulation) -> None:
+        raise AssertionError
+
+    with pytest.raises(ValueError, match="that would run nothing"):
+        simulate(program, **options)

@@ -116,9 +116,12 @@ def simulate(
 
     Raises:
         SimulationFailed: One raised an exception, or an invariant does not hold. It names the seed.
+        ValueError: There are no seeds, or no event loops.
     """
     only = os.environ.get(SEED_VARIABLE)
-    chosen: Iterable[int] = range(seeds) if isinstance(seeds, int) else seeds
+    chosen = tuple(range(seeds) if isinstance(seeds, int) else seeds)
+    if not chosen or not backends:
+        raise ValueError(f"simulate(seeds={seeds!r}, backends={backends!r}): that would run nothing")
     if only is not None:
         chosen = (int(only),)
     report = SimulationReport()
