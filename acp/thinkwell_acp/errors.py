@@ -1,7 +1,5 @@
 """What can go wrong on an ACP connection, as one tree.
 
-::
-
     AcpError
     ├── RpcError                 the peer answered with an error object
     ├── CapabilityMissing        the peer did not advertise what a call needs; nothing was sent

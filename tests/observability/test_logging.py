@@ -142,8 +142,22 @@ async def test_a_session_that_is_not_opened(caplog: pytest.LogCaptureFixture) ->
         with pytest.raises(AgentError):
             async with agent.session():
                 pass
-    assert "A session of agent scripted was not opened (new): RpcError" in lines(caplog, logging.INFO)
+    assert "A session of agent scripted was not opened (new): AgentReported" in lines(caplog, logging.INFO)
     assert SECRET not in caplog.text
+
+
+async def test_a_session_whose_opening_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    class Stuck(ScriptedAgent):
+        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+            await anyio.sleep_forever()
+            raise AssertionError
+
+    caplog.set_level(logging.INFO, "thinkwell")
+    async with scripted(agent=Stuck([])) as agent:
+        with pytest.raises(AgentError):
+            async with agent.session(open_timeout=0.01):
+                pass
+    assert "A session of agent scripted was not opened (new): cancelled" in lines(caplog, logging.INFO)
 
 
 async def test_a_session_that_nobody_wanted_any_more(caplog: pytest.LogCaptureFixture) -> None:
@@ -205,18 +219,19 @@ def test_a_root_logger_that_is_set_up_shows_our_names() -> None:
 
 
 GET_LOGGER = re.compile(r"getLogger\((.*)\)")
+LOGGERS = {'"thinkwell"', '"thinkwell.acp"', '"thinkwell.builtin"', '"thinkwell.testing"'}
 
 
 def test_only_these_loggers_are_used() -> None:
-    """Every logger is one of ours, and nobody logs by way of the root logger."""
+    """Every logger is one that the docs name, and nobody logs by way of the root logger."""
     found: dict[str, set[str]] = {}
     for folder in ("thinkwell/thinkwell", "acp/thinkwell_acp"):
         for path in (ROOT / folder).rglob("*.py"):
-            if "testing" in path.parts:
-                continue  # tools for tests, not the product
-            text = path.read_text("utf-8")
+            text = path.read_text("utf-8").replace("getLogger(name)", "")  # the kit listens to those
             names = set(GET_LOGGER.findall(text))
             assert not re.search(r"\blogging\.(debug|info|warning|error|exception|log)\(", text), path
             if names:
                 found[str(path.relative_to(ROOT))] = names
-    assert set().union(*found.values()) <= {'"thinkwell"', '"thinkwell.acp"', '"thinkwell.builtin"'}, found
+    assert set().union(*found.values()) == LOGGERS, found
+    page = (ROOT / "docs" / "topics" / "observability.md").read_text("utf-8")
+    assert [name for name in LOGGERS if f"`{name.strip(chr(34))}`" not in page] == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import anyio
@@ -18,6 +20,7 @@ from thinkwell import AgentError, Question, ResultError, ThoughtCancelled
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 
+ROOT = Path(__file__).parents[2]
 program = trace.get_tracer("the program")
 
 Says: TypeAlias = dict[str, object]
@@ -113,6 +116,14 @@ async def test_what_the_spans_say(spans: Collected) -> None:
     assert scope.name == "thinkwell"
 
 
+def test_the_docs_name_every_attribute() -> None:
+    page = (ROOT / "docs" / "topics" / "observability.md").read_text("utf-8")
+    for module in ("_spans", "_span_tree"):
+        source = (ROOT / "thinkwell" / "thinkwell" / f"{module}.py").read_text("utf-8")
+        attributes = re.findall(r'"((?:gen_ai|thinkwell|error)\.[a-z_.]+)"', source)
+        assert [name for name in attributes if f"`{name}`" not in page] == []
+
+
 async def test_a_run_without_a_caller_is_the_root_of_its_trace(spans: Collected) -> None:
     async with scripted(busy) as agent:
         await agent.think().text("Go").tool(double).run()
@@ -131,6 +142,32 @@ async def test_a_tool_that_fails(spans: Collected) -> None:
     assert span.status.status_code is StatusCode.ERROR
     assert attributes(span)["error.type"] == "tool_failed"
     assert spans.one("invoke_agent scripted").status.status_code is StatusCode.UNSET
+
+
+async def test_a_turn_that_is_answered_by_an_error(spans: Collected) -> None:
+    async def silent(turn: Turn) -> None:
+        turn.say("Hm")
+
+    async def fail(turn: Turn) -> None:
+        turn.update(s.ToolCallStart(tool_call_id="t1", title="x"))
+        raise RpcError(-32603, "hunter2")
+
+    async with scripted(silent, fail) as agent:
+        stream = agent.think(int).text("Go").stream()
+        with pytest.raises(AgentError):
+            await stream.result
+        await stream.wait()
+    first, second = (span for span in spans.all if span.name == "turn")
+    assert first.status.status_code is StatusCode.UNSET
+    assert attributes(first)["gen_ai.response.finish_reasons"] == ("end_turn",)
+    assert second.status.status_code is StatusCode.ERROR
+    assert attributes(second)["error.type"] == "AgentReported"
+    assert "gen_ai.response.finish_reasons" not in attributes(second)
+    run = attributes(spans.one("invoke_agent scripted"))
+    assert run["error.type"] == "AgentReported"
+    assert run["gen_ai.response.finish_reasons"] == ("end_turn",)
+    assert spans.one("execute_tool other").status.status_code is StatusCode.UNSET
+    assert "hunter2" not in "".join(str(span.to_json()) for span in spans.all)
 
 
 async def test_turns_and_tokens_are_summed_up(spans: Collected) -> None:
@@ -410,6 +447,7 @@ async def test_a_session_that_is_not_opened(spans: Collected) -> None:
                 pass
     for span in spans.all:
         assert span.status.status_code is StatusCode.ERROR
+        assert attributes(span)["error.type"] == "LoginRequired"
         assert "hunter2" not in str(span.to_json())
     assert spans.tree() == {
         ("invoke_agent scripted",),

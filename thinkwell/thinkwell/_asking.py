@@ -278,11 +278,12 @@ class Asker:
                 wrong = str(exc)
             else:
                 wrong = f"the {by} gave a {type(answer).__name__}, which is no answer to it"
-            logger.error("on_question gave an answer that does not fit: %s", wrong)
+            about = "Agent %s: on_question gave an answer to question %s that does not fit: %s"
+            logger.error(about, question.agent, question.id, wrong)
             heard, why = None, wrong
         except (Exception, anyio.get_cancelled_exc_class()) as exc:
             await checkpoint_if_cancelled()  # else it is a cancellation of the handler's own, and a failure
-            logger.exception("on_question failed over question %s", question.id)
+            logger.exception("Agent %s: on_question failed over question %s", question.agent, question.id)
             heard, why = None, f"the {by} failed: {type(exc).__name__}: {exc}"
         if not entry.told:  # else he speaks when the answer is out
             _tell(scene, ev.QuestionVerdict, id=question.id, verdict=heard and heard.verdict, by=by, why=why)

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from thinkwell._observing import Observer, RunObserver, SessionObserver
+from thinkwell._wire_errors import translate
 from thinkwell.errors import ThoughtCancelled
 
 if TYPE_CHECKING:
@@ -127,5 +128,7 @@ class _Session(SessionObserver):
         if self._id is not None:
             logger.debug("Session %s of agent %s is closed", shown(self._id), self._agent)
         elif error is not None:
-            why = type(error).__name__
+            why = "cancelled"
+            if isinstance(error, Exception):
+                why = type(translate(error, self._agent)).__name__
             logger.info("A session of agent %s was not opened (%s): %s", self._agent, self._how, why)

@@ -104,7 +104,7 @@ class Run(Generic[T]):
             clock=running_clock(),
             listeners=self._observers.listeners,
         )
-        self.result: Outcome[T] = Outcome(self.id, self._observers.settled)
+        self.result: Outcome[T] = Outcome(self.id, self._observers.settled, agent=link.name)
         self._results = ResultTaker(
             spec.output, wrapped=wrapped, retries=options.retries, log=self.log, outcome=self.result
         )
@@ -204,7 +204,8 @@ class Run(Generic[T]):
             await self._drive()
         except Exception as exc:
             if not isinstance(exc, AcpError | DecodeError | ThinkwellError | OSError):
-                self._link.logger.exception("Run %s failed in a way that thinkwell did not foresee", self.id)
+                about = "Run %s of agent %s failed in a way that thinkwell did not foresee"
+                self._link.logger.exception(about, self.id, self._link.name)
             self._end(self._link.error(exc))
         finally:
             self._end(self._stopped_by or AgentClosed())
@@ -391,7 +392,9 @@ class Run(Generic[T]):
                     await self._turn_over.wait()
                     return
                 except (AcpError, DecodeError) as exc:
-                    self._link.logger.debug("session/close of %s: %s", session.id, exc)
+                    self._link.logger.debug(
+                        "Agent %s: session/close of %s: %s", self._link.name, session.id, exc
+                    )
         session.occupant = None
         self._link.give_up(self)
 

@@ -78,10 +78,16 @@ class Tree:
         if span is not None:
             finish(span, attributes or {}, error)
 
-    def fell(self, attributes: Mapping[str, AttributeValue], error: str | None) -> None:
-        """End all spans, each whatever becomes of the others."""
+    def fell(self, attributes: Mapping[str, AttributeValue], error: str | None, sharing: str = "") -> None:
+        """End all spans, each whatever becomes of the others.
+
+        Args:
+            attributes: What the root says at last.
+            error: What went wrong.
+            sharing: The key of the span that it went wrong in, if that is open.
+        """
         for key in reversed(list(self._open)):
-            self._guard(self.end, key)
+            self._guard(self.end, key, None, error if key == sharing else None)
         self._guard(finish, self.root, attributes, error)
 
 

@@ -18,6 +18,7 @@ from thinkwell._json_schema import is_object
 from thinkwell._observing import RunObserver, SessionObserver
 from thinkwell._span_tree import Tree, error_type, fail, finish, injected, outcome, own_tool
 from thinkwell._version import VERSION
+from thinkwell._wire_errors import translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -48,7 +49,7 @@ class AgentSpans:
         self.guard = guard
         self.sessions: dict[str, Span] = {}
         """The spans of open sessions."""
-        self._agent = agent
+        self.agent = agent
         self._newest: SessionSpans | None = None
         self._tracer = trace.get_tracer("thinkwell", VERSION)
         """Of the program's provider, also where that is set later."""
@@ -93,7 +94,7 @@ class AgentSpans:
             start_time: When it began, in nanoseconds; by default, now.
         """
         around = contexts.get_current() if around is None else around
-        shared: dict[str, AttributeValue] = {"gen_ai.agent.name": self._agent}
+        shared: dict[str, AttributeValue] = {"gen_ai.agent.name": self.agent}
         says = {**shared, **attributes}
         root = self._tracer.start_span(name, around, attributes=says, start_time=start_time)
         tree = Tree(self._tracer, root, around, self.guard)
@@ -192,7 +193,8 @@ class RunSpans(RunObserver):
         attributes: dict[str, AttributeValue] = {**self._usage, **outcome(error)}
         if self._stop_reasons:
             attributes["gen_ai.response.finish_reasons"] = self._stop_reasons
-        self._tree.fell(attributes, error_type(error))
+        # A turn is open here where its prompt was answered by an error, or not at all.
+        self._tree.fell(attributes, error_type(error), "turn")
 
     # Tool calls
 
@@ -318,6 +320,8 @@ class SessionSpans(SessionObserver):
 
     def _closed(self, error: BaseException | None) -> None:
         self._forget()
+        if isinstance(error, Exception):
+            error = translate(error, self._home.agent)
         if self._tree is not None or error is not None:
             self._grown().fell(outcome(error), error_type(error))
 

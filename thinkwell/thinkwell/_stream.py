@@ -61,9 +61,14 @@ class Outcome(Generic[T]):
     """What a run comes to: the side that its run settles. Users get it as a `ThoughtResult`."""
 
     def __init__(
-        self, run_id: str, on_settled: Callable[[JsonValue, Exception | None], None] | None = None
+        self,
+        run_id: str,
+        on_settled: Callable[[JsonValue, Exception | None], None] | None = None,
+        *,
+        agent: str = "",
     ) -> None:
         self.run_id = run_id
+        self._agent = agent
         self._on_settled = on_settled
         self._settled = anyio.Event()
         self.value: list[T] = []
@@ -108,7 +113,9 @@ class Outcome(Generic[T]):
         """Log an error that nobody has looked at. A run that was cancelled was ended on purpose."""
         if self.error is not None and not self.seen and not isinstance(self.error, ThoughtCancelled):
             self.seen = True
-            logger.warning("Run %s failed and nobody awaited its result: %s", self.run_id, self.error)
+            about = "Run %s%s failed and nobody awaited its result: %s"
+            agent = f" of agent {self._agent}" if self._agent else ""  # a replay has none
+            logger.warning(about, self.run_id, agent, self.error)
 
 
 class ThoughtResult(Generic[T]):

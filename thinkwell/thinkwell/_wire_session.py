@@ -130,9 +130,7 @@ class WireSession:
         self.turns = Turns()
         """Whoever has the session has entered a ticket of these."""
         self._observers = link.observers.session(how, cwd)
-        self.between = RunLog(
-            ev.ALL_TYPES, clock=running_clock(), listeners=self._observers.listeners
-        )
+        self.between = RunLog(ev.ALL_TYPES, clock=running_clock(), listeners=self._observers.listeners)
         """What came outside of every turn."""
         self._between_mapper = Mapper(self.between, self.note_call, self.note_state)
         self.history = History(self.between)
@@ -396,7 +394,9 @@ class WireSession:
                 try:
                     await self._link.client.close_session(s.CloseSessionRequest(session_id=session_id))
                 except (AcpError, DecodeError) as exc:
-                    self._link.logger.debug("session/close of %s: %s", session_id, exc)
+                    self._link.logger.debug(
+                        "Agent %s: session/close of %s: %s", self._link.name, session_id, exc
+                    )
 
     # What the agent sends
 

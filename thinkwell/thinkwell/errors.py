@@ -1,13 +1,11 @@
 """What can go wrong with a run, as one tree.
 
-::
-
     ThinkwellError
     ├── AgentError              something about the agent
     │   ├── AgentNotFound           its program does not exist
     │   ├── AgentStartFailed        it did not get as far as a conversation
     │   ├── AgentExited             its process ended
-    │   ├── AgentClosed             `open_agent` was left; also a `ThoughtCancelled`
+    │   ├── AgentClosed             open_agent was left; also a ThoughtCancelled
     │   │   └── SessionClosed           a session's block was left
     │   ├── SessionUnusable         a cancelled turn of the session never ended
     │   ├── LoginRequired           it wants a login first
@@ -19,7 +17,7 @@
     │   ├── SessionInUse            the session is open already
     │   └── AnswerUnreadable        it answered, but not in the protocol's form
     ├── ResultError             the turn is over, but there is no result
-    │   ├── ResultMissing           ``return_result`` was never called
+    │   ├── ResultMissing           return_result was never called
     │   ├── ResultInvalid           every value was invalid
     │   ├── ResultRefused           the model refused
     │   └── ToolsNotSeen            the agent never fetched our tools
