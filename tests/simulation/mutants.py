@@ -98,12 +98,6 @@ MUTANTS: Final = (
         "            pass\n",
     ),
     Mutant(
-        "the questions of a cancelled run stay open",
-        "acp/thinkwell_acp/client.py",
-        "            if concerns(question):\n",
-        "            if concerns(question) and not self._cancelling:\n",
-    ),
-    Mutant(
         "nothing bounds the wait for the end of a cancelled turn",
         _RUN,
         "with anyio.move_on_after(CANCEL_TIMEOUT) as self._patience:",

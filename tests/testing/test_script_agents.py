@@ -65,28 +65,31 @@ async def failure(told: Script, **options: object) -> str:
             script.asks_form("Who?", {"type": "object", "properties": {}}),
             (
                 "turn 1, step 1, asks_form('Who?', {'type': 'object', 'properties': {}}): "
-                "the client refuses: This client did not advertise this mode of elicitation"
+                "the client refuses: This client did not advertise this mode of elicitation "
+                "(it takes forms where it has an on_question=)"
             ),
         ),
         (
-            script.reads("/a.py", expect_error=False),
+            script.reads("/a.py"),
             (
-                "turn 1, step 1, reads('/a.py', expect_error=False): "
-                "it failed: Method not found: fs/read_text_file"
+                "turn 1, step 1, reads('/a.py'): "
+                "it failed, and no expect_error= allows that: "
+                "Method not found: fs/read_text_file (it has files where it has a workspace=)"
             ),
         ),
         (
-            script.reads("/a.py", expect="x"),
+            script.reads("/a.py", expect="x", expect_error=None),
             (
-                "turn 1, step 1, reads('/a.py', expect='x'): "
-                "the client answered 'Method not found: fs/read_text_file'"
+                "turn 1, step 1, reads('/a.py', expect='x', expect_error=None): the client answered "
+                "'Method not found: fs/read_text_file (it has files where it has a workspace=)'"
             ),
         ),
         (
             script.reads("/a.py", expect_error="no such file"),
             (
                 "turn 1, step 1, reads('/a.py', expect_error='no such file'): "
-                "it failed otherwise: Method not found: fs/read_text_file"
+                "it failed otherwise: Method not found: fs/read_text_file "
+                "(it has files where it has a workspace=)"
             ),
         ),
     ],

@@ -39,7 +39,7 @@ EVERYTHING = (
     .asks_form("Who?", {"type": "object", "properties": {}}, expect="decline")
     .reads("/a.py", expect="new")
     .writes("/b.py", "text", expect_error=True)
-    .runs("ls", "-l", expect="a.py")
+    .runs("ls", "-l", expect="a.py", expect_error=None)
     .sends("noise")
     .sends(b"\xff\x00")
     .floods_stderr(10)
@@ -111,8 +111,8 @@ def test_a_diff_needs_its_parts() -> None:
 
 
 def test_a_step_is_shown_as_it_was_written_and_not_for_ever() -> None:
-    assert str(script.calls("add", {"a": 1}, expect_error=False).steps[0]) == (
-        "calls('add', {'a': 1}, expect_error=False)"
+    assert str(script.calls("add", {"a": 1}, expect_error=None).steps[0]) == (
+        "calls('add', {'a': 1}, expect_error=None)"
     )
     shown = str(script.says("x" * 1000).steps[0])
     assert len(shown) < 210

@@ -35,7 +35,7 @@ async def test_a_process_plays_it(tmp_path: Path) -> None:
         script.expects("go").calls("add", {"a": 1, "b": 2}).asks("May I?").returns({"sum": 3}),
         before_session=script.thinks("early"),
         info=s.Implementation(name="mine", version="7"),
-        fails_at={"session/list": RpcError(1, "no")},
+        fails_at={"session/close": RpcError(1, "no")},
     )
     command = played.program(tmp_path)
     assert played.program() == command

@@ -18,7 +18,7 @@ async def test_what_was_sent(tmp_path: Path) -> None:
         """Add to a number."""
         return a + 1
 
-    played = ScriptedAgent(script.calls("add", {"a": 1}).calls("add", {}).says("x"))
+    played = ScriptedAgent(script.calls("add", {"a": 1}).calls("add", {}, expect_error=True).says("x"))
     async with played.open(cwd=tmp_path) as agent:
         await agent.think().text("go ").quote("this").tool(add).meta({"k": 1}).run()
     sent = played.sent
@@ -53,6 +53,8 @@ async def test_one_message_or_an_assertion_that_lists_what_there_was() -> None:
         played.sent.one("session/load")
     assert "the client sent session/load 0 times, not once. It sent:\n  initialize {" in str(missing.value)
     assert played.sent.all("session/load") == ()
+    assert repr(played.sent).startswith("<Sent, initialize, session/new, session/prompt")
+    assert repr(Sent(())) == "<Sent, nothing>"
 
 
 def test_many_and_long_messages_are_cut() -> None:

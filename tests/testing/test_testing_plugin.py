@@ -13,11 +13,7 @@ import pytest
 GUIDE = (Path(__file__).parents[2] / "docs" / "howto" / "testing.md").read_text("utf-8")
 
 TESTS = """
-import sys
 import pytest
-
-def test_without_the_fixture():
-    assert "thinkwell.testing.plugin" in sys.modules
 
 async def test_in_memory(scripted_agent):
     from thinkwell.testing import script
@@ -59,7 +55,59 @@ def test_failing(scripted_agent):
 
 def test_failing_without_the_fixture():
     assert False
+
+async def test_left_early(scripted_agent):
+    from thinkwell.testing import script
+    async with scripted_agent(script.says("one").stops().says("left early")).open() as agent:
+        await agent.think().text("Hi").run()
+
+async def test_other_words(scripted_agent):
+    from thinkwell.testing import script
+    async with scripted_agent(script.says("one")).open() as agent:
+        assert await agent.think().text("Say two.").run() == "two"
+
+async def test_failing_script(scripted_agent):
+    from thinkwell.testing import script
+    async with scripted_agent(script.expects("magic word")).open() as agent:
+        await agent.think().text("Hi").run()
+
+@pytest.fixture
+async def opened(scripted_agent):
+    from thinkwell.testing import script
+    async with scripted_agent(script.says("one"), fails_at={}).open() as agent:
+        yield agent
+
+async def test_opened_by_a_fixture(opened):
+    assert await opened.think().text("Hi").run() == "one"
 """
+
+
+WITHOUT = """
+import sys
+
+def test_without_the_fixture():
+    assert "_thinkwell_pytest" in sys.modules
+    assert not {"thinkwell", "msgspec", "pydantic", "anyio"} & set(sys.modules)
+"""
+
+
+def run_pytest(folder: Path, *options: str) -> str:
+    """Run the tests of a folder with no plugin but the named ones, and return what is printed."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-rA", "--no-header", "-p", "no:cacheprovider", *options],
+        cwd=folder,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return ran.stdout + ran.stderr
+
+
+def test_the_plugin_alone_imports_nothing_of_the_package(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(WITHOUT, "utf-8")
+    output = run_pytest(tmp_path, "-p", "thinkwell")
+    assert "1 passed" in output, output
 
 
 @pytest.fixture(scope="module")
@@ -76,39 +124,23 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> str:
     for number, snippet in enumerate(re.findall(r"^```python\n(.*?)^```$", GUIDE, re.DOTALL | re.MULTILINE)):
         if "def test_" in snippet:
             (folder / f"test_guide_{number}.py").write_text(snippet, "utf-8")
-    options = (
-        "-rA",
-        "--no-header",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "anyio",
-        "-p",
-        "thinkwell.testing.plugin",
-    )
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", *options],
-        cwd=folder,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return ran.stdout + ran.stderr
+    return run_pytest(folder, "-p", "anyio", "-p", "thinkwell")
 
 
 def test_the_fixture_works_and_fails_the_tests_whose_scripts_are_not_played(output: str) -> None:
     found = re.findall(r"^(PASSED|FAILED|ERROR) test_it.py::test_([\w\[\]]+)", output, re.MULTILINE)
     assert sorted(found) == [
-        ("ERROR", "not_played"),
         ("FAILED", "failing"),
+        ("FAILED", "failing_script[trio]"),
         ("FAILED", "failing_without_the_fixture"),
+        ("FAILED", "left_early[trio]"),
+        ("FAILED", "not_played"),
+        ("FAILED", "other_words[trio]"),
         ("PASSED", "as_a_process[trio]"),
         ("PASSED", "checked_before"),
         ("PASSED", "in_memory[trio]"),
-        ("PASSED", "not_played"),
+        ("PASSED", "opened_by_a_fixture[trio]"),
         ("PASSED", "recorded[trio]"),
-        ("PASSED", "without_the_fixture"),
     ], output
 
 
@@ -118,14 +150,40 @@ def test_the_tests_of_the_guide_pass(output: str) -> None:
         ("PASSED", "a_review[trio]"),
         ("PASSED", "a_wrong_result_is_mended[trio]"),
         ("PASSED", "an_agent_that_crashes[trio]"),
+        ("PASSED", "an_agent_that_takes_too_long[asyncio]"),
+        ("PASSED", "an_agent_that_takes_too_long[trio]"),
     ], output
 
 
-def test_the_error_lists_what_was_not_played(output: str) -> None:
-    assert "ScriptNotFinished: 1 step was not played:" in output
-    assert "turn 1, step 1: says('left')" in output
+def shown(output: str, test: str) -> str:
+    """What is shown of a test that fails."""
+    (found,) = re.findall(
+        rf"^_+ test_{re.escape(test)} _+$(.*?)^(?:_+ test_|=+ )", output, re.DOTALL | re.MULTILINE
+    )
+    return str(found)
 
 
-def test_a_failed_test_shows_where_its_script_stands_and_fails_once(output: str) -> None:
-    assert len(re.findall("- thinkwell: a script of this test -", output)) == 1
-    assert "turn 1, step 1: says('not reached')" in output
+def test_a_script_that_was_not_played_shows_that_and_no_code_of_the_kit(output: str) -> None:
+    for test, left in (
+        ("not_played", "turn 1, step 1: says('left')"),
+        ("left_early[trio]", "turn 2, step 1"),
+    ):
+        text = shown(output, test)
+        assert "thinkwell.testing.ScriptNotFinished: 1 step was not played:" in text
+        assert text.count(left) == 1
+        assert "def " not in text.replace("async def test_", "")
+        assert len(text.splitlines()) < 30
+    assert ">       async with scripted_agent(" in shown(output, "left_early[trio]")
+
+
+def test_a_failed_test_shows_where_its_script_stands_and_what_was_sent(output: str) -> None:
+    text = shown(output, "failing")
+    assert text.count("- thinkwell: a scripted agent of this test -") == 2
+    assert text.count("turn 1, step 1: says('not reached')\nIt sent nothing.\n") == 1
+    text = shown(output, "other_words[trio]")
+    assert "not played" not in text
+    assert re.search(r"It sent:\n  initialize .*\n  session/new .*\n  session/prompt .*Say two", text)
+
+
+def test_the_words_of_a_failing_script_are_shown_once(output: str) -> None:
+    assert shown(output, "failing_script[trio]").count("the prompt does not contain it") == 1

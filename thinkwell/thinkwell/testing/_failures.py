@@ -33,12 +33,18 @@ class ScriptFailed(AssertionError):  # noqa: N818 - says what happened
     Attributes:
         failures: What, and where in the script.
         unplayed: The steps that were never begun.
+        unasked: The methods with an error in ``fails_at`` that the client never asked for.
     """
 
-    def __init__(self, failures: Sequence[str], unplayed: Sequence[Unplayed]) -> None:
-        super().__init__(failures, unplayed)
+    __module__ = "thinkwell.testing"
+
+    def __init__(
+        self, failures: Sequence[str], unplayed: Sequence[Unplayed], unasked: Sequence[str] = ()
+    ) -> None:
+        super().__init__(failures, unplayed, unasked)
         self.failures = tuple(failures)
         self.unplayed = tuple(unplayed)
+        self.unasked = tuple(unasked)
 
     def __str__(self) -> str:
         parts: list[str] = []
@@ -47,8 +53,12 @@ class ScriptFailed(AssertionError):  # noqa: N818 - says what happened
         if self.unplayed:
             left = "1 step was" if len(self.unplayed) == 1 else f"{len(self.unplayed)} steps were"
             parts += [f"{left} not played:", *(f"  {step}" for step in self.unplayed)]
+        if self.unasked:
+            parts += ["fails_at is for what was never asked:", *(f"  {method}" for method in self.unasked)]
         return "\n".join(parts)
 
 
 class ScriptNotFinished(ScriptFailed):
     """The run ended before the script did."""
+
+    __module__ = "thinkwell.testing"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, TypedDict
 
 import anyio
@@ -17,6 +17,7 @@ from thinkwell_acp._tasks import background_tasks
 if TYPE_CHECKING:
     import os
     from collections.abc import AsyncGenerator, Mapping, Sequence
+    from types import TracebackType
 
     from thinkwell import Agent, PermissionMode, PermissionPolicy, QuestionHandler, Workspace
     from thinkwell._tooling import Way
@@ -43,6 +44,27 @@ class OpenOptions(TypedDict, total=False):
     record: str | os.PathLike[str] | None
 
 
+class _Opening(AbstractAsyncContextManager["Agent"]):
+    """What `PlayedAgent.open` returns: its frames, in which the check is made, are hidden by pytest."""
+
+    def __init__(self, played: PlayedAgent, options: OpenOptions) -> None:
+        self._played = played
+        self._opened = played._opened(options)
+
+    async def __aenter__(self) -> Agent:
+        __tracebackhide__ = True
+        return await self._opened.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        __tracebackhide__ = True
+        suppressed = await self._opened.__aexit__(kind, error, traceback)
+        if error is None:
+            self._played._left()
+        return suppressed
+
+
 class PlayedAgent:
     """An agent that can be opened as often as wanted. The base of those of this kit."""
 
@@ -59,20 +81,22 @@ class PlayedAgent:
     def _left(self) -> None:
         """Learn that a block of `open` was left without an exception."""
 
-    @asynccontextmanager
-    async def open(self, **options: Unpack[OpenOptions]) -> AsyncGenerator[Agent]:
-        """Open the agent, connected in memory, with options of `thinkwell.open_agent`.
+    def open(self, **options: Unpack[OpenOptions]) -> AbstractAsyncContextManager[Agent]:
+        """Open the agent for an ``async with`` block, connected in memory, as `thinkwell.open_agent` does.
 
         Raises:
             ScriptFailed: See `ScriptedAgent.check`, which is called when the block is left without an
                 exception.
         """
+        return _Opening(self, options)
+
+    @asynccontextmanager
+    async def _opened(self, options: OpenOptions) -> AsyncGenerator[Agent]:
         async with (
             self.connect() as transport,
             open_agent(self.name, transport=transport, **options) as agent,
         ):
             yield agent
-        self._left()
 
     @asynccontextmanager
     async def connect(self) -> AsyncGenerator[Transport]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from typing import TYPE_CHECKING, Final, Protocol, TypedDict, cast
 
 import msgspec
 from typing_extensions import Unpack
@@ -16,15 +16,21 @@ from thinkwell.testing._memory import PlayedAgent
 from thinkwell.testing._player import CAPABILITIES, INFO, Play, serve
 from thinkwell.testing._script import Script, telling
 from thinkwell.testing._steps import Fails
+from thinkwell_acp import RpcError
+from thinkwell_acp.schema.methods import REQUESTS
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from thinkwell_acp import RpcError, Transport
+    from thinkwell_acp import Transport
     from thinkwell_acp import schema as s
 
 __all__ = ("ScriptedAgent", "ScriptedAgentFactory", "ScriptedOptions")
+
+
+FAILING: Final = tuple(name for name, method in REQUESTS.items() if method.side != "client")
+"""The requests of a client."""
 
 
 class ScriptedOptions(TypedDict, total=False):
@@ -58,11 +64,13 @@ class ScriptedAgent(PlayedAgent):
         before_session: What is sent before ``session/new`` is answered, as some agents do. It may only tell.
         lists_tools: Whether it fetches the client's tools. An agent that does not cannot call them.
         fails_at: Errors to answer with, by method: ``{"session/new": RpcError(-32603, "no")}``.
-        complete: Whether `check` asks for every step to have been played.
+        complete: Whether `check` asks for every step to have been played, and for every error of `fails_at`
+            to have been given.
         folder: Where `program` keeps the script, unless it is told.
 
     Raises:
-        ValueError: `before_session` does not only tell.
+        TypeError: An argument is of another type.
+        ValueError: `before_session` does not only tell, or `fails_at` names what is no request of a client.
     """
 
     name = "scripted"
@@ -80,6 +88,8 @@ class ScriptedAgent(PlayedAgent):
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__()
+        if not isinstance(cast("object", script), Script):
+            raise TypeError(f'ScriptedAgent({script!r:.100}): give a script, such as script.says("Hello")')
         self.script = script
         self.checked = False
         """Whether `check` was called."""
@@ -92,10 +102,7 @@ class ScriptedAgent(PlayedAgent):
             info=info or INFO,
             before_session=() if before_session is None else telling(before_session, "before_session"),
             lists_tools=lists_tools,
-            fails_at={
-                method: Fails(code=error.code, message=error.message, data=error.data)
-                for method, error in (fails_at or {}).items()
-            },
+            fails_at={method: _fails(method, error) for method, error in (fails_at or {}).items()},
         )
 
     def __repr__(self) -> str:
@@ -107,6 +114,7 @@ class ScriptedAgent(PlayedAgent):
         await serve(transport, self._play, self._journal)
 
     def _left(self) -> None:
+        __tracebackhide__ = True
         self.check()
 
     def program(self, folder: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
@@ -163,21 +171,38 @@ class ScriptedAgent(PlayedAgent):
         )
 
     @property
+    def unasked(self) -> tuple[str, ...]:
+        """The methods with an error in `fails_at` that no client has asked for so far."""
+        given = self._play.fails_at
+        asked = set(self.sent.methods) if given else set[str]()
+        return tuple(method for method in given if method not in asked)
+
+    @property
     def problem(self) -> ScriptFailed | None:
         """What `check` would raise now."""
-        failures, unplayed = self.failures, self.unplayed if self._complete else ()
+        failures = self.failures
+        unplayed, unasked = (self.unplayed, self.unasked) if self._complete else ((), ())
         if failures:
-            return ScriptFailed(failures, unplayed)
-        return ScriptNotFinished(failures, unplayed) if unplayed else None
+            return ScriptFailed(failures, unplayed, unasked)
+        return ScriptNotFinished(failures, unplayed, unasked) if unplayed or unasked else None
 
     def check(self) -> None:
         """Check that the script was played to its end, and that nothing went otherwise.
 
         Raises:
-            ScriptNotFinished: Steps are left.
+            ScriptNotFinished: Steps are left, or errors of `fails_at`.
             ScriptFailed: Something did not go as the script says: what it expects, a tool that the client
                 does not offer, more prompts than turns.
         """
+        __tracebackhide__ = True
         self.checked = True
         if (problem := self.problem) is not None:
             raise problem
+
+
+def _fails(method: str, error: RpcError) -> Fails:
+    if method not in FAILING:
+        raise ValueError(f"fails_at={{{method!r}: …}}: the methods are {', '.join(FAILING)}")
+    if not isinstance(cast("object", error), RpcError):
+        raise TypeError(f"fails_at={{{method!r}: {error!r:.100}}}: give an RpcError")
+    return Fails(code=error.code, message=error.message, data=error.data)

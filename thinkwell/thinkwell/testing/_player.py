@@ -15,12 +15,12 @@ from thinkwell.testing._script import Script
 from thinkwell.testing._steps import Fails, Step, Telling  # noqa: TC001 - types of fields
 from thinkwell.testing._tap import Tap
 from thinkwell.testing._telling import Teller
-from thinkwell.testing._turn import Turn
+from thinkwell.testing._turn import Turn, client_is_gone, script_failed, what_went_wrong
 from thinkwell_acp import AcpError, AgentHandler, AgentSide, RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp._tasks import background_tasks
 from thinkwell_acp.connection import open_connection
-from thinkwell_acp.errors import INTERNAL_ERROR, INVALID_PARAMS
+from thinkwell_acp.errors import INVALID_PARAMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -131,13 +131,13 @@ class Player(AgentHandler):
     async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
         """Open a session."""
         session_id = f"session-{self._connection}-{next(self._numbers)}"
-        await self._tell(session_id, self._play.before_session)
+        await self._tell(session_id, self._play.before_session, "before_session")
         await self._open(session_id, request.mcp_servers)
         return s.NewSessionResponse(session_id=session_id)
 
     async def load_session(self, request: s.LoadSessionRequest, /) -> s.LoadSessionResponse:
         """Open any session, and repeat what is told before a session is opened."""
-        await self._tell(request.session_id, self._play.before_session)
+        await self._tell(request.session_id, self._play.before_session, "before_session")
         await self._open(request.session_id, request.mcp_servers)
         return s.LoadSessionResponse()
 
@@ -163,7 +163,7 @@ class Player(AgentHandler):
             size = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
             reason = f"the script has {size}, and this is prompt {number}: {text!r:.2000}"
             self._journal.append(Failure(reason))
-            raise RpcError(INTERNAL_ERROR, f"The script failed: {reason}")
+            raise script_failed(f"The script failed: {reason}")
         turn = Turn(
             number,
             turns[number - 1],
@@ -179,7 +179,8 @@ class Player(AgentHandler):
         finally:
             session.turns.discard(turn)
         if stop.late:
-            self._tasks.start_soon(self._tell, request.session_id, stop.late)  # begins behind the answer
+            where = f"turn {number}, late"
+            self._tasks.start_soon(self._tell, request.session_id, stop.late, where)  # behind the answer
         return s.PromptResponse(stop_reason=stop.reason)
 
     # Tools
@@ -203,13 +204,19 @@ class Player(AgentHandler):
     def _teller(self, session_id: str) -> Teller:
         return Teller(self._client, session_id, self._calls, self._stderr)
 
-    async def _tell(self, session_id: str, steps: Sequence[Telling]) -> None:
+    async def _tell(self, session_id: str, steps: Sequence[Telling], where: str) -> None:
         teller = self._teller(session_id)
-        try:
-            for step in steps:
+        for index, step in enumerate(steps, 1):
+            try:
                 await teller.tell(step)
-        except AcpError as exc:
-            logger.debug("nobody is left to be told: %s", exc)
+            except Exception as exc:
+                if client_is_gone(exc):
+                    logger.debug("nobody is left to be told: %s", exc)
+                else:
+                    self._journal.append(
+                        Failure(f"{where}, step {index}, {step}: {what_went_wrong(step, exc)}")
+                    )
+                return
 
 
 async def _relist(server: McpClient) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 import msgspec
 
+from thinkwell._json_schema import is_array, is_object
 from thinkwell._recording._reading import read_recording
 from thinkwell.testing import _recorded as did
 from thinkwell_acp import ConnectionClosed, RpcError
@@ -49,12 +51,26 @@ def replay_agent(path: str | os.PathLike[str], *, speed: float = 0) -> tuple[str
     Raises:
         RecordingError: The file is no recording.
         OSError: It cannot be read.
-        ValueError: The speed is no number from 0 on.
+        TypeError: The speed is no number.
+        ValueError: It is none from 0 on.
     """
+    check_speed("replay_agent", speed)
+    recording = Path(read_recording(path).path).absolute()  # the process may start in another folder
+    return (sys.executable, "-P", "-m", "thinkwell.testing", str(recording), str(speed))
+
+
+def check_speed(who: str, speed: float) -> None:
+    """Check a speed.
+
+    Raises:
+        TypeError: It is no number.
+        ValueError: It is none from 0 on.
+    """
+    message = f"{who}(speed={speed!r:.100}): give a number from 0 on; 0 is as fast as it goes"
+    if not isinstance(cast("object", speed), int | float) or isinstance(speed, bool):
+        raise TypeError(message)
     if not 0 <= speed < float("inf"):
-        raise ValueError(f"replay_agent(speed={speed!r}): give a number from 0 on; 0 is as fast as it goes")
-    recording = read_recording(path)
-    return (sys.executable, "-P", "-m", "thinkwell.testing._replaying", recording.path, str(speed))
+        raise ValueError(message)
 
 
 async def serve_recording(path: str, speed: float, transport: Transport | None = None) -> int | None:
@@ -80,6 +96,9 @@ class _RecordedAgent:
         self._tasks: TaskGroup
         self._answers: dict[object, anyio.Event] = {}
         self._ids: dict[object, int] = {}
+        self._outcomes: dict[object, Outcome] = {}
+        self._terminals: dict[str, str] = {}
+        """What the client calls them now, by what it called them."""
         self._turns: dict[str, anyio.CancelScope] = {}
         self._mcp: dict[str, str] = {}
         """MCP connections of the sessions."""
@@ -121,6 +140,8 @@ class _RecordedAgent:
         session = did.session_of(given)
         exchange = self._plan.next(method, session)
         if exchange is None:
+            if self._plan.exit_code is not None:
+                await self._end()
             raise RpcError(
                 INTERNAL_ERROR, f"The recording {self._plan.path} holds no more {method}{_of(session)}"
             )
@@ -170,10 +191,10 @@ class _RecordedAgent:
                 connection.abandon(self._ids.get(key, -1))
                 self._answers[key].set()
             case did.Tells():
-                connection.notify(act.method, act.params)
+                connection.notify(act.method, self._renamed(act.params))
                 await connection.drain()
             case did.Asks():
-                self._call(act.key, act.method, act.params)
+                self._call(act.key, act.method, self._renamed(act.params))
             case did.CallsTool():
                 params = {"name": act.name, "arguments": act.arguments}
                 message = {
@@ -184,14 +205,33 @@ class _RecordedAgent:
                 self._call(act.key, "mcp/message", message)
             case did.IsAnswered():
                 await self._answers[act.key].wait()
+                self._learn_terminal(act)
 
     def _call(self, key: object, method: str, params: JsonValue) -> None:
         answered = self._answers[key] = anyio.Event()
 
-        def settle(_outcome: Outcome) -> None:
+        def settle(outcome: Outcome) -> None:
+            self._outcomes[key] = outcome
             answered.set()
 
         self._ids[key] = self._connection.call(method, params, settle)
+
+    def _learn_terminal(self, answered: did.IsAnswered) -> None:
+        """Know what a terminal of the recording is called now."""
+        outcome, then = self._outcomes.get(answered.key), answered.result
+        if isinstance(outcome, msgspec.Raw) and is_object(then) and "terminalId" in then:
+            self._terminals[then["terminalId"]] = msgspec.json.decode(outcome).get("terminalId")
+
+    def _renamed(self, value: JsonValue) -> JsonValue:
+        """Return what is sent, with the terminals as they are called now."""
+        if not self._terminals:
+            return value
+        if is_object(value):
+            return {
+                key: self._terminals.get(item, item) if key == "terminalId" else self._renamed(item)
+                for key, item in value.items()
+            }
+        return [self._renamed(item) for item in value] if is_array(value) else value
 
     async def _connect_tools(self, session: str, params: JsonValue) -> None:
         """Fetch the client's tools, as any agent does when a session is opened."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thinkwell.testing._memory import PlayedAgent
-from thinkwell.testing._recorded_agent import replay_agent, serve_recording
+from thinkwell.testing._recorded_agent import check_speed, replay_agent, serve_recording
 from thinkwell.testing._tap import Tap
 
 if TYPE_CHECKING:
@@ -28,16 +29,21 @@ class RecordedAgent(PlayedAgent):
     Raises:
         RecordingError: The file is no recording.
         OSError: It cannot be read.
-        ValueError: The speed is no number from 0 on.
+        TypeError: The speed is no number.
+        ValueError: It is none from 0 on.
     """
 
     name = "recorded"
 
     def __init__(self, path: str | os.PathLike[str], *, speed: float = 0) -> None:
         super().__init__()
+        check_speed("RecordedAgent", speed)
         self._command = replay_agent(path, speed=speed)
-        self._path = path
+        self._path = Path(path).absolute()
         self._speed = speed
+
+    def __repr__(self) -> str:
+        return f"<RecordedAgent of {str(self._path)!r}>"
 
     async def _serve(self, transport: Transport) -> None:
         tap = Tap(transport, self._journal, self._journal.claim("connection"))

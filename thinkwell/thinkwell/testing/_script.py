@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast, get_args
+from typing import TYPE_CHECKING, Final, cast, get_args, overload
 
 import msgspec
 from msgspec import Struct
@@ -11,9 +13,6 @@ from msgspec import Struct
 from thinkwell.testing import _steps as st
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-
     from thinkwell.events import JsonValue
 
 __all__ = ("Script", "as_json", "script")
@@ -25,6 +24,9 @@ class Script(Struct, frozen=True):
     A prompt begins a turn. `stops`, `refuses`, `fails`, `hangs_up` and `crashes` end one, so that what
     follows belongs to the next prompt, in whatever session that comes. A last turn that none of them ends
     stops with ``end_turn``.
+
+    What a method is given is checked at once: it raises `TypeError` for another type, and `ValueError` for
+    what is out of range, is none of the names that there are, or cannot be written as JSON.
     """
 
     steps: tuple[st.Step, ...] = ()
@@ -43,9 +45,12 @@ class Script(Struct, frozen=True):
         return (*turns, tuple(begun)) if begun else tuple(turns)
 
     def __add__(self, other: Script) -> Script:
+        if not isinstance(cast("object", other), Script):
+            return NotImplemented
         return Script(self.steps + other.steps)
 
     def _and(self, step: st.Step) -> Script:
+        st.check(step, str(step.__struct_config__.tag))
         return Script((*self.steps, step))
 
     # Telling
@@ -60,7 +65,10 @@ class Script(Struct, frozen=True):
 
     def plans(self, *entries: str, done: int = 0) -> Script:
         """Send a plan, which replaces the one before. The first `done` of its entries are completed."""
-        return self._and(st.Plans(entries=entries, done=done))
+        longer = self._and(st.Plans(entries=entries, done=done))
+        if done > len(entries):
+            raise ValueError(f"plans(done={done}): there are no more than {len(entries)} entries")
+        return longer
 
     def uses(
         self,
@@ -70,7 +78,7 @@ class Script(Struct, frozen=True):
         input: JsonValue = None,  # noqa: A002 - the event's field
         output: JsonValue = None,
         text: str | None = None,
-        path: str | None = None,
+        path: str | os.PathLike[str] | None = None,
         new_text: str | None = None,
         old_text: str | None = None,
         status: st.UsedStatus = "completed",
@@ -95,9 +103,10 @@ class Script(Struct, frozen=True):
         Raises:
             ValueError: There is a `new_text` or an `old_text`, but not what belongs to it.
         """
-        diff = None
+        diff, path = None, _path(path)
         if new_text is not None and path is not None:
             diff = st.FileDiff(path=path, new_text=new_text, old_text=old_text)
+            st.check(diff, "uses")
         elif new_text is not None or old_text is not None:
             raise ValueError("uses(new_text=…): a diff needs path= and new_text=, and may have old_text=")
         return self._and(
@@ -122,7 +131,8 @@ class Script(Struct, frozen=True):
             update: What stands on the wire.
             session_id: Another session than that of the turn, as one that does not exist.
         """
-        return self._and(st.Updates(update=as_json(dict(update)), session_id=session_id))
+        plain = _object("updates(update", update)
+        return self._and(st.Updates(update=plain, session_id=session_id))
 
     def sends(self, data: bytes | str) -> Script:
         """Put bytes on the wire as they are: noise, broken JSON, half a line. A text is sent as a line."""
@@ -143,7 +153,7 @@ class Script(Struct, frozen=True):
         tool: str,
         arguments: Mapping[str, JsonValue] | None = None,
         *,
-        expect_error: bool | str | None = None,
+        expect_error: bool | str | None = False,
     ) -> Script:
         """Call a tool that the client offers, and wait for its result.
 
@@ -152,18 +162,18 @@ class Script(Struct, frozen=True):
         Args:
             tool: Its name.
             arguments: Its arguments.
-            expect_error: Whether the tool has to fail (``True``), to succeed (``False``), or to fail with an
-                error that contains a text. By default either will do.
+            expect_error: Whether the tool has to succeed (``False``), to fail (``True``), or to fail with an
+                error that contains a text. With ``None`` either will do.
         """
-        plain = as_json(dict(arguments or {}))
+        plain = {} if arguments is None else _object("calls(arguments", arguments)
         return self._and(st.Calls(tool=tool, arguments=plain, expect_error=expect_error))
 
-    def returns(self, value: JsonValue, *, expect_error: bool | str | None = None) -> Script:
+    def returns(self, value: JsonValue, *, expect_error: bool | str | None = False) -> Script:
         """Return a result: call ``return_result``, in the envelope that its schema asks for.
 
         Args:
             value: The result: JSON, or a dataclass, msgspec or pydantic value, which is turned into JSON.
-            expect_error: As for `calls`: whether the client has to reject it.
+            expect_error: As for `calls`: whether the client has to take it or to reject it.
         """
         return self._and(st.Returns(value=as_json(value), expect_error=expect_error))
 
@@ -175,7 +185,7 @@ class Script(Struct, frozen=True):
         expect: st.OptionKind | str | None = None,
         kind: st.UsedKind = "other",
         input: JsonValue = None,  # noqa: A002 - the event's field
-        path: str | None = None,
+        path: str | os.PathLike[str] | None = None,
         id: str | None = None,  # noqa: A002 - the event's field
     ) -> Script:
         """Ask for permission (``session/request_permission``), and wait for the answer.
@@ -184,24 +194,33 @@ class Script(Struct, frozen=True):
 
         Args:
             title: What the agent says that it wants to do.
-            options: The kinds of the options that it offers.
+            options: The kinds of the options that it offers; others than the known may be tried out.
             expect: The kind that has to be chosen, or ``cancelled``. By default any will do.
             kind: What sort of thing the tool call does.
             input: The arguments of the tool call, as JSON, such as ``{"command": "ls"}``.
             path: The file that it works on, absolute.
             id: The id of the tool call; by default one of its own.
+
+        Raises:
+            ValueError: What it expects is not offered.
         """
-        return self._and(
+        if isinstance(options, str) or not isinstance(cast("object", options), Sequence):
+            raise TypeError(f"asks(options={options!r:.100}): give a list of kinds")
+        longer = self._and(
             st.Asks(
                 title=title,
                 options=tuple(options),
                 expect=expect,
                 kind=kind,
                 input=as_json(input),
-                path=path,
+                path=_path(path),
                 id=id,
             )
         )
+        if expect not in (None, "cancelled", *options):
+            choices = ", ".join((*options, "cancelled"))
+            raise ValueError(f"asks(expect={expect!r}): the choices are {choices}; options= names others")
+        return longer
 
     def asks_form(
         self,
@@ -217,31 +236,34 @@ class Script(Struct, frozen=True):
             schema: The form, as JSON Schema: ``{"type": "object", "properties": …}``.
             expect: What the answer has to be: ``accept``, ``decline``, ``cancel``, or what was filled in.
         """
-        expected = expect if isinstance(expect, str) or expect is None else as_json(dict(expect))
-        return self._and(st.AsksForm(message=message, schema=as_json(dict(schema)), expect=expected))
+        if isinstance(expect, str) and expect not in ("accept", "decline", "cancel"):
+            raise ValueError(f"asks_form(expect={expect!r:.100}): give accept, decline, cancel, or a dict")
+        expected = expect if isinstance(expect, str | None) else _object("asks_form(expect", expect)
+        plain = _object("asks_form(schema", schema)
+        return self._and(st.AsksForm(message=message, schema=plain, expect=expected))
 
     def reads(
         self,
         path: str | os.PathLike[str],
         *,
         expect: str | None = None,
-        expect_error: bool | str | None = None,
+        expect_error: bool | str | None = False,
     ) -> Script:
         """Read a file through the client (``fs/read_text_file``); `expect` is what it has to contain."""
-        return self._and(st.Reads(path=str(path), expect=expect, expect_error=expect_error))
+        return self._and(st.Reads(path=_path(path), expect=expect, expect_error=expect_error))
 
     def writes(
-        self, path: str | os.PathLike[str], text: str, *, expect_error: bool | str | None = None
+        self, path: str | os.PathLike[str], text: str, *, expect_error: bool | str | None = False
     ) -> Script:
         """Write a file through the client (``fs/write_text_file``)."""
-        return self._and(st.Writes(path=str(path), text=text, expect_error=expect_error))
+        return self._and(st.Writes(path=_path(path), text=text, expect_error=expect_error))
 
     def runs(
         self,
         command: str,
         *arguments: str,
         expect: str | None = None,
-        expect_error: bool | str | None = None,
+        expect_error: bool | str | None = False,
     ) -> Script:
         """Run a command in a terminal of the client's, to its end; `expect` is what it has to print."""
         return self._and(
@@ -250,7 +272,10 @@ class Script(Struct, frozen=True):
 
     def expects(self, text: str) -> Script:
         """Check that the prompt of this turn contains a text."""
-        return self._and(st.Expects(text=text))
+        longer = self._and(st.Expects(text=text))
+        if not text:
+            raise ValueError("expects(text=''): every prompt contains that; give some of its text")
+        return longer
 
     # Ending
 
@@ -272,7 +297,13 @@ class Script(Struct, frozen=True):
         return self.stops("refusal")
 
     def fails(self, code: int = -32603, message: str = "Internal error", *, data: JsonValue = None) -> Script:
-        """Answer the prompt with a JSON-RPC error."""
+        """Answer the prompt with a JSON-RPC error.
+
+        Args:
+            code: Its code. -32000 is ACP's for an agent that wants a login: a run ends in `LoginRequired`.
+            message: What the agent says.
+            data: What it adds, as JSON.
+        """
         return self._and(st.Fails(code=code, message=message, data=as_json(data)))
 
     def hangs(self, *, deaf: bool = False) -> Script:
@@ -318,8 +349,11 @@ def telling(told: Script, where: str) -> tuple[st.Telling, ...]:
     """Return the steps of a script that only tells.
 
     Raises:
+        TypeError: It is no script.
         ValueError: It does more.
     """
+    if not isinstance(cast("object", told), Script):
+        raise TypeError(f"{where}: {told!r:.100} is no script; begin with thinkwell.testing.script")
     for step in told.steps:
         if not isinstance(step, get_args(st.Telling)):
             raise ValueError(f"{where}: {step} needs a turn; what stands here can only tell")
@@ -333,6 +367,20 @@ def as_json(value: JsonValue) -> JsonValue:
         TypeError: It has no form in JSON.
     """
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_dumped)
+
+
+def _object(where: str, value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    if not isinstance(cast("object", value), Mapping):
+        raise TypeError(f"{where}={value!r:.100}): give a dict, not {type(value).__name__}")
+    return cast("dict[str, JsonValue]", as_json(dict(value)))
+
+
+@overload
+def _path(path: str | os.PathLike[str]) -> str: ...
+@overload
+def _path(path: str | os.PathLike[str] | None) -> str | None: ...
+def _path(path: str | os.PathLike[str] | None) -> str | None:
+    return os.fspath(path) if isinstance(path, os.PathLike) else path
 
 
 def _dumped(value: object) -> JsonValue:

@@ -192,6 +192,9 @@ class Sent:
             raise AssertionError(f"the client sent {method} {len(found)} times, not once. {self}")
         return found[0]
 
+    def __repr__(self) -> str:
+        return f"<Sent, {', '.join(self.methods) or 'nothing'}>"
+
     def __str__(self) -> str:
         shown = [f"  {message.method} {_short(message.params)}" for message in self.messages]
         left_out = len(shown) - SHOWN

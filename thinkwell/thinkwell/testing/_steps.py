@@ -6,9 +6,11 @@ one does is told where it is made, at the methods of `Script`.
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+import functools
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
-from msgspec import UNSET, Struct
+import msgspec
+from msgspec import UNSET, Meta, Struct
 
 from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
 
@@ -25,6 +27,15 @@ UsedKind: TypeAlias = Literal[
 
 UsedStatus: TypeAlias = Literal["pending", "in_progress", "completed", "failed"]
 """How far a tool call comes."""
+
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
+"""How many."""
+
+Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
+"""How long."""
+
+ExitCode: TypeAlias = Annotated[int, Meta(ge=0, le=255)]
+"""With what a process ends by itself."""
 
 SHOWN_WIDTH: Final = 200
 """How many characters of a step a message shows."""
@@ -70,7 +81,7 @@ class Plans(_Step, frozen=True, kw_only=True, tag="plans"):
     """A plan, whole."""
 
     entries: tuple[str, ...]
-    done: int = 0
+    done: Count = 0
 
 
 class FileDiff(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -108,14 +119,14 @@ class Calls(_Step, frozen=True, kw_only=True, tag="calls"):
 
     tool: str
     arguments: dict[str, JsonValue]
-    expect_error: bool | str | None = None
+    expect_error: bool | str | None = False
 
 
 class Returns(_Step, frozen=True, kw_only=True, tag="returns"):
     """A call of ``return_result``."""
 
     value: JsonValue
-    expect_error: bool | str | None = None
+    expect_error: bool | str | None = False
 
 
 class Asks(_Step, frozen=True, kw_only=True, tag="asks"):
@@ -143,7 +154,7 @@ class Reads(_Step, frozen=True, kw_only=True, tag="reads"):
 
     path: str
     expect: str | None = None
-    expect_error: bool | str | None = None
+    expect_error: bool | str | None = False
 
 
 class Writes(_Step, frozen=True, kw_only=True, tag="writes"):
@@ -151,7 +162,7 @@ class Writes(_Step, frozen=True, kw_only=True, tag="writes"):
 
     path: str
     text: str
-    expect_error: bool | str | None = None
+    expect_error: bool | str | None = False
 
 
 class Runs(_Step, frozen=True, kw_only=True, tag="runs"):
@@ -160,7 +171,7 @@ class Runs(_Step, frozen=True, kw_only=True, tag="runs"):
     command: str
     arguments: tuple[str, ...] = ()
     expect: str | None = None
-    expect_error: bool | str | None = None
+    expect_error: bool | str | None = False
 
 
 class Expects(_Step, frozen=True, kw_only=True, tag="expects"):
@@ -178,13 +189,13 @@ class Sends(_Step, frozen=True, kw_only=True, tag="sends"):
 class FloodsStderr(_Step, frozen=True, kw_only=True, tag="floods_stderr"):
     """Bytes on standard error."""
 
-    size: int
+    size: Count
 
 
 class Pauses(_Step, frozen=True, kw_only=True, tag="pauses"):
     """Time that passes."""
 
-    seconds: float
+    seconds: Seconds
 
 
 class Hangs(_Step, frozen=True, kw_only=True, tag="hangs"):
@@ -215,7 +226,7 @@ class HangsUp(_Step, frozen=True, kw_only=True, tag="hangs_up"):
 class Crashes(_Step, frozen=True, kw_only=True, tag="crashes"):
     """The end of the process."""
 
-    exit_code: int = 1
+    exit_code: ExitCode = 1
 
 
 Telling: TypeAlias = Thinks | Says | Plans | Uses | Updates | Sends | FloodsStderr | Pauses
@@ -228,3 +239,52 @@ Step: TypeAlias = (
     Telling | Calls | Returns | Asks | AsksForm | Reads | Writes | Runs | Expects | Hangs | Ending
 )
 """Anything that a script can hold."""
+
+
+_WANTED: Final[dict[object, tuple[str, tuple[type, ...]]]] = {
+    str: ("a str", ()),
+    str | None: ("a str", ()),
+    tuple[str, ...]: ("each as a str", ()),
+    bytes: ("bytes or a str", ()),
+    bool: ("True or False", ()),
+    bool | str | None: ("True, False, None or a str", ()),
+    int: ("a whole number", ()),
+    Count: ("a whole number from 0 on", (int,)),
+    ExitCode: ("a whole number from 0 to 255", (int,)),
+    Seconds: ("a number of seconds from 0 on", (int, float)),
+    UsedKind: (f"one of {', '.join(get_args(UsedKind))}", (str,)),
+    UsedStatus: (f"one of {', '.join(get_args(UsedStatus))}", (str,)),
+}
+"""By type of a field: what to give, and the types of what is of the right type but not in its range."""
+
+
+@functools.cache
+def _wanted(step: type[Struct]) -> dict[str, object]:
+    return {field.name: field.type for field in msgspec.structs.fields(step)}
+
+
+def check(step: Struct, call: str) -> None:
+    """Check what a step was made of.
+
+    Args:
+        step: The step, or a part of it.
+        call: The method that makes it.
+
+    Raises:
+        TypeError: A field is of another type.
+        ValueError: It is out of its range, or cannot be written as JSON.
+    """
+    for name, wanted in _wanted(type(step)).items():
+        value = getattr(step, name)
+        try:
+            msgspec.convert(value, wanted)
+        except msgspec.ValidationError:
+            words, kinds = _WANTED[wanted]
+            message = f"{call}({name}={value!r:.100}): give {words}"
+            if type(value) in kinds:
+                raise ValueError(message) from None
+            raise TypeError(f"{message}, not {type(value).__name__}") from None
+    try:
+        msgspec.json.encode(step)
+    except ValueError as exc:
+        raise ValueError(f"{call}(…): this cannot be written as JSON: {exc}") from exc

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from thinkwell.testing import _steps as st
 from thinkwell.testing._journal import Begun, Failure, Returned
-from thinkwell_acp import ConnectionClosed, DecodeError, RpcError
+from thinkwell_acp import AcpError, ConnectionClosed, DecodeError, RpcError
 from thinkwell_acp import schema as s
-from thinkwell_acp.errors import INTERNAL_ERROR
+from thinkwell_acp.errors import INTERNAL_ERROR, METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -33,8 +33,42 @@ OPTION_NAMES = {
 """What the options of a permission question are called."""
 
 
+WHOSE_FAULT = "it is played by thinkwell.testing: look at the script and at what was sent"
+"""What is said to whoever sees the error of a failed script as that of an agent."""
+
+
+NEEDED: Final[dict[type[st.Step], str]] = {
+    st.AsksForm: " (it takes forms where it has an on_question=)",
+    st.Reads: " (it has files where it has a workspace=)",
+    st.Writes: " (it has files to write where it has a workspace= that may be written)",
+    st.Runs: " (it has terminals where it has a workspace= with terminal=True)",
+}
+"""What a client needs to be asked that, for those that refuse."""
+
+
 class Unexpected(Exception):  # noqa: N818 - says what happened
     """The client did something else than the script says."""
+
+
+def client_is_gone(error: Exception) -> bool:
+    """Whether a step came to nothing because nobody is left to play to."""
+    return isinstance(error, AcpError) and not isinstance(error, RpcError)
+
+
+def what_went_wrong(step: st.Step, error: Exception) -> str:
+    """Return what to say of a step that failed."""
+    match error:
+        case RpcError():
+            return f"the client refuses: {error.message}{NEEDED.get(type(step), '')}"
+        case Unexpected() | DecodeError():
+            return str(error)
+        case _:
+            return f"{type(error).__name__}: {error}"
+
+
+def script_failed(message: str) -> RpcError:
+    """Return what a prompt is answered with when its script has failed."""
+    return RpcError(INTERNAL_ERROR, message, WHOSE_FAULT)
 
 
 class Turn:
@@ -91,13 +125,12 @@ class Turn:
                 self._journal.append(Begun(self._number, index))
                 try:
                     stop = await self._do(step)
-                except (Unexpected, RpcError, DecodeError) as exc:
-                    if isinstance(step, st.Fails):
+                except Exception as exc:
+                    if isinstance(step, st.Fails) or client_is_gone(exc):
                         raise
-                    why = f"the client refuses: {exc.message}" if isinstance(exc, RpcError) else str(exc)
-                    reason = f"turn {self._number}, step {index}, {step}: {why}"
+                    reason = f"turn {self._number}, step {index}, {step}: {what_went_wrong(step, exc)}"
                     self._journal.append(Failure(reason))
-                    raise RpcError(INTERNAL_ERROR, f"The script failed at {reason}") from exc
+                    raise script_failed(f"The script failed at {reason}") from exc
                 if stop is not None:
                     return stop
         return st.Stops(reason="cancelled" if self._cancelled.is_set() else "end_turn")
@@ -173,8 +206,10 @@ class Turn:
             for tool in server.tools:
                 if tool.name == name:
                     return server, tool.schema
-        offered = [tool.name for server in self._tools for tool in server.tools]
-        raise Unexpected(f"the client offers no tool {name!r}, but {', '.join(offered) or 'none at all'}")
+        offered = ", ".join(tool.name for server in self._tools for tool in server.tools)
+        if name == RESULT_TOOL:
+            raise Unexpected("the client asks for no result, as think(…) with a type would")
+        raise Unexpected(f"the client offers no tool {name!r}, but {offered or 'none at all'}")
 
     # Questions
 
@@ -247,7 +282,7 @@ class Turn:
                 case st.Runs():  # pragma: no branch - the last of the union
                     found = await self._run(step)
         except RpcError as exc:
-            failed = exc.message
+            failed = exc.message + (NEEDED[type(step)] if exc.code == METHOD_NOT_FOUND else "")
         _check_error(failed, step.expect_error)
         expected = None if isinstance(step, st.Writes) else step.expect
         if expected is not None and expected not in found:
@@ -279,8 +314,12 @@ def _enveloped(value: s.JsonValue, schema: s.JsonObject) -> s.JsonValue:
 
 
 def _check_error(error: str | None, expected: bool | str | None) -> None:
-    if isinstance(expected, str):
-        if error is None or expected not in error:
-            raise Unexpected("it did not fail" if error is None else f"it failed otherwise: {error}")
-    elif expected is not None and expected != (error is not None):
-        raise Unexpected("it did not fail" if error is None else f"it failed: {error}")
+    if expected is None:
+        return
+    if error is None:
+        if expected is not False:
+            raise Unexpected("it did not fail")
+    elif expected is False:
+        raise Unexpected(f"it failed, and no expect_error= allows that: {error}")
+    elif isinstance(expected, str) and expected not in error:
+        raise Unexpected(f"it failed otherwise: {error}")
