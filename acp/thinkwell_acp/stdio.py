@@ -83,6 +83,7 @@ class StdioTransport:
         self._graces = graces
         self._stderr: deque[bytes] = deque()
         self._stderr_size = 0
+        self._stderr_dropped = False
         self._stderr_ended = anyio.Event()
         self._exited = anyio.Event()
         self._reading = anyio.CancelScope()
@@ -106,8 +107,12 @@ class StdioTransport:
 
     @property
     def stderr_tail(self) -> str:
-        """The end of what the agent wrote to standard error, `STDERR_TAIL` bytes at most."""
-        return b"".join(self._stderr)[-STDERR_TAIL:].decode("utf-8", "replace")
+        """The end of what the agent wrote to standard error: whole lines, `STDERR_TAIL` bytes at most."""
+        kept = b"".join(self._stderr)
+        tail = kept[-STDERR_TAIL:]
+        if self._stderr_dropped or len(kept) > len(tail):
+            tail = tail[tail.find(b"\n") + 1 :]  # half a line may be half a secret, of which no more is known
+        return tail.decode("utf-8", "replace")
 
     async def receive(self) -> bytes:
         """Return the next output of the agent.
@@ -207,6 +212,7 @@ class StdioTransport:
                 self._stderr_size += len(data)
                 while self._stderr_size - len(self._stderr[0]) >= STDERR_TAIL:
                     self._stderr_size -= len(self._stderr.popleft())
+                    self._stderr_dropped = True
         finally:
             self._stderr_ended.set()
 

@@ -210,8 +210,9 @@ async def decide(question: Question) -> None:
         ({"on_question": [decide, 3], "permissions": "ask"}, TypeError, "on_question=3"),
         ({"on_question": 3, "permissions": "ask"}, TypeError, "on_question=3.: give a function, or a list"),
         ({"workspace": "."}, TypeError, r"workspace='.'\): give a Workspace"),
-        ({"env": {"PORT": 8080}}, TypeError, "env={'PORT': 8080}.: give texts by their names"),
-        ({"env": ["A"]}, TypeError, "env=.*give texts by their names"),
+        ({"env": {"A": "b", "PORT": 8080}}, TypeError, r"env=….: 'PORT' has a int; give texts by"),
+        ({"env": {1: "x"}}, TypeError, "1 has a str; give texts by their names"),
+        ({"env": ["A"]}, TypeError, "env=….: it is a list; give texts by their names"),
         ({"mcp_servers": [3]}, TypeError, r"mcp_servers=\[3\].: give a list of McpServerHttp"),
         ({"mcp_servers": 3}, TypeError, "mcp_servers=3.: give a list"),
         ({"record": 3}, TypeError, "record=3.: give a path"),
@@ -229,11 +230,11 @@ def test_open_agent_refuses_when_it_is_called(
 
 @pytest.mark.parametrize("command", [["python", 3], 3])
 def test_a_command_of_another_type(command: Any) -> None:
-    with pytest.raises(TypeError, match="command=.*give a line, or a list of words"):
+    with pytest.raises(TypeError, match=r"command=.*give a line, or a list of words"):
         open_agent(command=command)
 
 
 @pytest.mark.parametrize("max_events", ["10", 10.5, True])
 def test_a_buffer_takes_whole_numbers(max_events: Any) -> None:
-    with pytest.raises(TypeError, match="max_events=.*give a whole number"):
+    with pytest.raises(TypeError, match=r"max_events=.*give a whole number"):
         Buffer(max_events=max_events)

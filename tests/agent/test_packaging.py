@@ -75,7 +75,8 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
         names = archive.namelist()
         metadata = archive.read(next(name for name in names if name.endswith("/METADATA"))).decode()
     tops = {name.split("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"thinkwell", "thinkwell_acp", "_thinkwell_pytest.py"}
+    packages = {"thinkwell", "thinkwell_acp", "_thinkwell_pytest.py"}
+    assert {top for top in tops if not top.endswith(".dist-info")} == packages
     assert {"thinkwell/py.typed", "thinkwell_acp/py.typed"} <= set(names)
     requirements = [
         Requirement(line) for line in re.findall(r"^Requires-Dist: (.*)$", metadata, re.MULTILINE)

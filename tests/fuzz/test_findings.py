@@ -26,7 +26,6 @@ CWD = "/code/project"
 MANY = 50_000
 
 
-
 def asked(**call: Any) -> CallFacts:
     """The facts of a call, as they are on the wire."""
     body = json.dumps({"toolCallId": "t", **call}).encode()
@@ -91,9 +90,7 @@ def test_paths_without_text_cost_nothing() -> None:
     assert facts.paths
 
 
-@pytest.mark.parametrize(
-    "key", ["command", "args", "env"]
-)
+@pytest.mark.parametrize("key", ["command", "args", "env"])
 def test_arguments_beyond_all_depth_are_no_error(key: str) -> None:
     def nested(depth: int) -> CallFacts:
         deep = b"[" * depth + b"]" * depth

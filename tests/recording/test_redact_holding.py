@@ -255,9 +255,9 @@ def test_short_words_are_released_by_force_and_their_secret_is_known_all_the_sam
     assert holder.add("c", "s", KEY[5:] + " done ") == [("c", " done ")]
 
 
-def test_long_words_count_as_secrets_when_released_by_force(holder: Holder[str]) -> None:
+def test_half_a_secret_is_replaced_when_released_by_force(holder: Holder[str]) -> None:
     holder.add("a", "s", "it is " + KEY[:12])
-    assert holder.add("b", size=20_000) == [("a", "it is [redacted]"), ("b", None)]
+    assert holder.add("b", size=20_000) == [("a", "it is [redacted:A_KEY]"), ("b", None)]
     assert holder.add("c", "s", KEY[12:] + " done ") == [("c", " done ")]
 
 
@@ -268,15 +268,22 @@ def test_values_that_seem_harmless_count_as_secrets_when_released_by_force(holde
 
 def test_phrases_count_as_secrets_when_released_by_force(holder: Holder[str]) -> None:
     holder.add("a", "s", "it is My dog eats")
-    assert holder.add("b", size=20_000) == [("a", "it is [redacted]"), ("b", None)]
+    assert holder.add("b", size=20_000) == [("a", "it is [redacted:A_PASSPHRASE]"), ("b", None)]
     assert holder.add("c", "s", PHRASE[11:] + " done ") == [("c", " done ")]
 
 
-def test_the_rest_of_a_line_is_left_out_behind_a_giant_word() -> None:
+def test_a_giant_word_is_no_secret() -> None:
+    holder: Holder[str] = Holder(Redactor(ENVIRONMENT, {}), 20_000)
+    giant = "x" * 30_000
+    assert holder.add("a", "s", "it is " + giant) == [("a", "it is " + giant)]
+    assert holder.add("b", "s", f"xyz{KEY} and more ") == [("b", "xyz[redacted:A_KEY] and more ")]
+
+
+def test_the_rest_of_a_giant_value_is_left_out() -> None:
     holder: Holder[str] = Holder(Redactor({}, {}), 20_000)
-    assert holder.add("a", "s", "it is " + "x" * 30_000) == [("a", "it is [redacted]")]
-    assert holder.add("b", "s", "xyz and more") == [("b", "")]
-    assert holder.add("c", "s", "more\nnext line\n") == [("c", "\nnext line\n")]
+    before = "x," * 20_000
+    assert holder.add("a", "s", before + "token=" + "x1" * 15_000) == [("a", before + "token=" + REDACTED)]
+    assert holder.add("b", "s", "xyz and more ") == [("b", " and more ")]
 
 
 def test_the_rest_of_a_giant_private_key_is_left_out() -> None:

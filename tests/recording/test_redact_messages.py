@@ -57,6 +57,8 @@ KEY = "Zk3v9QpL7xWm2RtY"
         "connectionString",
         "githubtoken",
         "idToken",
+        "AZURE_PAT",
+        "CI_JOB_JWT",
     ],
 )
 def test_names_that_promise_a_secret(name: str) -> None:
@@ -72,6 +74,9 @@ def test_names_that_promise_a_secret(name: str) -> None:
         "OLDPWD",
         "SSH_AUTH_SOCK",
         "GPG_KEY",
+        "PAT",
+        "file_pat",
+        "JWT_ISSUER",
         "SSH_PUBLIC_KEY",
         "PRIMARY_KEY",
         "AWS_ACCESS_KEY_ID",

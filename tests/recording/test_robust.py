@@ -243,7 +243,11 @@ async def test_traces_never_overwrite(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("THINKWELL_TRACE", str(tmp_path))
     paths = [tmp_path / "taken", tmp_path / "free"]
     paths[0].write_text("another's")
-    monkeypatch.setattr(_recorder, "trace_path", lambda _folder, _agent: paths.pop(0))
+
+    def path(_folder: str, _agent: str) -> Path:
+        return paths.pop(0)
+
+    monkeypatch.setattr(_recorder, "trace_path", path)
     async with scripted(text):
         pass
     assert (tmp_path / "taken").read_text() == "another's"
@@ -310,15 +314,19 @@ async def test_the_phase_says_how_a_replay_ended(tmp_path: Path) -> None:
     assert isinstance(cut.view.error, RecordingCut)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda data: b"\xef\xbb\xbf" + data,
-        lambda data: data.replace(b"\n", b"\n\n"),
-        lambda data: data + b"\n \n",
-    ],
-    ids=["byte order mark", "blank lines", "blank end"],
-)
+def with_mark(data: bytes) -> bytes:
+    return b"\xef\xbb\xbf" + data
+
+
+def with_blanks(data: bytes) -> bytes:
+    return data.replace(b"\n", b"\n\n")
+
+
+def with_end(data: bytes) -> bytes:
+    return data + b"\n \n"
+
+
+@pytest.mark.parametrize("change", [with_mark, with_blanks, with_end])
 async def test_what_editors_do_is_no_harm(tmp_path: Path, change: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "r.ndjson"
     original = await recorded(path, review)

@@ -34,7 +34,7 @@ def fed(held: Holder[int], *pieces: str) -> str:
     )
 
 
-@pytest.mark.parametrize("end", ["see", "Done.", "it", "implementation", "", "sk"])
+@pytest.mark.parametrize("end", ["see", "Done.", "it", "h", "abcdefgh1", "v1.2.3", "x" * 5000, "", "sk"])
 def test_a_plain_word_is_written(end: str) -> None:
     held = holder()
     assert fed(held, "Let me ", end) == "Let me "
@@ -43,7 +43,7 @@ def test_a_plain_word_is_written(end: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "end", ["hunt", "h", "x=hunter2", "password: ab", "ghp_16C7e42F", "abcdefgh1", "eyJhbGciOiJI"]
+    "end", ["hunt", "x=hunter2", "password: ab", "ghp_16C7e42F", "https://joe:sesame", "eyJhbGciOiJI"]
 )
 def test_what_may_become_a_secret_is_not(end: str) -> None:
     held = holder()
@@ -57,7 +57,9 @@ def test_what_was_written_is_context() -> None:
     assert fed(held, "the ", "pass") == "the "
     assert held.settle()[0].text == "pass"
     assert held.settle() == []
-    rest = fed(held, "word: sesame99", " and on ", "it goes") + "".join(out.text or "" for out in held.flush())
+    rest = fed(held, "word: sesame99", " and on ", "it goes") + "".join(
+        out.text or "" for out in held.flush()
+    )
     assert "sesame" not in rest
     assert rest.endswith(" and on it goes")
 

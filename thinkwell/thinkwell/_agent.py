@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args, overload
 
 import anyio
 
 from thinkwell._agents import TRACE_VARIABLE, Profile, environment, find
+from thinkwell._arguments import check_types
 from thinkwell._asking import QUESTION_TIMEOUT, Asker
 from thinkwell._builder import Spec, ThinkBuilder, check_seconds, existing_folder, output_type
 from thinkwell._journal import Journal, shown
@@ -34,7 +35,6 @@ from thinkwell.errors import (
 )
 from thinkwell.permissions import PermissionMode, PermissionPolicy
 from thinkwell.questions import wait_for_answer
-from thinkwell.workspace import Workspace
 from thinkwell_acp import (
     AcpError,
     ConnectionBroken,
@@ -50,7 +50,7 @@ from thinkwell_acp._tasks import background_tasks
 from thinkwell_acp.client import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from types import UnionType
 
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from thinkwell._stream import ThoughtStream
     from thinkwell.errors import AuthMethod
     from thinkwell.questions import Answer, Question, QuestionHandler
+    from thinkwell.workspace import Workspace
     from thinkwell_acp import Transport
     from thinkwell_acp._tasks import BackgroundTasks
 
@@ -323,7 +324,7 @@ def open_agent(
         TypeError: An argument is of another type.
         ValueError: An argument is out of range, or contradicts another.
     """
-    _check_types(command=command, env=env, workspace=workspace, mcp_servers=mcp_servers, record=record)
+    check_types(command=command, env=env, workspace=workspace, mcp_servers=mcp_servers, record=record)
     profile = _profile(agent, command, transport)
     folder = existing_folder(cwd or ".", "open_agent(cwd=…)")
     handlers = _handlers(permissions, on_question)
@@ -414,33 +415,6 @@ async def _opened(
                 await starter.leave()
 
 
-def _check_types(
-    *, command: object, env: object, workspace: object, mcp_servers: object, record: object
-) -> None:
-    """Refuse arguments of another type, which would fail later and elsewhere."""
-
-    def wrong(name: str, value: object, wanted: str) -> TypeError:
-        return TypeError(f"open_agent({name}={value!r:.100}): give {wanted}")
-
-    if command is not None and not isinstance(command, str) and not _all_texts(command):
-        raise wrong("command", command, "a line, or a list of words")
-    if env is not None and not (isinstance(env, Mapping) and _all_texts([*env.keys(), *env.values()])):
-        raise wrong("env", env, "texts by their names")
-    if workspace is not None and not isinstance(workspace, Workspace):
-        raise wrong("workspace", workspace, "a Workspace")
-    servers = mcp_servers if isinstance(mcp_servers, Sequence) else (None,)
-    if not all(isinstance(server, s.McpServer) for server in servers):
-        raise wrong(
-            "mcp_servers", mcp_servers, "a list of McpServerHttp, …Stdio or …Sse of thinkwell_acp.schema"
-        )
-    if record is not None and not isinstance(record, str | os.PathLike):
-        raise wrong("record", record, "a path")
-
-
-def _all_texts(values: object) -> bool:
-    return isinstance(values, Iterable) and all(isinstance(value, str) for value in values)
-
-
 def _profile(agent: str | None, command: str | Sequence[str] | None, transport: Transport | None) -> Profile:
     if transport is None:
         return find(agent, command)
@@ -460,11 +434,11 @@ def _handlers(
         )
     given: tuple[QuestionHandler, ...] = ()
     if on_question is not None:
-        if not callable(on_question) and not isinstance(on_question, Sequence):
-            raise TypeError(
-                f"open_agent(on_question={on_question!r:.90}): give a function, or a list of them"
-            )
-        given = (on_question,) if callable(on_question) else tuple(on_question)
+        listed: object = on_question
+        if callable(on_question) or not isinstance(listed, Iterable):
+            given = (cast("QuestionHandler", on_question),)
+        else:
+            given = tuple(cast("Iterable[QuestionHandler]", listed))
     for handler in given:
         if not callable(handler):
             raise TypeError(f"open_agent(on_question={handler!r:.100}): give a function, or a list of them")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
-from thinkwell._recording._spans import Span, merged, replaced
+from thinkwell._recording._replacing import Span, merged, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 LIMIT: Final = 256 * 1024
-"""Characters and bytes that are held. Beyond that what is open is released as if it were a secret."""
+"""Characters and bytes that are held. Beyond that all is released, as if each text were paused."""
 
 COST: Final = 64
 """What a record counts for besides its text and size, so that empty ones cannot pile up either."""
@@ -131,9 +131,9 @@ class Holder(Generic[R]):
         return bool(self._queue)
 
     def settle(self) -> list[Released[R]]:
-        """Decide short and plain words that are open, since nothing has come for a while; return the rest.
+        """Decide what is open, since nothing has come for a while, where no secret seems to be in its midst.
 
-        They are kept as context, so that a secret that does go on is known as such.
+        It is kept as context, so that a secret that does go on is known as such. Return what is released.
         """
         for stream in self._streams.values():
             if not stream.waits:
@@ -168,7 +168,7 @@ class Holder(Generic[R]):
             joined, found = self._scan(stream)
             cut = _cut(joined, found)
             _decide(stream, joined, found.spans, cut)
-            stream.due = _due(stream.size)
+            stream.due = stream.size * 9 // 8 if stream.size > _EAGER else 0
             if not stream.parts:
                 del self._streams[key]
 
@@ -185,8 +185,7 @@ class Holder(Generic[R]):
         context = _context(joined, found)
         _decide(stream, joined, spans, len(joined))
         stream.parts = [(None, context)] if context else []
-        stream.size = len(context)
-        stream.due = _due(stream.size)
+        stream.size, stream.due = len(context), 0
 
     def _end(self, stream: _Stream[R]) -> None:
         joined, found = self._scan(stream)
@@ -208,11 +207,6 @@ class Holder(Generic[R]):
                 self._suspend(stream, *self._scan(stream))
         for key in list(self._streams)[:-CONTEXTS]:
             del self._streams[key]
-
-
-def _due(size: int) -> int:
-    """At which size an open text is gone through again."""
-    return size * 9 // 8 if size > _EAGER else 0
 
 
 def _context(text: str, found: Scan) -> str:

@@ -9,7 +9,7 @@ from base64 import b64encode
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, quote_plus
 
-from thinkwell._recording._spans import Span
+from thinkwell._recording._replacing import Span
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -64,17 +64,19 @@ class Known:
                 start = text.find(form, end)
 
     def edges(self, text: str) -> Iterator[Span]:
-        """Yield where the text ends in the midst of a secret, and where it begins in one."""
+        """Yield where the text, white space aside, ends within a secret, and where it begins in one."""
+        moved = len(text) - len(text.lstrip())
+        text = text.strip()
         size = len(text)
         if size < EDGE:
             return
         for secret, label, loose in self._secrets:
             start = _begun(text, secret, EDGE)
             if start < size and _counts(secret, 0, size - start, loose=loose):
-                yield Span(start, size, label)
+                yield Span(moved + start, moved + size, label)
             end = _ended(text, secret)
             if end > 0 and _counts(secret, len(secret) - end, len(secret), loose=loose):
-                yield Span(0, end, label)
+                yield Span(moved, moved + end, label)
 
     def opened(self, text: str) -> int:
         """From where on a secret with white space in it may have begun; the text's length if none has."""
@@ -118,8 +120,10 @@ def _ended(text: str, secret: str) -> int:
 
 
 def _counts(secret: str, start: int, end: int, *, loose: bool) -> bool:
-    """Whether a part of a secret is more than a word that occurs elsewhere, too."""
+    """Whether a part of a secret is more than a word, or the frame of a key, that occurs elsewhere, too."""
     part = secret[start:end]
+    if "-----" in (part[:5], part[-5:]) and not any(sign.isspace() and sign != " " for sign in part):
+        return False
     if len(part) <= 12 and part.isalpha() and part[1:].islower():
         return False
     place = start or end

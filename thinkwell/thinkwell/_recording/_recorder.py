@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 import logging
+import math
 import os
 import stat
 import sys
@@ -85,6 +86,7 @@ class Recorder(Observer):
         """The schemas of open forms, by the ids of their questions."""
         self._written = 0
         self._holding = anyio.Event()
+        self._held_since = math.inf
         self._speaking: dict[_Owner, _Stream] = {}
         """The text that a session or a run is in the midst of."""
         self._clock = clock
@@ -144,6 +146,7 @@ class Recorder(Observer):
                 written = self._written
                 await anyio.sleep(SILENCE)
             with self.guarded():
+                self._held_since = math.inf
                 self._put(self._holder.settle())
 
     def tapped(self, pipe: Transport) -> Transport:
@@ -191,8 +194,14 @@ class Recorder(Observer):
                 self._speaking[owner] = stream
         self._put(released + self._holder.add(record, stream, text, size))
         self._written += 1
-        if self._holder.holds:
+        if not self._holder.holds:
+            self._held_since = math.inf
+        elif self._held_since == math.inf:
+            self._held_since = self._clock()
             self._holding.set()
+        elif self._clock() - self._held_since > SILENCE:  # others speak, and do not wait for this one
+            self._held_since = math.inf
+            self._put(self._holder.settle())
 
     def _put(self, released: Sequence[Released[rec.Record]]) -> None:
         if self._file is None or not released:
@@ -221,8 +230,12 @@ class Recorder(Observer):
         """Take out what a person has filled in a form: anything may be a secret there."""
         if kind is rec.Received:
             match message:
-                case {"method": "elicitation/create", "id": str() | int() as id_, "params": dict() as params}:
-                    self._forms[id_] = params.get("requestedSchema")
+                case {
+                    "method": "elicitation/create",
+                    "id": str() | int() as id_,
+                    "params": {"requestedSchema": schema},
+                }:
+                    self._forms[id_] = schema
                 case _:
                     pass
             return

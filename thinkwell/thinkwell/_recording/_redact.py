@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeGua
 from thinkwell._recording import _names as names
 from thinkwell._recording._big import BIG, scan_big
 from thinkwell._recording._known import Known
+from thinkwell._recording._replacing import Span, merged, replaced
 from thinkwell._recording._secrets import MARK, Region, announces, begun, in_doubt, scan
-from thinkwell._recording._spans import Span, merged, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -59,8 +59,10 @@ class Redactor:
     by itself but trivial values: fewer than six characters, settings' words (`true`, `none`), numbers,
     absolute paths, URLs without userinfo and query, one word of letters only (up to twelve), and variables
     such as `PATH` and `LANG`. They are replaced wherever they occur: in strings and keys, also as JSON,
-    URL-quoted or base64. Besides, values are replaced that stand under a secret's name (only strings:
-    counts of tokens stay), headers and variables of servers, and what looks like a key (see `_shapes`).
+    URL-quoted, in base64 or hex, line by line; and in part (six characters or more) where a text begins or
+    ends with that. Besides, values are replaced that stand under a secret's name (of numbers
+    only passwords), headers and variables of servers, and what looks like a key (see `_shapes`).
+    In texts of more than 256 KiB fewer names count (see `_big`).
 
     Args:
         environment: What the agent's process gets.

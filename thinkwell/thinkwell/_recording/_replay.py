@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell import events as ev
+from thinkwell._json_schema import is_object
 from thinkwell._log import RunLog, running_clock
 from thinkwell._output import RESULT_KEY, Output, OutputInvalid, output_of
 from thinkwell._recording import _records as rec
@@ -214,7 +215,7 @@ def _event(path: str, fields: ev.JsonValue) -> ev.ThoughtEvent | None:
     try:
         event: ev.ThoughtEvent = msgspec.convert(fields, ev.ThoughtEvent)
     except msgspec.ValidationError as exc:
-        if isinstance(fields, dict) and fields.get("type") not in ev.ALL_TYPES:
+        if is_object(fields) and fields.get("type") not in ev.ALL_TYPES:
             return None
         raise RecordingError(path, f"an event in it cannot be read: {exc}") from exc
     return event

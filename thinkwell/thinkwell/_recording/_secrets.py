@@ -126,7 +126,8 @@ def in_doubt(text: str, regions: Iterable[Region]) -> Iterator[int]:
         if region.begin < region.end == len(text):
             value, before = text[region.begin :], text[region.start : region.begin]
             named = ":" in before or "=" in before or before.startswith("-")
-            if not is_word(value) and (named or not _LETTERS.fullmatch(value)):
+            plain = value[1:].islower() and _LETTERS.fullmatch(value)
+            if not is_word(value) and (named or not plain):
                 yield region.begin
 
 

@@ -1,0 +1,50 @@
+"""Arguments of `open_agent` that are of another type, refused where they are given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+from thinkwell.workspace import Workspace
+from thinkwell_acp import schema as s
+
+
+def check_types(
+    *, command: object, env: object, workspace: object, mcp_servers: object, record: object
+) -> None:
+    """Refuse what would fail later and elsewhere. No value of the environment is shown.
+
+    Raises:
+        TypeError: One is of another type.
+    """
+    if command is not None and not isinstance(command, str) and not _is_list_of(str, command):
+        raise _wrong("command", command, "a line, or a list of words")
+    if env is not None:
+        _check_env(env)
+    if workspace is not None and not isinstance(workspace, Workspace):
+        raise _wrong("workspace", workspace, "a Workspace")
+    if not _is_list_of(s.McpServer, mcp_servers):
+        wanted = "a list of McpServerHttp, …Stdio or …Sse of thinkwell_acp.schema"
+        raise _wrong("mcp_servers", mcp_servers, wanted)
+    if record is not None and not isinstance(record, str | os.PathLike):
+        raise _wrong("record", record, "a path")
+
+
+def _check_env(env: object) -> None:
+    if not isinstance(env, Mapping):
+        raise TypeError(f"open_agent(env=…): it is a {type(env).__name__}; give texts by their names")
+    for name, value in cast("Mapping[object, object]", env).items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            what = f"{name!r:.100} has a {type(value).__name__}"
+            raise TypeError(f"open_agent(env=…): {what}; give texts by their names")
+
+
+def _is_list_of(kind: object, values: object) -> bool:
+    if not isinstance(values, Sequence):
+        return False
+    return all(isinstance(value, cast("type", kind)) for value in cast("Iterable[object]", values))
+
+
+def _wrong(name: str, value: object, wanted: str) -> TypeError:
+    return TypeError(f"open_agent({name}={value!r:.100}): give {wanted}")
