@@ -9,6 +9,7 @@ import pytest
 from limits.virtual import Backend, virtual_backend
 from scripted import Turn, scripted
 
+from thinkwell import replay
 from thinkwell._recording._holding import Holder
 from thinkwell._recording._redact import Redactor
 
@@ -91,7 +92,7 @@ async def test_a_run_that_hangs_has_its_last_words_in_the_file(tmp_path: Path) -
         assert await stream.result == "Let me seeing."
 
 
-async def test_it_waits_as_long_as_something_comes(tmp_path: Path) -> None:
+async def test_nothing_waits_for_long_while_others_speak(tmp_path: Path) -> None:
     path = tmp_path / "r.ndjson"
 
     async def drip(turn: Turn) -> None:
@@ -102,6 +103,26 @@ async def test_it_waits_as_long_as_something_comes(tmp_path: Path) -> None:
     async with scripted(drip, record=path) as agent:
         stream: Any = agent.think().text("x").stream()
         await anyio.sleep(5)
-        assert "agent_message_chunk" not in path.read_text()
+        assert path.read_text().count("agent_message_chunk") >= 13
         await stream.result
     assert path.read_text().count("agent_message_chunk") == 20
+
+
+@pytest.mark.parametrize("pause", [0.1, 0.6])
+async def test_a_secret_in_drips_is_not_written(
+    tmp_path: Path, pause: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DB_PASSWORD", SECRET)
+    path = tmp_path / "r.ndjson"
+
+    async def drip(turn: Turn) -> None:
+        for letter in f"It is {SECRET}, yes.":
+            turn.say(letter)
+            await anyio.sleep(pause)
+
+    async with scripted(drip, record=path) as agent:
+        await agent.think().text("x").run()
+    said = await replay(path, speed=0).result
+    assert said.endswith(", yes.")
+    for begin in range(len(SECRET) - 5):
+        assert SECRET[begin : begin + 6] not in said
