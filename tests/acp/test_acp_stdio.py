@@ -117,7 +117,9 @@ async def test_a_flood_on_standard_error_holds_up_nothing_and_its_end_is_kept() 
     async with running(code, exit_grace=5) as t:
         assert await t.receive() == b"done\n"
     assert STDERR_TAIL - 10 < len(t.stderr_tail) <= STDERR_TAIL
-    assert {len(line) for line in t.stderr_tail.splitlines()} == {9}, "no half line, which may be half a secret"
+    assert {len(line) for line in t.stderr_tail.splitlines()} == {9}, (
+        "no half line, which may be half a secret"
+    )
     assert t.stderr_tail.endswith("   299999\n")
 
 

@@ -131,3 +131,11 @@ def test_a_report_is_printed() -> None:
     assert "invariants checked" in shown
     assert "5 runs in" in shown
     assert "0 failed" in shown
+
+
+@pytest.mark.parametrize(
+    ("seed", "backend"),
+    [pytest.param(4249, "asyncio", id="an agent is killed while another session of its has a question")],
+)
+def test_worlds_that_were_once_taken_for_wrong(seed: int, backend: str) -> None:
+    simulate_once(world, seed, backend)

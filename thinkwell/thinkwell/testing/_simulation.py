@@ -44,6 +44,9 @@ SEED_VARIABLE: Final = "THINKWELL_SEED"
 LEAST_GRACE: Final = 0.001
 """Seconds between a question and the end of everything, in which it need not be answered."""
 
+GIVEN_UP: Final = "so its process is ended"
+"""What is logged where thinkwell ends an agent that does not end a turn."""
+
 LINE_SHOWN: Final = 400
 """Characters of a message that a trace shows."""
 
@@ -124,6 +127,7 @@ class Simulation:
         self.dice = random.Random(seed)  # noqa: S311 - nothing secret
         """Whatever the program decides by chance has to be decided by these."""
         self.report = SimulationReport(runs=1)
+        self._killed = False
         self.error_logs_expected = False
         """Whether errors in the log are no failure."""
         self._connections: list[ChaoticTransport] = []
@@ -306,7 +310,9 @@ class Simulation:
         chaos = connection.chaos
         self.report.injected += chaos.injected
         grace = LEAST_GRACE + (chaos.longest_delay if chaos.injected[Fault.SLOW_WRITE] else 0)
-        missing = answers_missing(Wire(chaos.passed), until=connection.left_at, grace=grace)
+        # An agent that was killed, since it did not end a turn, is owed no answers to its other questions.
+        until = None if self._killed else connection.left_at
+        missing = answers_missing(Wire(chaos.passed), until=until, grace=grace)
         self.check("each request is answered once", not missing, "; ".join(missing))
 
     def check_leftovers(self, found: Leftovers) -> None:
@@ -320,6 +326,7 @@ class Simulation:
 
     def logged(self, record: logging.LogRecord) -> None:
         """Take what is logged into the trace."""
+        self._killed = self._killed or GIVEN_UP in record.getMessage()
         try:
             self.note(f"{record.name} {record.levelname}: {record.getMessage():.300}")
         except (RuntimeError, anyio.NoEventLoopError):  # no event loop runs any more, so there is no time
