@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import errno
-import functools
 import logging
 import math
 import os
-import stat
-import sys
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import anyio
 import msgspec
@@ -21,27 +17,25 @@ from msgspec.structs import replace
 
 from thinkwell import _version
 from thinkwell._agents import TRACE_VARIABLE
-from thinkwell._content import TextEvent, to_builtins
 from thinkwell._log import running_clock
-from thinkwell._observing import Observer, RunObserver, SessionObserver
+from thinkwell._observing import Observer
 from thinkwell._recording import _records as rec
 from thinkwell._recording._failures import failure_of
+from thinkwell._recording._files import open_file, trace_path
 from thinkwell._recording._holding import Holder
+from thinkwell._recording._observed import RecordedRun, RecordedSession, Tap
 from thinkwell._recording._redact import Redactor
-from thinkwell_acp import ConnectionBroken, StdioTransport
-from thinkwell_acp._framing import LineSplitter
+from thinkwell_acp import StdioTransport
 from thinkwell_acp._jsonrpc import repair
-from thinkwell_acp.errors import FrameTooLong
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
     from typing import Self
 
     from thinkwell import events as ev
-    from thinkwell._observing import RunFacts
+    from thinkwell._observing import RunFacts, RunObserver, SessionObserver
     from thinkwell._recording._holding import Released
     from thinkwell_acp import Transport
-    from thinkwell_acp.mcp import ToolOutput
 
 logger = logging.getLogger("thinkwell")
 
@@ -52,15 +46,6 @@ _Owner: TypeAlias = tuple[str, str | None]
 _Stream: TypeAlias = tuple[_Owner | None, str | None]
 
 _NOISE: Final[_Owner] = ("noise", None)
-
-_trace_numbers = count(1)
-
-
-def trace_path(folder: str, agent: str) -> Path:
-    """Return a new file's path in the folder for traces."""
-    time = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-    name = "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in agent[:60])
-    return Path(folder, f"{time}-{name}-{os.getpid()}-{next(_trace_numbers)}.ndjson")
 
 
 class Recorder(Observer):
@@ -93,7 +78,7 @@ class Recorder(Observer):
         self._began = clock()
         self._calls = count(1)
         self._pipe: Transport | None = None
-        self._file: int | None = _opened(path, new=new)
+        self._file: int | None = open_file(path, new=new)
 
     def __enter__(self) -> Self:
         return self
@@ -152,7 +137,7 @@ class Recorder(Observer):
     def tapped(self, pipe: Transport) -> Transport:
         """Return the connection with an ear on it."""
         self._pipe = pipe
-        return _Tap(pipe, self)
+        return Tap(pipe, self)
 
     def now(self) -> float:
         """Seconds since the recording began."""
@@ -258,11 +243,11 @@ class Recorder(Observer):
                     at=self.now(), run=facts.id, include=include, text=facts.text, wrapped=facts.wrapped
                 )
             )
-        return _RecordedRun(self, facts.id)
+        return RecordedRun(self, facts.id)
 
     def session(self, how: str, cwd: str, /) -> SessionObserver:
         """Record a session."""
-        return _RecordedSession(self)
+        return RecordedSession(self)
 
     def failure(self, error: Exception) -> rec.Failure:
         """Return an error as JSON, without secrets."""
@@ -273,145 +258,6 @@ class Recorder(Observer):
     def next_call(self) -> int:
         """Return a number for a tool call."""
         return next(self._calls)
-
-
-P = ParamSpec("P")
-S = TypeVar("S", bound="_RecordedRun | _RecordedSession")
-
-
-def _guarded(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
-    def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
-        with self.recorder.guarded():
-            method(self, *args, **kwargs)
-
-    return guarded
-
-
-class _RecordedRun(RunObserver):
-    def __init__(self, recorder: Recorder, run: str) -> None:
-        self.recorder = recorder
-        self._run = run
-
-    @_guarded
-    def event(self, event: ev.ThoughtEvent, /) -> None:
-        recorder = self.recorder
-        fields = to_builtins(event)
-        text = fields.pop("text", None) if isinstance(event, TextEvent) else None
-        happened = rec.Happened(at=recorder.now(), run=self._run, event=recorder.clean(fields))
-        recorder.write(happened, ("run", self._run), event.type, text)
-
-    @_guarded
-    def session(self, session_id: str, /) -> None:
-        recorder = self.recorder
-        session = recorder.id(session_id)
-        recorder.write(rec.RunSession(at=recorder.now(), run=self._run, session=session))
-
-    @_guarded
-    def settled(self, raw: ev.JsonValue, error: Exception | None, /) -> None:
-        recorder = self.recorder
-        failure = None if error is None else recorder.failure(error)
-        recorder.write(
-            rec.Settled(at=recorder.now(), run=self._run, value=recorder.clean(raw), error=failure)
-        )
-
-    @_guarded
-    def ended(self, error: Exception | None, /) -> None:
-        recorder = self.recorder
-        failure = None if error is None else recorder.failure(error)
-        recorder.write(rec.RunEnded(at=recorder.now(), run=self._run, error=failure), ("run", self._run))
-
-
-class _RecordedSession(SessionObserver):
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-        self._session: str | None = None
-
-    def opened(self, session_id: str, /) -> None:
-        self._session = self.recorder.id(session_id)
-
-    @_guarded
-    def event(self, event: ev.ThoughtEvent, /) -> None:
-        recorder = self.recorder
-        fields = to_builtins(event)
-        text = fields.pop("text", None) if isinstance(event, TextEvent) else None
-        between = rec.Between(at=recorder.now(), session=self._session, event=recorder.clean(fields))
-        recorder.write(between, ("between", self._session), event.type, text)
-
-    def called(self, name: str, arguments: Mapping[str, ev.JsonValue], /) -> Callable[[ToolOutput], None]:
-        call = self.recorder.next_call()
-        self._called(call, name, arguments)
-        return functools.partial(self._answered, call)
-
-    @_guarded
-    def _called(self, call: int, name: str, arguments: Mapping[str, ev.JsonValue]) -> None:
-        recorder = self.recorder
-        recorder.write(
-            rec.ToolCalled(
-                at=recorder.now(),
-                session=self._session,
-                call=call,
-                name=recorder.id(name),
-                arguments=recorder.clean(dict(arguments)),
-            )
-        )
-
-    @_guarded
-    def _answered(self, call: int, output: ToolOutput) -> None:
-        recorder = self.recorder
-        recorder.write(
-            rec.ToolAnswered(
-                at=recorder.now(),
-                call=call,
-                content=recorder.clean(output.wire()["content"]),
-                is_error=output.is_error,
-            )
-        )
-
-
-class _Tap:
-    """A connection of which everything is recorded."""
-
-    def __init__(self, pipe: Transport, recorder: Recorder) -> None:
-        self._pipe = pipe
-        self._recorder = recorder
-        self._received, self._sent = LineSplitter(), LineSplitter()
-        self._over = False
-
-    async def receive(self) -> bytes:
-        try:
-            data = await self._pipe.receive()
-        except (anyio.EndOfStream, anyio.BrokenResourceError, ConnectionBroken):
-            with self._recorder.guarded():
-                self._ended()
-            raise
-        self._note(self._received, data, rec.Received)
-        return data
-
-    def _ended(self) -> None:
-        if not self._over:
-            self._over = True
-            rest = self._received.finish()
-            if rest.strip():
-                self._recorder.message(rest, rec.Received)
-            pipe = self._pipe
-            self._recorder.gone(pipe.exit_code if isinstance(pipe, StdioTransport) else None)
-
-    async def send(self, item: bytes, /) -> None:
-        self._note(self._sent, item, rec.Sent)
-        await self._pipe.send(item)
-
-    async def aclose(self) -> None:
-        await self._pipe.aclose()
-
-    def _note(self, splitter: LineSplitter, data: bytes, kind: type[rec.Sent | rec.Received]) -> None:
-        try:
-            lines = splitter.feed(data)
-        except FrameTooLong:
-            return  # the connection ends by the same
-        with self._recorder.guarded():
-            for line in map(bytes, lines):
-                if line.strip():
-                    self._recorder.message(line, kind)
 
 
 def _decoded(line: bytes) -> ev.JsonValue:
@@ -461,33 +307,6 @@ def _filled(record: rec.Record, text: str | None) -> rec.Record:
             assert isinstance(record, rec.Sent | rec.Received)
             record.message["params"]["update"]["content"]["text"] = text
     return record
-
-
-def _opened(path: Path, *, new: bool) -> int:
-    """Open a file to write, for its owner only and for nobody else at the same time."""
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if new else 0)
-    file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)  # else a pipe without a reader waits
-    try:
-        if stat.S_ISREG(os.fstat(file).st_mode):
-            _take(file, path)
-            os.ftruncate(file, 0)
-        else:
-            os.set_blocking(file, True)
-    except BaseException:
-        os.close(file)
-        raise
-    return file
-
-
-def _take(file: int, path: Path) -> None:
-    if sys.platform != "win32":
-        import fcntl
-
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise OSError(errno.EBUSY, "another agent is being recorded in this file", str(path)) from None
-        os.fchmod(file, 0o600)
 
 
 def _traced(folder: str, agent: str, redactor: Redactor) -> Recorder:
