@@ -15,6 +15,7 @@ from thinkwell import (
     Buffer,
     BufferOverflow,
     JsonSchema,
+    LoginRequired,
     QuestionNotOpen,
     RecordedFailure,
     RecordingCut,
@@ -147,6 +148,9 @@ async def test_the_result_settles_by_itself_and_before_the_end(tmp_path: Path) -
     phases.append(again.view.phase)
     assert phases == ["responding", "completed"]
     await again.wait()
+    again.cancel()
+    assert (await again.result).verdict == "good"
+    assert again.view.phase == "completed"
 
 
 async def test_what_is_looked_at_later_has_happened(tmp_path: Path) -> None:
@@ -476,6 +480,20 @@ async def test_a_login_that_is_wanted_is_told_with_its_ways(tmp_path: Path) -> N
     )
     again = replay(path, speed=0)
     assert "Browser" in str(again.view.error)
+    with pytest.raises(LoginRequired):
+        await again.result
+
+
+async def test_a_run_that_ended_without_a_result(tmp_path: Path) -> None:
+    path = tmp_path / "r.ndjson"
+    path.write_bytes(
+        line("recording", version=1, thinkwell="1", time="", agent="a")
+        + line("run", run="r", include=["message"], text=True)
+        + line("run_end", run="r")
+        + line("end")
+    )
+    with pytest.raises(RecordingCut, match="its run has no result"):
+        await replay(path).result
 
 
 async def test_a_question_that_stays_open_is_cancelled_as_it_was(tmp_path: Path) -> None:

@@ -20,14 +20,20 @@ from thinkwell import (
     RecordingCut,
     RecordingError,
     ThoughtCancelled,
+    Workspace,
     open_agent,
     replay,
 )
+from thinkwell._recording._failures import failure_of
+from thinkwell._recording._observed import Tap
+from thinkwell._recording._recorder import Recorder
+from thinkwell._recording._redact import Redactor
 from thinkwell.testing import ScriptedAgent as Played
 from thinkwell.testing import replay_agent, script
 from thinkwell.testing._recorded_agent import serve_recording
 from thinkwell_acp import memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
+from thinkwell_acp._framing import LineSplitter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -450,3 +456,74 @@ async def test_ids_of_no_kind_are_passed_over(tmp_path: Path) -> None:
         assert await agent.think().text("x").run() == ""
 
     assert await played_again(path, use) is None
+
+
+async def test_a_line_that_is_too_long_ends_the_connection_and_not_the_recording(tmp_path: Path) -> None:
+    path = tmp_path / "r.ndjson"
+    recorder = Recorder(path, Redactor({}, {}), lambda: 0.0)
+    ours, theirs = memory_transport_pair()
+    with recorder:
+        tapped = recorder.tapped(ours)
+        assert isinstance(tapped, Tap)
+        tapped._received = LineSplitter(max_line=10)
+        await theirs.send(b"x" * 100)
+        assert await tapped.receive() == b"x" * 100
+        await theirs.aclose()
+        with pytest.raises(anyio.EndOfStream):
+            await tapped.receive()
+        with pytest.raises(anyio.EndOfStream):
+            await tapped.receive()
+        await tapped.aclose()
+    assert [entry["type"] for entry in lines(path)] == ["gone", "end"]
+
+
+def test_errors_that_carry_what_is_no_json() -> None:
+    class OddError(Exception):
+        def __init__(self) -> None:
+            super().__init__("odd")
+            self._hidden = 1
+            self.thing = object
+            self.number = 5
+
+    failure = failure_of(OddError())
+    assert failure.fields == {"thing": repr(object), "number": 5}
+
+
+class TestTerminals:
+    """Time is real: commands run."""
+
+    @pytest.fixture(params=["asyncio", "trio"])
+    def anyio_backend(self, request: pytest.FixtureRequest) -> str:
+        backend: str = request.param
+        return backend
+
+    async def test_terminals_are_called_as_they_are_now(self, tmp_path: Path) -> None:
+        path = tmp_path / "r.ndjson"
+        (tmp_path / "work").mkdir()
+        options: dict[str, Any] = {
+            "cwd": tmp_path / "work",
+            "workspace": Workspace(tmp_path / "work", terminal=True),
+            "permissions": "allow",
+        }
+        played = Played(script.runs("echo", "hello", expect="hello").says("Ran."))
+        async with played.open(record=path, **options) as agent:
+            assert await agent.think().text("x").run() == "Ran."
+        renamed = path.read_bytes()
+        for entry in of_type(path, "sent"):
+            terminal = entry["message"].get("result", {}).get("terminalId")
+            if terminal is not None:
+                renamed = renamed.replace(terminal.encode(), b"another-terminal")
+        path.write_bytes(renamed)
+        assert b"another-terminal" in renamed
+        asked: list[str] = []
+
+        async def use(agent: Any) -> None:
+            stream = agent.think().text("x").stream()
+            assert await stream.result == "Ran."
+            asked.append(stream.view.text)
+
+        with anyio.fail_after(30):
+            await played_again(path, use, record=tmp_path / "again.ndjson", **options)
+        assert asked == ["Ran."]
+        answers = [entry["message"] for entry in of_type(tmp_path / "again.ndjson", "sent")]
+        assert [answer for answer in answers if "error" in answer] == []
