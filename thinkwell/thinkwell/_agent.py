@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, overload
 
 import anyio
 
@@ -324,7 +323,14 @@ def open_agent(
         TypeError: An argument is of another type.
         ValueError: An argument is out of range, or contradicts another.
     """
-    check_types(command=command, env=env, workspace=workspace, mcp_servers=mcp_servers, record=record)
+    check_types(
+        command=command,
+        env=env,
+        on_question=on_question,
+        workspace=workspace,
+        mcp_servers=mcp_servers,
+        record=record,
+    )
     profile = _profile(agent, command, transport)
     folder = existing_folder(cwd or ".", "open_agent(cwd=…)")
     handlers = _handlers(permissions, on_question)
@@ -434,11 +440,7 @@ def _handlers(
         )
     given: tuple[QuestionHandler, ...] = ()
     if on_question is not None:
-        listed: object = on_question
-        if callable(on_question) or not isinstance(listed, Iterable):
-            given = (cast("QuestionHandler", on_question),)
-        else:
-            given = tuple(cast("Iterable[QuestionHandler]", listed))
+        given = (on_question,) if callable(on_question) else tuple(on_question)
     for handler in given:
         if not callable(handler):
             raise TypeError(f"open_agent(on_question={handler!r:.100}): give a function, or a list of them")

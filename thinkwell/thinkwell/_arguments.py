@@ -11,7 +11,13 @@ from thinkwell_acp import schema as s
 
 
 def check_types(
-    *, command: object, env: object, workspace: object, mcp_servers: object, record: object
+    *,
+    command: object,
+    env: object,
+    on_question: object,
+    workspace: object,
+    mcp_servers: object,
+    record: object,
 ) -> None:
     """Refuse what would fail later and elsewhere. No value of the environment is shown.
 
@@ -22,6 +28,8 @@ def check_types(
         raise _wrong("command", command, "a line, or a list of words")
     if env is not None:
         _check_env(env)
+    if on_question is not None and not callable(on_question) and not isinstance(on_question, Iterable):
+        raise _wrong("on_question", on_question, "a function, or a list of them")
     if workspace is not None and not isinstance(workspace, Workspace):
         raise _wrong("workspace", workspace, "a Workspace")
     if not _is_list_of(s.McpServer, mcp_servers):

@@ -28,10 +28,18 @@ S = TypeVar("S", bound="RecordedRun | RecordedSession")
 
 def _guarded(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
     def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
-        with self.recorder.guarded():
-            method(self, *args, **kwargs)
+        if self.recorder.writes:
+            with self.recorder.guarded():
+                method(self, *args, **kwargs)
 
     return guarded
+
+
+def _taken_apart(recorder: Recorder, event: ev.ThoughtEvent) -> tuple[ev.JsonValue, str | None]:
+    """Return an event without secrets, and its text: that may be a piece of one."""
+    fields = to_builtins(event)
+    text = fields.pop("text", None) if isinstance(event, TextEvent) else None
+    return recorder.clean(fields), text
 
 
 class RecordedRun(RunObserver):
@@ -42,9 +50,8 @@ class RecordedRun(RunObserver):
     @_guarded
     def event(self, event: ev.ThoughtEvent, /) -> None:
         recorder = self.recorder
-        fields = to_builtins(event)
-        text = fields.pop("text", None) if isinstance(event, TextEvent) else None
-        happened = rec.Happened(at=recorder.now(), run=self._run, event=recorder.clean(fields))
+        fields, text = _taken_apart(recorder, event)
+        happened = rec.Happened(at=recorder.now(), run=self._run, event=fields)
         recorder.write(happened, ("run", self._run), event.type, text)
 
     @_guarded
@@ -79,9 +86,8 @@ class RecordedSession(SessionObserver):
     @_guarded
     def event(self, event: ev.ThoughtEvent, /) -> None:
         recorder = self.recorder
-        fields = to_builtins(event)
-        text = fields.pop("text", None) if isinstance(event, TextEvent) else None
-        between = rec.Between(at=recorder.now(), session=self._session, event=recorder.clean(fields))
+        fields, text = _taken_apart(recorder, event)
+        between = rec.Between(at=recorder.now(), session=self._session, event=fields)
         recorder.write(between, ("between", self._session), event.type, text)
 
     def called(self, name: str, arguments: Mapping[str, ev.JsonValue], /) -> Callable[[ToolOutput], None]:

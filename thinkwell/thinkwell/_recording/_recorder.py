@@ -91,6 +91,11 @@ class Recorder(Observer):
             self._put(self._holder.flush())
         self._close()
 
+    @property
+    def writes(self) -> bool:
+        """Whether it goes on: not after an error."""
+        return self._file is not None
+
     def _close(self) -> None:
         if self._file is not None:
             os.close(self._file)
@@ -225,8 +230,11 @@ class Recorder(Observer):
                     pass
             return
         match message:
-            case {"id": str() | int() as id_, "result": {"content": content} as result} if id_ in self._forms:
-                result["content"] = self._redactor.answers(content, self._forms.pop(id_))
+            case {"id": str() | int() as id_, **answer} if "method" not in answer and id_ in self._forms:
+                schema = self._forms.pop(id_)
+                result = answer.get("result")
+                if isinstance(result, dict) and "content" in result:
+                    result["content"] = self._redactor.answers(result["content"], schema)
             case _:
                 pass
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 import anyio
 import msgspec
@@ -153,11 +153,17 @@ def _find(recording: Recording, run: str | None) -> rec.RunBegun:
 
 
 def check_speed(speed: float, caller: str) -> None:
-    """Raise where a speed is none."""
-    if not isinstance(speed, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"{caller}(speed={speed!r}): give a number from 0 on; 0 is at once")
+    """Check a speed.
+
+    Raises:
+        TypeError: It is no number.
+        ValueError: It is none from 0 on.
+    """
+    message = f"{caller}(speed={speed!r:.100}): give a number from 0 on; 0 is as fast as it goes"
+    if not isinstance(cast("object", speed), int | float) or isinstance(speed, bool):
+        raise TypeError(message)
     if not 0 <= speed < math.inf:
-        raise ValueError(f"{caller}(speed={speed!r}): give a number from 0 on; 0 is at once")
+        raise ValueError(message)
 
 
 def _running_clock() -> Callable[[], float]:

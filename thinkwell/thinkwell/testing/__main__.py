@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 import anyio
 
 from thinkwell._recording._records import Header, decode_record
+from thinkwell._recording._replay import check_speed
 from thinkwell.errors import RecordingError
 from thinkwell.testing._journal import FileJournal, MemoryJournal
 from thinkwell.testing._player import Play, serve
-from thinkwell.testing._recorded_agent import check_speed, serve_recording
+from thinkwell.testing._recorded_agent import serve_recording
 from thinkwell_acp import own_stdio
 from thinkwell_acp.schema import strict_decoder
 
@@ -79,7 +80,7 @@ def _is_recording(data: bytes) -> bool:
 def _speed(text: str) -> float:
     try:
         speed = float(text)
-        check_speed("", speed)
+        check_speed(speed, "")
     except ValueError:
         raise ValueError(f"the speed has to be a number from 0 on, not {text!r}") from None
     return speed

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import msgspec
 
 from thinkwell._json_schema import is_array, is_object
 from thinkwell._recording._reading import read_recording
+from thinkwell._recording._replay import check_speed
 from thinkwell.testing import _recorded as did
 from thinkwell_acp import ConnectionClosed, RpcError
 from thinkwell_acp.connection import open_connection
@@ -54,23 +55,9 @@ def replay_agent(path: str | os.PathLike[str], *, speed: float = 0) -> tuple[str
         TypeError: The speed is no number.
         ValueError: It is none from 0 on.
     """
-    check_speed("replay_agent", speed)
+    check_speed(speed, "replay_agent")
     recording = Path(read_recording(path).path).absolute()  # the process may start in another folder
     return (sys.executable, "-P", "-m", "thinkwell.testing", str(recording), str(speed))
-
-
-def check_speed(who: str, speed: float) -> None:
-    """Check a speed.
-
-    Raises:
-        TypeError: It is no number.
-        ValueError: It is none from 0 on.
-    """
-    message = f"{who}(speed={speed!r:.100}): give a number from 0 on; 0 is as fast as it goes"
-    if not isinstance(cast("object", speed), int | float) or isinstance(speed, bool):
-        raise TypeError(message)
-    if not 0 <= speed < float("inf"):
-        raise ValueError(message)
 
 
 async def serve_recording(path: str, speed: float, transport: Transport | None = None) -> int | None:

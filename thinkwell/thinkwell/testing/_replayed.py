@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from thinkwell._recording._replay import check_speed
 from thinkwell.testing._memory import PlayedAgent
-from thinkwell.testing._recorded_agent import check_speed, replay_agent, serve_recording
+from thinkwell.testing._recorded_agent import replay_agent, serve_recording
 from thinkwell.testing._tap import Tap
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class RecordedAgent(PlayedAgent):
 
     def __init__(self, path: str | os.PathLike[str], *, speed: float = 0) -> None:
         super().__init__()
-        check_speed("RecordedAgent", speed)
+        check_speed(speed, "RecordedAgent")
         self._command = replay_agent(path, speed=speed)
         self._path = Path(path).absolute()
         self._speed = speed
