@@ -39,7 +39,7 @@ class Journal(Observer):
             return _DetailedRun(facts)
         return _Run(facts) if logger.isEnabledFor(logging.INFO) else None
 
-    def session(self, how: str, cwd: str, /) -> SessionObserver | None:
+    def session(self, how: str, /) -> SessionObserver | None:
         """Log that a session is opened, or is not, as INFO."""
         return _Session(self._agent, how) if logger.isEnabledFor(logging.INFO) else None
 

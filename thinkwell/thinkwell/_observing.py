@@ -89,7 +89,7 @@ class Observer:
         """Learn of a run, in the task that began it, and return who is told more."""
         return None
 
-    def session(self, how: str, cwd: str, /) -> SessionObserver | None:
+    def session(self, how: str, /) -> SessionObserver | None:
         """Learn of a session that is about to be opened, and return who is told more."""
         return None
 
@@ -187,9 +187,9 @@ class Observers:
         """Tell of a run."""
         return RunObservers(_present(observer.run(facts) for observer in self._observers))
 
-    def session(self, how: str, cwd: str) -> SessionObservers:
+    def session(self, how: str) -> SessionObservers:
         """Tell of a session."""
-        return SessionObservers(_present(observer.session(how, cwd) for observer in self._observers))
+        return SessionObservers(_present(observer.session(how) for observer in self._observers))
 
 
 def _ignore(output: ToolOutput) -> None:

@@ -53,7 +53,7 @@ class Tracing(Observer):
         spans = self._ready()
         return None if spans is None else self._guard(spans.run, facts)
 
-    def session(self, how: str, cwd: str, /) -> SessionObserver | None:
+    def session(self, how: str, /) -> SessionObserver | None:
         """Prepare a session's span."""
         spans = self._ready()
         return None if spans is None else self._guard(spans.session, how)

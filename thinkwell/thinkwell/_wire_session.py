@@ -129,7 +129,7 @@ class WireSession:
         """The run whose turn it is; set before the session is opened, so that early updates are the run's."""
         self.turns = Turns()
         """Whoever has the session has entered a ticket of these."""
-        self._observers = link.observers.session(how, cwd)
+        self._observers = link.observers.session(how)
         self.between = RunLog(ev.ALL_TYPES, clock=running_clock(), listeners=self._observers.listeners)
         """What came outside of every turn."""
         self._between_mapper = Mapper(self.between, self.note_call, self.note_state)

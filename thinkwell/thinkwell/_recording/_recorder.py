@@ -253,7 +253,7 @@ class Recorder(Observer):
             )
         return RecordedRun(self, facts.id)
 
-    def session(self, how: str, cwd: str, /) -> SessionObserver:
+    def session(self, how: str, /) -> SessionObserver:
         """Record a session."""
         return RecordedSession(self)
 
