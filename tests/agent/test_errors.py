@@ -78,6 +78,7 @@ EXAMPLES: tuple[ThinkwellError, ...] = (
     errors.RecordingError("run.ndjson", "it is empty"),
     errors.RecordingCut("run.ndjson", "it ends with line 3"),
     errors.RecordedFailure("ValueError", "no"),
+    errors.RegistryError("registry.json", "it is no JSON"),
     errors.SkillError("notes", "it has no description"),
     errors.BufferOverflow(10),
 )

@@ -28,7 +28,15 @@ THINKWELL = (
     *("LoginFailed", "LoginRequired", "Message", "OptionChoice", "PermissionMode", "PermissionPolicy"),
     *("PermissionQuestion", "PlanEntry", "PlanUpdate", "PolicyError", "Question", "QuestionHandler"),
     *("QuestionNotOpen", "QuestionView", "QuestionsStopped"),
-    *("RecordedFailure", "RecordingCut", "RecordingError", "Reply", "ResultError", "ResultInvalid"),
+    *(
+        "RecordedFailure",
+        "RecordingCut",
+        "RecordingError",
+        "RegistryError",
+        "Reply",
+        "ResultError",
+        "ResultInvalid",
+    ),
     *(
         "ResultMissing",
         "ResultRefused",

@@ -31,6 +31,7 @@
     ├── BufferOverflow          the run's buffer is full and may not drop anything
     ├── RecordingError          a file cannot be replayed
     │   └── RecordingCut            a recording ends before its run does
+    ├── RegistryError           a registry of agents cannot be used
     ├── RecordedFailure         the recorded run failed by an error of no class of these
     ├── SkillError              a skill cannot be used
     └── ToolError               raised in a tool, told to the agent
@@ -75,6 +76,7 @@ __all__ = (
     "RecordedFailure",
     "RecordingCut",
     "RecordingError",
+    "RegistryError",
     "ResultError",
     "ResultInvalid",
     "ResultMissing",
@@ -666,6 +668,23 @@ class RecordedFailure(ThinkwellError):
 
     def __str__(self) -> str:
         return f"The recorded run failed by {self.name}: {self.message}"
+
+
+class RegistryError(ThinkwellError):
+    """A registry of agents cannot be read. The copy that was stored before is kept.
+
+    Attributes:
+        source: The file or address.
+        reason: What happened, and what to do.
+    """
+
+    def __init__(self, source: str, reason: str) -> None:
+        super().__init__(source, reason)
+        self.source = source
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"The agent registry {self.source} cannot be used: {self.reason}"
 
 
 class SkillError(ThinkwellError):
