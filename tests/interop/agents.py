@@ -1,4 +1,4 @@
-"""Real agents from npm: installed once into a cache, started with the stand-in as their model service."""
+"""Real agents: installed once into a cache, started with the stand-in as their model service."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import Template
@@ -24,6 +25,7 @@ __all__ = (
     "OPENCODE",
     "OPENCODE_ASKING",
     "VENDOR_PREFIXES",
+    "AgentRecipe",
     "Launch",
     "NpmAgent",
 )
@@ -44,7 +46,7 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NpmAgent:
+class AgentRecipe(ABC):
     """A pinned package, and the settings that tie it to a stand-in.
 
     In `env` and `files` stand `$HOME` for the scratch home and `$MODEL` for the stand-in's URL.
@@ -68,25 +70,34 @@ class NpmAgent:
         args = self.shell_args.items()
         return self.shell, {name: value.replace("$COMMAND", command) for name, value in args}
 
+    @abstractmethod
+    def fetch(self, folder: Path) -> None:
+        """Install the package into a folder that is there.
+
+        Raises:
+            FileNotFoundError: If the program that installs is not on the machine.
+            subprocess.CalledProcessError: If it fails.
+        """
+
+    @property
+    @abstractmethod
+    def programs(self) -> str:
+        """Where the programs are, below the folder."""
+
     def install(self, cache: Path) -> Path:
         """Install the package unless the cache has it, and return the program.
 
         Raises:
-            FileNotFoundError: If npm is not on the machine.
-            subprocess.CalledProcessError: If npm fails.
+            FileNotFoundError: If the program that installs is not on the machine.
+            subprocess.CalledProcessError: If it fails.
         """
         folder = cache / f"{self.package.rpartition('/')[2]}-{self.version}"
         complete = folder / "complete"
         if not complete.exists():
-            npm = shutil.which("npm")
-            if npm is None:
-                raise FileNotFoundError("npm is needed to install agents; it comes with Node.js")
             folder.mkdir(parents=True, exist_ok=True)
-            quiet = ("--no-audit", "--no-fund", "--loglevel=error")
-            package = f"{self.package}@{self.version}"
-            subprocess.run([npm, "install", "--prefix", str(folder), *quiet, package], check=True)
+            self.fetch(folder)
             complete.touch()
-        program = shutil.which(self.executable, path=str(folder / "node_modules" / ".bin"))
+        program = shutil.which(self.executable, path=str(folder / self.programs))
         if program is None:
             raise FileNotFoundError(f"{folder} holds no program {self.executable}")
         return Path(program)
@@ -101,6 +112,25 @@ class NpmAgent:
             path.write_text(Template(text).substitute(names), encoding="utf-8")
         own = {name: Template(value).substitute(names) for name, value in self.env.items()}
         return Launch(command=(str(program), *self.args), env={**_sealed(home, model_url), **own})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NpmAgent(AgentRecipe):
+    """An agent from npm."""
+
+    def fetch(self, folder: Path) -> None:
+        """Install the package with npm."""
+        npm = shutil.which("npm")
+        if npm is None:
+            raise FileNotFoundError("npm is needed to install agents; it comes with Node.js")
+        quiet = ("--no-audit", "--no-fund", "--loglevel=error")
+        package = f"{self.package}@{self.version}"
+        subprocess.run([npm, "install", "--prefix", str(folder), *quiet, package], check=True)
+
+    @property
+    def programs(self) -> str:
+        """Where npm links them."""
+        return "node_modules/.bin"
 
 
 def _sealed(home: Path, model_url: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from interop.agents import AGENTS, VENDOR_PREFIXES, Launch, NpmAgent
+from interop.agents import AGENTS, VENDOR_PREFIXES, AgentRecipe, Launch
 from interop.model_server import ModelServer
 
 if TYPE_CHECKING:
@@ -23,15 +23,17 @@ def models() -> Iterator[ModelServer]:
 
 
 @pytest.fixture(params=AGENTS, ids=lambda agent: agent.name)
-def recipe(request: pytest.FixtureRequest) -> NpmAgent:
+def recipe(request: pytest.FixtureRequest) -> AgentRecipe:
     """The agent to test with; a test that parametrizes `recipe` itself chooses others."""
     agent = request.param
-    assert isinstance(agent, NpmAgent)
+    assert isinstance(agent, AgentRecipe)
     return agent
 
 
 @pytest.fixture
-def launch(recipe: NpmAgent, models: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
+def launch(
+    recipe: AgentRecipe, models: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Launch:
     """An installed agent, tied to the stand-in."""
     for name in [name for name in os.environ if name.startswith(VENDOR_PREFIXES)]:
         monkeypatch.delenv(name)

@@ -11,7 +11,7 @@ from interop.agents import CLAUDE_DIRECT, CODEX, CODEX_ASKING, GEMINI, OPENCODE,
 from interop.model_server import CallTool
 
 if TYPE_CHECKING:
-    from interop.agents import NpmAgent
+    from interop.agents import AgentRecipe
 
 __all__ = ("ASKING", "PLAIN", "TIMEOUT", "nothing_runs", "processes_of", "shell")
 
@@ -25,7 +25,7 @@ ASKING = (CLAUDE_DIRECT, OPENCODE_ASKING, GEMINI, CODEX_ASKING)
 """Each agent once, so that it asks before it runs a command."""
 
 
-def shell(recipe: NpmAgent, command: str) -> CallTool:
+def shell(recipe: AgentRecipe, command: str) -> CallTool:
     """Return the step that has an agent run a command by its own tool."""
     return CallTool(*recipe.shell_call(command))
 
