@@ -33,6 +33,7 @@
     │   └── RecordingCut            a recording ends before its run does
     ├── RegistryError           a registry of agents cannot be used
     ├── RecordedFailure         the recorded run failed by an error of no class of these
+    ├── McpServerError          an MCP server, or a file of them, cannot be used
     ├── SkillError              a skill cannot be used
     └── ToolError               raised in a tool, told to the agent
 
@@ -70,6 +71,7 @@ __all__ = (
     "CapabilityMissing",
     "LoginFailed",
     "LoginRequired",
+    "McpServerError",
     "PolicyError",
     "QuestionNotOpen",
     "QuestionsStopped",
@@ -685,6 +687,32 @@ class RegistryError(ThinkwellError):
 
     def __str__(self) -> str:
         return f"The agent registry {self.source} cannot be used: {self.reason}"
+
+
+class McpServerError(ThinkwellError, ValueError):
+    """An MCP server of the caller's cannot be used, or a file of them cannot be read. Nothing was sent.
+
+    No value of a variable, a header or an argument is in it.
+
+    Attributes:
+        problem: What is wrong, and what to do.
+        server: The server's name; ``None`` where it is about the whole file.
+        source: The file; ``None`` where the server comes from none.
+        where: The key in the file, such as ``mcpServers.files.env.TOKEN``.
+    """
+
+    def __init__(
+        self, problem: str, *, server: str | None = None, source: str | None = None, where: str = ""
+    ) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.server = server
+        self.source = source
+        self.where = where
+
+    def __str__(self) -> str:
+        about = () if self.server is None or self.where else (f"MCP server {self.server!r:.100}",)
+        return ": ".join(part for part in (self.source, *about, self.where, self.problem) if part)
 
 
 class SkillError(ThinkwellError):
