@@ -1,0 +1,241 @@
+"""Files that name MCP servers under ``mcpServers``."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import logging
+import os
+import re
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
+
+from thinkwell._json_schema import is_array, is_object
+from thinkwell._mcp.checks import (
+    checked_command,
+    checked_headers,
+    checked_name,
+    checked_url,
+    checked_variables,
+)
+from thinkwell.errors import McpServerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+
+    from thinkwell.events import JsonValue
+
+logger = logging.getLogger("thinkwell")
+
+Kind: TypeAlias = Literal["stdio", "http", "sse"]
+
+_T = TypeVar("_T")
+
+_KINDS: Final[dict[str, Kind]] = {
+    "stdio": "stdio",
+    "http": "http",
+    "streamable-http": "http",
+    "streamableHttp": "http",
+    "sse": "sse",
+}
+"""Values of ``type``. MCP calls it streamable HTTP, and so do some programs."""
+
+_STDIO: Final = ("command", "args", "env")
+_REMOTE: Final = ("url", "headers")
+_KNOWN: Final = ("type", "disabled", *_STDIO, *_REMOTE)
+
+_REFUSED: Final = {
+    "cwd": "the protocol has no place for the folder of a server; name it in the arguments, where the server "
+    "takes one",
+    "envFile": "such files are not read; name the variables under env",
+    "headersHelper": "such programs are not run; name the headers, with ${NAME} for what is secret",
+}
+"""Keys without which the server would be another one."""
+
+_CLOSE: Final = 0.8
+"""How much alike a key and a known one are that is meant (`difflib.SequenceMatcher.ratio`)."""
+
+_REFERENCE: Final = re.compile(r"\$\{([^}]*)(\}?)")
+_VARIABLE: Final = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
+_PLAIN_KEY: Final = re.compile(r"[\w-]+")
+
+
+class Entry(NamedTuple):
+    """A server of a file, checked, with its variables filled in."""
+
+    name: str
+    kind: Kind
+    command: tuple[str, ...]
+    """Empty for those behind an address."""
+    url: str
+    named: dict[str, str]
+    """Variables of those that are started, headers of the others."""
+
+
+def read_file(path: str | os.PathLike[str], env: Mapping[str, str] | None) -> list[Entry]:
+    """Return the servers of a file, but for those that are disabled.
+
+    Raises:
+        McpServerError: Something is wrong in it.
+        OSError: It cannot be read.
+    """
+    try:
+        reader = _Reader(os.environ if env is None else env)
+        return reader.servers(_parsed(Path(path).read_bytes()))
+    except McpServerError as exc:
+        exc.source = os.fspath(path)
+        raise
+
+
+def _parsed(data: bytes) -> JsonValue:
+    try:
+        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object)
+    except UnicodeDecodeError as exc:
+        raise McpServerError(f"it is not UTF-8: {exc.reason}") from None  # it holds all of the file
+    except json.JSONDecodeError as exc:
+        place = f"{exc.msg}, line {exc.lineno}, column {exc.colno}"
+        raise McpServerError(f"this is no JSON: {place}") from None
+    except RecursionError:
+        raise McpServerError("it goes too deep for a file of servers") from None
+
+
+def _object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    found: dict[str, JsonValue] = {}
+    for key, value in pairs:
+        if key in found:
+            raise McpServerError(f"the key {key!r:.100} is there twice in one object")
+        found[key] = value
+    return found
+
+
+class _Reader:
+    """Reads what stands in a file. `where` is the way to a value, for errors."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
+
+    def servers(self, table: JsonValue) -> list[Entry]:
+        if not is_object(table) or not is_object(table.get("mcpServers")):
+            raise McpServerError('write the servers by their names into an object: {"mcpServers": {…}}')
+        found: list[Entry] = []
+        for name, entry in table["mcpServers"].items():
+            with _about(name, _below("mcpServers", name)):
+                server = self._server(name, entry)
+            if server is not None:
+                found.append(server)
+        return found
+
+    def _server(self, name: str, entry: JsonValue) -> Entry | None:
+        if not is_object(entry):
+            raise ValueError('write an object, with a "command" or a "url"')
+        _at("", checked_name, name)
+        if entry.get("disabled") is True:
+            logger.info("The MCP server %r is left out: it is disabled", name)
+            return None
+        kind = _kind(entry)
+        _check_keys(name, entry, kind)
+        if kind == "stdio":
+            return self._started(name, entry)
+        if "url" not in entry:
+            raise ValueError(f'there is no "url", which a server of the type {kind} has')
+        url = _at("url", checked_url, self._filled("url", entry["url"]))
+        headers = _at("headers", checked_headers, self._named("headers", entry))
+        return Entry(name, kind, (), url, headers)
+
+    def _started(self, name: str, entry: dict[str, JsonValue]) -> Entry:
+        if "command" not in entry:
+            raise ValueError('there is no "command", which a server of the type stdio has')
+        args = entry.get("args", [])
+        if not is_array(args):
+            raise _Wrong("args", "write a list of texts")
+        program = self._filled("command", entry["command"])
+        words = [self._filled(f"args[{number}]", word) for number, word in enumerate(args)]
+        command = _at("command", checked_command, [program, *words])
+        return Entry(name, "stdio", command, "", _at("env", checked_variables, self._named("env", entry)))
+
+    def _named(self, key: str, entry: dict[str, JsonValue]) -> dict[str, str]:
+        table = entry.get(key, {})
+        if not is_object(table):
+            raise _Wrong(key, "write texts by their names")
+        return {name: self._filled(_below(key, name), value) for name, value in table.items()}
+
+    def _filled(self, where: str, value: JsonValue) -> str:
+        """Return a text with its variables filled in."""
+        if not isinstance(value, str):
+            raise _Wrong(where, 'it is no text; write it in quotes: "…"')
+
+        def fill(found: re.Match[str]) -> str:
+            variable = _VARIABLE.fullmatch(found[1])
+            if variable is None or not found[2] or "${" in found[1]:
+                problem = "there is a ${ with something else behind it than ${NAME} or ${NAME:-default}"
+                raise _Wrong(where, problem)
+            name, default = variable[1], variable[2]
+            value = self._env.get(name)
+            if not value and default is not None:
+                return default
+            if value is None:
+                problem = f"the environment variable {name} is not set; set it, or write ${{{name}:-default}}"
+                raise _Wrong(where, problem)
+            return value
+
+        return _REFERENCE.sub(fill, value)
+
+
+def _kind(entry: dict[str, JsonValue]) -> Kind:
+    if "type" in entry:
+        kind = entry["type"]
+        if not isinstance(kind, str) or kind not in _KINDS:
+            raise _Wrong("type", "it is none of stdio, http and sse")
+        return _KINDS[kind]
+    if "command" in entry and "url" in entry:
+        raise ValueError('there are both a "command" and a "url"; say which counts by "type"')
+    if "command" not in entry and "url" not in entry:
+        raise ValueError('there is neither a "command" nor a "url"')
+    return "stdio" if "command" in entry else "http"
+
+
+def _check_keys(name: str, entry: dict[str, JsonValue], kind: Kind) -> None:
+    others = _REMOTE if kind == "stdio" else _STDIO
+    for key in entry:
+        if key in _REFUSED:
+            raise _Wrong(key, _REFUSED[key])
+        if key in others:
+            raise _Wrong(key, f"a server of the type {kind} has no such thing")
+        if key not in _KNOWN:
+            close = difflib.get_close_matches(key, _KNOWN, n=1, cutoff=_CLOSE)
+            if close:
+                raise _Wrong(_below("", key), f"there is no such key; do you mean {close[0]!r}?")
+            logger.info("MCP server %r: %.100r is passed over; it is no matter of the protocol's", name, key)
+
+
+class _Wrong(ValueError):
+    """A value of a server is wrong."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(problem)
+        self.where = where
+
+
+def _at(where: str, check: Callable[[object], _T], value: object) -> _T:
+    try:
+        return check(value)
+    except ValueError as exc:
+        raise _Wrong(where, str(exc)) from None
+
+
+@contextmanager
+def _about(name: str, where: str) -> Generator[None]:
+    try:
+        yield
+    except ValueError as exc:
+        inner = exc.where if isinstance(exc, _Wrong) else ""
+        whole = f"{where}.{inner}" if inner else where
+        raise McpServerError(str(exc), server=name, where=whole) from None
+
+
+def _below(where: str, key: str) -> str:
+    """Return the way to what is under a key."""
+    if _PLAIN_KEY.fullmatch(key):
+        return f"{where}.{key}" if where else key
+    return f"{where}[{json.dumps(key[:100])}]"
