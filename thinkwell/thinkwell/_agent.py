@@ -22,6 +22,7 @@ from thinkwell._tooling import ToolHosts, Way
 from thinkwell._tracing import Tracing
 from thinkwell._version import VERSION
 from thinkwell._wire_errors import noise, start_failure
+from thinkwell._wire_mcp import McpServers, check_reachable
 from thinkwell._wire_session import WireSession
 from thinkwell.errors import (
     AgentClosed,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from thinkwell._session_state import SessionInfo
     from thinkwell._stream import ThoughtStream
     from thinkwell.errors import AuthMethod
+    from thinkwell.mcp_servers import McpServer
     from thinkwell.questions import Answer, Question, QuestionHandler
     from thinkwell.workspace import Workspace
     from thinkwell_acp import Transport
@@ -84,7 +86,7 @@ class AgentStarter:
         """Start a run."""
         if self.left:
             raise AgentClosed
-        wire = WireSession(self._link, spec.cwd or self._link.cwd, self._link.mcp_servers)
+        wire = WireSession(self._link, spec.cwd or self._link.cwd, self._link.mcp_servers.wire)
         schema = None if spec.output.schema is None else spec.output.tool_schema()
         return self._link.launch(Run(self._link, spec, options, wire, result_schema=schema, ephemeral=True))
 
@@ -180,7 +182,7 @@ class Agent:
         self,
         *,
         cwd: str | os.PathLike[str] | None = None,
-        mcp_servers: Sequence[s.McpServer] = (),
+        mcp_servers: Sequence[McpServer] = (),
         additional_directories: Sequence[str | os.PathLike[str]] = (),
         load: str | None = None,
         resume: str | None = None,
@@ -278,7 +280,7 @@ def open_agent(
     on_question: QuestionHandler | Sequence[QuestionHandler] | None = None,
     question_timeout: float = QUESTION_TIMEOUT,
     workspace: Workspace | None = None,
-    mcp_servers: Sequence[s.McpServer] = (),
+    mcp_servers: Sequence[McpServer] = (),
     tools_via: Way | None = None,
     login: str | None = None,
     startup_timeout: float = 60,
@@ -304,7 +306,8 @@ def open_agent(
             what ``permissions="ask"`` or a policy leaves open waits for `ThoughtStream.answer`.
         question_timeout: Seconds until a question that nobody answers is denied.
         workspace: Files and terminals that the agent may use through us; none by default.
-        mcp_servers: MCP servers for the agent, besides our own.
+        mcp_servers: MCP servers for every session, besides our own: `McpStdio`, `McpHttp`, `McpSse`, or those
+            of a file (`load_mcp_servers`).
         tools_via: The way for our tools, ``acp``, ``http`` or ``stdio``, instead of the plainest that the
             agent offers.
         login: The id of one of the agent's own ways to log in, which is gone when the agent asks for a
@@ -328,7 +331,6 @@ def open_agent(
         env=env,
         on_question=on_question,
         workspace=workspace,
-        mcp_servers=mcp_servers,
         record=record,
     )
     profile = _profile(agent, command, transport)
@@ -339,6 +341,7 @@ def open_agent(
     check_seconds("question_timeout", question_timeout)
     check_seconds("startup_timeout", startup_timeout)
     asker = Asker(policy=permissions, handlers=handlers, timeout=question_timeout)
+    servers = McpServers(mcp_servers, environment(profile, env).get("PATH"))
     service = None
     if workspace is not None:
         from thinkwell._workspace.service import WorkspaceService  # loads what runs commands
@@ -352,7 +355,7 @@ def open_agent(
             hosts=ToolHosts(tasks, tools_via or profile.way),
             tasks=tasks,
             asker=asker,
-            mcp_servers=mcp_servers,
+            mcp_servers=servers,
             workspace=service,
             login=login,
             observers=(Journal(profile.name), Tracing(profile.name), *observers),
@@ -413,6 +416,7 @@ async def _opened(
         await _initialize(link, pipe, startup_timeout)
         _log_start(link)
         _check_login(link)
+        check_reachable(link.mcp_servers.wire, client.capabilities.mcp_capabilities)
         starter = AgentStarter(link)
         try:
             yield Agent(link, starter)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from thinkwell.workspace import Workspace
-from thinkwell_acp import schema as s
 
 
 def check_types(
@@ -16,7 +15,6 @@ def check_types(
     env: object,
     on_question: object,
     workspace: object,
-    mcp_servers: object,
     record: object,
 ) -> None:
     """Refuse what would fail later and elsewhere. No value of the environment is shown.
@@ -32,9 +30,6 @@ def check_types(
         raise _wrong("on_question", on_question, "a function, or a list of them")
     if workspace is not None and not isinstance(workspace, Workspace):
         raise _wrong("workspace", workspace, "a Workspace")
-    if not _is_list_of(s.McpServer, mcp_servers):
-        wanted = "a list of McpServerHttp, …Stdio or …Sse of thinkwell_acp.schema"
-        raise _wrong("mcp_servers", mcp_servers, wanted)
     if record is not None and not isinstance(record, str | os.PathLike):
         raise _wrong("record", record, "a path")
 

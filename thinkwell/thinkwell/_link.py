@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from thinkwell._run import Run
     from thinkwell._stream import ThoughtStream
     from thinkwell._tooling import ToolHosts
+    from thinkwell._wire_mcp import McpServers
     from thinkwell._wire_session import WireSession
     from thinkwell._workspace.service import WorkspaceService
     from thinkwell.errors import AuthMethod
@@ -65,7 +66,7 @@ class Link(ClientHandler):
         hosts: ToolHosts,
         tasks: BackgroundTasks,
         asker: Asker,
-        mcp_servers: Sequence[s.McpServer],
+        mcp_servers: McpServers,
         workspace: WorkspaceService | None = None,
         login: str | None = None,
         observers: Sequence[Observer] = (),
@@ -74,7 +75,7 @@ class Link(ClientHandler):
         self.cwd = cwd
         self.hosts = hosts
         self.tasks = tasks
-        self.mcp_servers = tuple(mcp_servers)
+        self.mcp_servers = mcp_servers
         self.sessions: WeakValueDictionary[str, WireSession] = WeakValueDictionary()
         """Sessions by id, as long as somebody may ask for what comes in them."""
         self._session_ids = Recent(SESSIONS_KEPT)

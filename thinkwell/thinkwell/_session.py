@@ -22,6 +22,7 @@ from thinkwell._builder import (
 from thinkwell._prompt import ImagePart, Part
 from thinkwell._run import Run
 from thinkwell._session_state import as_option
+from thinkwell._wire_mcp import check_reachable
 from thinkwell._wire_prompt import ANY_RESULT, prompt_blocks, result_tool, tool_specs
 from thinkwell._wire_session import How, WireSession
 from thinkwell.errors import (
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from thinkwell._output import JsonSchema, Output
     from thinkwell._session_state import SessionMode, SessionOption, SessionUsage
     from thinkwell._stream import ThoughtStream
+    from thinkwell.mcp_servers import McpServer
     from thinkwell.questions import Answer
     from thinkwell_acp.mcp import ToolSpec
 
@@ -218,7 +220,7 @@ class Session:
         self,
         *,
         cwd: str | os.PathLike[str] | None = None,
-        mcp_servers: Sequence[s.McpServer] = (),
+        mcp_servers: Sequence[McpServer] = (),
         additional_directories: Sequence[str | os.PathLike[str]] = (),
         output: object = None,
         open_timeout: float = OPEN_TIMEOUT,
@@ -303,7 +305,7 @@ def session_plan(
     link: Link,
     *,
     cwd: str | os.PathLike[str] | None,
-    mcp_servers: Sequence[s.McpServer],
+    mcp_servers: Sequence[McpServer],
     additional_directories: Sequence[str | os.PathLike[str]],
     sources: Mapping[How, str | None],
     output: object,
@@ -333,9 +335,11 @@ def session_plan(
         raise TypeError("session(additional_directories=…): give a list of folders")
     folder = link.cwd if cwd is None else existing_folder(cwd, "session(cwd=…)")
     more = [existing_folder(path, "session(additional_directories=…)") for path in additional_directories]
+    servers = link.mcp_servers.with_more(mcp_servers)
+    check_reachable(servers, link.client.capabilities.mcp_capabilities)
     return SessionPlan(
         cwd=folder,
-        mcp_servers=(*link.mcp_servers, *mcp_servers),
+        mcp_servers=servers,
         directories=tuple(path for path in dict.fromkeys(more) if path != folder),
         how=how,
         source=source,
