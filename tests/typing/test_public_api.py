@@ -25,7 +25,8 @@ THINKWELL = (
     *("AgentStartFailed", "Answer", "AnswerInvalid", "AnswerUnreadable", "AuthMethod", "Budget"),
     *("BudgetExceeded", "Buffer", "BufferOverflow", "CapabilityMissing", "ChooseOption", "Decision"),
     *("Explanation", "FormField", "FormQuestion", "HistoryMessage", "HistoryTool", "JsonSchema"),
-    *("LoginFailed", "LoginRequired", "Message", "OptionChoice", "PermissionMode", "PermissionPolicy"),
+    *("LoginFailed", "LoginRequired", "McpHttp", "McpServer", "McpServerError", "McpSse", "McpStdio"),
+    *("Message", "OptionChoice", "PermissionMode", "PermissionPolicy"),
     *("PermissionQuestion", "PlanEntry", "PlanUpdate", "PolicyError", "Question", "QuestionHandler"),
     *("QuestionNotOpen", "QuestionView", "QuestionsStopped"),
     *(
@@ -52,8 +53,8 @@ THINKWELL = (
     *("ThinkwellError", "Thought", "ThoughtCancelled", "ThoughtEvent", "ThoughtResult", "ThoughtStream"),
     *("ThoughtTimeout", "TimelineItem", "Tool", "ToolContext", "ToolDone", "ToolError", "ToolStart"),
     *("ToolUpdate", "ToolView", "ToolsNotSeen", "UrlQuestion", "Workspace", "__version__"),
-    *("event_from_json", "event_to_json", "history_to_json", "load_skill", "login", "open_agent"),
-    *("replay", "supervise", "tool", "wait_for_answer"),
+    *("event_from_json", "event_to_json", "history_to_json", "load_mcp_servers", "load_skill", "login"),
+    *("open_agent", "replay", "supervise", "tool", "wait_for_answer"),
 )
 THINKWELL_ACP = (
     *("AcpError", "AgentHandler", "AgentSide", "CapabilityMissing", "Client", "ClientHandler"),

@@ -38,6 +38,7 @@ from thinkwell.errors import (
     CapabilityMissing,
     LoginFailed,
     LoginRequired,
+    McpServerError,
     PolicyError,
     QuestionNotOpen,
     QuestionsStopped,
@@ -73,6 +74,7 @@ from thinkwell.events import (
     event_from_json,
     event_to_json,
 )
+from thinkwell.mcp_servers import McpHttp, McpServer, McpSse, McpStdio, load_mcp_servers
 from thinkwell.permissions import Decision, PermissionMode, PermissionPolicy, Rule
 from thinkwell.questions import (
     Answer,
@@ -120,6 +122,11 @@ __all__ = (
     "JsonSchema",
     "LoginFailed",
     "LoginRequired",
+    "McpHttp",
+    "McpServer",
+    "McpServerError",
+    "McpSse",
+    "McpStdio",
     "Message",
     "OptionChoice",
     "PermissionMode",
@@ -182,6 +189,7 @@ __all__ = (
     "event_from_json",
     "event_to_json",
     "history_to_json",
+    "load_mcp_servers",
     "load_skill",
     "login",
     "open_agent",
