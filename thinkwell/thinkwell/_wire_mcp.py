@@ -51,9 +51,7 @@ class McpServers:
         """Return what the agent is told for a session that has more of them. Raises as the constructor."""
         return (*self.wire, *self._checked(servers, self.wire, "session(mcp_servers=…)"))
 
-    def _checked(
-        self, servers: object, others: Iterable[s.McpServer], who: str
-    ) -> tuple[s.McpServer, ...]:
+    def _checked(self, servers: object, others: Iterable[s.McpServer], who: str) -> tuple[s.McpServer, ...]:
         wanted = "give a list of McpStdio, McpHttp and McpSse, or load_mcp_servers(…)"
         # No value is shown: they hold keys.
         if isinstance(servers, str) or not isinstance(servers, Sequence):
@@ -63,14 +61,15 @@ class McpServers:
         for number, server in enumerate(cast("Iterable[object]", servers)):
             if not isinstance(server, McpStdio | McpHttp | McpSse | s.McpServer):
                 raise TypeError(f"{who}: number {number + 1} is a {type(server).__name__}; {wanted}")
-            told_of = self._wire(cast("McpServer", server), who)
+            told_of = self._wire(server, who)
             name = told_of.name
             if name in taken:
-                raise ValueError(
-                    f"{who}: {name!r:.100} {taken[name]}; agents know a server by its name, so give one another"
-                )
+                about = f"{who}: {name!r:.100} {taken[name]}"
+                raise ValueError(f"{about}; agents know a server by its name, so give one another")
             if _OURS.fullmatch(name):
-                raise ValueError(f"{who}: names such as {name!r} are kept for our own servers; choose another")
+                raise ValueError(
+                    f"{who}: names such as {name!r} are kept for our own servers; choose another"
+                )
             taken[name] = "is there twice"
             wire.append(told_of)
         return tuple(wire)
@@ -94,10 +93,12 @@ class McpServers:
             program, *args = find_program(server.command, None if path is None else {"PATH": path}, None)
         except ProgramNotFound as exc:
             hint = (
-                "install it, or give its whole path. For an agent on another machine, give a McpServerStdio of "
-                "thinkwell_acp.schema, which is not looked for here"
+                "install it, or give its whole path. For an agent on another machine, give a "
+                "McpServerStdio of thinkwell_acp.schema, which is not looked for here"
             )
-            raise McpServerError(f"{exc.reason}; {hint}", server=server.name) from None  # it has the arguments
+            raise McpServerError(
+                f"{exc.reason}; {hint}", server=server.name
+            ) from None  # it has the arguments
         env = tuple(s.EnvVariable(name=name, value=value) for name, value in server.env.items())
         return s.McpServerStdio(name=server.name, command=program, args=tuple(args), env=env)
 
@@ -120,11 +121,9 @@ def check_reachable(servers: Iterable[s.McpServer], flags: s.McpCapabilities) ->
             case _:
                 continue
         if not kinds[kind]:
-            takes = ["stdio", *(other for other, taken in kinds.items() if taken)]
-            raise CapabilityMissing(
-                f"mcpCapabilities.{kind}",
-                f"the MCP server {server.name!r:.100}. This agent takes MCP servers over {' and '.join(takes)}",
-            )
+            takes = " and ".join(["stdio", *(other for other, taken in kinds.items() if taken)])
+            wanted_by = f"the MCP server {server.name!r:.100}. This agent takes MCP servers over {takes}"
+            raise CapabilityMissing(f"mcpCapabilities.{kind}", wanted_by)
 
 
 def _headers(headers: Mapping[str, str]) -> tuple[s.HttpHeader, ...]:

@@ -148,7 +148,7 @@ class _Reader:
             raise ValueError('there is no "command", which a server of the type stdio has')
         args = entry.get("args", [])
         if not is_array(args):
-            raise _Wrong("args", "write a list of texts")
+            raise _WrongError("args", "write a list of texts")
         program = self._filled("command", entry["command"])
         words = [self._filled(f"args[{number}]", word) for number, word in enumerate(args)]
         command = _at("command", checked_command, [program, *words])
@@ -157,26 +157,26 @@ class _Reader:
     def _named(self, key: str, entry: dict[str, JsonValue]) -> dict[str, str]:
         table = entry.get(key, {})
         if not is_object(table):
-            raise _Wrong(key, "write texts by their names")
+            raise _WrongError(key, "write texts by their names")
         return {name: self._filled(_below(key, name), value) for name, value in table.items()}
 
     def _filled(self, where: str, value: JsonValue) -> str:
         """Return a text with its variables filled in."""
         if not isinstance(value, str):
-            raise _Wrong(where, 'it is no text; write it in quotes: "…"')
+            raise _WrongError(where, 'it is no text; write it in quotes: "…"')
 
         def fill(found: re.Match[str]) -> str:
             variable = _VARIABLE.fullmatch(found[1])
             if variable is None or not found[2] or "${" in found[1]:
                 problem = "there is a ${ with something else behind it than ${NAME} or ${NAME:-default}"
-                raise _Wrong(where, problem)
+                raise _WrongError(where, problem)
             name, default = variable[1], variable[2]
             value = self._env.get(name)
             if not value and default is not None:
                 return default
             if value is None:
                 problem = f"the environment variable {name} is not set; set it, or write ${{{name}:-default}}"
-                raise _Wrong(where, problem)
+                raise _WrongError(where, problem)
             return value
 
         return _REFERENCE.sub(fill, value)
@@ -186,7 +186,7 @@ def _kind(entry: dict[str, JsonValue]) -> Kind:
     if "type" in entry:
         kind = entry["type"]
         if not isinstance(kind, str) or kind not in _KINDS:
-            raise _Wrong("type", "it is none of stdio, http and sse")
+            raise _WrongError("type", "it is none of stdio, http and sse")
         return _KINDS[kind]
     if "command" in entry and "url" in entry:
         raise ValueError('there are both a "command" and a "url"; say which counts by "type"')
@@ -199,17 +199,17 @@ def _check_keys(name: str, entry: dict[str, JsonValue], kind: Kind) -> None:
     others = _REMOTE if kind == "stdio" else _STDIO
     for key in entry:
         if key in _REFUSED:
-            raise _Wrong(key, _REFUSED[key])
+            raise _WrongError(key, _REFUSED[key])
         if key in others:
-            raise _Wrong(key, f"a server of the type {kind} has no such thing")
+            raise _WrongError(key, f"a server of the type {kind} has no such thing")
         if key not in _KNOWN:
             close = difflib.get_close_matches(key, _KNOWN, n=1, cutoff=_CLOSE)
             if close:
-                raise _Wrong(_below("", key), f"there is no such key; do you mean {close[0]!r}?")
+                raise _WrongError(_below("", key), f"there is no such key; do you mean {close[0]!r}?")
             logger.info("MCP server %r: %.100r is passed over; it is no matter of the protocol's", name, key)
 
 
-class _Wrong(ValueError):
+class _WrongError(ValueError):
     """A value of a server is wrong."""
 
     def __init__(self, where: str, problem: str) -> None:
@@ -221,7 +221,7 @@ def _at(where: str, check: Callable[[object], _T], value: object) -> _T:
     try:
         return check(value)
     except ValueError as exc:
-        raise _Wrong(where, str(exc)) from None
+        raise _WrongError(where, str(exc)) from None
 
 
 @contextmanager
@@ -229,7 +229,7 @@ def _about(name: str, where: str) -> Generator[None]:
     try:
         yield
     except ValueError as exc:
-        inner = exc.where if isinstance(exc, _Wrong) else ""
+        inner = exc.where if isinstance(exc, _WrongError) else ""
         whole = f"{where}.{inner}" if inner else where
         raise McpServerError(str(exc), server=name, where=whole) from None
 
