@@ -12,10 +12,10 @@ APP = "thinkwell"
 
 
 def config_folder() -> Path:
-    """Return the folder of the user's own settings; it need not exist.
+    r"""Return the folder of the user's own settings; it need not exist.
 
     ``$XDG_CONFIG_HOME/thinkwell``, else ``~/.config/thinkwell`` (XDG Base Directory Specification, which says
-    too that a relative path there is to be ignored). On Windows ``%APPDATA%\\thinkwell``.
+    too that a relative path there is to be ignored). On Windows ``%APPDATA%\thinkwell``.
     """
     if sys.platform == "win32":
         return _folder("APPDATA", "AppData", "Roaming")
@@ -23,9 +23,9 @@ def config_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """Return the folder of what can be fetched again; it need not exist.
+    r"""Return the folder of what can be fetched again; it need not exist.
 
-    ``$XDG_CACHE_HOME/thinkwell``, else ``~/.cache/thinkwell``. On Windows ``%LOCALAPPDATA%\\thinkwell``.
+    ``$XDG_CACHE_HOME/thinkwell``, else ``~/.cache/thinkwell``. On Windows ``%LOCALAPPDATA%\thinkwell``.
     """
     if sys.platform == "win32":
         return _folder("LOCALAPPDATA", "AppData", "Local")

@@ -1,0 +1,359 @@
+"""Downloads of files for which nobody vouches."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import ipaddress
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from contextlib import contextmanager, suppress
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+
+from thinkwell._version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+    from typing import IO
+
+__all__ = ("DownloadError", "Progress", "download")
+
+Progress: TypeAlias = Callable[[int, int | None], object]
+"""Told how many bytes have come, and how many there will be where that is known."""
+
+CHUNK: Final = 256 * 1024
+"""Bytes read at once at most, and about how many come between two calls of a progress function."""
+
+READ_TIMEOUT: Final = 30.0
+"""Seconds for which nothing may come."""
+
+_NETWORK: Final = (
+    "Check the network and, behind a proxy, the variables HTTPS_PROXY and NO_PROXY; then try again"
+)
+
+
+class DownloadError(Exception):
+    """A file was not downloaded. Nothing of it is left.
+
+    Attributes:
+        url: Its address.
+        reason: What happened, and what to do.
+    """
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(url, reason)
+        self.url = url
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{_shown(self.url)} could not be downloaded: {self.reason}"
+
+
+async def download(
+    url: str,
+    to: Path,
+    *,
+    limit: int,
+    progress: Progress | None = None,
+    sha256: str | None = None,
+    read_timeout: float = READ_TIMEOUT,
+) -> None:
+    """Download a file, over https, or http from this machine itself. Proxies are used as urllib does.
+
+    Args:
+        url: The file's address.
+        to: Where to put it. There must be nothing yet, and after a failure there is nothing.
+        limit: How many bytes it may have.
+        progress: Called in the event loop: at the start, after every `CHUNK` or so, and at the end.
+        sha256: The digest that the file must have, in hexadecimal digits.
+        read_timeout: Seconds for which nothing may come.
+
+    Raises:
+        DownloadError: It was not downloaded.
+    """
+    wire = _Wire()
+    job = _Job(url, to, limit, progress, sha256, read_timeout, wire)
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wire.cut_when_cancelled)
+        try:
+            await anyio.to_thread.run_sync(job.run)
+        except Exception as exc:
+            failure = exc
+        tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+class _Wire:
+    """The connection that a download uses: cutting it ends a read that waits in another thread."""
+
+    def __init__(self) -> None:
+        self._socket: socket.socket | None = None
+        self._is_cut = False
+
+    async def cut_when_cancelled(self) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self._is_cut = True
+            self._shut()
+
+    def hold(self, connected: socket.socket) -> None:
+        """Take over from the connection before, which led to a redirection."""
+        self._socket = connected
+        if self._is_cut:  # pragma: no cover - cancelled between two connections
+            self._shut()
+
+    def _shut(self) -> None:
+        if self._socket is not None:
+            with suppress(OSError):  # closed, or not connected any more
+                # Not the method of a TLS socket: that would take its state from the thread that reads.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+
+class _Job:
+    """A download as a worker thread does it."""
+
+    def __init__(
+        self,
+        url: str,
+        to: Path,
+        limit: int,
+        progress: Progress | None,
+        sha256: str | None,
+        read_timeout: float,
+        wire: _Wire,
+    ) -> None:
+        self._url = url
+        self._to = to
+        self._limit = limit
+        self._progress = progress
+        self._sha256 = sha256
+        self._read_timeout = read_timeout
+        self._opener = _opener(wire)
+
+    def run(self) -> None:
+        _check(self._url)
+        try:
+            file = self._to.open("xb")
+        except OSError as exc:
+            raise DownloadError(self._url, f"{self._to} cannot be written: {exc.strerror}") from exc
+        try:
+            with file:
+                self._fetch(file)
+        except BaseException:
+            self._to.unlink(missing_ok=True)
+            raise
+
+    def _fetch(self, file: IO[bytes]) -> None:
+        request = urllib.request.Request(self._url, headers={"User-Agent": f"thinkwell/{VERSION}"})  # noqa: S310 - checked
+        with self._faults():
+            answer = self._opener.open(request, timeout=self._read_timeout)
+        with cast("http.client.HTTPResponse", answer) as response:
+            self._copy(response, file)
+
+    @contextmanager
+    def _faults(self) -> Generator[None]:
+        """Turn what goes wrong on the network into what is raised."""
+        try:
+            yield
+        except urllib.error.HTTPError as exc:
+            exc.close()
+            raise DownloadError(self._url, _status(exc.code)) from exc
+        except (OSError, http.client.HTTPException, ValueError) as exc:
+            anyio.from_thread.check_cancelled()  # then it was us who cut the connection
+            raise DownloadError(self._url, self._fault(exc)) from exc
+
+    def _copy(self, response: http.client.HTTPResponse, file: IO[bytes]) -> None:
+        total, done, told = response.length, 0, 0
+        digest = hashlib.sha256()
+        self._check_size(total or 0)
+        self._tell(done, total)
+        while data := self._read(response):
+            done += len(data)
+            self._check_size(done)
+            digest.update(data)
+            try:
+                file.write(data)
+            except OSError as exc:
+                raise DownloadError(self._url, f"{self._to} cannot be written: {exc.strerror}") from exc
+            if done - told >= CHUNK:
+                told = done
+                self._tell(done, total)
+        if total is not None and done < total:
+            raise DownloadError(self._url, f"the connection ended after {done} of {total} bytes. {_NETWORK}")
+        if done != told:
+            self._tell(done, total)
+        self._check_digest(digest.hexdigest())
+
+    def _read(self, response: http.client.HTTPResponse) -> bytes:
+        with self._faults():
+            data = response.read1(CHUNK)
+        anyio.from_thread.check_cancelled()
+        return data
+
+    def _tell(self, done: int, total: int | None) -> None:
+        if self._progress is not None:
+            anyio.from_thread.run_sync(self._progress, done, total)
+
+    def _check_size(self, size: int) -> None:
+        if size > self._limit:
+            raise DownloadError(
+                self._url,
+                f"it has more than {self._limit} bytes, which is more than is taken. Check the address",
+            )
+
+    def _check_digest(self, found: str) -> None:
+        if self._sha256 is not None and found != self._sha256.lower():
+            raise DownloadError(
+                self._url,
+                f"its SHA-256 is {found}, but {_shown(self._sha256)} was expected: the file was exchanged or "
+                "damaged. Do not use it before you know why",
+            )
+
+    def _fault(self, exc: Exception) -> str:
+        """Return what a failure of the network means."""
+        cause = exc.reason if isinstance(exc, urllib.error.URLError) else exc
+        match cause:
+            case TimeoutError():
+                return f"nothing came for {self._read_timeout:g} seconds. {_NETWORK}"
+            case ssl.SSLCertVerificationError():
+                return (
+                    f"the server's certificate was not accepted ({_shown(cause.verify_message)}). Where a "
+                    "proxy has one of its own, name the file of its certificates in SSL_CERT_FILE"
+                )
+            case http.client.HTTPException() | ValueError():  # its text is the server's
+                return f"the server's answer is no HTTP, or was cut off ({type(cause).__name__}). {_NETWORK}"
+            case _:
+                return f"{_shown(str(cause))}. {_NETWORK}"
+
+
+def _status(code: int) -> str:
+    """Return what an answer other than 200 means. The server's own words are not repeated."""
+    phrase = next((f" {status.phrase}" for status in HTTPStatus if status == code), "")
+    advice = {
+        HTTPStatus.NOT_FOUND: "The file has moved or is gone: look for a newer address",
+        HTTPStatus.GONE: "The file has moved or is gone: look for a newer address",
+        HTTPStatus.PROXY_AUTHENTICATION_REQUIRED: "Put the proxy's user and password in HTTPS_PROXY",
+    }.get(HTTPStatus(code) if phrase else HTTPStatus.OK, "Try again later")
+    return f"the server answered {code}{phrase}. {advice}"
+
+
+def _check(url: str, before: str | None = None) -> None:
+    """Check that an address may be asked, and that another one may have led to it.
+
+    Raises:
+        DownloadError: It may not.
+    """
+    reason = _objection(url)
+    if reason is None and before is not None and _scheme(before) == "https" != _scheme(url):
+        reason = "it leads from https to http. Ask for the address of a server that keeps to https"
+    if reason is not None:
+        raise DownloadError(url, reason)
+
+
+def _objection(url: str) -> str | None:
+    if not (url.isascii() and url.isprintable() and " " not in url):
+        return "the address has characters that no address has. Write them as %XX"
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as exc:
+        return f"that is no address: {exc}"
+    if parts.scheme not in ("https", "http") or not host:
+        return "only addresses that begin with https:// and name a server are used"
+    if parts.username is not None:
+        return "the address holds a user's name, which would not be sent. Take it out"
+    if parts.scheme == "http" and not _is_loopback(host):
+        return "http is for this machine only: anybody on the way may change what it brings. Use https"
+    return None
+
+
+def _scheme(url: str) -> str:
+    return urlsplit(url).scheme
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _shown(text: str) -> str:
+    return text if text.isprintable() and len(text) <= 1000 else ascii(text[:1000])
+
+
+def _opener(wire: _Wire) -> urllib.request.OpenerDirector:
+    """Return what opens http and https, and nothing else that urllib can: no files, no FTP."""
+
+    class HttpConnection(http.client.HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            wire.hold(self.sock)
+
+    class HttpsConnection(http.client.HTTPSConnection):
+        def connect(self) -> None:
+            super().connect()
+            wire.hold(self.sock)
+
+    class HttpHandler(urllib.request.HTTPHandler):
+        def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+            return self.do_open(cast(Any, HttpConnection), req)
+
+    class HttpsHandler(urllib.request.HTTPSHandler):
+        def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+            context = ssl.create_default_context()
+            context.set_alpn_protocols(["http/1.1"])
+            return self.do_open(cast(Any, HttpsConnection), req, context=context)
+
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        HttpHandler(),
+        HttpsHandler(),
+        _Redirections(),
+        urllib.request.HTTPErrorProcessor(),
+        urllib.request.HTTPDefaultErrorHandler(),
+    ):
+        opener.add_handler(handler)
+    return opener
+
+
+class _Redirections(urllib.request.HTTPRedirectHandler):
+    def http_error_302(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any
+    ) -> Any:
+        try:
+            return super().http_error_302(req, fp, code, msg, headers)
+        except ValueError:  # what it should lead to cannot be taken apart
+            fp.close()
+            raise
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: Any,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        fp.close()  # else all of its body is read first, however long that is
+        _check(newurl, before=req.full_url)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
