@@ -1,5 +1,6 @@
 """MCP: the servers that a session is given, and MCP messages inside the protocol (unstable)."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from thinkwell_acp.schema._base import Alias, Choice, Extensible, JsonObject, JsonValue, Model, Strict
@@ -22,15 +23,30 @@ __all__ = (
 )
 
 
-class EnvVariable(Extensible, frozen=True, kw_only=True):
-    """An environment variable."""
+class _Secret:
+    """Its value may be a key, so it is not shown."""
+
+    __slots__ = ()
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(name={self.name!r}, value=…)"
+
+    def __rich_repr__(self) -> Iterator[tuple[str, str]]:
+        yield "name", self.name
+        yield "value", "…"
+
+
+class EnvVariable(_Secret, Extensible, frozen=True, kw_only=True):
+    """An environment variable. Its `repr` does not show the value."""
 
     name: str
     value: str
 
 
-class HttpHeader(Extensible, frozen=True, kw_only=True):
-    """A header of an HTTP request."""
+class HttpHeader(_Secret, Extensible, frozen=True, kw_only=True):
+    """A header of an HTTP request. Its `repr` does not show the value."""
 
     name: str
     value: str
