@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 __all__ = (
     "AGENTS",
     "CLAUDE",
+    "CLAUDE_CUT_OFF",
     "CLAUDE_DIRECT",
     "CODEX",
     "CODEX_ASKING",
+    "CODEX_CUT_OFF",
     "GEMINI",
+    "GEMINI_CUT_OFF",
     "OPENCODE",
     "OPENCODE_ASKING",
+    "OPENCODE_CUT_OFF",
     "VENDOR_PREFIXES",
     "AgentRecipe",
     "Launch",
@@ -64,6 +68,15 @@ class AgentRecipe(ABC):
     """The name of its own tool that runs a command."""
     shell_args: Mapping[str, str] = field(default_factory=dict[str, str])
     """That tool's arguments; `$COMMAND` stands for the command."""
+    hides_commands: bool = False
+    """Whether its permission requests show a command in the title alone, which is no field to trust."""
+    profile: str = ""
+    """Its name in `open_agent`, where it has one."""
+
+    @property
+    def column(self) -> str:
+        """What the matrix calls it, whatever its settings are: the package's name."""
+        return self.package.rpartition("/")[2]
 
     def shell_call(self, command: str) -> tuple[str, dict[str, str]]:
         """Return name and arguments of a call with which its model has it run a command."""
@@ -91,7 +104,7 @@ class AgentRecipe(ABC):
             FileNotFoundError: If the program that installs is not on the machine.
             subprocess.CalledProcessError: If it fails.
         """
-        folder = cache / f"{self.package.rpartition('/')[2]}-{self.version}"
+        folder = cache / f"{self.column}-{self.version}"
         complete = folder / "complete"
         if not complete.exists():
             folder.mkdir(parents=True, exist_ok=True)
@@ -171,8 +184,24 @@ def _opencode_settings(**more: object) -> str:
     return json.dumps({**settings, **more})
 
 
+def _gemini_settings(*, ask_for_trust: bool) -> str:
+    return json.dumps(
+        {
+            # In a folder it does not trust it silently leaves out the session's MCP servers.
+            "security": {
+                "auth": {"selectedType": "gemini-api-key"},
+                "folderTrust": {"enabled": ask_for_trust},
+            },
+            "general": {"enableAutoUpdate": False},
+            "privacy": {"usageStatisticsEnabled": False},
+            "telemetry": {"enabled": False},
+        }
+    )
+
+
 CLAUDE = NpmAgent(
     name="claude",
+    profile="claude",
     package="@agentclientprotocol/claude-agent-acp",
     version="0.100.0",
     executable="claude-agent-acp",
@@ -198,6 +227,7 @@ CLAUDE_DIRECT = replace(CLAUDE, name="claude-direct", env={**CLAUDE.env, "ENABLE
 
 OPENCODE = NpmAgent(
     name="opencode",
+    profile="opencode",
     package="opencode-ai",
     version="1.18.33",
     executable="opencode",
@@ -222,6 +252,7 @@ OPENCODE_ASKING = replace(
 
 GEMINI = NpmAgent(
     name="gemini",
+    profile="gemini",
     package="@google/gemini-cli",
     version="0.61.0",
     executable="gemini",
@@ -231,23 +262,15 @@ GEMINI = NpmAgent(
         "GEMINI_TELEMETRY_ENABLED": "false",
         "GOOGLE_GEMINI_BASE_URL": "$MODEL",
     },
-    files={
-        ".gemini/settings.json": json.dumps(
-            {
-                # In a folder it does not trust it silently leaves out the session's MCP servers.
-                "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
-                "general": {"enableAutoUpdate": False},
-                "privacy": {"usageStatisticsEnabled": False},
-                "telemetry": {"enabled": False},
-            }
-        )
-    },
+    files={".gemini/settings.json": _gemini_settings(ask_for_trust=False)},
+    hides_commands=True,
     shell="run_shell_command",
     shell_args={"command": "$COMMAND", "description": "A command"},
 )
 
 CODEX = NpmAgent(
     name="codex",
+    profile="codex",
     package="@agentclientprotocol/codex-acp",
     version="2.6.0",
     executable="codex-acp",
@@ -274,5 +297,24 @@ supports_websockets = false
 
 CODEX_ASKING = replace(CODEX, name="codex-asking", env={**CODEX.env, "INITIAL_AGENT_MODE": "read-only"})
 """The same agent, in the mode in which it asks before it runs commands; without it, its model judges them."""
+
+NO_LOOPBACK = {"NO_PROXY": "localhost", "no_proxy": "localhost"}
+"""The settings of a proxy that make no exception for 127.0.0.1, so that our tool server is behind it."""
+
+CLAUDE_CUT_OFF = replace(CLAUDE_DIRECT, name="claude-cut-off", env={**CLAUDE_DIRECT.env, **NO_LOOPBACK})
+CODEX_CUT_OFF = replace(CODEX, name="codex-cut-off", env={**CODEX.env, **NO_LOOPBACK})
+OPENCODE_CUT_OFF = replace(
+    OPENCODE,
+    name="opencode-cut-off",
+    env={**OPENCODE.env, **NO_LOOPBACK},
+    # It speaks to itself over HTTP, which must not be behind the proxy as well.
+    args=(*OPENCODE.args, "--hostname", "localhost"),
+)
+GEMINI_CUT_OFF = replace(
+    GEMINI,
+    name="gemini-untrusting",
+    files={".gemini/settings.json": _gemini_settings(ask_for_trust=True)},
+)
+"""The four, each set up by its user in a way in which our tools do not reach it."""
 
 AGENTS = (CLAUDE, CLAUDE_DIRECT, OPENCODE, OPENCODE_ASKING, GEMINI, CODEX)

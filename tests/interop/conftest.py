@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 
 from interop.agents import AGENTS, VENDOR_PREFIXES, AgentRecipe, Launch
+from interop.live import nothing_runs
 from interop.model_server import ModelServer
 
 if TYPE_CHECKING:
@@ -33,11 +35,13 @@ def recipe(request: pytest.FixtureRequest) -> AgentRecipe:
 @pytest.fixture
 def launch(
     recipe: AgentRecipe, models: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Launch:
-    """An installed agent, tied to the stand-in."""
+) -> Iterator[Launch]:
+    """An installed agent, tied to the stand-in; when the test is over, nothing of it may run."""
     for name in [name for name in os.environ if name.startswith(VENDOR_PREFIXES)]:
         monkeypatch.delenv(name)
-    return recipe.launch(home=tmp_path / "home", model_url=models.url)
+    home = tmp_path / "home"
+    yield recipe.launch(home=home, model_url=models.url)
+    anyio.run(nothing_runs, home)
 
 
 @pytest.fixture

@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from interop.agents import CLAUDE_DIRECT, CODEX, CODEX_ASKING, GEMINI, OPENCODE, OPENCODE_ASKING
+from interop.agents import (
+    CLAUDE_CUT_OFF,
+    CLAUDE_DIRECT,
+    CODEX,
+    CODEX_ASKING,
+    CODEX_CUT_OFF,
+    GEMINI,
+    GEMINI_CUT_OFF,
+    OPENCODE,
+    OPENCODE_ASKING,
+    OPENCODE_CUT_OFF,
+)
 from interop.model_server import CallTool
 
 if TYPE_CHECKING:
     from interop.agents import AgentRecipe
 
-__all__ = ("ASKING", "PLAIN", "TIMEOUT", "nothing_runs", "processes_of", "shell")
+__all__ = ("ASKING", "CUT_OFF", "PLAIN", "TIMEOUT", "nothing_runs", "processes_of", "shell")
 
 TIMEOUT = 120
 """Seconds for a whole test; the slowest agent seen needed fifteen."""
@@ -23,6 +34,9 @@ PLAIN = (CLAUDE_DIRECT, OPENCODE, GEMINI, CODEX)
 
 ASKING = (CLAUDE_DIRECT, OPENCODE_ASKING, GEMINI, CODEX_ASKING)
 """Each agent once, so that it asks before it runs a command."""
+
+CUT_OFF = (CLAUDE_CUT_OFF, OPENCODE_CUT_OFF, GEMINI_CUT_OFF, CODEX_CUT_OFF)
+"""Each agent once, set up so that our tools do not reach it."""
 
 
 def shell(recipe: AgentRecipe, command: str) -> CallTool:
