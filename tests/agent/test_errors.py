@@ -40,6 +40,10 @@ EXAMPLES: tuple[ThinkwellError, ...] = (
     errors.AgentNotFound("claude", "no npx"),
     errors.AgentStartFailed("claude", "it exited", stderr_tail="oh\n", exit_code=3, command=["npx", "a b"]),
     errors.AgentStartFailed("claude", "it exited"),
+    errors.AgentStartFailed(
+        "claude", "npx exited", phase="installing", version="1.2.3", next_command="npx --yes claude@1.2.3"
+    ),
+    errors.AgentNotFound("goose", "there is no program goose", next_command="brew install goose"),
     errors.AgentExited(3, "oh\n"),
     errors.AgentExited(-9),
     errors.AgentExited(None, reason="a line of more than 3 bytes"),
@@ -75,6 +79,8 @@ EXAMPLES: tuple[ThinkwellError, ...] = (
     errors.QuestionNotOpen("q7", ["q8"]),
     errors.PolicyError("there is no such key", source="policy.toml", where="rules[1].kind"),
     errors.PolicyError("this is no TOML"),
+    errors.ProfileError("claude", "give exactly one of npx, uvx", ["/a/claude.toml"]),
+    errors.ProfileError("claude", "give exactly one of npx, uvx"),
     errors.RecordingError("run.ndjson", "it is empty"),
     errors.RecordingCut("run.ndjson", "it ends with line 3"),
     errors.RecordedFailure("ValueError", "no"),

@@ -30,7 +30,7 @@ def names(type_: type) -> set[str]:
         (
             Agent,
             {"answer", "auth_methods", "authenticate", "capabilities", "delete_session", "info"}
-            | {"list_sessions", "name", "questions", "session", "think"},
+            | {"launch_phases", "list_sessions", "name", "questions", "session", "think"},
         ),
         (
             Session,

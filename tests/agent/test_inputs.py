@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from scripted import ScriptedAgent, scripted
 
 from thinkwell import AgentNotFound, Buffer, Question, open_agent, tool
-from thinkwell._agents import find
+from thinkwell.agents._choosing import choose
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator
@@ -172,26 +172,26 @@ async def test_the_output_of_a_session_is_checked_when_it_is_called() -> None:
 def test_quotes_that_are_never_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("THINKWELL_AGENT_CMD", raising=False)
     with pytest.raises(ValueError, match=r"open_agent\(command=…\): No closing quotation") as caught:
-        find(None, "foo 'secret")
+        choose(None, "foo 'secret")
     assert "secret" not in str(caught.value)
     monkeypatch.setenv("THINKWELL_AGENT_CMD", "foo 'secret")
     with pytest.raises(ValueError, match="the environment variable THINKWELL_AGENT_CMD: No closing"):
-        find(None, None)
+        choose(None, None)
     monkeypatch.setenv("THINKWELL_AGENT_CMD", "  ")
     with pytest.raises(
         ValueError, match="the environment variable THINKWELL_AGENT_CMD: the command is empty"
     ):
-        find(None, None)
+        choose(None, None)
 
 
 def test_a_wrong_name_from_the_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("THINKWELL_AGENT_CMD", raising=False)
     monkeypatch.setenv("THINKWELL_AGENT", "cloud")
     with pytest.raises(AgentNotFound, match="the environment variable THINKWELL_AGENT") as caught:
-        find(None, None)
+        choose(None, None)
     assert caught.value.agent == "cloud"
     with pytest.raises(AgentNotFound) as caught:
-        find("cloudy", None)
+        choose("cloudy", None)
     assert "THINKWELL_AGENT" not in str(caught.value)
 
 

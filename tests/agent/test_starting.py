@@ -25,7 +25,8 @@ from thinkwell import (
     LoginRequired,
     open_agent,
 )
-from thinkwell._agents import PROFILES, environment, find
+from thinkwell.agents import find_agent
+from thinkwell.agents._choosing import BUILTIN, choose, environment
 from thinkwell_acp import memory_transport_pair
 from thinkwell_acp import schema as s
 
@@ -65,7 +66,7 @@ async def failure(mode: str, **options: Any) -> AgentStartFailed:
     with pytest.raises(AgentStartFailed) as caught:
         async with opened(mode, **options):
             raise AssertionError("it started")
-    assert str(caught.value).startswith("Agent 'python")
+    assert str(caught.value).startswith("Agent 'odd_agent.py'")
     return caught.value
 
 
@@ -83,32 +84,32 @@ def gone(pid: int) -> bool:
 def test_the_argument_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THINKWELL_AGENT_CMD", "from-env --acp")
     monkeypatch.setenv("THINKWELL_AGENT", "codex")
-    assert find("claude", None) is PROFILES["claude"]
-    assert find(None, ["mine", "--acp"]).command == ("mine", "--acp")
-    assert find(None, None).command == ("from-env", "--acp")
+    assert choose("claude", None) == find_agent("claude")
+    assert choose(None, ["mine", "--acp"]).command == ("mine", "--acp")
+    assert choose(None, None).command == ("from-env", "--acp")
     monkeypatch.setenv("THINKWELL_AGENT_CMD", "")
-    assert find(None, None) is PROFILES["codex"]
+    assert choose(None, None) == find_agent("codex")
     monkeypatch.setenv("THINKWELL_AGENT", "")
-    assert find(None, None) is PROFILES["builtin"]
+    assert choose(None, None) is BUILTIN
     monkeypatch.delenv("THINKWELL_AGENT")
-    assert find(None, None) is PROFILES["builtin"]
+    assert choose(None, None) is BUILTIN
 
 
 def test_a_command_may_be_a_line() -> None:
-    profile = find(None, "/opt/bin/agent --model 'big one'")
+    profile = choose(None, "/opt/bin/agent --model 'big one'")
     assert (profile.name, profile.command) == ("agent", ("/opt/bin/agent", "--model", "big one"))
 
 
 @pytest.mark.parametrize("command", ["", "  ", []])
 def test_an_empty_command_is_refused(command: Any) -> None:
     with pytest.raises(ValueError, match="the command is empty"):
-        find(None, command)
+        choose(None, command)
 
 
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (("claude",), {"command": "x"}, "give a name or a command, not both"),
+        (("claude",), {"command": "x"}, "give an agent or a command, not both"),
         ((), {"command": "x", "transport": memory_transport_pair()[0]}, "give a command or a connection"),
         (("claude",), {"permissions": "yes"}, 'choose "deny", "ask" or "allow"'),
         (("claude",), {"tools_via": "smoke"}, 'choose "acp", "http" or "stdio"'),
@@ -127,7 +128,7 @@ async def test_the_command_in_the_environment_is_started(monkeypatch: pytest.Mon
     with anyio.fail_after(20):
         async with open_agent(None) as agent:
             assert (await facts(agent))["args"] == ["--from-env"]
-            assert agent.name == Path(sys.executable).name
+            assert agent.name == "odd_agent.py"
             assert agent.info is not None
             assert agent.info.name == "odd"
 
@@ -143,8 +144,8 @@ async def test_the_environment_is_the_callers_without_guards(monkeypatch: pytest
 
 
 def test_an_agent_gets_what_it_needs_unless_the_caller_says_otherwise() -> None:
-    assert environment(PROFILES["claude"], None)["ENABLE_TOOL_SEARCH"] == "0"
-    assert environment(PROFILES["claude"], {"ENABLE_TOOL_SEARCH": "1"})["ENABLE_TOOL_SEARCH"] == "1"
+    assert environment(find_agent("claude"), None)["ENABLE_TOOL_SEARCH"] == "0"
+    assert environment(find_agent("claude"), {"ENABLE_TOOL_SEARCH": "1"})["ENABLE_TOOL_SEARCH"] == "1"
 
 
 async def test_the_agent_works_in_the_folder_that_was_named(tmp_path: Path) -> None:

@@ -27,7 +27,15 @@ THINKWELL = (
     *("Explanation", "FormField", "FormQuestion", "HistoryMessage", "HistoryTool", "JsonSchema"),
     *("LoginFailed", "LoginRequired", "McpHttp", "McpServer", "McpServerError", "McpSse", "McpStdio"),
     *("Message", "OptionChoice", "PermissionMode", "PermissionPolicy"),
-    *("PermissionQuestion", "PlanEntry", "PlanUpdate", "PolicyError", "Question", "QuestionHandler"),
+    *(
+        "PermissionQuestion",
+        "PlanEntry",
+        "PlanUpdate",
+        "PolicyError",
+        "ProfileError",
+        "Question",
+        "QuestionHandler",
+    ),
     *("QuestionNotOpen", "QuestionView", "QuestionsStopped"),
     *(
         "RecordedFailure",

@@ -5,49 +5,31 @@ from __future__ import annotations
 import os
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
 
 import anyio
 
-from thinkwell._agents import TRACE_VARIABLE, Profile, environment, find
 from thinkwell._arguments import check_types
 from thinkwell._asking import QUESTION_TIMEOUT, Asker
 from thinkwell._builder import Spec, ThinkBuilder, check_seconds, existing_folder, output_type
 from thinkwell._journal import Journal, shown
+from thinkwell._launching import Launcher, LaunchLog, initialize
 from thinkwell._link import Link
 from thinkwell._run import Run
 from thinkwell._session import OPEN_TIMEOUT, Session, check_part, explain, open_session, session_plan
 from thinkwell._session_list import listed_sessions
-from thinkwell._tooling import ToolHosts, Way
+from thinkwell._tooling import ToolHosts
 from thinkwell._tracing import Tracing
-from thinkwell._version import VERSION
-from thinkwell._wire_errors import noise, start_failure
 from thinkwell._wire_mcp import McpServers, check_reachable
 from thinkwell._wire_session import WireSession
-from thinkwell.errors import (
-    AgentClosed,
-    AgentNotFound,
-    AgentReported,
-    AgentStartFailed,
-    AnswerUnreadable,
-    LoginFailed,
-    LoginRequired,
-)
+from thinkwell.agents._choosing import TRACE_VARIABLE, choose, environment
+from thinkwell.agents._profile import AgentProfile, Way
+from thinkwell.errors import AgentClosed, AgentReported, AnswerUnreadable, LoginFailed, LoginRequired
 from thinkwell.permissions import PermissionMode, PermissionPolicy
 from thinkwell.questions import wait_for_answer
-from thinkwell_acp import (
-    AcpError,
-    ConnectionBroken,
-    DecodeError,
-    ProgramNotFound,
-    ProgramNotStarted,
-    StdioTransport,
-    connect,
-    stdio_transport,
-)
+from thinkwell_acp import ConnectionBroken, StdioTransport, connect
 from thinkwell_acp import schema as s
 from thinkwell_acp._tasks import background_tasks
-from thinkwell_acp.client import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -67,6 +49,7 @@ if TYPE_CHECKING:
     from thinkwell.errors import AuthMethod
     from thinkwell.mcp_servers import McpServer
     from thinkwell.questions import Answer, Question, QuestionHandler
+    from thinkwell.view import PhaseView
     from thinkwell.workspace import Workspace
     from thinkwell_acp import Transport
     from thinkwell_acp._tasks import BackgroundTasks
@@ -134,6 +117,11 @@ class Agent:
     def capabilities(self) -> s.AgentCapabilities:
         """What the agent advertises."""
         return self._link.client.capabilities
+
+    @property
+    def launch_phases(self) -> tuple[PhaseView, ...]:
+        """How the agent was launched, with times in seconds from when `open_agent` was entered."""
+        return self._link.launch_log.views()
 
     @property
     def auth_methods(self) -> tuple[AuthMethod, ...]:
@@ -269,7 +257,7 @@ class Agent:
 
 
 def open_agent(
-    agent: str | None = None,
+    agent: str | AgentProfile | None = None,
     /,
     *,
     command: str | Sequence[str] | None = None,
@@ -285,15 +273,17 @@ def open_agent(
     login: str | None = None,
     startup_timeout: float = 60,
     record: str | os.PathLike[str] | None = None,
+    on_phase: Callable[[ev.PhaseChanged], None] | None = None,
 ) -> AbstractAsyncContextManager[Agent]:
     """Start an agent, or connect to one, for the time of a block.
 
     Leaving the block cancels what runs and ends the agent's whole process group.
 
     Args:
-        agent: A known agent: ``builtin``, ``claude``, ``codex``, ``gemini`` or ``opencode``. With neither
-            a name nor a command, the environment decides (``THINKWELL_AGENT_CMD``, then
-            ``THINKWELL_AGENT``), else it is the built-in one.
+        agent: A known agent, such as ``builtin``, ``claude``, ``codex`` or ``gemini``: see
+            `thinkwell.agents.known_agents`. ``claude@latest`` and ``claude@0.100.0`` are other versions of it
+            than the one in its profile. Or a profile. With neither an agent nor a command, the environment
+            decides (``THINKWELL_AGENT_CMD``, then ``THINKWELL_AGENT``), else it is the built-in one.
         command: The command of any other agent: a sequence, or a line that is split as a shell would,
             without running one.
         transport: A connection to an agent that runs already.
@@ -312,13 +302,17 @@ def open_agent(
             agent offers.
         login: The id of one of the agent's own ways to log in, which is gone when the agent asks for a
             login: once for all that wait for it. What was refused is then tried again.
-        startup_timeout: Seconds until the agent has answered its first request.
+        startup_timeout: Seconds until the agent has answered its first request. Its installation, where it
+            is not there yet, has a limit of its own: ``cold_start`` of its profile.
         record: A file to record everything in, for `replay`: what goes over the wire, in both directions, and
             what the runs come to. Secrets are taken out. Without it, the environment variable
             ``THINKWELL_TRACE`` may name a folder for such files.
+        on_phase: Called with each phase of the launch when it begins, with the time since the block was
+            entered. The first run's log and `Agent.launch_phases` have them too.
 
     Raises:
         AgentNotFound: There is no such agent, or its program is not there.
+        ProfileError: What is known of the agent cannot be read.
         AgentStartFailed: It was started, but no conversation came about.
         LoginRequired: It wants a login even before that, or does not offer the one of `login`.
         NotADirectoryError: There is no such folder.
@@ -333,7 +327,13 @@ def open_agent(
         workspace=workspace,
         record=record,
     )
-    profile = _profile(agent, command, transport)
+    if transport is not None and command is not None:
+        raise ValueError("open_agent(command=…, transport=…): give a command or a connection, not both")
+    if isinstance(agent, AgentProfile) or transport is None:
+        profile = choose(agent, command)
+        name = profile.name
+    else:
+        profile, name = None, agent or "agent"
     folder = existing_folder(cwd or ".", "open_agent(cwd=…)")
     handlers = _handlers(permissions, on_question)
     if tools_via is not None and tools_via not in get_args(Way):
@@ -342,23 +342,26 @@ def open_agent(
     check_seconds("startup_timeout", startup_timeout)
     asker = Asker(policy=permissions, handlers=handlers, timeout=question_timeout)
     servers = McpServers(mcp_servers, environment(profile, env).get("PATH"))
+    variables = environment(profile, env)
     service = None
     if workspace is not None:
         from thinkwell._workspace.service import WorkspaceService  # loads what runs commands
 
-        service = WorkspaceService(workspace, cwd=folder, env=environment(profile, env))
+        service = WorkspaceService(workspace, cwd=folder, env=variables)
 
-    def linked(tasks: BackgroundTasks, observers: Sequence[Observer]) -> Link:
+    def linked(tasks: BackgroundTasks, observers: Sequence[Observer], log: LaunchLog) -> Link:
         return Link(
-            name=profile.name,
+            name=name,
             cwd=folder,
-            hosts=ToolHosts(tasks, tools_via or profile.way),
+            hosts=ToolHosts(tasks, tools_via, () if profile is None else profile.tools_via),
             tasks=tasks,
             asker=asker,
             mcp_servers=servers,
             workspace=service,
             login=login,
-            observers=(Journal(profile.name), Tracing(profile.name), *observers),
+            observers=(Journal(name), Tracing(name), *observers),
+            profile=profile,
+            launch_log=log,
         )
 
     def recording() -> Recorder | None:
@@ -368,40 +371,38 @@ def open_agent(
 
         return recorder_of(
             record,
-            agent=profile.name,
-            command=profile.command,
+            agent=name,
+            command=() if profile is None else profile.command,
             cwd=folder,
-            environment=environment(profile, env),
+            environment=variables,
             given=env or {},
         )
 
-    return _opened(transport or _Program(profile, env, folder), linked, startup_timeout, recording)
-
-
-class _Program(NamedTuple):
-    """What to start."""
-
-    profile: Profile
-    env: Mapping[str, str] | None
-    folder: str
+    if transport is not None:
+        return _opened(transport, linked, startup_timeout, recording, on_phase)
+    assert profile is not None
+    launcher = Launcher(profile=profile, env=variables, cwd=folder)
+    return _opened(launcher, linked, startup_timeout, recording, on_phase)
 
 
 @asynccontextmanager
 async def _opened(
-    agent: Transport | _Program,
-    linked: Callable[[BackgroundTasks, Sequence[Observer]], Link],
+    agent: Transport | Launcher,
+    linked: Callable[[BackgroundTasks, Sequence[Observer], LaunchLog], Link],
     startup_timeout: float,
     recording: Callable[[], Recorder | None],
+    on_phase: Callable[[ev.PhaseChanged], None] | None,
 ) -> AsyncGenerator[Agent]:
     async with AsyncExitStack() as stack:
         recorder = recording()
         if recorder is not None:
             stack.enter_context(recorder)
-        pipe = await _started(stack, *agent) if isinstance(agent, _Program) else agent
+        log = LaunchLog(on_phase)
+        pipe = await agent.start(stack, log) if isinstance(agent, Launcher) else agent
         tasks = await stack.enter_async_context(background_tasks())
         if recorder is not None:
             tasks.start_soon(recorder.attend)
-        link = linked(tasks, () if recorder is None else (recorder,))
+        link = linked(tasks, () if recorder is None else (recorder,), log)
         if link.workspace is not None:
             await stack.enter_async_context(link.workspace)
         line = pipe if recorder is None else recorder.tapped(pipe)
@@ -413,7 +414,9 @@ async def _opened(
             if isinstance(pipe, StdioTransport)
             else partial(client.connection.end, ConnectionBroken())
         )
-        await _initialize(link, pipe, startup_timeout)
+        log.reach("initializing")
+        await initialize(link, pipe, _offers(link), startup_timeout)
+        log.end()
         _log_start(link)
         _check_login(link)
         check_reachable(link.mcp_servers.wire, client.capabilities.mcp_capabilities)
@@ -423,14 +426,6 @@ async def _opened(
         finally:
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
                 await starter.leave()
-
-
-def _profile(agent: str | None, command: str | Sequence[str] | None, transport: Transport | None) -> Profile:
-    if transport is None:
-        return find(agent, command)
-    if command is not None:
-        raise ValueError("open_agent(command=…, transport=…): give a command or a connection, not both")
-    return Profile(name=agent or "agent", command=())
 
 
 def _handlers(
@@ -457,40 +452,6 @@ def _handlers(
     if isinstance(policy, PermissionPolicy):
         asks = "ask" in (policy.otherwise, *(rule.verdict for rule in policy.rules))
     return given or ((wait_for_answer,) if asks else ())
-
-
-async def _started(
-    stack: AsyncExitStack, profile: Profile, env: Mapping[str, str] | None, folder: str
-) -> StdioTransport:
-    """Start the agent's program; its end is the stack's."""
-    try:
-        return await stack.enter_async_context(
-            stdio_transport(profile.command, env=environment(profile, env), cwd=folder)
-        )
-    except ProgramNotStarted as exc:
-        raise AgentStartFailed(profile.name, exc.reason, command=profile.command) from exc
-    except ProgramNotFound as exc:
-        hint = profile.install or "install it, or give its whole path"
-        raise AgentNotFound(profile.name, f"{exc.reason}; {hint}") from exc
-
-
-async def _initialize(link: Link, pipe: Transport, seconds: float) -> None:
-    """Say hello to the agent, and make one error of whatever goes wrong."""
-    request = s.InitializeRequest(
-        protocol_version=PROTOCOL_VERSION,
-        client_capabilities=_offers(link),
-        client_info=s.Implementation(name="thinkwell", title="thinkwell", version=VERSION),
-    )
-    try:
-        with anyio.fail_after(seconds):
-            await link.client.initialize(request)
-    except TimeoutError as exc:
-        hint = noise(link.malformed_lines) or ". Raise startup_timeout= where it needs longer"
-        reason = f"it did not answer `initialize` within {seconds:g} seconds{hint}"
-        stderr = pipe.stderr_tail if isinstance(pipe, StdioTransport) else ""
-        raise AgentStartFailed(link.name, reason, stderr_tail=stderr, command=link.command) from exc
-    except (AcpError, DecodeError) as exc:
-        raise start_failure(exc, link.name, link.malformed_lines, link.command) from exc
 
 
 def _log_start(link: Link) -> None:

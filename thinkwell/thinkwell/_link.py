@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Sequence
 
     from thinkwell._asking import Asker
+    from thinkwell._launching import LaunchLog
     from thinkwell._observing import Observer
     from thinkwell._run import Run
     from thinkwell._stream import ThoughtStream
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from thinkwell._wire_mcp import McpServers
     from thinkwell._wire_session import WireSession
     from thinkwell._workspace.service import WorkspaceService
+    from thinkwell.agents import AgentProfile
     from thinkwell.errors import AuthMethod
     from thinkwell.questions import Question
     from thinkwell_acp import Client
@@ -70,6 +72,8 @@ class Link(ClientHandler):
         workspace: WorkspaceService | None = None,
         login: str | None = None,
         observers: Sequence[Observer] = (),
+        profile: AgentProfile | None = None,
+        launch_log: LaunchLog,
     ) -> None:
         self.name = name
         self.cwd = cwd
@@ -90,6 +94,9 @@ class Link(ClientHandler):
         self.asking = WireAsker(name, cwd, asker, self.sessions, tasks)
         self.workspace = workspace
         self.observers = Observers(observers)
+        self.profile = profile
+        """What is known of the agent, where we started it."""
+        self.launch_log = launch_log
         self._client: Client | None = None
         self._opening = 0
         self._malformed = 0
@@ -210,7 +217,16 @@ class Link(ClientHandler):
 
     def error(self, exc: Exception) -> Exception:
         """Return the error to show for one of the protocol layer; any other is returned as it is."""
-        return translate(exc, self.name, self.methods)
+        error = translate(exc, self.name, self.methods)
+        self.advise(error)
+        return error
+
+    def advise(self, error: Exception) -> None:
+        """Add to an error what is known to do about it where it comes of this agent."""
+        if self.profile is not None:
+            for hint in self.profile.hints(type(error).__name__):
+                if hint not in getattr(error, "__notes__", ()):
+                    error.add_note(hint)
 
     @property
     def methods(self) -> tuple[AuthMethod, ...]:

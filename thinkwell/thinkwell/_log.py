@@ -118,7 +118,11 @@ class RunLog:
 
     def add(self, kind: Callable[..., E], /, **fields: object) -> E:
         """Make an event from its fields and append it."""
-        event = kind(seq=self.seq + 1, at=self.now(), **fields)
+        return self.recall(kind, self._clock(), **fields)
+
+    def recall(self, kind: Callable[..., E], when: float, /, **fields: object) -> E:
+        """Make an event of something that happened at another time, by the log's clock, and append it."""
+        event = kind(seq=self.seq + 1, at=when - self._started, **fields)
         self.append(event)
         return event
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from thinkwell._agent import open_agent
-from thinkwell._agents import environment, find
 from thinkwell._builder import existing_folder
 from thinkwell._foreground import in_foreground, run_in_foreground
+from thinkwell.agents._choosing import choose, environment
 from thinkwell.errors import LoginFailed, LoginRequired, _how_it_ended
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ async def login(
         NotADirectoryError: There is no such folder.
         ValueError: An argument contradicts another.
     """
-    profile = find(agent, command)
+    profile = choose(agent, command)
     folder = existing_folder(cwd or ".", "login(cwd=…)")
 
     def opened() -> AbstractAsyncContextManager[Agent]:

@@ -104,6 +104,7 @@ class Run(Generic[T]):
             clock=running_clock(),
             listeners=self._observers.listeners,
         )
+        link.launch_log.tell(self.log)
         self.result: Outcome[T] = Outcome(self.id, self._observers.settled, agent=link.name)
         self._results = ResultTaker(
             spec.output, wrapped=wrapped, retries=options.retries, log=self.log, outcome=self.result
@@ -295,6 +296,7 @@ class Run(Generic[T]):
             if self._session.tools.seen:
                 names = tuple(tool.name for tool in tools)
                 self.log.add(ev.ToolsSeen, names=names, via=self._link.hosts.way)
+                self.log.add(ev.PhaseChanged, phase="tools_ready")
         blocks = prompt_blocks(self._spec, self._link, self._result_schema, self._session.server_name)
         while blocks:
             await self._run_turn(blocks)
@@ -476,6 +478,7 @@ class Run(Generic[T]):
         self._cancel_calls()
         self._link.withdraw(lambda question: question.run_id == self.id)
         if error is not None:
+            self._link.advise(error)
             self.result.fail(error)
         final = self.result.error or error
         phase: ev.Phase = "completed"

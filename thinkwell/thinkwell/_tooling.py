@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
 
@@ -15,13 +15,11 @@ from thinkwell_acp.mcp import AcpToolHost, ShimToolHost, ToolServer, ToolSpec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from thinkwell.agents._profile import Way
     from thinkwell_acp import AcpError, Client
     from thinkwell_acp import schema as s
     from thinkwell_acp._tasks import BackgroundTasks
     from thinkwell_acp.mcp import CallTool, HttpToolHost
-
-Way: TypeAlias = Literal["acp", "http", "stdio"]
-"""Over the ACP connection, over loopback HTTP, or through a small program that the agent starts."""
 
 Host: TypeAlias = "AcpToolHost | HttpToolHost | ShimToolHost"
 
@@ -36,22 +34,32 @@ RELIST_GRACE: Final = 0.1
 """Seconds between the new list and the prompt: agents take a moment to work it in."""
 
 
-def choose_way(capabilities: s.AgentCapabilities) -> Way:
-    """Return the plainest way that the agent offers; every agent can start a program (ACP, Session Setup)."""
+PLAINEST_FIRST: Final[tuple[Way, ...]] = ("acp", "http", "stdio")
+
+
+def offered_ways(capabilities: s.AgentCapabilities) -> tuple[Way, ...]:
+    """Return the ways that the agent offers, the plainest first.
+
+    Every agent can start a program (ACP, Session Setup).
+    """
     flags = capabilities.mcp_capabilities
-    if flags.acp:
-        return "acp"
-    if flags.http:
-        return "http"
-    return "stdio"
+    offered = {"acp": flags.acp, "http": flags.http, "stdio": True}
+    return tuple(way for way in PLAINEST_FIRST if offered[way])
 
 
 class ToolHosts:
-    """The ways of one agent process, each opened when it is first needed."""
+    """The way of one agent process, opened when it is first needed.
 
-    def __init__(self, tasks: BackgroundTasks, way: Way | None) -> None:
+    Args:
+        tasks: Where it is kept open.
+        way: The way to go, whether the agent offers it or not.
+        preferred: Without that, the ways to prefer of those that it offers; then the plainest.
+    """
+
+    def __init__(self, tasks: BackgroundTasks, way: Way | None, preferred: Sequence[Way] = ()) -> None:
         self._tasks = tasks
-        self._preferred: Way | None = way
+        self._chosen: Way | None = way
+        self._preferred = tuple(preferred)
         self._lock = anyio.Lock()
         self._client: Client | None = None
         self._acp: AcpToolHost | None = None
@@ -85,8 +93,7 @@ class ToolHosts:
 
     async def _open(self) -> Host:
         assert self._client is not None
-        way: Way = self._preferred or choose_way(self._client.capabilities)
-        self._way = way
+        way = self._way = self._choose(self._client.capabilities)
         host: Host
         if way == "acp":
             host = self._acp = AcpToolHost(self._send)
@@ -103,6 +110,12 @@ class ToolHosts:
         if opening.error is not None:
             raise opening.error
         return host
+
+    def _choose(self, capabilities: s.AgentCapabilities) -> Way:
+        if self._chosen is not None:
+            return self._chosen
+        offered = offered_ways(capabilities)
+        return next(way for way in (*self._preferred, *offered) if way in offered)
 
     async def _send(self, notification: s.MessageMcpNotification) -> None:
         assert self._client is not None

@@ -28,6 +28,7 @@
     ├── AnswerInvalid           an answer does not fit its question
     ├── QuestionNotOpen         there is no such question, or it has its answer
     ├── PolicyError             a permission policy cannot be read
+    ├── ProfileError            what is known of an agent cannot be read
     ├── BufferOverflow          the run's buffer is full and may not drop anything
     ├── RecordingError          a file cannot be replayed
     │   └── RecordingCut            a recording ends before its run does
@@ -73,6 +74,7 @@ __all__ = (
     "LoginRequired",
     "McpServerError",
     "PolicyError",
+    "ProfileError",
     "QuestionNotOpen",
     "QuestionsStopped",
     "RecordedFailure",
@@ -111,15 +113,17 @@ class AgentNotFound(AgentError):
     Attributes:
         agent: The name or command that was asked for.
         reason: What is missing, and what to do.
+        next_command: What to type next; empty where nothing is known of the agent.
     """
 
-    def __init__(self, agent: str, reason: str) -> None:
+    def __init__(self, agent: str, reason: str, *, next_command: str = "") -> None:
         super().__init__(agent, reason)
         self.agent = agent
         self.reason = reason
+        self.next_command = next_command
 
     def __str__(self) -> str:
-        return f"Agent {self.agent!r} was not found: {self.reason}"
+        return f"Agent {self.agent!r} was not found: {self.reason}{_next(self.next_command)}"
 
 
 class AgentStartFailed(AgentError):
@@ -129,8 +133,11 @@ class AgentStartFailed(AgentError):
         agent: The agent's name.
         reason: What happened, and what to do.
         stderr_tail: The end of what it wrote to standard error.
-        exit_code: Its exit code, where it has ended.
+        exit_code: Its exit code, where it has ended; that of the installation, where it was not installed.
         command: What was started; empty where it ran already.
+        phase: How far it came: ``launching``, ``installing`` or ``initializing``.
+        version: The version that was asked for, such as ``0.61.0`` or ``latest``; ``None`` where none was.
+        next_command: What to type next, to see more than is told here; empty where it was not started by us.
     """
 
     def __init__(
@@ -141,6 +148,9 @@ class AgentStartFailed(AgentError):
         stderr_tail: str = "",
         exit_code: int | None = None,
         command: Sequence[str] = (),
+        phase: str = "initializing",
+        version: str | None = None,
+        next_command: str = "",
     ) -> None:
         super().__init__(agent, reason)
         self.agent = agent
@@ -148,10 +158,18 @@ class AgentStartFailed(AgentError):
         self.stderr_tail = stderr_tail
         self.exit_code = exit_code
         self.command = tuple(command)
+        self.phase = phase
+        self.version = version
+        self.next_command = next_command
 
     def __str__(self) -> str:
-        how = f"\nIts command: {shlex.join(self.command)}" if self.command else ""
-        return f"Agent {self.agent!r} could not be started: {self.reason}{how}{_quoted(self.stderr_tail)}"
+        version = f" (version {self.version})" if self.version else ""
+        line = shlex.join(self.command)
+        how = f"\nIts command: {line}" if line not in ("", self.next_command) else ""
+        return (
+            f"Agent {self.agent!r}{version} could not be started: {self.reason}"
+            f"{how}{_next(self.next_command)}{_quoted(self.stderr_tail)}"
+        )
 
 
 class AgentExited(AgentError):
@@ -626,6 +644,26 @@ class PolicyError(ThinkwellError, ValueError):
         return ": ".join(part for part in (self.source, self.where, self.problem) if part)
 
 
+class ProfileError(ThinkwellError, ValueError):
+    """What is known of an agent cannot be read, or is not enough to start it.
+
+    Attributes:
+        agent: The agent's name.
+        reason: What is wrong, and what would be right.
+        files: Where it was read, the most general first.
+    """
+
+    def __init__(self, agent: str, reason: str, files: Sequence[str] = ()) -> None:
+        super().__init__(agent, reason, tuple(files))
+        self.agent = agent
+        self.reason = reason
+        self.files = tuple(files)
+
+    def __str__(self) -> str:
+        where = f" (from {', '.join(self.files)})" if self.files else ""
+        return f"The profile of agent {self.agent!r}{where}: {self.reason}"
+
+
 class RecordingError(ThinkwellError):
     """A file cannot be replayed.
 
@@ -769,6 +807,10 @@ def _how_to_log_in(method: AuthMethod) -> str:
 def _string(text: str) -> str:
     """Return a string as source code."""
     return json.dumps(text, ensure_ascii=False)
+
+
+def _next(command: str) -> str:
+    return f"\nNext, type: {command}" if command else ""
 
 
 def _quoted(stderr_tail: str) -> str:

@@ -105,9 +105,26 @@ __all__ = (
 )
 
 Phase: TypeAlias = Literal[
-    "starting", "connecting_tools", "prompted", "responding", "completed", "failed", "cancelled"
+    "launching",
+    "installing",
+    "initializing",
+    "starting",
+    "authenticating",
+    "connecting_tools",
+    "tools_ready",
+    "prompted",
+    "responding",
+    "completed",
+    "failed",
+    "cancelled",
 ]
-"""Where a run is."""
+"""Where a run is.
+
+First the agent's own launch, before the run began: ``launching`` (its program is looked for), ``installing``
+(only where it was not there), ``initializing`` (its program was started and is asked what it can do). Then
+``starting`` (the session is opened, or waited for), ``connecting_tools``, ``tools_ready`` (the agent has
+fetched them), ``prompted`` (it has the prompt), ``responding`` (it has begun to answer), and the end.
+``authenticating`` comes wherever the agent asks for a login."""
 
 
 class Thought(TextEvent, frozen=True, kw_only=True, tag="thought"):
@@ -300,11 +317,16 @@ class ResultAttempt(Event, frozen=True, kw_only=True, tag="result_attempt"):
 
 
 class PhaseChanged(Event, frozen=True, kw_only=True, tag="phase"):
-    """The run has come to another phase."""
+    """The run has come to another phase.
+
+    The agent's launch is told to its first run, with times below zero: it was over when the run began.
+    """
 
     type: ClassVar[Literal["phase"]] = "phase"
 
     phase: Phase
+    detail: str = ""
+    """What it is about, such as ``npm package @google/gemini-cli@0.61.0``."""
 
 
 class ToolsSeen(Event, frozen=True, kw_only=True, tag="tools_seen"):

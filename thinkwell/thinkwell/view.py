@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from thinkwell._forms import FormField
 
 __all__ = (
+    "PhaseView",
     "QuestionView",
     "RunView",
     "TimelineItem",
@@ -67,6 +68,18 @@ class QuestionView:
     """When it will be denied, in seconds from the start of the run."""
 
 
+class PhaseView(Struct, frozen=True, kw_only=True, gc=False):
+    """A phase of a run, or of the launch of an agent."""
+
+    phase: ev.Phase
+    detail: str = ""
+    """What it is about, such as the package that is installed."""
+    at: float = 0.0
+    """When it began, in seconds from the start of the run; the launch of the agent was before that."""
+    seconds: float | None = None
+    """How long it took; ``None`` where it goes on, or is the end."""
+
+
 class TimelineItem(Struct, frozen=True, kw_only=True, gc=False):
     """Where a part of the conversation stands in its order. The part itself is in the view."""
 
@@ -84,6 +97,8 @@ class RunView:
     """A run at one moment. It does not change; look again for news."""
 
     phase: ev.Phase = "starting"
+    phases: tuple[PhaseView, ...] = ()
+    """Where it was before, in order, and how long; the last one is `phase`."""
     text: str = ""
     """Everything that the agent has said."""
     messages: tuple[str, ...] = ()
@@ -139,7 +154,7 @@ class ViewReducer:
     """Takes events one by one; `snapshot` shows what they come to."""
 
     def __init__(self) -> None:
-        self._phase: ev.Phase = "starting"
+        self._phases: list[ev.PhaseChanged] = []
         self._messages: list[list[str]] = []
         """The pieces of each message."""
         self._thoughts: list[list[str]] = []
@@ -306,7 +321,7 @@ class ViewReducer:
             case ev.QuestionAnswered():
                 self._questions.pop(event.id, None)
             case ev.PhaseChanged():
-                self._phase = event.phase
+                self._phases.append(event)
             case ev.TurnStarted():
                 self._turns = event.number
                 self._timeline.append(TimelineItem(kind="turn", index=event.number))
@@ -340,7 +355,8 @@ class ViewReducer:
             self._shown_tools = MappingProxyType(self._tools.copy())
         main = self._plans.get("main") or next(iter(self._plans.values()), None)
         return RunView(
-            phase=self._phase,
+            phase=self._phases[-1].phase if self._phases else "starting",
+            phases=tuple(map(_phase_view, self._phases, [*self._phases[1:], None])),
             text="".join(messages),
             messages=messages,
             thoughts="".join(thoughts),
@@ -359,6 +375,11 @@ class ViewReducer:
             stop_reason=self._stop_reason,
             error=error,
         )
+
+
+def _phase_view(event: ev.PhaseChanged, next_: ev.PhaseChanged | None) -> PhaseView:
+    seconds = None if next_ is None else next_.at - event.at
+    return PhaseView(phase=event.phase, detail=event.detail, at=event.at, seconds=seconds)
 
 
 def _joined(pieces: list[str]) -> str:

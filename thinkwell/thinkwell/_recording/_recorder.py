@@ -16,7 +16,6 @@ import msgspec
 from msgspec.structs import replace
 
 from thinkwell import _version
-from thinkwell._agents import TRACE_VARIABLE
 from thinkwell._log import running_clock
 from thinkwell._observing import Observer
 from thinkwell._recording import _records as rec
@@ -25,6 +24,7 @@ from thinkwell._recording._files import open_file, trace_path
 from thinkwell._recording._holding import Holder
 from thinkwell._recording._observed import RecordedRun, RecordedSession, Tap
 from thinkwell._recording._redact import Redactor
+from thinkwell.agents._choosing import TRACE_VARIABLE
 from thinkwell_acp import StdioTransport
 from thinkwell_acp._jsonrpc import repair
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from thinkwell import Agent, PermissionMode, PermissionPolicy, QuestionHandler, Workspace
-    from thinkwell._tooling import Way
+    from thinkwell.agents._profile import Way
     from thinkwell.testing._journal import Journal
     from thinkwell_acp import Transport
     from thinkwell_acp import schema as s

@@ -1,0 +1,169 @@
+"""From an agent's profile to a conversation, phase by phase."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import anyio
+from msgspec import Struct
+
+from thinkwell import events as ev
+from thinkwell._log import running_clock
+from thinkwell._version import VERSION
+from thinkwell._wire_errors import noise, start_failure
+from thinkwell.agents._preparing import Preparing
+from thinkwell.errors import AgentNotFound, AgentStartFailed, ThinkwellError
+from thinkwell.view import PhaseView
+from thinkwell_acp import (
+    AcpError,
+    DecodeError,
+    ProgramNotFound,
+    ProgramNotStarted,
+    StdioTransport,
+    stdio_transport,
+)
+from thinkwell_acp import schema as s
+from thinkwell_acp.client import PROTOCOL_VERSION
+from thinkwell_acp.stdio import EXIT_GRACE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AsyncExitStack
+
+    from thinkwell._link import Link
+    from thinkwell._log import RunLog
+    from thinkwell.agents import AgentProfile
+    from thinkwell_acp import Transport
+
+
+class LaunchLog:
+    """The phases of a launch, each with its time.
+
+    Args:
+        on_phase: Told of each.
+    """
+
+    def __init__(self, on_phase: Callable[[ev.PhaseChanged], None] | None) -> None:
+        self._on_phase = on_phase
+        self._clock = running_clock()
+        self._began = self._clock()
+        self._phases: list[ev.PhaseChanged] = []
+        self._ended_at: float | None = None
+        self._told = False
+
+    @property
+    def phase(self) -> ev.Phase:
+        """Where the launch is."""
+        return self._phases[-1].phase if self._phases else "launching"
+
+    def reach(self, phase: ev.Phase, detail: str = "") -> None:
+        """Come to a phase."""
+        event = ev.PhaseChanged(at=self._clock() - self._began, phase=phase, detail=detail)
+        self._phases.append(event)
+        if self._on_phase is not None:
+            self._on_phase(event)
+
+    def end(self) -> None:
+        """Be done: the agent can be used."""
+        self._ended_at = self._clock() - self._began
+
+    def views(self) -> tuple[PhaseView, ...]:
+        """Return the phases and how long each took."""
+        ends = [*(event.at for event in self._phases[1:]), self._ended_at]
+        return tuple(
+            PhaseView(
+                phase=event.phase,
+                detail=event.detail,
+                at=event.at,
+                seconds=None if end is None else end - event.at,
+            )
+            for event, end in zip(self._phases, ends, strict=True)
+        )
+
+    def tell(self, log: RunLog) -> None:
+        """Tell the first run how its agent was launched, before it began."""
+        if self._told:
+            return
+        self._told = True
+        for event in self._phases:
+            log.recall(ev.PhaseChanged, self._began + event.at, phase=event.phase, detail=event.detail)
+
+
+class Launcher(Struct, frozen=True, kw_only=True):
+    """What to start, and how."""
+
+    profile: AgentProfile
+    env: Mapping[str, str]
+    cwd: str
+
+    async def start(self, stack: AsyncExitStack, log: LaunchLog) -> StdioTransport:
+        """Start the agent's program, which is installed before where that is needed; its end is the stack's.
+
+        Raises:
+            AgentNotFound: It is not there, or what fetches it is not.
+            AgentStartFailed: It could not be installed, or the system refuses to run it.
+        """
+        profile = self.profile
+
+        def installing(what: str) -> None:
+            log.reach("installing", what)
+
+        log.reach("launching")
+        prepared = await Preparing(profile, self.env, self.cwd, installing).prepare()
+        try:
+            return await stack.enter_async_context(
+                stdio_transport(
+                    prepared.command,
+                    env=prepared.env,
+                    cwd=self.cwd,
+                    exit_grace=EXIT_GRACE if profile.ends_on_eof else 0,
+                )
+            )
+        except ProgramNotStarted as exc:
+            raise AgentStartFailed(
+                profile.name,
+                exc.reason,
+                command=prepared.command,
+                phase="launching",
+                version=profile.version,
+            ) from exc
+        except ProgramNotFound as exc:  # it was there a moment ago
+            raise AgentNotFound(profile.name, exc.reason) from exc
+
+
+async def initialize(link: Link, pipe: Transport, offers: s.ClientCapabilities, seconds: float) -> None:
+    """Say hello to the agent, and make one error of whatever goes wrong.
+
+    Raises:
+        AgentStartFailed: It does not answer as an agent does.
+        LoginRequired: It wants a login even before that.
+    """
+    request = s.InitializeRequest(
+        protocol_version=PROTOCOL_VERSION,
+        client_capabilities=offers,
+        client_info=s.Implementation(name="thinkwell", title="thinkwell", version=VERSION),
+    )
+    try:
+        with anyio.fail_after(seconds):
+            await link.client.initialize(request)
+    except TimeoutError as exc:
+        hint = noise(link.malformed_lines) or ". Raise startup_timeout= where it needs longer"
+        reason = f"it did not answer `initialize` within {seconds:g} seconds{hint}"
+        stderr = pipe.stderr_tail if isinstance(pipe, StdioTransport) else ""
+        failure: ThinkwellError = AgentStartFailed(
+            link.name, reason, stderr_tail=stderr, command=link.command
+        )
+        raise _complete(failure, link) from exc
+    except (AcpError, DecodeError) as exc:
+        failure = start_failure(exc, link.name, link.malformed_lines, link.command)
+        raise _complete(failure, link) from exc
+
+
+def _complete(failure: ThinkwellError, link: Link) -> ThinkwellError:
+    """Add what is known of the agent."""
+    if isinstance(failure, AgentStartFailed):
+        failure.version = None if link.profile is None else link.profile.version
+        failure.next_command = shlex.join(link.command)
+    link.advise(failure)
+    return failure

@@ -1,0 +1,100 @@
+"""Which agent to start: by name, by command, or as the environment says; and in which environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from thinkwell.agents._profile import AgentProfile, Program
+from thinkwell.agents._sources import find_agent
+from thinkwell.errors import AgentNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+COMMAND_VARIABLE: Final = "THINKWELL_AGENT_CMD"
+"""Environment variable with the command of the agent to use."""
+
+NAME_VARIABLE: Final = "THINKWELL_AGENT"
+"""Environment variable with the name of the agent to use."""
+
+TRACE_VARIABLE: Final = "THINKWELL_TRACE"
+"""Environment variable with a folder in which each agent that is opened without ``record=`` is recorded."""
+
+GUARDS: Final = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")
+"""Variables by which agents notice that they run inside of another one, and refuse. Never passed on."""
+
+BUILTIN: Final = AgentProfile(
+    name="builtin",
+    title="The built-in agent",
+    program=Program(command=(sys.executable, "-P", "-m", "thinkwell.builtin")),
+)
+"""The agent that comes with thinkwell. No file says anything of it."""
+
+_PYTHON: Final = re.compile(r"python[\d.]*(\.exe)?")
+_FETCHERS: Final = re.compile(r"(npx|uvx)(\.exe|\.cmd)?")
+
+
+def choose(agent: str | AgentProfile | None, command: str | Sequence[str] | None) -> AgentProfile:
+    """Return which agent to start: as the arguments say, else as the environment does, else the built-in one.
+
+    Raises:
+        AgentNotFound: No agent of that name is known.
+        ProfileError: Its profile cannot be read.
+        ValueError: Both an agent and a command are given, or the command is empty or cannot be split.
+    """
+    if agent is not None and command is not None:
+        name = agent if isinstance(agent, str) else agent.name
+        raise ValueError(f"open_agent({name!r}, command=…): give an agent or a command, not both")
+    if command is not None:
+        return _of_command(command, "open_agent(command=…)")
+    if agent is not None:
+        return agent if isinstance(agent, AgentProfile) else _of_name(agent)
+    if line := os.environ.get(COMMAND_VARIABLE):
+        return _of_command(line, f"the environment variable {COMMAND_VARIABLE}")
+    if wanted := os.environ.get(NAME_VARIABLE):
+        try:
+            return _of_name(wanted)
+        except AgentNotFound as exc:
+            reason = f"{exc.reason}. The name comes from the environment variable {NAME_VARIABLE}"
+            raise AgentNotFound(wanted, reason) from exc
+    return BUILTIN
+
+
+def _of_name(name: str) -> AgentProfile:
+    return BUILTIN if name == BUILTIN.name else find_agent(name)
+
+
+def _of_command(command: str | Sequence[str], source: str) -> AgentProfile:
+    try:
+        words = shlex.split(command, posix=os.name == "posix") if isinstance(command, str) else list(command)
+    except ValueError as exc:
+        raise ValueError(f"{source}: {exc}; close the quotes, or give a list of words") from exc
+    if not words:
+        raise ValueError(f"{source}: the command is empty")
+    return AgentProfile(name=_name_of(words), program=Program(command=tuple(words)))
+
+
+def _name_of(words: Sequence[str]) -> str:
+    """Return what to call an agent that has no name: rather what an interpreter runs than the interpreter."""
+    program = Path(words[0]).name
+    rest = words[1:]
+    if _PYTHON.fullmatch(program):
+        if "-m" in rest[:-1]:
+            return rest[rest.index("-m") + 1]
+        script = next((word for word in rest if not word.startswith("-")), program)
+        return Path(script).name
+    if _FETCHERS.fullmatch(program):
+        package = next((word for word in rest if not word.startswith("-")), program)
+        return package.rpartition("/")[2].partition("@")[0]
+    return program
+
+
+def environment(profile: AgentProfile | None, extra: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the environment for an agent: the caller's without guards, its own needs, what is asked for."""
+    inherited = {key: value for key, value in os.environ.items() if key not in GUARDS}
+    return {**(inherited if profile is None else profile.env.applied(inherited)), **(extra or {})}

@@ -1,0 +1,172 @@
+"""What has to happen before an agent can be started: its package is fetched, or its archive unpacked."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, assert_never
+
+import anyio
+from msgspec import Struct
+
+from thinkwell.agents._profile import LATEST, Binary, Npx, Program, Uvx
+from thinkwell.errors import AgentNotFound, AgentStartFailed, _how_it_ended
+from thinkwell_acp import ProcessExited, ProgramNotFound, ProgramNotStarted, stdio_transport
+from thinkwell_acp.stdio import find_program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from thinkwell.agents._profile import AgentProfile
+
+CHECK_TIMEOUT: Final = 30.0
+"""Seconds to find out whether a package is there. It takes uv a tenth of a second, and nothing is fetched."""
+
+NODE: Final = "it comes with Node.js, which nodejs.org and the packages of most systems have"
+UV: Final = "it comes with uv, which `pip install uv` installs"
+
+
+class Prepared(Struct, frozen=True, kw_only=True):
+    """An agent that can be started at once."""
+
+    command: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+class Preparing:
+    """Makes an agent ready to be started.
+
+    Args:
+        profile: The agent.
+        env: The environment that it will have: what fetches it has the same.
+        cwd: The folder that it will be started in.
+        installing: Told what is installed, once something is.
+    """
+
+    def __init__(
+        self,
+        profile: AgentProfile,
+        env: Mapping[str, str],
+        cwd: str,
+        installing: Callable[[str], None],
+    ) -> None:
+        self._profile = profile
+        self._env = env
+        self._cwd = cwd
+        self._installing = installing
+
+    async def prepare(self) -> Prepared:
+        """Install the agent where it is not there yet, and return how to start it.
+
+        Raises:
+            AgentNotFound: The program that fetches it is missing, or its own is.
+            AgentStartFailed: It could not be installed.
+        """
+        match self._profile.launch:
+            case Program() as program:
+                self._find(program.command, next_command=program.install)
+                return Prepared(command=program.command, env=self._env)
+            case Npx() as npx:
+                # npx installs what it has not yet, whatever it is to run of it.
+                nothing: tuple[str, ...] = ("npx", "--yes", f"--package={npx.spec}", "--", "node", "-e", "0")
+                self._find(nothing, NODE)
+                if npx.version == LATEST or not _npx_has(npx, self._env):
+                    await self._install(f"npm package {npx.spec}", nothing)
+                return Prepared(command=npx.command, env=self._env)
+            case Uvx() as uvx:
+                nothing = ("uvx", "--from", uvx.spec, "python", "-c", "")
+                self._find(nothing, UV)
+                if uvx.version == LATEST or not await self._uvx_has(uvx):
+                    await self._install(f"PyPI package {uvx.spec}", nothing)
+                return Prepared(command=uvx.command, env=self._env)
+            case Binary() as binary:
+                return await self._unpack(binary)
+            case launch:
+                assert_never(launch)
+
+    def _find(self, command: Sequence[str], hint: str = "", *, next_command: str = "") -> None:
+        """Check that the program of a command is there.
+
+        Raises:
+            AgentNotFound: It is not, or the folder to start it in is not.
+            AgentStartFailed: It is no program.
+        """
+        profile = self._profile
+        try:
+            find_program(command, self._env, self._cwd)
+        except ProgramNotStarted as exc:
+            raise AgentStartFailed(profile.name, exc.reason, command=command, phase="launching") from exc
+        except ProgramNotFound as exc:
+            website = f"install it; see {profile.website}" if profile.website else ""
+            reason = f"{exc.reason}; {hint or website or 'install it, or give its whole path'}"
+            raise AgentNotFound(profile.name, reason, next_command=next_command) from exc
+
+    async def _uvx_has(self, uvx: Uvx) -> bool:
+        command = ("uvx", "--offline", "--from", uvx.spec, "python", "-c", "")
+        with anyio.move_on_after(CHECK_TIMEOUT):
+            return (await self._ended(command)).exit_code == 0
+        return False
+
+    async def _install(self, what: str, command: Sequence[str]) -> None:
+        self._installing(what)
+        profile = self._profile
+        by_hand = shlex.join(command)
+        reason, code, stderr = "", None, ""
+        try:
+            with anyio.fail_after(profile.cold_start):
+                ended = await self._ended(command)
+        except TimeoutError:
+            limit = f"{profile.cold_start:g} seconds, cold_start of its profile"
+            reason = f"the {what} was not installed in time ({limit})"
+        else:
+            if ended.exit_code == 0:
+                return
+            code, stderr = ended.exit_code, ended.stderr_tail
+            reason = f"the {what} could not be installed: {command[0]} {_how_it_ended(code)}"
+        raise AgentStartFailed(
+            profile.name,
+            reason,
+            stderr_tail=stderr,
+            exit_code=code,
+            command=command,
+            phase="installing",
+            version=profile.version,
+            next_command=by_hand,
+        )
+
+    async def _ended(self, command: Sequence[str]) -> ProcessExited:
+        """Run a command to its end; nothing of it is left when this is cancelled."""
+        async with stdio_transport(command, env=self._env, cwd=self._cwd, exit_grace=0) as process:
+            while True:
+                try:
+                    await process.receive()  # what it prints on standard output is for nobody
+                except ProcessExited as exc:
+                    return exc
+
+    async def _unpack(self, binary: Binary) -> Prepared:
+        from thinkwell.agents._archives import installed_binary  # loads what unpacks and downloads
+
+        profile = self._profile
+        installed = await installed_binary(profile.name, binary, progress=None, starting=self._installing)
+        return Prepared(command=installed.command, env={**installed.env, **self._env})
+
+
+def _npx_has(npx: Npx, env: Mapping[str, str]) -> bool:
+    """Whether npx starts a package without fetching it.
+
+    It keeps each under a hash of what was asked for (libnpmexec). Where that is no longer so, or the cache is
+    elsewhere, packages are asked for twice, which takes half a second and does no harm.
+    """
+    folder = _npm_cache(env) / "_npx" / hashlib.sha512(npx.spec.encode()).hexdigest()[:16]
+    return (folder / "node_modules" / npx.package / "package.json").is_file()
+
+
+def _npm_cache(env: Mapping[str, str]) -> Path:
+    for name, value in env.items():
+        if name.lower() == "npm_config_cache" and value:
+            return Path(value)
+    if os.name == "nt":
+        return Path(env.get("LOCALAPPDATA", "")) / "npm-cache"
+    return Path(env.get("HOME") or Path.home()) / ".npm"

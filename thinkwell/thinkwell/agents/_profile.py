@@ -1,0 +1,253 @@
+"""What is known of an agent, as data."""
+
+from __future__ import annotations
+
+import datetime as dt  # noqa: TC003 - type of a field, read at run time
+import fnmatch
+import re
+from collections.abc import Mapping  # noqa: TC003 - types of fields, read at run time
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from thinkwell.errors import ProfileError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = (
+    "AgentProfile",
+    "Archive",
+    "Binary",
+    "EnvironmentRules",
+    "Launch",
+    "Npx",
+    "Program",
+    "Quirk",
+    "Uvx",
+    "Way",
+    "profile_of",
+)
+
+Way: TypeAlias = Literal["acp", "http", "stdio"]
+"""How our tools reach an agent: over the ACP connection, over loopback HTTP, or through a small program that
+the agent starts."""
+
+LATEST: Final = "latest"
+"""The version that stands for the newest one."""
+
+COLD_START: Final = 300.0
+"""Seconds that a first installation may take. The longest that users reported took 81 over a slow line."""
+
+NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+"""What an agent may be called: a name that is safe as the name of a file."""
+
+
+class Npx(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An agent from npm, which ``npx`` fetches, keeps and runs."""
+
+    package: str
+    version: str = LATEST
+    args: tuple[str, ...] = ()
+
+    @property
+    def spec(self) -> str:
+        """The package and its version."""
+        return f"{self.package}@{self.version}"
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What starts it (ACP registry, distribution ``npx``)."""
+        return ("npx", "--yes", self.spec, *self.args)
+
+
+class Uvx(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An agent from PyPI, which ``uvx`` fetches, keeps and runs."""
+
+    package: str
+    version: str = LATEST
+    program: str | None = None
+    """What to run of the package, where it is not called like it."""
+    args: tuple[str, ...] = ()
+
+    @property
+    def spec(self) -> str:
+        """The package and its version."""
+        return f"{self.package}@{self.version}"
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What starts it (ACP registry, distribution ``uvx``)."""
+        if self.program is None:
+            return ("uvx", self.spec, *self.args)
+        return ("uvx", "--from", self.spec, self.program, *self.args)
+
+
+class Program(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An agent that the user has installed."""
+
+    command: tuple[str, ...]
+    install: str = ""
+    """What to type, or where to look, where it is missing."""
+
+
+class Archive(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file to download for one kind of machine."""
+
+    archive: str
+    """Its address: a zip, a tar that is compressed, or the program itself."""
+    cmd: str
+    """The program within it, or the name of one that runs what is in it."""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    sha256: str | None = None
+
+
+class Binary(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An agent that is downloaded as a program."""
+
+    version: str
+    archives: Mapping[str, Archive]
+    """By system and processor, such as ``linux-x86_64``."""
+
+
+Launch: TypeAlias = Npx | Uvx | Program | Binary
+"""How an agent is started."""
+
+LAUNCHES: Final = ("npx", "uvx", "program", "binary")
+"""The tables of a profile of which it has exactly one."""
+
+
+class EnvironmentRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is changed of the caller's environment for an agent."""
+
+    set: Mapping[str, str] = {}
+    """Variables that it needs, whatever the caller's environment says; ``open_agent(env=…)`` says more."""
+    strip: tuple[str, ...] = ()
+    """Patterns of the names of variables that it must not see, such as ``CLAUDE_CODE_*``."""
+
+    def applied(self, inherited: Mapping[str, str]) -> dict[str, str]:
+        """Return the environment that comes of the caller's."""
+        kept = {
+            name: value
+            for name, value in inherited.items()
+            if not any(fnmatch.fnmatchcase(name, pattern) for pattern in self.strip)
+        }
+        return {**kept, **self.set}
+
+
+class Quirk(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Something that an agent does and no specification says."""
+
+    about: str
+    version: str
+    """The version that was seen to do it."""
+    seen: dt.date
+    """When."""
+    error: str | None = None
+    """The class of errors that come of it, such as ``ToolsNotSeen``: they carry the hint."""
+    hint: str = ""
+    """What to do about it."""
+
+
+class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How to start an agent, and what else is known of it.
+
+    Exactly one of `npx`, `uvx`, `program` and `binary` is there. To change a profile, see
+    `msgspec.structs.replace`.
+    """
+
+    name: str
+    title: str = ""
+    """What to show."""
+    website: str = ""
+    registry: str | None = None
+    """Its id in the public registry of the Agent Client Protocol."""
+    npx: Npx | None = None
+    uvx: Uvx | None = None
+    program: Program | None = None
+    binary: Binary | None = None
+    env: EnvironmentRules = EnvironmentRules()
+    tools_via: tuple[Way, ...] = ()
+    """The ways for our tools in the order in which they are preferred, of those that the agent offers."""
+    cold_start: float = COLD_START
+    """Seconds that a first installation may take."""
+    ends_on_eof: bool = True
+    """Whether it exits when its standard input is closed. Else SIGTERM follows at once."""
+    login: str = ""
+    """What to type to log in with the agent's own program."""
+    quirks: tuple[Quirk, ...] = ()
+    files: tuple[str, ...] = ()
+    """Where all of this was read, the most general first."""
+
+    def __post_init__(self) -> None:
+        """Check what the types do not say.
+
+        Raises:
+            ProfileError: The name cannot be one, or there is not exactly one way to start the agent.
+        """
+        if sum(getattr(self, key) is not None for key in LAUNCHES) != 1:
+            raise ProfileError(self.name, f"give exactly one of {', '.join(LAUNCHES)}", self.files)
+        if self.program is not None and not self.program.command:
+            raise ProfileError(self.name, "program.command is empty", self.files)
+        if self.cold_start <= 0:
+            raise ProfileError(self.name, f"cold_start = {self.cold_start:g}: give seconds", self.files)
+
+    @property
+    def launch(self) -> Launch:
+        """How it is started."""
+        launch = self.npx or self.uvx or self.program or self.binary
+        assert launch is not None
+        return launch
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What starts it; empty where that is known only when it was downloaded."""
+        return () if isinstance(self.launch, Binary) else self.launch.command
+
+    @property
+    def version(self) -> str | None:
+        """The version that is started, or ``latest``; ``None`` where that is as it was installed."""
+        return None if isinstance(self.launch, Program) else self.launch.version
+
+    def at(self, version: str) -> AgentProfile:
+        """Return the profile for another version, such as ``latest``.
+
+        Raises:
+            ProfileError: Its version cannot be chosen.
+        """
+        match self.launch:
+            case Npx() as npx:
+                return replace(self, npx=replace(npx, version=version))
+            case Uvx() as uvx:
+                return replace(self, uvx=replace(uvx, version=version))
+            case _:
+                reason = f"its version cannot be chosen to be {version!r}: it is not fetched by npx or uvx"
+                raise ProfileError(self.name, reason, self.files)
+
+    def hints(self, error: str) -> tuple[str, ...]:
+        """Return what to do about errors of a class."""
+        return tuple(quirk.hint for quirk in self.quirks if quirk.error == error and quirk.hint)
+
+
+def profile_of(name: str, table: Mapping[str, object], files: Sequence[str]) -> AgentProfile:
+    """Return the profile that a table of TOML comes to.
+
+    Args:
+        name: What the agent is called.
+        table: Everything else of a profile.
+        files: Where it was read, the most general first.
+
+    Raises:
+        ProfileError: It is none.
+    """
+    for key in ("name", "files"):
+        if key in table:
+            raise ProfileError(name, f"there is no key {key!r} in a profile", files)
+    try:
+        return msgspec.convert({**table, "name": name, "files": tuple(files)}, AgentProfile)
+    except msgspec.ValidationError as exc:
+        reason = exc.__cause__.reason if isinstance(exc.__cause__, ProfileError) else str(exc)
+        raise ProfileError(name, reason, files) from exc

@@ -1,0 +1,191 @@
+"""Where profiles are read: files that come with thinkwell, the registry, the user's folder, a project."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+from thinkwell.agents._folders import config_folder
+from thinkwell.agents._profile import LAUNCHES, NAME, AgentProfile, profile_of
+from thinkwell.errors import AgentNotFound, ProfileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Table: TypeAlias = Mapping[str, object]
+"""A table of TOML."""
+
+SHIPPED: Final = Path(__file__).parent / "profiles"
+"""The profiles that come with thinkwell."""
+
+logger = logging.getLogger("thinkwell")
+
+
+def find_agent(name: str) -> AgentProfile:
+    """Return the profile of an agent.
+
+    It is put together from the file that comes with thinkwell, the last copy of the registry (see
+    `update_agents`), ``agents/NAME.toml`` in the user's folder for configuration, and the table
+    ``[tool.thinkwell.agents.NAME]`` of the nearest ``pyproject.toml`` of the current folder or above. What
+    stands later in this list wins, key by key.
+
+    Args:
+        name: What the agent is called: ``claude``. With a version of an agent that npx or uvx fetches:
+            ``claude@0.100.0``, or ``claude@latest``.
+
+    Raises:
+        AgentNotFound: No agent of that name is known.
+        ProfileError: Its profile cannot be read, or its version cannot be chosen.
+    """
+    plain, at, version = name.partition("@")
+    if NAME.fullmatch(plain) is None or (at and not version):
+        raise AgentNotFound(
+            name, f'that is no name of an agent, such as "claude" or "claude@latest"{_known()}'
+        )
+    profile = _read(plain) or _by_registry_id(plain)
+    if profile is None:
+        raise AgentNotFound(name, f"no agent of that name is known{_known()}")
+    logger.debug("Agent %s: its profile comes from %s", plain, ", ".join(profile.files))
+    return profile.at(version) if version else profile
+
+
+def known_agents() -> tuple[AgentProfile, ...]:
+    """Return the profiles of all agents that have one, by name. One that cannot be read is logged.
+
+    Raises:
+        ProfileError: The user's ``pyproject.toml`` cannot be read.
+    """
+    profiles: list[AgentProfile] = []
+    for name in _names():
+        try:
+            profile = _read(name)
+        except ProfileError as exc:
+            logger.warning("%s", exc)
+        else:
+            assert profile is not None
+            profiles.append(profile)
+    return tuple(profiles)
+
+
+def _names() -> list[str]:
+    folders = (SHIPPED, config_folder() / "agents")
+    files = (file.stem for folder in folders for file in folder.glob("*.toml"))
+    _, project = _project_tables()
+    taken = {profile_id for _, profile_id in _shipped_registry_ids()}
+    listed = (name for name in _registry_tables() if name not in taken)
+    return sorted({name for name in (*files, *project, *listed) if NAME.fullmatch(name)})
+
+
+def _known() -> str:
+    try:
+        names = _names()
+    except ProfileError:
+        names = [file.stem for file in sorted(SHIPPED.glob("*.toml"))]
+    listed = ", ".join(sorted({"builtin", *names}))
+    return f' (known: {listed}). For another: open_agent(command=["program", "arg"])'
+
+
+def _read(name: str) -> AgentProfile | None:
+    files: list[str] = []
+    table: Table = {}
+    for file, layer in _layers(name):
+        files.append(file)
+        table = _merged(table, layer)
+    return profile_of(name, table, files) if files else None
+
+
+def _layers(name: str) -> Iterator[tuple[str, Table]]:
+    shipped = _table(SHIPPED / f"{name}.toml", name)
+    if shipped is not None:
+        yield shipped
+    known = {} if shipped is None else shipped[1]
+    listed = _registry_tables().get(str(known.get("registry", name)))
+    if listed is not None:
+        file, table = listed
+        if shipped is None:
+            yield file, table
+        elif "binary" not in table:  # what npx or uvx fetches is no worse than what has to be unpacked
+            yield file, {key: table[key] for key in LAUNCHES if key in table}
+    own = _table(config_folder() / "agents" / f"{name}.toml", name)
+    if own is not None:
+        yield own
+    file, tables = _project_tables()
+    if name in tables:
+        yield file, tables[name]
+
+
+def _by_registry_id(name: str) -> AgentProfile | None:
+    """Return the profile of the agent that the registry calls so, where we call it otherwise."""
+    for ours, theirs in _shipped_registry_ids():
+        if theirs == name:
+            return _read(ours)
+    return None
+
+
+def _shipped_registry_ids() -> Iterator[tuple[str, str]]:
+    for file in sorted(SHIPPED.glob("*.toml")):
+        table = _table(file, file.stem)
+        if table is not None and isinstance(listed := table[1].get("registry"), str):
+            yield file.stem, listed
+
+
+def _registry_tables() -> Mapping[str, tuple[str, Table]]:
+    """Return what the last copy of the registry says of each agent, by its id there."""
+    return {}
+
+
+def _table(file: Path, name: str) -> tuple[str, Table] | None:
+    """Return what a file holds, or ``None`` where there is none."""
+    import tomllib  # only for agents with a profile
+
+    try:
+        return str(file), tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as exc:  # no TOML and no UTF-8 are ValueErrors
+        raise ProfileError(name, f"it cannot be read: {exc}", (str(file),)) from exc
+
+
+def _project_tables() -> tuple[str, Mapping[str, Table]]:
+    """Return what the project of the current folder says of agents, and in which file.
+
+    Not the folder that an agent works in: what an agent may write there must not choose what is started.
+    """
+    here = Path.cwd()
+    file = next(
+        (
+            folder / "pyproject.toml"
+            for folder in (here, *here.parents)
+            if (folder / "pyproject.toml").is_file()
+        ),
+        None,
+    )
+    found = None if file is None else _table(file, "pyproject.toml")
+    if found is None:
+        return "", {}
+    path, table = found
+    for key in ("tool", "thinkwell", "agents"):
+        inner = table.get(key, {})
+        if not isinstance(inner, Mapping):
+            raise ProfileError(key, "[tool.thinkwell.agents.NAME] is no table", (path,))
+        table = cast("Table", inner)
+    for name, agent in table.items():
+        if not isinstance(agent, Mapping):
+            raise ProfileError(name, f"[tool.thinkwell.agents.{name}] is no table", (path,))
+    return path, cast("Mapping[str, Table]", table)
+
+
+def _merged(lower: Table, upper: Table) -> Table:
+    """Return a table with another laid over it. Another way to start an agent replaces the one before."""
+    result = dict(lower)
+    if any(key in upper for key in LAUNCHES):
+        result = {key: value for key, value in lower.items() if key not in LAUNCHES or key in upper}
+    for key, value in upper.items():
+        below = result.get(key)
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            result[key] = _merged(cast("Table", below), cast("Table", value))
+        else:
+            result[key] = value
+    return result
