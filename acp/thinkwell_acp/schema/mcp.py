@@ -23,12 +23,11 @@ __all__ = (
 )
 
 
-class _Secret:
-    """Its value may be a key, so it is not shown."""
-
-    __slots__ = ()
+class _Named(Extensible, frozen=True, kw_only=True):
+    """A value by a name. The value may be a key, so it is not shown."""
 
     name: str
+    value: str
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(name={self.name!r}, value=…)"
@@ -38,18 +37,12 @@ class _Secret:
         yield "value", "…"
 
 
-class EnvVariable(_Secret, Extensible, frozen=True, kw_only=True):
+class EnvVariable(_Named, frozen=True, kw_only=True):
     """An environment variable. Its `repr` does not show the value."""
 
-    name: str
-    value: str
 
-
-class HttpHeader(_Secret, Extensible, frozen=True, kw_only=True):
+class HttpHeader(_Named, frozen=True, kw_only=True):
     """A header of an HTTP request. Its `repr` does not show the value."""
-
-    name: str
-    value: str
 
 
 class _McpServer(Choice):
