@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.client.session import ClientSession
+from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
@@ -29,12 +30,13 @@ CAPABILITIES = {
     "acp": s.McpCapabilities(acp=True, http=True),
     "http": s.McpCapabilities(http=True),
     "stdio": s.McpCapabilities(),
+    "http, sse": s.McpCapabilities(http=True, sse=True),
 }
 """What an agent advertises for whom this is the way."""
 
 
 class McpAgent(ScriptedAgent):
-    """Holds an official MCP client for each of its sessions."""
+    """Holds an official MCP client for each server of its sessions; the last server is ours."""
 
     def __init__(
         self, scripts: Sequence[Script], tasks: TaskGroup, capabilities: s.AgentCapabilities
@@ -42,21 +44,28 @@ class McpAgent(ScriptedAgent):
         super().__init__(scripts, capabilities=capabilities)
         self._tasks = tasks
         self.clients: dict[str, ClientSession] = {}
+        self.others: dict[tuple[str, str], ClientSession] = {}
+        """Those of the user's servers, by session and name."""
         self.lists: list[list[str]] = []
 
     async def _connect_tools(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
         await super()._connect_tools(session_id, servers)
         for server in servers:
-            if isinstance(server, s.McpServerHttp | s.McpServerStdio):
-                self.clients[session_id] = await self._tasks.start(self._hold, server)
+            if isinstance(server, s.McpServerAcp):
+                continue
+            client: ClientSession = await self._tasks.start(self._hold, server)
+            if server is servers[-1]:
+                self.clients[session_id] = client
+            else:
+                self.others[session_id, server.name] = client
 
     async def _hold(
         self,
-        server: s.McpServerHttp | s.McpServerStdio,
+        server: s.McpServerHttp | s.McpServerStdio | s.McpServerSse,
         *,
         task_status: anyio.abc.TaskStatus[ClientSession],
     ) -> None:
-        transport = _http(server) if isinstance(server, s.McpServerHttp) else _stdio(server)
+        transport = _transport(server)
         changed = anyio.Event()
 
         async def hear(message: IncomingMessage) -> None:
@@ -85,6 +94,18 @@ class McpAgent(ScriptedAgent):
             return await super().list_session_tools(session_id)
         listing = await self.clients[session_id].list_tools()
         return [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in listing.tools]
+
+
+def _transport(
+    server: s.McpServerHttp | s.McpServerStdio | s.McpServerSse,
+) -> AbstractAsyncContextManager[TransportStreams]:
+    match server:
+        case s.McpServerHttp():
+            return _http(server)
+        case s.McpServerSse():
+            return sse_client(server.url, {header.name: header.value for header in server.headers})
+        case s.McpServerStdio():
+            return _stdio(server)
 
 
 @asynccontextmanager

@@ -1,6 +1,5 @@
 """MCP: the servers that a session is given, and MCP messages inside the protocol (unstable)."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from thinkwell_acp.schema._base import Alias, Choice, Extensible, JsonObject, JsonValue, Model, Strict
@@ -32,9 +31,8 @@ class _Named(Extensible, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(name={self.name!r}, value=…)"
 
-    def __rich_repr__(self) -> Iterator[tuple[str, str]]:
-        yield "name", self.name
-        yield "value", "…"
+    def __rich_repr__(self) -> list[tuple[str, JsonValue]]:
+        return [("name", self.name), ("value", "…")]
 
 
 class EnvVariable(_Named, frozen=True, kw_only=True):
