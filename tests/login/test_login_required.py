@@ -294,6 +294,32 @@ async def test_a_login_is_no_silence() -> None:
         assert await stream.result == "done"
 
 
+@pytest.mark.parametrize(("method", "before"), [("session/new", "starting"), ("session/prompt", "prompted")])
+async def test_a_run_shows_that_a_login_is_gone_through(method: str, before: str) -> None:
+    handler = LoginAgent(method)
+    handler.may_answer = anyio.Event()
+    with anyio.fail_after(5):
+        async with opened(handler, login="browser") as agent:
+            stream = agent.think().text("Go").stream(include={"phase"})
+            await handler.login_began.wait()
+            assert stream.view.phase == "authenticating"
+            handler.may_answer.set()
+            assert await stream.result == "done"
+            phases = [event.phase async for event in stream if isinstance(event, ev.PhaseChanged)]
+            at = phases.index("authenticating")
+            assert phases[at - 1 : at + 2] == [before, "authenticating", before]
+            shown = {view.phase: view.seconds for view in stream.view.phases}
+            assert shown["authenticating"] is not None
+
+
+async def test_a_run_that_waits_for_nobodys_login_shows_none() -> None:
+    async with opened(LoginAgent("session/list"), login="browser") as agent:
+        stream = agent.think().text("Go").stream(include={"phase"})
+        await agent.list_sessions()
+        await stream.wait()
+        assert "authenticating" not in [view.phase for view in stream.view.phases]
+
+
 # Which login
 
 

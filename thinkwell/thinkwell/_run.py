@@ -11,6 +11,7 @@ import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from thinkwell import _prompt as prompt
+from thinkwell import _shared_login
 from thinkwell import events as ev
 from thinkwell._context import adopted, copy_context
 from thinkwell._convert import Mapper
@@ -105,6 +106,7 @@ class Run(Generic[T]):
             listeners=self._observers.listeners,
         )
         link.launch_log.tell(self.log)
+        self.log.add(ev.PhaseChanged, phase="starting")
         self.result: Outcome[T] = Outcome(self.id, self._observers.settled, agent=link.name)
         self._results = ResultTaker(
             spec.output, wrapped=wrapped, retries=options.retries, log=self.log, outcome=self.result
@@ -278,7 +280,19 @@ class Run(Generic[T]):
         """Whether there is a reason for silence."""
         return self.mapper.tool_runs(besides=self._own_shown) or self._link.login.running
 
+    @contextmanager
+    def _authenticating(self) -> Generator[None]:
+        """Show that a login is gone through, for the time of a block."""
+        self._reach("authenticating")
+        yield
+        self._reach("prompted" if self._turn else "starting")
+
+    def _reach(self, phase: ev.Phase) -> None:
+        self.log.add(ev.PhaseChanged, phase=phase)
+        self.log.publish()
+
     async def _work(self) -> None:
+        _shared_login.shown.set(self._authenticating)
         if not self._session.usable:
             raise SessionUnusable(self._session.id or "")
         if self._meter is not None and (used_up := self._meter.budget.exceeded(wants_more=True)):
@@ -290,8 +304,7 @@ class Run(Generic[T]):
                 await self._session.open(tools)
             self._idle.reset()
         if tools:
-            self.log.add(ev.PhaseChanged, phase="connecting_tools")
-            self.log.publish()
+            self._reach("connecting_tools")
             await self._session.offer(tools)
             if self._session.tools.seen:
                 names = tuple(tool.name for tool in tools)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
@@ -13,8 +15,16 @@ from thinkwell_acp import AcpError, ConnectionClosed, DecodeError, RpcError
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from thinkwell_acp import Client
     from thinkwell_acp._tasks import BackgroundTasks
+
+
+shown: Final[ContextVar[Callable[[], AbstractContextManager[object]]]] = ContextVar(
+    "shown", default=nullcontext
+)
+"""What a task is in while it waits for a login: how a run shows that it does."""
 
 
 class _Attempt:
@@ -63,7 +73,8 @@ class SharedLogin:
             self._tasks.start_soon(self._authenticate, client, self.method, attempt, never=over)
         attempt.waiting += 1
         try:
-            await attempt.over.wait()
+            with shown.get()():
+                await attempt.over.wait()
         finally:
             attempt.waiting -= 1
             if not attempt.waiting and not attempt.over.is_set():
