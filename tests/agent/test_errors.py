@@ -117,7 +117,8 @@ def test_every_error_has_an_example_and_documents_its_attributes() -> None:
             errors.AgentExited(3, "oh\n"),
             "exited with code 3 before it had finished; open it again to go on\nThe end of",
         ),
-        (errors.AgentExited(-9), "was killed by signal 9"),
+        (errors.AgentExited(-9), "The agent was killed by signal 9"),
+        (errors.AgentExited(3, agent="odd"), "Agent 'odd' exited with code 3"),
         (errors.AgentExited(None, reason="too long"), "closed the connection (too long) before"),
         (
             errors.ResultMissing("max_tokens", "so far"),
@@ -159,9 +160,12 @@ def test_what_an_error_says(error: ThinkwellError, part: str) -> None:
     [
         (RpcError(-32000, "Log in"), errors.LoginRequired("odd", (), "it wants a login first (Log in)")),
         (RpcError(-32603, "no", [1]), errors.AgentReported(-32603, "no", [1])),
-        (ProcessExited(3, "oh"), errors.AgentExited(3, "oh")),
-        (FrameTooLong(5), errors.AgentExited(None, reason="the other side sent a line of more than 5 bytes")),
-        (ConnectionBroken(), errors.AgentExited(None)),
+        (ProcessExited(3, "oh"), errors.AgentExited(3, "oh", agent="odd")),
+        (
+            FrameTooLong(5),
+            errors.AgentExited(None, reason="the other side sent a line of more than 5 bytes", agent="odd"),
+        ),
+        (ConnectionBroken(), errors.AgentExited(None, agent="odd")),
         (ConnectionClosed(), errors.AgentClosed()),
         (WireCapabilityMissing("x", "y"), errors.CapabilityMissing("x", "y")),
     ],

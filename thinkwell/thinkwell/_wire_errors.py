@@ -65,9 +65,9 @@ def translate(error: Exception, agent: str, methods: Sequence[AuthMethod] = ()) 
         case RpcError():
             return AgentReported(error.code, error.message, error.data)
         case ProcessExited():
-            return AgentExited(error.exit_code, error.stderr_tail)
+            return AgentExited(error.exit_code, error.stderr_tail, agent=agent)
         case ConnectionBroken():
-            return AgentExited(None, reason=str(error) if error.args else "")
+            return AgentExited(None, reason=str(error) if error.args else "", agent=agent)
         case ConnectionClosed():
             return AgentClosed()
         case WireCapabilityMissing():

@@ -179,18 +179,23 @@ class AgentExited(AgentError):
         exit_code: Its exit code, negative for a signal, ``None`` where it is not known.
         stderr_tail: The end of what it wrote to standard error.
         reason: What else is known, such as that a message of it was too long.
+        agent: The agent's name.
     """
 
-    def __init__(self, exit_code: int | None, stderr_tail: str = "", reason: str = "") -> None:
+    def __init__(
+        self, exit_code: int | None, stderr_tail: str = "", reason: str = "", *, agent: str = ""
+    ) -> None:
         super().__init__(exit_code, stderr_tail, reason)
         self.exit_code = exit_code
         self.stderr_tail = stderr_tail
         self.reason = reason
+        self.agent = agent
 
     def __str__(self) -> str:
+        who = f"Agent {self.agent!r}" if self.agent else "The agent"
         why = f" ({self.reason})" if self.reason else ""
         return (
-            f"The agent {_how_it_ended(self.exit_code)}{why} before it had finished; open it again to go on"
+            f"{who} {_how_it_ended(self.exit_code)}{why} before it had finished; open it again to go on"
             f"{_quoted(self.stderr_tail)}"
         )
 

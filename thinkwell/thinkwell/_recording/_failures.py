@@ -19,11 +19,19 @@ def failure_of(error: Exception) -> Failure:
                 fields[name] = msgspec.to_builtins(value)
             except (TypeError, ValueError, OverflowError, RecursionError):
                 fields[name] = repr(value)
-    return Failure(name=type(error).__name__, message=str(error), fields=fields)
+    notes: tuple[str, ...] = tuple(getattr(error, "__notes__", ()))
+    return Failure(name=type(error).__name__, message=str(error), fields=fields, notes=notes)
 
 
 def error_of(failure: Failure) -> Exception:
     """Return the recorded error: of the same class where that is one of thinkwell's."""
+    error = _error_of(failure)
+    for note in failure.notes:
+        error.add_note(note)
+    return error
+
+
+def _error_of(failure: Failure) -> Exception:
     kind = getattr(errors, failure.name, None)
     if isinstance(kind, type) and issubclass(kind, errors.ThinkwellError):
         wanted = inspect.signature(kind.__init__).parameters

@@ -111,6 +111,8 @@ class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     message: str
     fields: dict[str, JsonValue] = {}
+    notes: tuple[str, ...] = ()
+    """What is known to do about it."""
 
 
 class Settled(_Record, frozen=True, kw_only=True, tag="result"):
