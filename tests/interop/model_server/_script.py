@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from ._values import Answer, Ask, Call, Fail, Hold, Part, Say, Think, Tool
+from ._values import Answer, Ask, Call, Fail, Hold, JsonObject, Part, Say, Think, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,8 +24,11 @@ SIDE_TEXT = "Scripted text"
 FINAL_TEXT = "All steps are done."
 """Ends the turn once the steps have run out."""
 
-SEARCH_TOOLS = frozenset({"ToolSearch", "tool_search"})
+SEARCH_TOOLS = frozenset({"ToolSearch", "tool_search", "search_tool_functions"})
 """How agents name the tool behind which they hold others back."""
+
+DISPATCHERS = frozenset({"tool_call", "run_typescript"})
+"""How agents name the tool through which others are called that stay hidden even after a search."""
 
 MAX_SEARCHES = 3
 """Looks into an agent's deferred tools before a step counts as impossible."""
@@ -99,8 +102,11 @@ class Script:
     def _parts(self, ask: Ask, call_id: str) -> list[Part]:
         name = self._next_tool()
         tool = None if name is None else _find(ask, name)
+        dispatcher = None
         if name is not None and tool is None:
-            return [self._search(ask, name, call_id)]
+            dispatcher = next((found for found in ask.tools if found.name in DISPATCHERS), None)
+            if dispatcher is None or not self._searches:
+                return [self._search(ask, name, call_id)]
         self._searches = 0
         parts: list[Part] = []
         while self._steps:
@@ -109,8 +115,7 @@ class Script:
                 self._steps.appendleft(step)
                 break
             if isinstance(step, CallTool):
-                assert tool is not None
-                return [*parts, Call(tool=tool, args=step.args, id=call_id)]
+                return [*parts, _call(ask, step, tool, dispatcher, call_id)]
             if isinstance(step, EndTurn):
                 break
             parts.append(step)
@@ -131,9 +136,32 @@ class Script:
             self._searches = 0
             return Say(f"No tool is named …{name}.")
         self._searches += 1
-        full_name = re.search(rf"mcp__\w+__{re.escape(name)}\b", ask.raw)
-        query = f"select:{full_name[0]}" if full_name else name
+        if search.name == "search_tool_functions":
+            return Call(tool=search, args={"mode": "best_match", "query": name}, id=call_id)
+        full_name = _full_name(ask, name)
+        query = f"select:{full_name}" if full_name else name
         return Call(tool=search, args={"query": query, "max_results": 5}, id=call_id)
+
+
+def _call(ask: Ask, step: CallTool, tool: Tool | None, dispatcher: Tool | None, call_id: str) -> Call:
+    """Call a tool, or the one through which it has to be called."""
+    if tool is not None:
+        return Call(tool=tool, args=step.args, id=call_id)
+    assert dispatcher is not None
+    full_name = _full_name(ask, step.name) or step.name
+    args: JsonObject = {"name": full_name, "arguments": step.args}
+    if dispatcher.name == "run_typescript":
+        values = msgspec.json.encode(step.args).decode()
+        args = {"code": f"async function main() {{ return await tools.{full_name}({values}); }}"}
+    return Call(tool=dispatcher, args=args, id=call_id)
+
+
+def _full_name(ask: Ask, name: str) -> str | None:
+    """Find the name of a hidden tool in what the model was told, of the server that was named last."""
+    found = re.findall(rf"\bmcp_(?:_\w+?__|\w+?\.){re.escape(name)}\b", ask.raw)
+    servers = re.findall(r"MCP server (\w+)", ask.raw)
+    named = [full for full in found if servers and servers[-1] in full]
+    return next(iter(named or found), None)
 
 
 def _find(ask: Ask, name: str) -> Tool | None:

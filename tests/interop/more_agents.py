@@ -1,0 +1,315 @@
+"""Further agents, from npm and PyPI, that nothing in the product was made for."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from interop.agents import AgentRecipe, NpmAgent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = (
+    "CLINE",
+    "CODEX_ZED",
+    "COPILOT",
+    "FAST_AGENT",
+    "HERMES",
+    "KILO",
+    "KIMI",
+    "MORE_AGENTS",
+    "OPENHANDS",
+    "QWEN",
+    "VIBE",
+    "PypiAgent",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PypiAgent(AgentRecipe):
+    """An agent from PyPI."""
+
+    python: str = "3.12"
+    """The version of Python to run it with; it must be on the machine."""
+    extras: tuple[str, ...] = ()
+
+    def fetch(self, folder: Path) -> None:
+        """Make a virtual environment and install the package into it, with uv."""
+        uv = shutil.which("uv")
+        if uv is None:
+            raise FileNotFoundError("uv is needed to install agents from PyPI; `pip install uv` brings it")
+        extras = f"[{','.join(self.extras)}]" if self.extras else ""
+        package = f"{self.package}{extras}=={self.version}"
+        make = (uv, "venv", "--quiet", "--clear", "--no-python-downloads", "--python", self.python)
+        subprocess.run([*make, str(folder / "venv")], check=True)
+        python = folder / self.programs / "python"
+        subprocess.run([uv, "pip", "install", "--quiet", "--python", str(python), package], check=True)
+
+    @property
+    def programs(self) -> str:
+        """Where a virtual environment has them."""
+        return "venv/bin"
+
+
+QWEN = NpmAgent(
+    name="qwen",
+    package="@qwen-code/qwen-code",
+    version="0.24.4",
+    executable="qwen",
+    args=("--acp",),
+    env={"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "$MODEL/v1", "OPENAI_MODEL": "scripted"},
+    files={
+        ".qwen/settings.json": json.dumps(
+            {
+                "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}},
+                "general": {"enableAutoUpdate": False},
+                "privacy": {"usageStatisticsEnabled": False},
+                "telemetry": {"enabled": False},
+            }
+        )
+    },
+    shell="run_shell_command",
+    shell_args={"command": "$COMMAND", "description": "A command", "is_background": "false"},
+)
+
+KIMI = PypiAgent(
+    name="kimi",
+    package="kimi-cli",
+    # The one after it is a stub that says that another program has taken its place.
+    version="1.51.0",
+    python="3.13",
+    executable="kimi",
+    args=("acp",),
+    env={"KIMI_CLI_NO_AUTO_UPDATE": "1"},
+    files={
+        ".kimi/config.toml": """\
+default_model = "scripted"
+telemetry = false
+[models.scripted]
+provider = "standin"
+model = "scripted"
+max_context_size = 200000
+[providers.standin]
+type = "openai_legacy"
+base_url = "$MODEL/v1"
+api_key = "none"
+""",
+        # It opens no session before somebody has logged in, whichever service its model is of.
+        ".kimi/credentials/kimi-code.json": json.dumps(
+            {
+                "access_token": "none",
+                "refresh_token": "",
+                "expires_at": 0,
+                "expires_in": 0,
+                "scope": "",
+                "token_type": "Bearer",
+            }
+        ),
+    },
+    shell="Shell",
+    shell_args={"command": "$COMMAND"},
+)
+
+VIBE = PypiAgent(
+    name="vibe",
+    package="mistral-vibe",
+    version="2.26.1",
+    executable="vibe-acp",
+    env={"STANDIN_API_KEY": "none", "MISTRAL_API_KEY": "none", "VIBE_HOME": "$HOME/.vibe"},
+    files={
+        ".vibe/config.toml": """\
+active_model = "scripted"
+enable_telemetry = false
+enable_update_checks = false
+enable_auto_update = false
+[[providers]]
+name = "standin"
+api_base = "$MODEL/v1"
+api_key_env_var = "STANDIN_API_KEY"
+backend = "generic"
+[[models]]
+name = "scripted"
+alias = "scripted"
+provider = "standin"
+"""
+    },
+    shell="bash",
+    shell_args={"command": "$COMMAND"},
+)
+
+FAST_AGENT = PypiAgent(
+    name="fast-agent",
+    package="fast-agent-acp",
+    version="0.10.46",
+    python="3.13",
+    executable="fast-agent-acp",
+    args=("--model", "generic.scripted", "--shell"),
+    env={"GENERIC_API_KEY": "none", "GENERIC_BASE_URL": "$MODEL/v1"},
+    shell="execute",
+    shell_args={"command": "$COMMAND"},
+)
+
+HERMES = PypiAgent(
+    name="hermes",
+    package="hermes-agent",
+    version="0.19.0",
+    extras=("acp", "mcp"),
+    executable="hermes-acp",
+    files={
+        ".hermes/config.yaml": """\
+model:
+  provider: custom
+  default: scripted
+  base_url: $MODEL/v1
+  api_key: none
+"""
+    },
+    shell="terminal",
+    shell_args={"command": "$COMMAND"},
+)
+
+OPENHANDS = PypiAgent(
+    name="openhands",
+    package="openhands",
+    version="1.16.0",
+    executable="openhands",
+    args=("acp",),
+    env={"LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENHANDS_SUPPRESS_BANNER": "1"},
+    files={
+        # What it takes for a login: that settings are there.
+        ".openhands/agent_settings.json": json.dumps(
+            {
+                "kind": "Agent",
+                "llm": {
+                    "model": "openai/scripted",
+                    "api_key": "none",
+                    "base_url": "$MODEL/v1",
+                    "usage_id": "agent",
+                },
+            }
+        )
+    },
+    shell="terminal",
+    shell_args={"command": "$COMMAND", "security_risk": "LOW", "summary": "A command"},
+)
+
+_KILO_SETTINGS = {
+    "model": "standin/scripted",
+    "small_model": "standin/scripted",
+    "provider": {
+        "standin": {
+            "npm": "@ai-sdk/openai-compatible",
+            "name": "Stand-in",
+            "options": {"baseURL": "$MODEL/v1", "apiKey": "none"},
+            "models": {
+                "scripted": {
+                    "name": "scripted",
+                    "reasoning": True,
+                    "tool_call": True,
+                    "limit": {"context": 200_000, "output": 8_000},
+                }
+            },
+        }
+    },
+    "autoupdate": False,
+    "share": "disabled",
+    "permission": {"*": "ask"},
+}
+
+KILO = NpmAgent(
+    name="kilo",
+    package="@kilocode/cli",
+    version="7.7.7",
+    executable="kilo",
+    args=("acp",),
+    env={
+        "KILO_DISABLE_AUTOUPDATE": "1",
+        "KILO_DISABLE_DEFAULT_PLUGINS": "1",
+        "KILO_DISABLE_LSP_DOWNLOAD": "1",
+        "KILO_DISABLE_MODELS_FETCH": "1",
+        "KILO_TELEMETRY_LEVEL": "off",
+    },
+    files={".config/kilo/kilo.json": json.dumps(_KILO_SETTINGS)},
+    shell="bash",
+    shell_args={"command": "$COMMAND", "description": "A command"},
+)
+
+CLINE = NpmAgent(
+    name="cline",
+    package="cline",
+    version="3.0.65",
+    executable="cline",
+    args=("--acp",),
+    # It opens no session without a key of its own service, whichever service its model is of.
+    env={"CLINE_API_KEY": "none", "CLINE_NO_AUTO_UPDATE": "1", "CLINE_TELEMETRY_DISABLED": "1"},
+    files={
+        ".cline/data/settings/providers.json": json.dumps(
+            {
+                "version": 1,
+                "lastUsedProvider": "openai-compatible",
+                "modes": {},
+                "providers": {
+                    "openai-compatible": {
+                        "settings": {
+                            "provider": "openai-compatible",
+                            "apiKey": "none",
+                            "model": "scripted",
+                            "baseUrl": "$MODEL/v1",
+                        },
+                        "updatedAt": "2026-01-01T00:00:00.000Z",
+                        "tokenSource": "manual",
+                    }
+                },
+            }
+        )
+    },
+    shell="run_commands",
+    shell_args={"commands": "$COMMAND"},
+)
+
+COPILOT = NpmAgent(
+    name="copilot",
+    package="@github/copilot",
+    version="1.0.102",
+    executable="copilot",
+    args=("--acp", "--no-auto-update"),
+    env={
+        "COPILOT_MODEL": "scripted",
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_PROVIDER_API_KEY": "none",
+        "COPILOT_PROVIDER_BASE_URL": "$MODEL/v1",
+    },
+    shell="bash",
+    shell_args={"command": "$COMMAND", "description": "A command", "mode": "sync"},
+)
+
+CODEX_ZED = NpmAgent(
+    name="codex-zed",
+    package="@zed-industries/codex-acp",
+    version="0.16.0",
+    executable="codex-acp",
+    env={"CODEX_HOME": "$HOME/.codex", "OPENAI_API_KEY": "none"},
+    files={
+        ".codex/config.toml": """\
+model = "gpt-5"
+model_provider = "standin"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[model_providers.standin]
+name = "Stand-in"
+base_url = "$MODEL/v1"
+env_key = "OPENAI_API_KEY"
+wire_api = "responses"
+supports_websockets = false
+"""
+    },
+    shell="exec_command",
+    shell_args={"cmd": "$COMMAND", "sandbox_permissions": "require_escalated", "justification": "A reason"},
+)
+
+MORE_AGENTS = (QWEN, KIMI, VIBE, FAST_AGENT, HERMES, OPENHANDS, KILO, CLINE, COPILOT, CODEX_ZED)
