@@ -82,7 +82,7 @@ def test_a_byte_order_mark_is_no_part_of_it(tmp_path: Path) -> None:
 
 def test_disabled_servers_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "thinkwell")
-    servers = {
+    servers: dict[str, dict[str, object]] = {
         "off": {"command": "${MISSING}", "disabled": True},
         "on": {"command": "x", "disabled": False, "autoApprove": [], "timeout": 60},
     }

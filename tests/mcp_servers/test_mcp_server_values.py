@@ -28,7 +28,8 @@ def test_values() -> None:
     )
     old = McpSse(name="old", url="http://[::1]:8000")
     assert (old.name, old.url, old.headers) == ("old", "http://[::1]:8000", {})
-    assert old != McpHttp("old", "http://[::1]:8000")
+    others: list[object] = [McpHttp("old", "http://[::1]:8000")]
+    assert old not in others
     for server in (FILES, WEB, old):
         assert pickle.loads(pickle.dumps(server)) == copy.deepcopy(server) == server
 
