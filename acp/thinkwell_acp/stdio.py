@@ -10,7 +10,7 @@ import sys
 from collections import deque
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -33,6 +33,7 @@ __all__ = (
     "LAST_WORDS_GRACE",
     "STDERR_TAIL",
     "TERMINATE_GRACE",
+    "Ending",
     "Graces",
     "StdioTransport",
     "find_program",
@@ -67,6 +68,10 @@ EXIT_STATUS_GRACE = 1.0
 """Seconds after the end of the output in which the process should end too, so that the error can say how."""
 
 
+Ending: TypeAlias = Literal["eof", "terminate", "kill"]
+"""What it takes to end a process: the end of its input, SIGTERM, or SIGKILL."""
+
+
 class Graces(NamedTuple):
     """How long `StdioTransport.aclose` waits on each rung, in seconds."""
 
@@ -94,6 +99,8 @@ class StdioTransport:
         self._unattended = anyio.Event()
         self.command = tuple(command)
         """The command that runs, its program resolved."""
+        self.ended_by: Ending | None = None
+        """What it took to end the process; ``None`` before `aclose` has seen it end."""
 
     @property
     def pid(self) -> int:
@@ -168,10 +175,14 @@ class StdioTransport:
             self._process.close_stdin()
             async with background_tasks() as tasks:
                 tasks.start_soon(self._discard_output)
-                if not await self._ended_within(self._graces.exit):
-                    await self._signal("terminate", self._graces.terminate)
+                if await self._ended_within(self._graces.exit):
+                    self.ended_by = "eof"
+                elif await self._signal("terminate", self._graces.terminate):
+                    self.ended_by = "terminate"
                 if not await self._signal("kill", self._graces.kill):
                     logger.error("Process %s of %s does not die", self.pid, self.command)
+                else:
+                    self.ended_by = self.ended_by or "kill"
             self._attendants.cancel()
             await self._unattended.wait()
             self._process.release()

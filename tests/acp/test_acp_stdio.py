@@ -305,6 +305,19 @@ async def test_a_closed_transport_is_of_no_more_use() -> None:
             await t.receive()
         with pytest.raises(anyio.BrokenResourceError):
             await t.send(b"x")
+    assert t.ended_by == "eof"
+
+
+@pytest.mark.parametrize(
+    ("code", "rung"),
+    [("import time; print('up', flush=True)\n" + FOREVER, "terminate"), (STUBBORN + FOREVER, "kill")],
+    ids=["terminate", "kill"],
+)
+async def test_what_it_took_to_end_a_process_is_known(code: str, rung: str) -> None:
+    async with running(code) as t:
+        await t.receive()
+        assert t.ended_by is None
+    assert t.ended_by == rung
 
 
 async def test_closing_wakes_a_reader_and_a_writer() -> None:

@@ -408,12 +408,10 @@ async def _opened(
         line = pipe if recorder is None else recorder.tapped(pipe)
         client = await stack.enter_async_context(connect(line, link))
         link.attach(client)
-        link.command = pipe.command if isinstance(pipe, StdioTransport) else ()
-        link.kill = (
-            pipe.kill
-            if isinstance(pipe, StdioTransport)
-            else partial(client.connection.end, ConnectionBroken())
-        )
+        if isinstance(pipe, StdioTransport):
+            link.process, link.command, link.kill = pipe, pipe.command, pipe.kill
+        else:
+            link.kill = partial(client.connection.end, ConnectionBroken())
         log.reach("initializing")
         await initialize(link, pipe, _offers(link), startup_timeout)
         log.end()

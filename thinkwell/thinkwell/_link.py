@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from thinkwell.agents import AgentProfile
     from thinkwell.errors import AuthMethod
     from thinkwell.questions import Question
-    from thinkwell_acp import Client
+    from thinkwell_acp import Client, StdioTransport
     from thinkwell_acp._jsonrpc import Malformed
     from thinkwell_acp._tasks import BackgroundTasks
     from thinkwell_acp.mcp import AcpToolHost
@@ -87,6 +87,8 @@ class Link(ClientHandler):
         """Those that are not over, in the order of their start."""
         self.kill: Callable[[], None] = _nothing
         """Ends the agent's process."""
+        self.process: StdioTransport | None = None
+        """The agent's process, where we started it."""
         self.command: tuple[str, ...] = ()
         """What was started; empty where the agent ran already."""
         self.login = SharedLogin(name, login, tasks)

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from thinkwell._output import JsonSchema, Output
     from thinkwell._session_state import SessionMode, SessionOption, SessionUsage
     from thinkwell._stream import ThoughtStream
+    from thinkwell.agents._profile import Way
     from thinkwell.mcp_servers import McpServer
     from thinkwell.questions import Answer
     from thinkwell_acp.mcp import ToolSpec
@@ -71,6 +72,10 @@ class SessionPlan(Struct, frozen=True, kw_only=True):
     result: Output[Any] | None = None
     """What every typed turn returns, where it is always the same."""
     open_timeout: float = OPEN_TIMEOUT
+    tools_via: Way | None = None
+    """The way for our tools, where it is not the agent's."""
+    bare: bool = False
+    """Whether the agent is told of no tools of ours. There can be no turns then."""
 
 
 class SessionStarter:
@@ -354,12 +359,19 @@ async def open_session(link: Link, plan: SessionPlan) -> AsyncGenerator[Session]
     if link.leaving:
         raise AgentClosed
     wire = WireSession(
-        link, plan.cwd, plan.mcp_servers, directories=plan.directories, how=plan.how, source=plan.source
+        link,
+        plan.cwd,
+        plan.mcp_servers,
+        directories=plan.directories,
+        how=plan.how,
+        source=plan.source,
+        tools_via=plan.tools_via,
     )
     starter = SessionStarter(link, wire, plan.result)
-    wire.tools.reserve(starter.first_tools)
+    tools = [] if plan.bare else starter.first_tools
+    wire.tools.reserve(tools)
     try:
-        await _open(link, wire, starter.first_tools, plan.open_timeout)
+        await _open(link, wire, tools, plan.open_timeout)
         yield Session(starter)
     finally:
         starter.leave()

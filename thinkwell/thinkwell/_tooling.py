@@ -48,10 +48,10 @@ def offered_ways(capabilities: s.AgentCapabilities) -> tuple[Way, ...]:
 
 
 class ToolHosts:
-    """The way of one agent process, opened when it is first needed.
+    """The ways of one agent process, each opened when it is first needed.
 
     Args:
-        tasks: Where it is kept open.
+        tasks: Where they are kept open.
         way: The way to go, whether the agent offers it or not.
         preferred: Without that, the ways to prefer of those that it offers; then the plainest.
     """
@@ -62,9 +62,7 @@ class ToolHosts:
         self._preferred = tuple(preferred)
         self._lock = anyio.Lock()
         self._client: Client | None = None
-        self._acp: AcpToolHost | None = None
-        self._host: Host | None = None
-        self._way: Way = "acp"
+        self._hosts: dict[Way, Host] = {}
 
     def attach(self, client: Client) -> None:
         """Take the connection over which ``mcp/message`` goes."""
@@ -72,31 +70,39 @@ class ToolHosts:
 
     @property
     def way(self) -> Way:
-        """The way that is used, once one is."""
-        return self._way
+        """The way for all who ask for no other."""
+        assert self._client is not None
+        return self._choose(self._client.capabilities)
 
     @property
     def acp(self) -> AcpToolHost | None:
-        """The host that serves ``mcp/*``, where that is the way."""
-        return self._acp
+        """The host that serves ``mcp/*``, where that is a way."""
+        host = self._hosts.get("acp")
+        return host if isinstance(host, AcpToolHost) else None
 
-    async def add(self, server: ToolServer) -> s.McpServer:
-        """Make a server reachable and return what to tell the agent. It listens before this returns."""
+    async def add(self, server: ToolServer, way: Way | None = None) -> s.McpServer:
+        """Make a server reachable and return what to tell the agent. It listens before this returns.
+
+        Args:
+            server: The server.
+            way: The way to go, whether the agent offers it or not.
+        """
+        way = way or self.way
         async with self._lock:
-            host = self._host = self._host or await self._open()
+            host = self._hosts.get(way)
+            if host is None:
+                host = self._hosts[way] = await self._open(way)
         return host.add(server)
 
     def remove(self, server: ToolServer) -> None:
         """Make a server unreachable."""
-        assert self._host is not None
-        self._host.remove(server)
+        for host in self._hosts.values():
+            host.remove(server)
 
-    async def _open(self) -> Host:
-        assert self._client is not None
-        way = self._way = self._choose(self._client.capabilities)
+    async def _open(self, way: Way) -> Host:
         host: Host
         if way == "acp":
-            host = self._acp = AcpToolHost(self._send)
+            host = AcpToolHost(self._send)
         elif way == "http":
             from thinkwell_acp.mcp import HttpToolHost  # loads an HTTP parser, for those who need it
 
@@ -154,10 +160,17 @@ def new_server(call: CallTool) -> ToolServer:
 
 
 class SessionTools:
-    """The tools of one session, whatever turn it is in."""
+    """The tools of one session, whatever turn it is in.
 
-    def __init__(self, hosts: ToolHosts, call: CallTool) -> None:
+    Args:
+        hosts: The ways to the agent.
+        call: Runs a tool.
+        way: The way to go, where it is not the agent's.
+    """
+
+    def __init__(self, hosts: ToolHosts, call: CallTool, way: Way | None = None) -> None:
         self._hosts = hosts
+        self._way: Way | None = way
         self._known: dict[str, ToolSpec] = {}
         self._waited = False
         self.server = new_server(call)
@@ -181,7 +194,7 @@ class SessionTools:
     async def open(self, tools: Sequence[ToolSpec]) -> s.McpServer:
         """Offer the first tools and return what to tell the agent."""
         self.server.set_tools(tools)
-        self.config = await self._hosts.add(self.server)
+        self.config = await self._hosts.add(self.server, self._way)
         return self.config
 
     async def offer(self, tools: Sequence[ToolSpec]) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from thinkwell._history import HistoryMessage
     from thinkwell._link import Link
+    from thinkwell.agents._profile import Way
     from thinkwell_acp.mcp import CallContext, ToolSpec
 
 How: TypeAlias = Literal["new", "load", "resume", "fork"]
@@ -102,6 +103,7 @@ class WireSession:
         directories: More folders to work in.
         how: How it is opened.
         source: The session to load, resume or fork.
+        tools_via: The way for our tools, where it is not the agent's.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class WireSession:
         directories: Sequence[str] = (),
         how: How = "new",
         source: str | None = None,
+        tools_via: Way | None = None,
     ) -> None:
         self._link = link
         self.cwd = cwd
@@ -142,7 +145,7 @@ class WireSession:
         self.turn_marks: list[int] = []
         """How many events `between` had when each run took the session: what lies between two marks came
         late."""
-        self.tools = SessionTools(link.hosts, self._call_tool)
+        self.tools = SessionTools(link.hosts, self._call_tool, tools_via)
         self.own_calls = OwnCalls(self.tools.server)
         """Knows which tool calls are of our own tools."""
         self.leaving = False
