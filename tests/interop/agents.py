@@ -70,12 +70,18 @@ class AgentRecipe(ABC):
     """That tool's arguments; `$COMMAND` stands for the command."""
     hides_commands: bool = False
     """Whether its permission requests show a command in the title alone, which is no field to trust."""
+    checks_arguments: bool = False
+    """Whether it checks the arguments of tools against their schemas itself, and calls with no others."""
     profile: str = ""
     """Its name in `open_agent`, where it has one."""
 
     @property
     def column(self) -> str:
-        """What the matrix calls it, whatever its settings are: the package's name."""
+        """What the matrix calls it, whatever its settings are."""
+        return f"{self._short_name} {self.version}"
+
+    @property
+    def _short_name(self) -> str:
         return self.package.rpartition("/")[2]
 
     def shell_call(self, command: str) -> tuple[str, dict[str, str]]:
@@ -104,7 +110,7 @@ class AgentRecipe(ABC):
             FileNotFoundError: If the program that installs is not on the machine.
             subprocess.CalledProcessError: If it fails.
         """
-        folder = cache / f"{self.column}-{self.version}"
+        folder = cache / f"{self._short_name}-{self.version}"
         complete = folder / "complete"
         if not complete.exists():
             folder.mkdir(parents=True, exist_ok=True)
@@ -264,6 +270,7 @@ GEMINI = NpmAgent(
     },
     files={".gemini/settings.json": _gemini_settings(ask_for_trust=False)},
     hides_commands=True,
+    checks_arguments=True,
     shell="run_shell_command",
     shell_args={"command": "$COMMAND", "description": "A command"},
 )

@@ -10,11 +10,24 @@ import pytest
 
 from interop.agents import AGENTS, VENDOR_PREFIXES, AgentRecipe, Launch
 from interop.live import nothing_runs
+from interop.matrix_plugin import (
+    pytest_collection_modifyitems,
+    pytest_configure,
+    pytest_runtest_makereport,
+    pytest_terminal_summary,
+)
 from interop.model_server import ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+__all__ = (
+    "pytest_collection_modifyitems",
+    "pytest_configure",
+    "pytest_runtest_makereport",
+    "pytest_terminal_summary",
+)
 
 
 @pytest.fixture

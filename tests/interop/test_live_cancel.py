@@ -25,6 +25,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.scenario("cancel in mid tool")
 async def test_cancel_in_our_own_tool_cancels_it_and_the_session_goes_on(
     launch: Launch, models: ModelServer, project: Path
 ) -> None:
@@ -54,6 +55,7 @@ async def test_cancel_in_our_own_tool_cancels_it_and_the_session_goes_on(
             await _goes_on(session, models)
 
 
+@pytest.mark.scenario("cancel in mid tool")
 async def test_cancel_in_a_command_of_the_agent_ends_the_command(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, tmp_path: Path, project: Path
 ) -> None:

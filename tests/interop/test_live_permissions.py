@@ -33,6 +33,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.scenario("permission denied")
 async def test_commands_are_denied_by_default_even_with_our_name_in_them(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
 ) -> None:
@@ -55,6 +56,7 @@ async def test_commands_are_denied_by_default_even_with_our_name_in_them(
     assert list(project.iterdir()) == []
 
 
+@pytest.mark.scenario("permission allowed", "permission cancelled")
 async def test_somebody_is_asked_of_commands_and_never_of_our_own_tools(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
 ) -> None:
@@ -127,6 +129,7 @@ async def test_somebody_is_asked_of_commands_and_never_of_our_own_tools(
             assert agent.questions == ()
 
 
+@pytest.mark.scenario("permission allowed")
 async def test_a_policy_allows_a_command_where_the_agent_shows_it_in_the_arguments(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
 ) -> None:

@@ -14,12 +14,12 @@ from thinkwell import AgentError, CapabilityMissing, Message, SessionNotOpened, 
 from thinkwell.events import ConfigUpdate, ModeUpdate, ReplayEnded, ReplayStarted, ThoughtEvent, UserMessage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from interop.agents import Launch
-    from thinkwell import Agent, Session
+    from thinkwell import Agent, Session, ThoughtStream
 
 pytestmark = [
     pytest.mark.interop,
@@ -39,6 +39,7 @@ class Review:
     score: int
 
 
+@pytest.mark.scenario("two turns in one session")
 async def test_each_turn_has_its_own_tools_and_output_type(
     launch: Launch, models: ModelServer, project: Path
 ) -> None:
@@ -95,16 +96,20 @@ async def test_each_turn_has_its_own_tools_and_output_type(
     assert called.count(3) >= 2
 
 
-async def test_two_sessions_at_once_have_their_own_tools_and_results(
+@pytest.mark.scenario("three sessions at once")
+async def test_three_sessions_at_once_have_their_own_tools_and_results(
     launch: Launch, models: ModelServer, project: Path
 ) -> None:
-    called, go_on = anyio.Event(), anyio.Event()
+    called, go_on = (anyio.Event(), anyio.Event()), (anyio.Event(), anyio.Event())
 
-    async def slow() -> str:
-        """Take some time."""
-        called.set()
-        await go_on.wait()
-        return "slow"
+    def slow_tool(number: int) -> Callable[[], Awaitable[str]]:
+        async def slow() -> str:
+            """Take some time."""
+            called[number].set()
+            await go_on[number].wait()
+            return "slow"
+
+        return slow
 
     def quick() -> str:
         """Take no time."""
@@ -116,24 +121,32 @@ async def test_two_sessions_at_once_have_their_own_tools_and_results(
             # opencode offers the tools of all sessions of a folder to each: the prompt names the server.
             agent.session() as first,
             agent.session() as second,
+            agent.session() as third,
         ):
-            assert first.id != second.id
-            models.play(CallTool("slow"))
-            waits = first.think(int).text("Be slow.").tool(slow).stream()
-            await called.wait()
-            models.play(CallTool("quick"), CallTool("return_result", {"result": "two"}), Say("Second."))
-            overtakes = second.think(Review | str).text("Be quick.").tool(quick).stream()
-            assert await overtakes.result == "two"
+            assert len({first.id, second.id, third.id}) == 3
+            waiting: list[ThoughtStream[int]] = []
+            for number, session in enumerate((first, second)):
+                models.play(CallTool("slow"))
+                think = session.think(int).text("Be slow.").tool(slow_tool(number), name="slow")
+                waiting.append(think.stream())
+                await called[number].wait()
+            models.play(
+                CallTool("quick"), CallTool("return_result", {"result": "three"}), Say("Said at once.")
+            )
+            overtakes = third.think(Review | str).text("Be quick.").tool(quick).stream()
+            assert await overtakes.result == "three"
             await overtakes.wait()
-            assert not waits.result.done()
-            models.play(CallTool("return_result", {"result": 1}), Say("First."))
-            go_on.set()
-            assert await waits.result == 1
-            await waits.wait()
-            assert "First." in waits.view.text
-            assert "Second." not in waits.view.text
-            assert "Second." in overtakes.view.text
-            assert "First." not in overtakes.view.text
+            assert not any(stream.result.done() for stream in waiting)
+            for number in (1, 0):
+                models.play(CallTool("return_result", {"result": number}), Say(f"Said by {number}."))
+                go_on[number].set()
+                assert await waiting[number].result == number
+                await waiting[number].wait()
+            streams = (*waiting, overtakes)
+            for said, stream in zip(("Said by 0.", "Said by 1.", "Said at once."), streams, strict=True):
+                assert [said in other.view.text for other in streams] == [
+                    other is stream for other in streams
+                ]
     assert models.remaining == ()
 
 

@@ -14,6 +14,7 @@ from thinkwell import Message, Thought, ThoughtCancelled, ToolDone, open_agent
 from thinkwell.events import ToolsSeen
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from interop.agents import Launch
@@ -29,9 +30,14 @@ class Review:
     score: int
 
 
+@pytest.mark.scenario("typed result", "our tool called first")
 @pytest.mark.parametrize("way", [None, "stdio"], ids=["as-advertised", "stdio"])
 async def test_an_agent_calls_the_users_tool_and_returns_a_typed_result(
-    launch: Launch, models: ModelServer, project: Path, way: Literal["stdio"] | None
+    launch: Launch,
+    models: ModelServer,
+    project: Path,
+    way: Literal["stdio"] | None,
+    record_property: Callable[[str, object], None],
 ) -> None:
     models.play(
         Think("I should look the word up first."),
@@ -54,6 +60,8 @@ async def test_an_agent_calls_the_users_tool_and_returns_a_typed_result(
             stream = think.stream(include="all")
             events = [event async for event in stream]
             review = await stream.result
+            if agent.info is not None:
+                record_property("agent", f"{agent.info.name} {agent.info.version}")
     assert review == Review(summary="A clean core.", score=7)
     assert words == ["sans-io"]
     assert [event.via for event in events if isinstance(event, ToolsSeen)] == [way or "http"]
@@ -68,6 +76,7 @@ async def test_an_agent_calls_the_users_tool_and_returns_a_typed_result(
     assert models.remaining == ()
 
 
+@pytest.mark.scenario("cancel in mid text")
 async def test_cancel_ends_a_turn_in_the_middle_of_an_answer(
     launch: Launch, models: ModelServer, tmp_path: Path
 ) -> None:
