@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
 from collections.abc import Mapping
 from pathlib import Path
@@ -46,7 +47,7 @@ def find_agent(name: str) -> AgentProfile:
         )
     profile = _read(plain) or _by_registry_id(plain)
     if profile is None:
-        raise AgentNotFound(name, f"no agent of that name is known{_known()}")
+        raise AgentNotFound(name, f"no agent of that name is known{_known(plain)}")
     logger.debug("Agent %s: its profile comes from %s", plain, ", ".join(profile.files))
     return profile.at(version) if version else profile
 
@@ -78,13 +79,16 @@ def _names() -> list[str]:
     return sorted({name for name in (*files, *project, *listed) if NAME.fullmatch(name)})
 
 
-def _known() -> str:
+def _known(wanted: str = "") -> str:
+    """Return what to say of the names that there are."""
     try:
         names = _names()
     except ProfileError:
         names = [file.stem for file in sorted(SHIPPED.glob("*.toml"))]
-    listed = ", ".join(sorted({"builtin", *names}))
-    return f' (known: {listed}). For another: open_agent(command=["program", "arg"])'
+    names = sorted({"builtin", *names})
+    meant = difflib.get_close_matches(wanted, names, n=1)
+    guess = f"; did you mean {meant[0]!r}?" if meant else ""
+    return f'{guess} (known: {", ".join(names)}). For another: open_agent(command=["program", "arg"])'
 
 
 def _read(name: str) -> AgentProfile | None:
