@@ -59,6 +59,111 @@ async def test_a_request_with_nothing_but_an_id_is_known_by_the_call_before_it()
         assert await agent.think().text("Go").tool(add).run() == "Done"
 
 
+async def test_a_call_that_is_shown_with_its_servers_name_is_ours__however_they_are_joined() -> None:
+    async def script(turn: Turn) -> None:
+        server = server_of(turn)
+        for number, title in enumerate(
+            (f"{server}-add", f"mcp_{server}.add", f"{server}__add", f"{server}:add")
+        ):
+            id_ = f"t{number}"
+            turn.update(s.ToolCallStart(tool_call_id=id_, title=title, kind="other", raw_input={"x": 1}))
+            assert await permitted(turn, "add", id_, kind="other", raw_input={"x": 1})
+        turn.say("Done")
+
+    async with scripted(script) as agent:
+        assert await agent.think().text("Go").tool(add).run() == "Done"
+
+
+async def test_what_looks_like_the_path_of_a_program_is_ours_only_with_its_arguments() -> None:
+    async def script(turn: Turn) -> None:
+        title = f"{server_of(turn)}/add"
+        turn.update(s.ToolCallStart(tool_call_id="t1", title=title, kind="other"))
+        assert not await permitted(turn, title, "t1", kind="other")
+        turn.update(s.ToolCallProgress(tool_call_id="t1", title=title, status="pending"))
+        assert await permitted(turn, title, "t1", kind="other", raw_input={"x": 1})
+        assert await permitted(turn, None, "t1")
+        assert not await permitted(turn, title, "t2")
+        assert await permitted(turn, title, "t3", raw_input={"x": 1})
+        assert not await permitted(turn, title, "t4", raw_input={"command": title})
+        turn.update(s.ToolCallStart(tool_call_id="t5", title=title, kind="other"))
+        turn.update(s.ToolCallProgress(tool_call_id="t5", raw_input={"x": 1}))
+        assert await permitted(turn, None, "t5")
+        turn.say("Done")
+
+    async with scripted(script) as agent:
+        assert await agent.think().text("Go").tool(add).run() == "Done"
+
+
+async def test_a_known_call_whose_request_is_about_our_server_stays_ours() -> None:
+    async def script(turn: Turn) -> None:
+        server = server_of(turn)
+        cases: tuple[tuple[str, dict[str, object], bool], ...] = (
+            (server, {}, True),
+            ("other", {}, False),
+            (server, {"command": "rm -rf /"}, False),
+        )
+        for number, (named, more, is_ours) in enumerate(cases):
+            id_ = f"t{number}"
+            shown: dict[str, object] = {"server": server, "tool": "add", "arguments": {"x": 1}}
+            title = f"Tool: {server}/add"
+            turn.update(s.ToolCallStart(tool_call_id=id_, title=title, status="in_progress", raw_input=shown))
+            asked: dict[str, object] = {
+                "turn_id": "1",
+                "server_name": named,
+                "request": {"mode": "form"},
+                **more,
+            }
+            assert await permitted(turn, "Approve MCP tool call", id_, raw_input=asked) is is_ours
+        turn.say("Done")
+
+    async with scripted(script) as agent:
+        assert await agent.think().text("Go").tool(add).run() == "Done"
+
+
+async def test_a_call_through_a_tool_that_calls_others_is_ours_by_the_name_in_its_meta() -> None:
+    async def script(turn: Turn) -> None:
+        name = f"mcp__{server_of(turn)}__add"
+        cases: tuple[tuple[dict[str, Any], dict[str, Any], bool], ...] = (
+            ({"toolName": name}, {"x": 1}, True),
+            ({"tool_name": name}, {"x": 1}, True),
+            ({"toolName": name}, {"command": "rm -rf /"}, False),
+            ({"toolName": "mcp__other__add"}, {"x": 1}, False),
+            ({"toolName": name, "tool_name": "bash"}, {"x": 1}, False),
+            ({"other": {"toolName": name}}, {"x": 1}, False),
+        )
+        for number, (meta, raw, is_ours) in enumerate(cases):
+            id_ = f"t{number}"
+            turn.update(
+                s.ToolCallStart(
+                    tool_call_id=id_,
+                    title="ToolCall",
+                    kind="other",
+                    raw_input={},
+                    meta={"toolName": "tool_call"},
+                )
+            )
+            allowed = await permitted(turn, '{"x": 1}', id_, kind="other", raw_input=raw, meta=meta)
+            assert allowed is is_ours
+        turn.say("Done")
+
+    async with scripted(script) as agent:
+        assert await agent.think().text("Go").tool(add).run() == "Done"
+
+
+async def test_the_result_is_known_by_its_tools_name_alone() -> None:
+    async def script(turn: Turn) -> None:
+        turn.update(s.ToolCallStart(tool_call_id="t1", title="return_result", status="in_progress"))
+        turn.update(s.ToolCallProgress(tool_call_id="t1", title='return_result: {"result": 1}'))
+        assert await permitted(turn, 'return_result: {"result": 1}', "t1")
+        assert not await permitted(turn, "return_result", "t2", kind="execute")
+        assert not await permitted(turn, "return_result", "t3", raw_input={"command": "return_result"})
+        assert not await permitted(turn, "add", "t4")
+        await turn.returns(result=1)
+
+    async with scripted(script) as agent:
+        assert await agent.think(int).text("Go").tool(add).run() == 1
+
+
 async def test_the_servers_name_is_fit_for_every_agent_and_never_the_same() -> None:
     handler = ScriptedAgent([])
     async with scripted(agent=handler) as agent:

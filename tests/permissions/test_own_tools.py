@@ -54,6 +54,13 @@ OWN = {
     "what an agent adds": call(f"{SERVER}_add", raw_input={"x": 1, "wait_for_previous": True}),
     "open arguments": call(f"{SERVER}_any", raw_input={"command": "x"}),
     "arguments like those of codex": call(f"{SERVER}_proxy", raw_input={**CODEX, "tool": "x"}),
+    "copilot": call(f"{SERVER}-add", kind="other", raw_input={"x": 1}),
+    "fast-agent": call(f"{SERVER}/add", kind="other", raw_input={"x": 1}),
+    "mistral-vibe": call(
+        f"mcp_{SERVER}.add", kind="other", raw_input={"x": 1}, meta={"tool_name": f"mcp_{SERVER}.add"}
+    ),
+    "qwen": call('{"x": 1}', kind="other", raw_input={"x": 1}, meta={"toolName": MCP_NAME}),
+    "another codex": call(f"Tool: {SERVER}/add", raw_input=CODEX),
     "a short name": call(f"add ({SERVER} MCP Server)", name="add"),
 }
 FOREIGN = {
@@ -70,6 +77,12 @@ FOREIGN = {
         f"mcp.{SERVER}.add", kind="execute", raw_input={**CODEX, "command": "rm"}
     ),
     "an edit with our title": call(MCP_NAME, kind="edit", raw_input={"x": 1}),
+    "what may be the path of a program": call(f"{SERVER}/add", kind="other"),
+    "a command at our path": call(f"{SERVER}/add", kind="other", raw_input={"command": f"{SERVER}/add"}),
+    "qwen says another name": call(MCP_NAME, raw_input={"x": 1}, meta={"toolName": "bash"}),
+    "qwen says two names": call(MCP_NAME, meta={"toolName": MCP_NAME, "tool_name": "bash"}),
+    "qwen says our name of a command": call("x", raw_input={"command": "rm"}, meta={"toolName": MCP_NAME}),
+    "the name of the tool alone": call("add", kind="other", raw_input={"x": 1}),
     "text as input": call(f"{SERVER}_add", raw_input="x"),
     "a list as input": call(f"mcp.{SERVER}.add", raw_input=[CODEX]),
     "claude says another name": call(MCP_NAME, meta={"claudeCode": {"toolName": "Bash"}}),
@@ -155,5 +168,5 @@ def test_letters_that_look_like_ours_are_not_ours(rendering: str) -> None:
 @given(st.text(), st.text(), st.sampled_from(own_renderings(SERVER, "add")))
 def test_nothing_can_be_put_around_a_title(before: str, after: str, rendering: str) -> None:
     title = before + rendering + after
-    expected = title in {form for tool in TOOLS for form in own_renderings(SERVER, tool.name)[:3]}
-    assert is_own(call(title)) is expected
+    forms = {form for tool in TOOLS for form in own_renderings(SERVER, tool.name) if "/" not in form}
+    assert is_own(call(title)) is (title in forms and not title.startswith(f"mcp.{SERVER}."))

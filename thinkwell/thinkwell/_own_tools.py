@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from thinkwell._json_schema import AGENT_EXTRAS, declared, is_object
+from thinkwell._policy.arguments import command_line
+from thinkwell._prompt import RESULT_TOOL
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -15,6 +17,21 @@ if TYPE_CHECKING:
 
 CODEX_INPUT: Final = frozenset(("server", "tool", "arguments"))
 """What codex-acp shows as the arguments of every call of an MCP tool."""
+
+NAMES: Final = ("toolName", "tool_name")
+"""Where agents that give a tool's name in `_meta` have it. They write that, and their models do not."""
+
+_PREFIXES: Final = ("", "mcp__", "mcp_", "mcp.", "mcp:", "mcp-", "mcp/", "MCP: ", "Tool: ")
+_JOINTS: Final = ("_", "__", ".", "-", ":", "/", ": ")
+
+
+class _Own(NamedTuple):
+    """A call of ours that goes on."""
+
+    tool: ToolSpec
+    kind: ToolKind | None
+    sure: bool
+    """Whether its arguments have been shown, or its title cannot be the path of a program."""
 
 
 class OwnCalls:
@@ -27,8 +44,8 @@ class OwnCalls:
 
     def __init__(self, server: ToolServer) -> None:
         self._server = server
-        self._known: dict[str, tuple[ToolSpec, ToolKind | None] | None] = {}
-        """The tool and the kind of each call that goes on; ``None``: it is not ours."""
+        self._known: dict[str, _Own | None] = {}
+        """Each call that goes on; ``None``: it is not ours."""
         self._tools: Sequence[ToolSpec] = ()
         self._titles: dict[str, ToolSpec] = {}
 
@@ -49,7 +66,10 @@ class OwnCalls:
 
     def asks(self, call: s.ToolCallPatch) -> bool:
         """Return whether a call that permission is asked for is ours."""
-        return self._is_still_own(call) if call.tool_call_id in self._known else self._meet(call)
+        id_ = call.tool_call_id
+        own = self._is_still_own(call) if id_ in self._known else self._meet(call)
+        known = self._known.get(id_)
+        return own and known is not None and known.sure
 
     def _meet(self, call: s.ToolCallFields | s.ToolCallPatch) -> bool:
         if self._tools is not self._server.tools:  # they change from turn to turn
@@ -58,7 +78,7 @@ class OwnCalls:
             self._titles = {title: tool for tool in self._tools for title in own_renderings(name, tool.name)}
         tool = _own_tool(call, self._server.name, self._titles)
         if tool is not None:
-            self._known[call.tool_call_id] = (tool, call.kind)
+            self._known[call.tool_call_id] = _Own(tool, call.kind, _is_sure(call))
         elif _says_something(call):
             self._known[call.tool_call_id] = None
         return tool is not None
@@ -66,17 +86,18 @@ class OwnCalls:
     def _is_still_own(self, call: s.ToolCallPatch) -> bool:
         known = self._known.get(call.tool_call_id)
         if known is None:
-            return False
-        tool, kind = known
+            # qwen-code announces the tool through which its model calls others, and then the other one.
+            return bool(_names(call)) and is_object(call.raw_input) and self._meet(call)
+        tool, kind, sure = known
         server = self._server.name
-        vendor = _vendor_name(call)
         raw: JsonValue = call.raw_input
         if (
             call.kind in (None, "other", kind)
-            and vendor in (None, f"mcp__{server}__{tool.name}")
-            and (raw is None or _is_codex_input(raw, server, tool) or _fits(raw, tool.input_schema))
+            and all(name in own_names(server, tool.name) for name in _names(call))
+            and (raw is None or _fits(raw, tool.input_schema) or _is_about(raw, server, tool))
             and _shows_nothing_foreign(call, server, tool)
         ):
+            self._known[call.tool_call_id] = _Own(tool, kind, sure or raw is not None)
             return True
         self._known[call.tool_call_id] = None
         return False
@@ -86,44 +107,64 @@ def is_own_tool(call: s.ToolCallFields | s.ToolCallPatch, server: str, tools: Se
     """Return whether a tool call is of a tool of ours, going by what the agent shows of it at once.
 
     The server's name cannot be guessed, but the model knows it, and may put it into a title or an argument of
-    another tool. So only exact forms count: the tool's name in claude-agent-acp's `_meta`; else a title in
-    one of the renderings of `own_renderings`, with the kind that goes with it and no arguments that the tool
-    does not have. Nothing that the call shows may speak against it: another name, or a file that it is about.
+    another tool. So only exact forms count: the tool's name in `_meta`, which agents write themselves; else a
+    title in one of the renderings of `own_renderings`, with the kind that goes with it and no arguments that
+    the tool does not have. Nothing that the call shows may speak against it: another name, or a file that it
+    is about.
     """
     titles = {title: tool for tool in tools for title in own_renderings(server, tool.name)}
-    return _own_tool(call, server, titles) is not None
+    return _own_tool(call, server, titles) is not None and _is_sure(call)
 
 
 def _own_tool(
     call: s.ToolCallFields | s.ToolCallPatch, server: str, titles: Mapping[str, ToolSpec]
 ) -> ToolSpec | None:
-    vendor = _vendor_name(call)
-    if vendor is not None:
-        tool = titles.get(vendor) if vendor.startswith(f"mcp__{server}__") else None
-        fits = True
+    names = _names(call)
+    tool = titles.get(names[0] if names else call.title or "")
+    if tool is None or not _shows_nothing_foreign(call, server, tool):
+        return None
+    if names:
+        fits = all(name in own_names(server, tool.name) for name in names) and (
+            not call.raw_input or _fits(call.raw_input, tool.input_schema)
+        )
     else:
-        tool = titles.get(call.title or "")
-        fits = tool is not None and _looks_like(call, server, tool)
-    return tool if tool is not None and fits and _shows_nothing_foreign(call, server, tool) else None
+        fits = _looks_like(call, server, tool)
+    return tool if fits else None
+
+
+def _is_sure(call: s.ToolCallFields | s.ToolCallPatch) -> bool:
+    """Return whether a call in a form of ours cannot be a program that the model has put at such a path."""
+    return bool(_names(call)) or "/" not in (call.title or "") or call.raw_input is not None
 
 
 def _says_something(call: s.ToolCallFields | s.ToolCallPatch) -> bool:
     """Return whether a call can be told from others already; some are announced before that."""
-    known = (call.title, call.raw_input, call.name, call.locations, call.content, _vendor_name(call))
+    known = (call.title, call.raw_input, call.name, call.locations, call.content, _names(call))
     return any(known) or call.kind not in (None, "other")
 
 
-def _vendor_name(call: s.ToolCallFields | s.ToolCallPatch) -> str | None:
-    """Return the tool's name as claude-agent-acp gives it beside the title."""
-    vendor = (call.meta or {}).get("claudeCode")
-    return str(vendor["toolName"]) if is_object(vendor) and "toolName" in vendor else None
+def _names(call: s.ToolCallFields | s.ToolCallPatch) -> tuple[str, ...]:
+    """Return the tool's name as some agents give it beside the title."""
+    meta: Mapping[str, JsonValue] = call.meta or {}
+    vendor = meta.get("claudeCode")
+    places = (meta, vendor) if is_object(vendor) else (meta,)
+    return tuple(str(place[key]) for place in places for key in NAMES if key in place)
 
 
 def _looks_like(call: s.ToolCallFields | s.ToolCallPatch, server: str, tool: ToolSpec) -> bool:
     raw: JsonValue = call.raw_input
+    if _is_codex_input(raw, server, tool):
+        return True
     if call.title == _codex_title(server, tool.name):
-        return _is_codex_input(raw, server, tool)
+        return False
     return call.kind in (None, "other") and (raw is None or _fits(raw, tool.input_schema))
+
+
+def _is_about(raw: JsonValue, server: str, tool: ToolSpec) -> bool:
+    """Return whether what is shown of a known call names our server, and is no command."""
+    return _is_codex_input(raw, server, tool) or (
+        is_object(raw) and raw.get("server_name") == server and command_line(raw) is None
+    )
 
 
 def _is_codex_input(raw: JsonValue, server: str, tool: ToolSpec) -> bool:
@@ -145,17 +186,24 @@ def _fits(raw: JsonValue, schema: Mapping[str, JsonValue]) -> bool:
     return is_object(raw) and (keys.open or set(raw) <= keys.names | AGENT_EXTRAS)
 
 
-def own_renderings(server: str, tool: str) -> tuple[str, ...]:
-    """Return the titles under which agents show a tool of ours.
+def own_names(server: str, tool: str) -> tuple[str, ...]:
+    """Return the names that agents make of a tool of ours and its server: one word each."""
+    return tuple(name for name in _joined(server, tool) if " " not in name)
 
-    They were seen with claude-agent-acp, gemini-cli, opencode and codex-acp.
+
+def own_renderings(server: str, tool: str) -> tuple[str, ...]:
+    """Return the titles under which agents show a tool of ours: whole, and nothing around them.
+
+    No agent's name stands behind any of them: an agent may join the server's name and the tool's as it likes.
+    The name of the tool for the result counts alone too, for agents that do not show the server: nothing else
+    is called that, and all that it can do is to return a result.
     """
-    return (
-        f"mcp__{server}__{tool}",
-        f"{tool} ({server} MCP Server)",
-        f"{server}_{tool}",
-        _codex_title(server, tool),
-    )
+    alone = (tool,) if tool == RESULT_TOOL else ()
+    return (*_joined(server, tool), f"{tool} ({server} MCP Server)", f"{tool} ({server})", *alone)
+
+
+def _joined(server: str, tool: str) -> tuple[str, ...]:
+    return tuple(f"{prefix}{server}{joint}{tool}" for prefix in _PREFIXES for joint in _JOINTS)
 
 
 def _codex_title(server: str, tool: str) -> str:
