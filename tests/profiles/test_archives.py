@@ -424,7 +424,7 @@ async def test_a_table_of_contents_without_end(tmp_path: Path) -> None:
 async def test_a_tar_that_is_cut_anywhere(tmp_path: Path, kind: str) -> None:
     whole = tar(tmp_path / "a", [file("x", os.urandom(3000)), file("y", b"y")], kind).read_bytes()
     end = len(whole) if kind != "tar" else 512 + 3072 + 512 + 1
-    for cut in (512 + 3000, *range(600, end, 200)):
+    for cut in (*range(600, end, 200), min(512 + 3000, end - 1)):
         (tmp_path / "a").write_bytes(whole[:cut])
         assert await refusal(tmp_path / "a")
 
