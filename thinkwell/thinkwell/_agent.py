@@ -198,6 +198,7 @@ class Agent:
 
         Raises:
             CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            McpServerError: The program of an MCP server is not there.
             SessionNotOpened: The agent answered with an error.
             SessionOpenTimeout: The agent did not answer in time.
             SessionInUse: The old session is open already.
@@ -315,6 +316,8 @@ def open_agent(
         ProfileError: What is known of the agent cannot be read.
         AgentStartFailed: It was started, but no conversation came about.
         LoginRequired: It wants a login even before that, or does not offer the one of `login`.
+        CapabilityMissing: It does not take MCP servers of the kind of one of them.
+        McpServerError: The program of an MCP server is not there.
         NotADirectoryError: There is no such folder.
         OSError: The file for the recording cannot be written.
         TypeError: An argument is of another type.

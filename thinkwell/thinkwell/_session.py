@@ -241,6 +241,7 @@ class Session:
 
         Raises:
             CapabilityMissing: The agent does not advertise that.
+            McpServerError: The program of an MCP server is not there.
             AgentError: The agent did not open it.
             NotADirectoryError: There is no such folder.
             TypeError: The output type cannot be used.
@@ -320,6 +321,8 @@ def session_plan(
 
     Raises:
         NotADirectoryError: There is no such folder.
+        CapabilityMissing: The agent does not take one of the MCP servers.
+        McpServerError: The program of one is not there.
         TypeError: The output type cannot be used, or an argument is of another type.
         ValueError: More than one source is given, or an argument is out of range.
     """
