@@ -94,7 +94,7 @@ async def test_turn_without_a_result__the_reminder_brings_it() -> None:
         assert await stream.result == Answer(answer=4)
         phases = [event.phase for event in await kept(stream) if isinstance(event, ev.PhaseChanged)]
         assert phases == [
-            "connecting_tools",
+            *["initializing", "starting", "connecting_tools", "tools_ready"],
             *["prompted", "responding"] * 2,
             "completed",
         ]
