@@ -19,6 +19,8 @@ from thinkwell import (
     McpStdio,
     open_agent,
 )
+from thinkwell.testing import ScriptedAgent as PlayedAgent
+from thinkwell.testing import script
 from thinkwell_acp import memory_transport_pair
 from thinkwell_acp import schema as s
 
@@ -100,6 +102,14 @@ async def test_old_sessions_and_copies_get_them_too() -> None:
     assert [[server.name for server in request.mcp_servers][:2] for request in handler.opened] == [
         ["mine", "more"]
     ] * 3
+
+
+async def test_scripted_agents_tell_what_they_were_told() -> None:
+    played = PlayedAgent(script.says("Hello."))
+    async with played.open(mcp_servers=[MINE]) as agent:
+        await agent.think().text("Hi").run()
+    (session,) = played.sent.sessions
+    assert session.mcp_servers == ({"name": "mine", "command": sys.executable, "args": ["-V"], "env": []},)
 
 
 # Programs

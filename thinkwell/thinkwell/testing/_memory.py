@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
     from types import TracebackType
 
-    from thinkwell import Agent, PermissionMode, PermissionPolicy, QuestionHandler, Workspace
+    from thinkwell import Agent, McpServer, PermissionMode, PermissionPolicy, QuestionHandler, Workspace
     from thinkwell.agents._profile import Way
     from thinkwell.testing._journal import Journal
     from thinkwell_acp import Transport
-    from thinkwell_acp import schema as s
 
 __all__ = ("OpenOptions", "PlayedAgent")
 
@@ -37,7 +36,7 @@ class OpenOptions(TypedDict, total=False):
     on_question: QuestionHandler | Sequence[QuestionHandler] | None
     question_timeout: float
     workspace: Workspace | None
-    mcp_servers: Sequence[s.McpServer]
+    mcp_servers: Sequence[McpServer]
     tools_via: Way | None
     login: str | None
     startup_timeout: float
