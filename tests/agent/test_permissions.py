@@ -68,6 +68,9 @@ async def test_a_call_that_is_shown_with_its_servers_name_is_ours__however_they_
             id_ = f"t{number}"
             turn.update(s.ToolCallStart(tool_call_id=id_, title=title, kind="other", raw_input={"x": 1}))
             assert await permitted(turn, "add", id_, kind="other", raw_input={"x": 1})
+        turn.update(s.ToolCallStart(tool_call_id="late", title="", kind="other"))
+        assert not await permitted(turn, None, "late")
+        assert await permitted(turn, f"{server}-add", "late")
         turn.say("Done")
 
     async with scripted(script) as agent:

@@ -80,6 +80,14 @@ def test_names(
     assert (found.name, found.server) == expected
 
 
+def test_names_in_the_meta_of_any_agent() -> None:
+    for key in ("toolName", "tool_name"):
+        found = facts(title='{"x": 1}', meta={key: "mcp__rr__add"})
+        assert (found.name, found.server) == ("add", "rr")
+    assert facts(meta={"toolName": "bash", "tool_name": "read"}).name is None
+    assert facts(title="Tool: rr/add", raw_input=CODEX).server == "rr"
+
+
 def test_a_name_that_was_known_holds_until_another_one_comes() -> None:
     known = view(name="mcp__a__b")
     assert facts(known).name == "b"

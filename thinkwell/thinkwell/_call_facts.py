@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from thinkwell._convert import tool_contents, tool_locations
 from thinkwell._json_schema import is_array, is_object
-from thinkwell._own_tools import CODEX_INPUT
+from thinkwell._own_tools import CODEX_INPUT, named_in_meta, own_renderings
 from thinkwell._policy.arguments import COMMAND_KEYS, command_line, names_folder, snake
 from thinkwell._policy.paths import MOST_PATHS, absolute
 from thinkwell.events import DiffContent, JsonValue, Location, ToolContent, ToolKind
@@ -84,7 +84,7 @@ class _Tool(NamedTuple):
 def _tool(call: s.ToolCallUpdate, known: ToolView | None, title: str, raw: JsonValue) -> _Tool:
     vendor = (call.meta or {}).get("claudeCode")
     meta: dict[str, JsonValue] = vendor if is_object(vendor) else {}
-    names = {name for name in (call.name, meta.get("toolName")) if isinstance(name, str) and name}
+    names = {name for name in (call.name, *named_in_meta(call)) if isinstance(name, str) and name}
     if not names and known and known.name:
         names = {known.name}
     if len(names) > 1:
@@ -93,10 +93,10 @@ def _tool(call: s.ToolCallUpdate, known: ToolView | None, title: str, raw: JsonV
     server = host.get("name") if is_object(host) else None
     for name in names:
         return _split(name, server if isinstance(server, str) and server else None)
-    # Only codex-acp shows both like this. Other tools may have such arguments too, but not such a title.
+    # Only agents made of codex show both like this. Others may have such arguments, but not such a title.
     if is_object(raw) and raw.keys() == CODEX_INPUT:
         host, tool = raw["server"], raw["tool"]
-        if isinstance(host, str) and isinstance(tool, str) and title == f"mcp.{host}.{tool}":
+        if isinstance(host, str) and isinstance(tool, str) and title in own_renderings(host, tool):
             return _Tool(tool, host)
     return _Tool(None, None)
 

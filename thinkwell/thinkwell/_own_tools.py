@@ -87,13 +87,13 @@ class OwnCalls:
         known = self._known.get(call.tool_call_id)
         if known is None:
             # qwen-code announces the tool through which its model calls others, and then the other one.
-            return bool(_names(call)) and is_object(call.raw_input) and self._meet(call)
+            return bool(named_in_meta(call)) and is_object(call.raw_input) and self._meet(call)
         tool, kind, sure = known
         server = self._server.name
         raw: JsonValue = call.raw_input
         if (
             call.kind in (None, "other", kind)
-            and all(name in own_names(server, tool.name) for name in _names(call))
+            and all(name in own_names(server, tool.name) for name in named_in_meta(call))
             and (raw is None or _fits(raw, tool.input_schema) or _is_about(raw, server, tool))
             and _shows_nothing_foreign(call, server, tool)
         ):
@@ -119,8 +119,9 @@ def is_own_tool(call: s.ToolCallFields | s.ToolCallPatch, server: str, tools: Se
 def _own_tool(
     call: s.ToolCallFields | s.ToolCallPatch, server: str, titles: Mapping[str, ToolSpec]
 ) -> ToolSpec | None:
-    names = _names(call)
-    tool = titles.get(names[0] if names else call.title or "")
+    names = named_in_meta(call)
+    title = names[0] if names else call.title
+    tool = titles.get(title) if isinstance(title, str) else None
     if tool is None or not _shows_nothing_foreign(call, server, tool):
         return None
     if names:
@@ -134,21 +135,21 @@ def _own_tool(
 
 def _is_sure(call: s.ToolCallFields | s.ToolCallPatch) -> bool:
     """Return whether a call in a form of ours cannot be a program that the model has put at such a path."""
-    return bool(_names(call)) or "/" not in (call.title or "") or call.raw_input is not None
+    return bool(named_in_meta(call)) or "/" not in (call.title or "") or call.raw_input is not None
 
 
 def _says_something(call: s.ToolCallFields | s.ToolCallPatch) -> bool:
     """Return whether a call can be told from others already; some are announced before that."""
-    known = (call.title, call.raw_input, call.name, call.locations, call.content, _names(call))
+    known = (call.title, call.raw_input, call.name, call.locations, call.content, named_in_meta(call))
     return any(known) or call.kind not in (None, "other")
 
 
-def _names(call: s.ToolCallFields | s.ToolCallPatch) -> tuple[str, ...]:
-    """Return the tool's name as some agents give it beside the title."""
+def named_in_meta(call: s.ToolCallFields | s.ToolCallPatch) -> tuple[JsonValue, ...]:
+    """Return what some agents give as the tool's name beside the title, text or not."""
     meta: Mapping[str, JsonValue] = call.meta or {}
     vendor = meta.get("claudeCode")
     places = (meta, vendor) if is_object(vendor) else (meta,)
-    return tuple(str(place[key]) for place in places for key in NAMES if key in place)
+    return tuple(place[key] for place in places for key in NAMES if key in place)
 
 
 def _looks_like(call: s.ToolCallFields | s.ToolCallPatch, server: str, tool: ToolSpec) -> bool:
