@@ -803,10 +803,17 @@ def _how_to_log_in(method: AuthMethod) -> str:
         return f"`await agent.authenticate({_string(method.id)})`, or open_agent(login={_string(method.id)})"
     if not method.command:
         return "with the agent's own program, in a terminal"
-    # All of it is quoted, the names of variables too: an agent wrote it, and people paste it into shells.
-    variables = ["env", *(f"{name}={value}" for name, value in method.env.items())] if method.env else []
-    line = shlex.join([*variables, *method.command])
+    line = _login_line(method)
     return f"`await thinkwell.login(…, {_string(method.id)})` in a terminal, or type there: {line}"
+
+
+def _login_line(method: AuthMethod) -> str:
+    """Return what to type for a terminal login; empty where it is not known.
+
+    All of it is quoted, the names of variables too: an agent wrote it, and people paste it into shells.
+    """
+    variables = ["env", *(f"{name}={value}" for name, value in method.env.items())] if method.env else []
+    return shlex.join([*variables, *method.command]) if method.command else ""
 
 
 def _string(text: str) -> str:
