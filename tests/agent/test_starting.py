@@ -189,7 +189,7 @@ async def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 async def test_no_agent_of_that_name() -> None:
     with pytest.raises(
-        AgentNotFound, match=r"known: builtin, claude, codex, gemini, opencode.*command="
+        AgentNotFound, match=r"mean 'claude'.*known: .*builtin, .*claude, .*codex, .*command="
     ) as caught:
         async with open_agent("cloud"):
             pass

@@ -13,7 +13,8 @@ from thinkwell._log import running_clock
 from thinkwell._version import VERSION
 from thinkwell._wire_errors import noise, start_failure
 from thinkwell.agents._preparing import Preparing
-from thinkwell.errors import AgentNotFound, AgentStartFailed, ThinkwellError
+from thinkwell.agents._profile import advise
+from thinkwell.errors import AgentError, AgentNotFound, AgentStartFailed, ThinkwellError
 from thinkwell.view import PhaseView
 from thinkwell_acp import (
     AcpError,
@@ -52,11 +53,6 @@ class LaunchLog:
         self._ended_at: float | None = None
         self._told = False
 
-    @property
-    def phase(self) -> ev.Phase:
-        """Where the launch is."""
-        return self._phases[-1].phase if self._phases else "launching"
-
     def reach(self, phase: ev.Phase, detail: str = "") -> None:
         """Come to a phase."""
         event = ev.PhaseChanged(at=self._clock() - self._began, phase=phase, detail=detail)
@@ -86,8 +82,14 @@ class LaunchLog:
         if self._told:
             return
         self._told = True
-        for event in self._phases:
-            log.recall(ev.PhaseChanged, self._began + event.at, phase=event.phase, detail=event.detail)
+        for view in self.views():
+            log.recall(
+                ev.PhaseChanged,
+                self._began + view.at,
+                phase=view.phase,
+                detail=view.detail,
+                seconds=view.seconds,
+            )
 
 
 class Launcher(Struct, frozen=True, kw_only=True):
@@ -104,12 +106,19 @@ class Launcher(Struct, frozen=True, kw_only=True):
             AgentNotFound: It is not there, or what fetches it is not.
             AgentStartFailed: It could not be installed, or the system refuses to run it.
         """
-        profile = self.profile
 
         def installing(what: str) -> None:
             log.reach("installing", what)
 
         log.reach("launching")
+        try:
+            return await self._start(stack, installing)
+        except AgentError as exc:
+            advise(exc, self.profile)
+            raise
+
+    async def _start(self, stack: AsyncExitStack, installing: Callable[[str], None]) -> StdioTransport:
+        profile = self.profile
         prepared = await Preparing(profile, self.env, self.cwd, installing).prepare()
         try:
             return await stack.enter_async_context(

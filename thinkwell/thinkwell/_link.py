@@ -15,6 +15,7 @@ from thinkwell._observing import Observers
 from thinkwell._shared_login import SharedLogin
 from thinkwell._wire_asking import WireAsker
 from thinkwell._wire_errors import auth_methods, translate
+from thinkwell.agents._profile import advise
 from thinkwell.errors import SessionUnusable
 from thinkwell_acp import AcpError, ClientHandler, DecodeError, RpcError
 from thinkwell_acp import schema as s
@@ -226,9 +227,7 @@ class Link(ClientHandler):
     def advise(self, error: Exception) -> None:
         """Add to an error what is known to do about it where it comes of this agent."""
         if self.profile is not None:
-            for hint in self.profile.hints(type(error).__name__):
-                if hint not in getattr(error, "__notes__", ()):
-                    error.add_note(hint)
+            advise(error, self.profile)
 
     @property
     def methods(self) -> tuple[AuthMethod, ...]:

@@ -378,7 +378,9 @@ class ViewReducer:
 
 
 def _phase_view(event: ev.PhaseChanged, next_: ev.PhaseChanged | None) -> PhaseView:
-    seconds = None if next_ is None else next_.at - event.at
+    seconds = event.seconds
+    if seconds is None and next_ is not None:
+        seconds = next_.at - event.at
     return PhaseView(phase=event.phase, detail=event.detail, at=event.at, seconds=seconds)
 
 

@@ -36,6 +36,9 @@ BUILTIN: Final = AgentProfile(
 """The agent that comes with thinkwell. No file says anything of it."""
 
 _PYTHON: Final = re.compile(r"python[\d.]*(\.exe)?")
+_MODULE_OR_TEXT: Final = re.compile(r"-[^cmWX-]*([cm])(.*)", re.DOTALL)
+"""The option of Python, alone or behind others, that says what to run. What is behind it is the program's."""
+
 _FETCHERS: Final = re.compile(r"(npx|uvx)(\.exe|\.cmd)?")
 
 
@@ -82,16 +85,26 @@ def _of_command(command: str | Sequence[str], source: str) -> AgentProfile:
 def _name_of(words: Sequence[str]) -> str:
     """Return what to call an agent that has no name: rather what an interpreter runs than the interpreter."""
     program = Path(words[0]).name
-    rest = words[1:]
+    name = ""
     if _PYTHON.fullmatch(program):
-        if "-m" in rest[:-1]:
-            return rest[rest.index("-m") + 1]
-        script = next((word for word in rest if not word.startswith("-")), program)
-        return Path(script).name
-    if _FETCHERS.fullmatch(program):
-        package = next((word for word in rest if not word.startswith("-")), program)
-        return package.rpartition("/")[2].partition("@")[0]
-    return program
+        name = _run_by_python(words[1:])
+    elif _FETCHERS.fullmatch(program):
+        package = next((word for word in words[1:] if not word.startswith("-")), "")
+        name = package.rpartition("/")[2].partition("@")[0]
+    return name or program
+
+
+def _run_by_python(arguments: Sequence[str]) -> str:
+    """Return the module or the script that Python is to run, or nothing where that is no file."""
+    words = iter(arguments)
+    for word in words:
+        if not word.startswith("-"):
+            return Path(word).name
+        if word in ("-W", "-X"):
+            next(words, None)
+        elif found := _MODULE_OR_TEXT.fullmatch(word):
+            return (found[2] or next(words, "")) if found[1] == "m" else ""
+    return ""
 
 
 def environment(profile: AgentProfile | None, extra: Mapping[str, str] | None) -> dict[str, str]:

@@ -25,7 +25,8 @@ CHECK_TIMEOUT: Final = 30.0
 """Seconds to find out whether a package is there. It takes uv a tenth of a second, and nothing is fetched."""
 
 NODE: Final = "it comes with Node.js, which nodejs.org and the packages of most systems have"
-UV: Final = "it comes with uv, which `pip install uv` installs"
+UV: Final = "it comes with uv"
+UV_INSTALL: Final = "pip install uv"
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -33,6 +34,14 @@ class Prepared(Struct, frozen=True, kw_only=True):
 
     command: tuple[str, ...]
     env: Mapping[str, str]
+
+
+class _Ended(Struct, frozen=True, kw_only=True):
+    """How a program that fetches something has ended."""
+
+    exit_code: int | None
+    stderr_tail: str
+    in_time: bool
 
 
 class Preparing:
@@ -66,7 +75,10 @@ class Preparing:
         """
         match self._profile.launch:
             case Program() as program:
-                self._find(program.command, next_command=program.install)
+                if program.install.startswith(("https://", "http://")):
+                    self._find(program.command, f"see {program.install}")
+                else:
+                    self._find(program.command, next_command=program.install)
                 return Prepared(command=program.command, env=self._env)
             case Npx() as npx:
                 # npx installs what it has not yet, whatever it is to run of it.
@@ -77,7 +89,7 @@ class Preparing:
                 return Prepared(command=npx.command, env=self._env)
             case Uvx() as uvx:
                 nothing = ("uvx", "--from", uvx.spec, "python", "-c", "")
-                self._find(nothing, UV)
+                self._find(nothing, UV, next_command=UV_INSTALL)
                 if uvx.version == LATEST or not await self._uvx_has(uvx):
                     await self._install(f"PyPI package {uvx.spec}", nothing)
                 return Prepared(command=uvx.command, env=self._env)
@@ -97,53 +109,61 @@ class Preparing:
         try:
             find_program(command, self._env, self._cwd)
         except ProgramNotStarted as exc:
-            raise AgentStartFailed(profile.name, exc.reason, command=command, phase="launching") from exc
+            raise self._not_started(exc, command, "launching") from exc
         except ProgramNotFound as exc:
             website = f"install it; see {profile.website}" if profile.website else ""
             reason = f"{exc.reason}; {hint or website or 'install it, or give its whole path'}"
             raise AgentNotFound(profile.name, reason, next_command=next_command) from exc
 
+    def _not_started(self, exc: ProgramNotStarted, command: Sequence[str], phase: str) -> AgentStartFailed:
+        profile = self._profile
+        return AgentStartFailed(
+            profile.name, exc.reason, command=command, phase=phase, version=profile.version
+        )
+
     async def _uvx_has(self, uvx: Uvx) -> bool:
         command = ("uvx", "--offline", "--from", uvx.spec, "python", "-c", "")
-        with anyio.move_on_after(CHECK_TIMEOUT):
-            return (await self._ended(command)).exit_code == 0
-        return False
+        return (await self._ended(command, CHECK_TIMEOUT, "launching")).exit_code == 0
 
     async def _install(self, what: str, command: Sequence[str]) -> None:
         self._installing(what)
         profile = self._profile
-        by_hand = shlex.join(command)
-        reason, code, stderr = "", None, ""
-        try:
-            with anyio.fail_after(profile.cold_start):
-                ended = await self._ended(command)
-        except TimeoutError:
+        ended = await self._ended(command, profile.cold_start, "installing")
+        if ended.exit_code == 0:
+            return
+        if ended.in_time:
+            reason = f"the {what} could not be installed: {command[0]} {_how_it_ended(ended.exit_code)}"
+        else:
             limit = f"{profile.cold_start:g} seconds, cold_start of its profile"
             reason = f"the {what} was not installed in time ({limit})"
-        else:
-            if ended.exit_code == 0:
-                return
-            code, stderr = ended.exit_code, ended.stderr_tail
-            reason = f"the {what} could not be installed: {command[0]} {_how_it_ended(code)}"
         raise AgentStartFailed(
             profile.name,
             reason,
-            stderr_tail=stderr,
-            exit_code=code,
+            stderr_tail=ended.stderr_tail,
+            exit_code=ended.exit_code,
             command=command,
             phase="installing",
             version=profile.version,
-            next_command=by_hand,
+            next_command=shlex.join(command),
         )
 
-    async def _ended(self, command: Sequence[str]) -> ProcessExited:
-        """Run a command to its end; nothing of it is left when this is cancelled."""
-        async with stdio_transport(command, env=self._env, cwd=self._cwd, exit_grace=0) as process:
-            while True:
-                try:
-                    await process.receive()  # what it prints on standard output is for nobody
-                except ProcessExited as exc:
-                    return exc
+    async def _ended(self, command: Sequence[str], seconds: float, phase: str) -> _Ended:
+        """Run a command until it ends or its time is over; nothing of it is left, also when cancelled.
+
+        Raises:
+            AgentStartFailed: The system refuses to run it.
+        """
+        try:
+            async with stdio_transport(command, env=self._env, cwd=self._cwd, exit_grace=0) as process:
+                with anyio.move_on_after(seconds):
+                    while True:
+                        try:
+                            await process.receive()  # what it prints on standard output is for nobody
+                        except ProcessExited as exc:
+                            return _Ended(exit_code=exc.exit_code, stderr_tail=exc.stderr_tail, in_time=True)
+                return _Ended(exit_code=None, stderr_tail=process.stderr_tail, in_time=False)
+        except ProgramNotStarted as exc:
+            raise self._not_started(exc, command, phase) from exc
 
     async def _unpack(self, binary: Binary) -> Prepared:
         from thinkwell.agents._archives import installed_binary  # loads what unpacks and downloads
@@ -167,6 +187,6 @@ def _npm_cache(env: Mapping[str, str]) -> Path:
     for name, value in env.items():
         if name.lower() == "npm_config_cache" and value:
             return Path(value)
-    if os.name == "nt":
+    if os.name == "nt":  # pragma: no cover - the tests run on POSIX
         return Path(env.get("LOCALAPPDATA", "")) / "npm-cache"
     return Path(env.get("HOME") or Path.home()) / ".npm"

@@ -6,7 +6,7 @@ import datetime as dt  # noqa: TC003 - type of a field, read at run time
 import fnmatch
 import re
 from collections.abc import Mapping  # noqa: TC003 - types of fields, read at run time
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NoReturn, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -28,6 +28,7 @@ __all__ = (
     "Quirk",
     "Uvx",
     "Way",
+    "advise",
     "profile_of",
 )
 
@@ -43,6 +44,13 @@ COLD_START: Final = 300.0
 
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 """What an agent may be called: a name that is safe as the name of a file."""
+
+VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,63}")
+"""A version, or a name for one. No range, and no address: npx would take both, and run what is there."""
+
+_NPM_PACKAGE: Final = re.compile(r"(@[A-Za-z0-9_][A-Za-z0-9._~-]*/)?[A-Za-z0-9_][A-Za-z0-9._~-]*")
+_PYPI_PACKAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]+\])?")
+_PYPI_PROGRAM: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 class Npx(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -186,14 +194,33 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Check what the types do not say.
 
         Raises:
-            ProfileError: The name cannot be one, or there is not exactly one way to start the agent.
+            ProfileError: There is not exactly one way to start the agent, or one that cannot be.
         """
         if sum(getattr(self, key) is not None for key in LAUNCHES) != 1:
-            raise ProfileError(self.name, f"give exactly one of {', '.join(LAUNCHES)}", self.files)
-        if self.program is not None and not self.program.command:
-            raise ProfileError(self.name, "program.command is empty", self.files)
-        if self.cold_start <= 0:
-            raise ProfileError(self.name, f"cold_start = {self.cold_start:g}: give seconds", self.files)
+            self._refuse(f"give exactly one of {', '.join(LAUNCHES)}")
+        if not self.cold_start > 0:  # not a number is no limit
+            self._refuse(f"cold_start = {self.cold_start:g}: give seconds")
+        match self.launch:
+            case Npx(package=package):
+                self._check("npx.package", package, _NPM_PACKAGE, "the name of an npm package")
+            case Uvx(package=package, program=program):
+                self._check("uvx.package", package, _PYPI_PACKAGE, "the name of a PyPI package")
+                if program is not None:
+                    self._check("uvx.program", program, _PYPI_PROGRAM, "the name of a program")
+            case Program(command=command):
+                if not command:
+                    self._refuse("program.command is empty")
+            case Binary():
+                self._check("name", self.name, NAME, "a name of small letters, digits and ._-")
+        if self.version is not None:
+            self._check("version", self.version, VERSION, "a version such as 1.2.3, or latest")
+
+    def _check(self, key: str, value: str, pattern: re.Pattern[str], wanted: str) -> None:
+        if pattern.fullmatch(value) is None:
+            self._refuse(f"{key} = {value!r}: give {wanted}")
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise ProfileError(self.name, reason, self.files)
 
     @property
     def launch(self) -> Launch:
@@ -230,6 +257,13 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def hints(self, error: str) -> tuple[str, ...]:
         """Return what to do about errors of a class."""
         return tuple(quirk.hint for quirk in self.quirks if quirk.error == error and quirk.hint)
+
+
+def advise(error: Exception, profile: AgentProfile) -> None:
+    """Add to an error, as notes, what is known to do about it where it comes of this agent."""
+    for hint in profile.hints(type(error).__name__):
+        if hint not in getattr(error, "__notes__", ()):
+            error.add_note(hint)
 
 
 def profile_of(name: str, table: Mapping[str, object], files: Sequence[str]) -> AgentProfile:
