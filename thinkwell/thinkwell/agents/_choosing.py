@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from thinkwell.agents._profile import AgentProfile, Program
-from thinkwell.agents._sources import find_agent
+from thinkwell.agents._sources import BUILTIN, find_agent
 from thinkwell.errors import AgentNotFound
 
 if TYPE_CHECKING:
@@ -27,13 +26,6 @@ TRACE_VARIABLE: Final = "THINKWELL_TRACE"
 
 GUARDS: Final = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")
 """Variables by which agents notice that they run inside of another one, and refuse. Never passed on."""
-
-BUILTIN: Final = AgentProfile(
-    name="builtin",
-    title="The built-in agent",
-    program=Program(command=(sys.executable, "-P", "-m", "thinkwell.builtin")),
-)
-"""The agent that comes with thinkwell. No file says anything of it."""
 
 _PYTHON: Final = re.compile(r"python[\d.]*(\.exe)?")
 _MODULE_OR_TEXT: Final = re.compile(r"-[^cmWX-]*([cm])(.*)", re.DOTALL)
@@ -56,20 +48,16 @@ def choose(agent: str | AgentProfile | None, command: str | Sequence[str] | None
     if command is not None:
         return _of_command(command, "open_agent(command=…)")
     if agent is not None:
-        return agent if isinstance(agent, AgentProfile) else _of_name(agent)
+        return agent if isinstance(agent, AgentProfile) else find_agent(agent)
     if line := os.environ.get(COMMAND_VARIABLE):
         return _of_command(line, f"the environment variable {COMMAND_VARIABLE}")
     if wanted := os.environ.get(NAME_VARIABLE):
         try:
-            return _of_name(wanted)
+            return find_agent(wanted)
         except AgentNotFound as exc:
             reason = f"{exc.reason}. The name comes from the environment variable {NAME_VARIABLE}"
             raise AgentNotFound(wanted, reason) from exc
     return BUILTIN
-
-
-def _of_name(name: str) -> AgentProfile:
-    return BUILTIN if name == BUILTIN.name else find_agent(name)
 
 
 def _of_command(command: str | Sequence[str], source: str) -> AgentProfile:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import logging
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from thinkwell.agents._folders import config_folder
-from thinkwell.agents._profile import LAUNCHES, NAME, AgentProfile, profile_of
+from thinkwell.agents._profile import LAUNCHES, NAME, AgentProfile, Program, profile_of
 from thinkwell.errors import AgentNotFound, ProfileError
 
 if TYPE_CHECKING:
@@ -20,6 +21,13 @@ Table: TypeAlias = Mapping[str, object]
 
 SHIPPED: Final = Path(__file__).parent / "profiles"
 """The profiles that come with thinkwell."""
+
+BUILTIN: Final = AgentProfile(
+    name="builtin",
+    title="The built-in agent",
+    program=Program(command=(sys.executable, "-P", "-m", "thinkwell.builtin")),
+)
+"""The agent that comes with thinkwell. No file says anything of it."""
 
 logger = logging.getLogger("thinkwell")
 
@@ -43,9 +51,11 @@ def find_agent(name: str) -> AgentProfile:
     plain, at, version = name.partition("@")
     if NAME.fullmatch(plain) is None or (at and not version):
         raise AgentNotFound(
-            name, f'that is no name of an agent, such as "claude" or "claude@latest"{_known()}'
+            name,
+            'that is no name of an agent: they are in small letters, such as "claude" or "claude@latest"'
+            f"{_known(plain.lower())}",
         )
-    profile = _read(plain) or _by_registry_id(plain)
+    profile = BUILTIN if plain == BUILTIN.name else _read(plain) or _by_registry_id(plain)
     if profile is None:
         raise AgentNotFound(name, f"no agent of that name is known{_known(plain)}")
     logger.debug("Agent %s: its profile comes from %s", plain, ", ".join(profile.files))
@@ -65,8 +75,8 @@ def known_agents() -> tuple[AgentProfile, ...]:
         except ProfileError as exc:
             logger.warning("%s", exc)
         else:
-            assert profile is not None
-            profiles.append(profile)
+            if profile is not None:  # else its file is gone, or is a link to nowhere
+                profiles.append(profile)
     return tuple(profiles)
 
 
@@ -74,18 +84,19 @@ def _names() -> list[str]:
     folders = (SHIPPED, config_folder() / "agents")
     files = (file.stem for folder in folders for file in folder.glob("*.toml"))
     _, project = _project_tables()
-    taken = {profile_id for _, profile_id in _shipped_registry_ids()}
+    taken = dict(_shipped_by_registry_id())
     listed = (name for name in _registry_tables() if name not in taken)
-    return sorted({name for name in (*files, *project, *listed) if NAME.fullmatch(name)})
+    names = {name for name in (*files, *project, *listed) if NAME.fullmatch(name)}
+    return sorted(names - {BUILTIN.name})
 
 
-def _known(wanted: str = "") -> str:
+def _known(wanted: str) -> str:
     """Return what to say of the names that there are."""
     try:
         names = _names()
     except ProfileError:
         names = [file.stem for file in sorted(SHIPPED.glob("*.toml"))]
-    names = sorted({"builtin", *names})
+    names = sorted({BUILTIN.name, *names})
     meant = difflib.get_close_matches(wanted, names, n=1)
     guess = f"; did you mean {meant[0]!r}?" if meant else ""
     return f'{guess} (known: {", ".join(names)}). For another: open_agent(command=["program", "arg"])'
@@ -96,7 +107,7 @@ def _read(name: str) -> AgentProfile | None:
     table: Table = {}
     for file, layer in _layers(name):
         files.append(file)
-        table = _merged(table, layer)
+        table = _laid_over(table, layer)
     return profile_of(name, table, files) if files else None
 
 
@@ -109,7 +120,8 @@ def _layers(name: str) -> Iterator[tuple[str, Table]]:
     if listed is not None:
         file, table = listed
         if shipped is None:
-            yield file, table
+            if name not in dict(_shipped_by_registry_id()):  # it has a name of ours, and what we know of it
+                yield file, table
         elif "binary" not in table:  # what npx or uvx fetches is no worse than what has to be unpacked
             yield file, {key: table[key] for key in LAUNCHES if key in table}
     own = _table(config_folder() / "agents" / f"{name}.toml", name)
@@ -117,22 +129,24 @@ def _layers(name: str) -> Iterator[tuple[str, Table]]:
         yield own
     file, tables = _project_tables()
     if name in tables:
-        yield file, tables[name]
+        project = tables[name]
+        if not isinstance(project, Mapping):
+            raise ProfileError(name, f"[tool.thinkwell.agents.{name}] is no table", (file,))
+        yield file, cast("Table", project)
 
 
 def _by_registry_id(name: str) -> AgentProfile | None:
     """Return the profile of the agent that the registry calls so, where we call it otherwise."""
-    for ours, theirs in _shipped_registry_ids():
-        if theirs == name:
-            return _read(ours)
-    return None
+    ours = dict(_shipped_by_registry_id()).get(name)
+    return None if ours is None else _read(ours)
 
 
-def _shipped_registry_ids() -> Iterator[tuple[str, str]]:
+def _shipped_by_registry_id() -> Iterator[tuple[str, str]]:
+    """Yield the registry's names of agents, and ours."""
     for file in sorted(SHIPPED.glob("*.toml")):
         table = _table(file, file.stem)
         if table is not None and isinstance(listed := table[1].get("registry"), str):
-            yield file.stem, listed
+            yield listed, file.stem
 
 
 def _registry_tables() -> Mapping[str, tuple[str, Table]]:
@@ -146,46 +160,49 @@ def _table(file: Path, name: str) -> tuple[str, Table] | None:
 
     try:
         return str(file), tomllib.loads(file.read_text("utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as exc:  # no TOML and no UTF-8 are ValueErrors
         raise ProfileError(name, f"it cannot be read: {exc}", (str(file),)) from exc
 
 
-def _project_tables() -> tuple[str, Mapping[str, Table]]:
+def _project_tables() -> tuple[str, Table]:
     """Return what the project of the current folder says of agents, and in which file.
 
     Not the folder that an agent works in: what an agent may write there must not choose what is started.
     """
-    here = Path.cwd()
-    file = next(
-        (
-            folder / "pyproject.toml"
-            for folder in (here, *here.parents)
-            if (folder / "pyproject.toml").is_file()
-        ),
-        None,
-    )
-    found = None if file is None else _table(file, "pyproject.toml")
-    if found is None:
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # somebody has removed it
         return "", {}
-    path, table = found
+    for folder in (here, *here.parents):
+        found = _table(folder / "pyproject.toml", "pyproject.toml")
+        if found is not None:
+            return _agents_of(*found)
+    return "", {}
+
+
+def _agents_of(file: str, table: Table) -> tuple[str, Table]:
+    path = ""
     for key in ("tool", "thinkwell", "agents"):
+        path += f".{key}"
         inner = table.get(key, {})
         if not isinstance(inner, Mapping):
-            raise ProfileError(key, "[tool.thinkwell.agents.NAME] is no table", (path,))
+            raise ProfileError("pyproject.toml", f"[{path[1:]}] is no table", (file,))
         table = cast("Table", inner)
-    for name, agent in table.items():
-        if not isinstance(agent, Mapping):
-            raise ProfileError(name, f"[tool.thinkwell.agents.{name}] is no table", (path,))
-    return path, cast("Mapping[str, Table]", table)
+    return file, table
+
+
+def _laid_over(lower: Table, upper: Table) -> Table:
+    """Return a profile with another laid over it. Another way to start an agent replaces the one before."""
+    if any(key in upper for key in LAUNCHES):
+        lower = {key: value for key, value in lower.items() if key not in LAUNCHES or key in upper}
+    return _merged(lower, upper)
 
 
 def _merged(lower: Table, upper: Table) -> Table:
-    """Return a table with another laid over it. Another way to start an agent replaces the one before."""
+    """Return a table with another laid over it, key by key."""
     result = dict(lower)
-    if any(key in upper for key in LAUNCHES):
-        result = {key: value for key, value in lower.items() if key not in LAUNCHES or key in upper}
     for key, value in upper.items():
         below = result.get(key)
         if isinstance(below, Mapping) and isinstance(value, Mapping):
