@@ -58,7 +58,7 @@ test-all:
 	done
 
 interop: $(VENV)/.installed-test
-	$(PYTEST) -m interop tests/interop
+	$(PYTEST) -m "$(if $(filter more,$(AGENTS)),more_agents,interop and not more_agents)" tests/interop
 
 SEEDS ?= 10000
 MINUTES ?= 5

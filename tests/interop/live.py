@@ -24,7 +24,7 @@ from interop.model_server import CallTool
 if TYPE_CHECKING:
     from interop.agents import AgentRecipe
 
-__all__ = ("ASKING", "CUT_OFF", "PLAIN", "TIMEOUT", "nothing_runs", "processes_of", "shell")
+__all__ = ("ASKING", "CUT_OFF", "PLAIN", "TIMEOUT", "nothing_runs", "pids_of", "processes_of", "shell")
 
 TIMEOUT = 120
 """Seconds for a whole test; the slowest agent seen needed fifteen."""
@@ -55,12 +55,17 @@ async def nothing_runs(home: Path) -> None:
 
 def processes_of(home: Path) -> list[str]:
     """List what still runs with this home; empty where there is no /proc to look into."""
+    return [*pids_of(home).values()]
+
+
+def pids_of(home: Path) -> dict[int, str]:
+    """Map the ids of what still runs with this home to the command lines."""
     mark = f"HOME={home}\0".encode()
-    found: list[str] = []
+    found: dict[int, str] = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if mark in (process / "environ").read_bytes():
-                found.append((process / "cmdline").read_text().replace("\0", " "))
+                found[int(process.name)] = (process / "cmdline").read_text().replace("\0", " ")
         except OSError:
             continue
     return found

@@ -6,14 +6,16 @@ import json
 import shutil
 import subprocess
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
 from interop.agents import AgentRecipe, NpmAgent
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 __all__ = (
+    "ADDED",
     "CLINE",
     "CODEX_ZED",
     "COPILOT",
@@ -23,8 +25,11 @@ __all__ = (
     "KIMI",
     "MORE_AGENTS",
     "OPENHANDS",
+    "QUIRKS",
     "QWEN",
+    "STAYS",
     "VIBE",
+    "WAYS",
     "PypiAgent",
 )
 
@@ -313,3 +318,24 @@ supports_websockets = false
 )
 
 MORE_AGENTS = (QWEN, KIMI, VIBE, FAST_AGENT, HERMES, OPENHANDS, KILO, CLINE, COPILOT, CODEX_ZED)
+"""In the order of their tests."""
+
+WAYS: Final[Mapping[str, tuple[Literal["http", "stdio"], ...]]] = {
+    "cline": ("stdio",),
+    "copilot": ("http",),
+    "openhands": ("stdio",),
+    "vibe": ("stdio",),
+}
+"""The ways for our tools that work, where not both do."""
+
+ADDED: Final[Mapping[str, Mapping[str, object]]] = {"openhands": {"security_risk": "LOW"}}
+"""Arguments that an agent demands of every call of a tool."""
+
+STAYS: Final[frozenset[str]] = frozenset({"cline", "openhands"})
+"""Agents of which a process of a session of its own goes on when they have ended: a hub, and a tmux server."""
+
+QUIRKS: Final[Mapping[tuple[str, str], str]] = {
+    ("kimi", "typed_result_after_a_tool_of_ours"): "it asks by the tool's bare name, which any tool may have",
+    ("kimi", "cancel_in_a_tool_of_ours"): "it asks by the tool's bare name, which any tool may have",
+}
+"""Why a scenario fails with an agent: what the agent does."""

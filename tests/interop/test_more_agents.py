@@ -1,0 +1,290 @@
+"""Agents that nothing was made for: what works by the protocol, and what each of them does not do."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING, Literal
+
+import anyio
+import pytest
+from pydantic import BaseModel
+
+from interop.agents import VENDOR_PREFIXES
+from interop.live import nothing_runs, pids_of, shell
+from interop.model_server import CallTool, EndTurn, Fail, Hold, ModelServer, Say
+from interop.more_agents import ADDED, MORE_AGENTS, QUIRKS, STAYS, WAYS
+from thinkwell import AgentReported, Message, ResultMissing, ThoughtCancelled, open_agent
+from thinkwell.events import ResultAttempt, ToolsSeen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from interop.agents import AgentRecipe, Launch
+    from thinkwell import Agent
+
+pytestmark = [pytest.mark.interop, pytest.mark.more_agents]
+
+TIMEOUT = 180
+"""Seconds for a whole test; the slowest agent seen needed 40 to start, on a busy machine."""
+
+every_agent = pytest.mark.parametrize("recipe", MORE_AGENTS, ids=lambda recipe: recipe.name)
+
+
+class Finding(BaseModel):
+    """Something that was found, and what lies below it."""
+
+    title: str
+    severity: Literal["low", "high"]
+    parts: list[Finding] = []
+
+
+class Report(BaseModel):
+    """What the agent is asked for."""
+
+    findings: list[Finding]
+    score: int
+
+
+GIVEN = {
+    "findings": [{"title": "Race", "severity": "high", "parts": [{"title": "No lock", "severity": "low"}]}],
+    "score": 7,
+}
+REPORT = Report.model_validate(GIVEN)
+
+
+@pytest.fixture(autouse=True)
+def explained(request: pytest.FixtureRequest) -> None:
+    """Expect what an agent is known not to do."""
+    recipe: AgentRecipe = request.getfixturevalue("recipe")
+    scenario = request.node.originalname.removeprefix("test_")
+    reason = QUIRKS.get((recipe.name, scenario))
+    if reason is not None:
+        request.applymarker(pytest.mark.xfail(reason=reason))
+
+
+@pytest.fixture
+def launch(
+    recipe: AgentRecipe, models: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Launch]:
+    """An installed agent, tied to the stand-in; when the test is over, nothing of it may run."""
+    for name in [name for name in os.environ if name.startswith(VENDOR_PREFIXES)]:
+        monkeypatch.delenv(name)
+    home = tmp_path / "home"
+    yield recipe.launch(home=home, model_url=models.url)
+    if recipe.name in STAYS:
+        for pid in pids_of(home):
+            os.kill(pid, signal.SIGKILL)
+    anyio.run(nothing_runs, home)
+
+
+def opened(
+    recipe: AgentRecipe,
+    launch: Launch,
+    project: Path,
+    *,
+    way: Literal["http", "stdio"] | None = None,
+    permissions: Literal["deny", "allow"] = "deny",
+) -> AbstractAsyncContextManager[Agent]:
+    """Open the agent, with our tools going a way that it takes."""
+    return open_agent(
+        command=launch.command,
+        env=launch.env,
+        cwd=project,
+        tools_via=way or WAYS.get(recipe.name, (None,))[0],
+        permissions=permissions,
+        startup_timeout=TIMEOUT,
+    )
+
+
+def calls(recipe: AgentRecipe, name: str, args: dict[str, object]) -> CallTool:
+    """Return the call of a tool, with what the agent demands of every call."""
+    return CallTool(name, {**args, **ADDED.get(recipe.name, {})})
+
+
+@pytest.mark.parametrize(
+    ("recipe", "way"),
+    [
+        pytest.param(recipe, way, id=f"{recipe.name}-{way}")
+        for recipe in MORE_AGENTS
+        for way in WAYS.get(recipe.name, ("http", "stdio"))
+    ],
+)
+async def test_typed_result_after_a_tool_of_ours(
+    recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path, way: Literal["http", "stdio"]
+) -> None:
+    words: list[str] = []
+
+    def lookup(word: str) -> str:
+        """Look up what a word means."""
+        words.append(word)
+        return "without input or output"
+
+    models.play(
+        Say("Looking it up."),
+        calls(recipe, "lookup", {"word": "sans-io"}),
+        calls(recipe, "return_result", GIVEN),
+        Say("The report is in."),
+    )
+    with anyio.fail_after(TIMEOUT):
+        async with opened(recipe, launch, project, way=way) as agent:
+            stream = agent.think(Report).text("Review the core.").tool(lookup).stream(include="all")
+            assert await stream.result == REPORT
+            await stream.wait()
+    assert words == ["sans-io"]
+    assert "The report is in." in stream.view.text
+    assert [event.via for event in [event async for event in stream] if isinstance(event, ToolsSeen)] == [way]
+    assert models.remaining == ()
+
+
+@every_agent
+async def test_typed_result_alone(
+    recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
+) -> None:
+    with anyio.fail_after(TIMEOUT):
+        async with opened(recipe, launch, project) as agent:
+            models.play(calls(recipe, "return_result", {"result": 7}), Say("Done."))
+            assert await agent.think(int).text("How many?").run() == 7
+
+
+@every_agent
+async def test_turns_in_a_session(
+    recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
+) -> None:
+    with anyio.fail_after(TIMEOUT):
+        async with opened(recipe, launch, project) as agent, agent.session() as session:
+            models.play(
+                calls(recipe, "return_result", {"result": GIVEN}), Say("The report is in."), EndTurn()
+            )
+            assert await session.think(Report).text("Review the core.").run() == REPORT
+            models.play(Say("It is a race."))
+            assert "It is a race." in await session.think().text("In short?").run()
+            assert b"The report is in." in models.requests[-1].body
+            models.play(calls(recipe, "return_result", {"result": [1, 2]}), Say("Counted."))
+            assert await session.think(list[int]).text("How many?").run() == [1, 2]
+
+
+@every_agent
+async def test_invalid_result_repaired(
+    recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
+) -> None:
+    with anyio.fail_after(TIMEOUT):
+        async with opened(recipe, launch, project) as agent, agent.session() as session:
+            models.play(
+                calls(recipe, "return_result", {"result": "many"}),
+                calls(recipe, "return_result", {"result": 7}),
+                Say("Done."),
+            )
+            stream = session.think(int).text("How many?").stream(include="all")
+            assert await stream.result == 7
+            await stream.wait()
+    attempts = [event.accepted async for event in stream if isinstance(event, ResultAttempt)]
+    assert attempts == [False, True]
+
+
+@every_agent
+async def test_permission_denied_by_default(
+    recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
+) -> None:
+    with anyio.fail_after(TIMEOUT):
+        async with opened(recipe, launch, project) as agent:
+            models.play(shell(recipe, "touch marker"), Say("Done."))
+            stream = agent.think().text("Run it.").stream(include="all")
+            await stream.wait()
+            assert stream.view.stop_reason in ("end_turn", "cancelled")
+    assert list(project.iterdir()) == []
+    assert len(models.requests) > 0
+
+
+@every_agent
+async def test_permission_allowed(
+    recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
+) -> None:
+    with anyio.fail_after(TIMEOUT):
+        async with opened(recipe, launch, project, permissions="allow") as agent:
+            models.play(shell(recipe, "touch marker"), Say("Done."))
+            assert "Done." in await agent.think().text("Run it.").run()
+    assert [path.name for path in project.iterdir()] == ["marker"]
+
+
+@every_agent
+async def test_cancel_in_mid_text(
+    recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
+) -> None:
+    with anyio.fail_after(TIMEOUT):
+        async with opened(recipe, launch, project) as agent, agent.session() as session:
+            models.play(Say("This takes long."), Hold(), Say("Never said."))
+            stream = session.think().text("Go.").stream()
+            async for event in stream:
+                if isinstance(event, Message) and "long." in event.text:
+                    stream.cancel()
+            with pytest.raises(ThoughtCancelled):
+                await stream.result
+            await stream.wait()
+            assert "Never said." not in stream.view.text
+            models.skip()
+            models.play(Say("Here again."))
+            assert "Here again." in await session.think().text("Are you there?").run()
+
+
+@every_agent
+async def test_cancel_in_a_tool_of_ours(
+    recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
+) -> None:
+    began, ended = anyio.Event(), anyio.Event()
+
+    async def wait() -> None:
+        """Wait for something that never comes."""
+        began.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+
+    with anyio.fail_after(TIMEOUT):
+        async with opened(recipe, launch, project) as agent, agent.session() as session:
+            models.play(calls(recipe, "wait", {}), Say("I waited."))
+            stream = session.think(int).text("Wait.").tool(wait).stream()
+            with anyio.fail_after(TIMEOUT / 2):
+                await began.wait()
+            stream.cancel()
+            await ended.wait()
+            await stream.wait()
+            assert isinstance(stream.result.exception(), ThoughtCancelled)
+            models.skip()
+            models.play(Say("Here again."))
+            assert "Here again." in await session.think().text("Are you there?").run()
+
+
+@every_agent
+async def test_model_error(recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path) -> None:
+    with anyio.fail_after(TIMEOUT):
+        async with opened(recipe, launch, project) as agent, agent.session() as session:
+            models.play(*[Fail(400, "The model is on strike.")] * 4)
+            with pytest.raises((AgentReported, ResultMissing), match="The model is on strike"):
+                await session.think(int).text("How many?").run()
+            models.skip()
+            models.play(calls(recipe, "return_result", {"result": 7}), Say("Done."))
+            assert await session.think(int).text("How many now?").run() == 7
+
+
+@every_agent
+async def test_three_sessions_at_once(
+    recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
+) -> None:
+    with anyio.fail_after(TIMEOUT):
+        async with (
+            opened(recipe, launch, project) as agent,
+            agent.session() as first,
+            agent.session() as second,
+            agent.session() as third,
+        ):
+            sessions = (first, second, third)
+            assert len({session.id for session in sessions}) == len(sessions)
+            # Whichever asks first takes the first step: that each gets one, and all at once, is the point.
+            models.play(*[step for _ in sessions for step in (Say("Done."), EndTurn())])
+            streams = [session.think().text("Go.").stream() for session in sessions]
+            for stream in streams:
+                assert "Done." in await stream.result
