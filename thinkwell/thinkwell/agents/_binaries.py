@@ -1,0 +1,203 @@
+"""Agents that are downloaded as programs: each version is fetched and unpacked once."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.to_thread
+from msgspec import Struct
+
+from thinkwell.agents._archives import ArchiveError, extract
+from thinkwell.agents._download import DownloadError, download
+from thinkwell.agents._folders import cache_folder
+from thinkwell.agents._registry import platform_name
+from thinkwell.agents._safe_tree import Refused, relative_parts
+from thinkwell.errors import AgentNotFound, AgentStartFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from thinkwell.agents._download import Progress
+    from thinkwell.agents._profile import Archive, Binary
+
+__all__ = ("InstalledBinary", "installed_binary")
+
+MAX_ARCHIVE: Final = 1024**3
+"""How many bytes an archive may have."""
+
+ABANDONED: Final = 24 * 3600.0
+"""Seconds after which what an installation has left that was killed is removed."""
+
+
+class InstalledBinary(Struct, frozen=True, kw_only=True):
+    """A program that is there."""
+
+    command: tuple[str, ...]
+    """What starts it: the program's path, and its arguments."""
+    env: Mapping[str, str]
+    """Variables that it wants on top of the caller's."""
+
+
+class _NotThere(Exception):  # noqa: N818 - says what is wrong
+    """An archive does not have the program."""
+
+
+async def installed_binary(
+    name: str,
+    binary: Binary,
+    *,
+    progress: Progress | None = None,
+    starting: Callable[[str], object] | None = None,
+    path: str | None = None,
+) -> InstalledBinary:
+    """Download and unpack an agent for this machine, unless that was done before.
+
+    Every version has a folder of its own below the user's folder for what can be fetched again. Processes
+    that install the same at the same time do not hurt each other: one of them wins.
+
+    Args:
+        name: What the agent is called.
+        binary: Where it is.
+        progress: Told of the download: how many bytes have come, and how many there will be.
+        starting: Told what is installed, once something is.
+        path: Folders in which to look for an interpreter; those of ``PATH`` where nothing is given.
+
+    Raises:
+        AgentNotFound: There is nothing for this machine, or its archive does not have the program, or the
+            interpreter is missing.
+        AgentStartFailed: It could not be downloaded or unpacked.
+    """
+    archive = binary.archives.get(platform_name())
+    if archive is None:
+        known = ", ".join(sorted(binary.archives)) or "nothing"
+        raise AgentNotFound(name, f"there is no program of it for {platform_name()} (there is: {known})")
+    installation = _Installation(name, binary.version, archive, path)
+    if not await anyio.to_thread.run_sync(installation.folder.is_dir):
+        if starting is not None:
+            starting(f"{name} {binary.version} from {_shown(archive.archive)}")
+        await installation.install(progress)
+    try:
+        command = await anyio.to_thread.run_sync(installation.command_in, installation.folder)
+    except _NotThere as exc:
+        again = f"; or remove {installation.folder}, and it is fetched again"
+        raise AgentNotFound(name, f"{exc}{again}") from exc
+    return InstalledBinary(command=command, env=archive.env)
+
+
+class _Installation:
+    """A version of an agent for this machine."""
+
+    def __init__(self, name: str, version: str, archive: Archive, path: str | None) -> None:
+        self._name = name
+        self._version = version
+        self._archive = archive
+        self._path = path
+        asked = "\n".join((archive.archive, archive.cmd, archive.sha256 or ""))
+        digest = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        self.folder = cache_folder() / "agents" / _file_name(name) / f"{_file_name(version)}-{digest}"
+
+    async def install(self, progress: Progress | None) -> None:
+        """Make its folder."""
+        try:
+            temporary = await anyio.to_thread.run_sync(self._prepare)
+        except OSError as exc:
+            raise self._failure(f"{self.folder.parent} cannot be made: {exc.strerror}") from exc
+        try:
+            # The end of the address says whether it is a file for an interpreter.
+            file = temporary / _file_name(
+                urlsplit(self._archive.archive).path.rpartition("/")[2] or "program"
+            )
+            await download(
+                self._archive.archive, file, limit=MAX_ARCHIVE, progress=progress, sha256=self._archive.sha256
+            )
+            await extract(file, self.folder, cmd=self._archive.cmd, check=self.command_in)
+        except (DownloadError, ArchiveError) as exc:
+            reason = str(exc) if isinstance(exc, DownloadError) else self._of_archive(exc.reason)
+            raise self._failure(reason) from exc
+        except _NotThere as exc:
+            raise AgentNotFound(self._name, str(exc)) from exc
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(lambda: shutil.rmtree(temporary, ignore_errors=True))
+
+    def command_in(self, folder: Path) -> tuple[str, ...]:
+        """Return what starts it, and see to it that it can be started.
+
+        Raises:
+            _NotThere: It is not in the folder.
+        """
+        cmd, args = self._archive.cmd, self._archive.args
+        program = _find(folder, cmd)
+        if program is not None:
+            if not program.stat().st_mode & 0o100:
+                program.chmod(0o755)
+            return (str(program), *args)
+        if re.search(r"[/\\]", cmd):
+            raise _NotThere(self._of_archive(f"it has no file {_shown(cmd)}. Try another version"))
+        interpreter = shutil.which(cmd, path=self._path)
+        if interpreter is None:
+            reason = f"it has no program {_shown(cmd)}, and there is none on the PATH. Install {_shown(cmd)}"
+            raise _NotThere(self._of_archive(reason))
+        return (interpreter, *_found_args(folder, args))
+
+    def _prepare(self) -> Path:
+        """Return a new folder for the download; remove those of installations that were killed."""
+        parent = self.folder.parent
+        parent.mkdir(parents=True, exist_ok=True)
+        for left in parent.glob(".*"):
+            with suppress(OSError):  # somebody else has removed it
+                if left.stat().st_mtime < time.time() - ABANDONED:
+                    shutil.rmtree(left, ignore_errors=True)
+        return Path(tempfile.mkdtemp(prefix=".download-", dir=parent))
+
+    def _of_archive(self, reason: str) -> str:
+        return f"the archive {_shown(self._archive.archive)} is of no use: {reason}"
+
+    def _failure(self, reason: str) -> AgentStartFailed:
+        return AgentStartFailed(self._name, reason, phase="installing", version=self._version)
+
+
+def _find(folder: Path, path: str) -> Path | None:
+    """Return a file in a folder, or in the one folder that is all that the folder has; never one outside."""
+    try:
+        parts = relative_parts(path)
+    except Refused:
+        return None
+    root = folder.resolve()
+    inside = list(folder.iterdir())
+    for base in [folder, *(inside if len(inside) == 1 else [])]:
+        found = base.joinpath(*parts)
+        if found.is_file() and found.resolve().is_relative_to(root):
+            return found
+    return None
+
+
+def _found_args(folder: Path, args: tuple[str, ...]) -> tuple[str, ...]:
+    """Return an interpreter's arguments, with the whole path of what it is to run.
+
+    The agent runs in another folder than the archive's.
+    """
+    script = next((index for index, arg in enumerate(args) if not arg.startswith("-")), None)
+    return tuple(
+        str(_find(folder, arg) or arg) if index == script or arg.startswith("./") else arg
+        for index, arg in enumerate(args)
+    )
+
+
+def _file_name(text: str) -> str:
+    """Return what can be a file's name, and begins with no dot."""
+    name = re.sub(r"[^A-Za-z0-9._+-]", "_", text)[-100:]
+    return re.sub(r"^\.", "_", name)
+
+
+def _shown(text: str) -> str:
+    return text if text.isprintable() and len(text) <= 500 else ascii(text[:500])
