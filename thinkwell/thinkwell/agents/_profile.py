@@ -67,8 +67,13 @@ class Npx(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def command(self) -> tuple[str, ...]:
-        """What starts it (ACP registry, distribution ``npx``)."""
-        return ("npx", "--yes", self.spec, *self.args)
+        """What starts it (ACP registry, distribution ``npx``).
+
+        npx asks the registry about every package, of a fixed version too, and does not start one that it has
+        where a proxy refuses to ask, unless it is told to prefer what it knows.
+        """
+        known = () if self.version == LATEST else ("--prefer-offline",)
+        return ("npx", "--yes", *known, self.spec, *self.args)
 
 
 class Uvx(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
