@@ -27,6 +27,7 @@ help:
 	@echo "make check      the tests, and formatting, lint, types and the layers of imports"
 	@echo "make test-all   run the tests on every Python from 3.11 on that this machine has"
 	@echo "make interop    drive agents from npm against a stand-in for their model; needs node"
+	@echo "                MATRIX=write puts what they came to into docs/reference/agents.md"
 	@echo "make simulate   run the simulation: SEEDS=10000 runs of agents that stall, lie and die"
 	@echo "make fuzz       feed everything that reads with nonsense, for MINUTES=5"
 	@echo "make bench      measure; see benchmarks/README.md"
@@ -58,7 +59,7 @@ test-all:
 	done
 
 interop: $(VENV)/.installed-test
-	$(PYTEST) -m "$(if $(filter more,$(AGENTS)),more_agents,interop and not more_agents)" tests/interop
+	$(if $(filter write,$(MATRIX)),THINKWELL_WRITE_MATRIX=1 )$(PYTEST) -m "$(if $(filter more,$(AGENTS)),more_agents,interop and not more_agents)" tests/interop
 
 SEEDS ?= 10000
 MINUTES ?= 5

@@ -72,10 +72,11 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class Matrix:
     """Collects what tests came to, and shows it."""
 
-    def __init__(self, explained: Sequence[Explanation] = ()) -> None:
+    def __init__(self) -> None:
         self._tries: list[Try] = []
         self._names: dict[str, str] = {}
-        self._explained = explained
+        self.explained: tuple[Explanation, ...] = ()
+        """What is known of cells; of those that there are not, too."""
 
     def add(self, result: Try) -> None:
         """Take what one test came to.
@@ -142,7 +143,7 @@ class Matrix:
         """Number the explanations of the cells that there are, by row and column."""
         cells = [(scenario, agent) for scenario in SCENARIOS for agent in self.agents]
         places = {cell: place for place, cell in enumerate(cells)}
-        shown = [note for note in self._explained if (note.scenario, note.agent) in places]
+        shown = [note for note in self.explained if (note.scenario, note.agent) in places]
         shown.sort(key=lambda note: places[note.scenario, note.agent])
         return dict(enumerate(shown, 1))
 

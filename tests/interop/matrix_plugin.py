@@ -33,7 +33,7 @@ FAILED = pytest.StashKey[bool]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin with an empty matrix."""
-    config.stash[MATRIX] = Matrix(explanations())
+    config.stash[MATRIX] = Matrix()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -58,6 +58,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     matrix = config.stash[MATRIX]
     if not matrix.agents:
         return
+    matrix.explained = explanations()
     terminalreporter.section("matrix")
     terminalreporter.write_line(matrix.text())
     asked = os.environ.get(WRITE_VARIABLE)

@@ -115,7 +115,8 @@ def test_a_run_of_all_cells_writes_them_into_the_page(tmp_path: Path) -> None:
 
 def filled(*explained: Explanation, agents: tuple[str, ...] = ("one 1.0", "two 2.0")) -> Matrix:
     """Return a matrix in which all is green, but for one cell of the first agent."""
-    matrix = Matrix(explained)
+    matrix = Matrix()
+    matrix.explained = explained
     for agent in agents:
         for scenario in SCENARIOS:
             for backend in ("asyncio", "trio"):
