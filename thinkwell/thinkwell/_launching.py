@@ -119,12 +119,12 @@ class Launcher(Struct, frozen=True, kw_only=True):
 
     async def _start(self, stack: AsyncExitStack, installing: Callable[[str], None]) -> StdioTransport:
         profile = self.profile
-        prepared = await Preparing(profile, self.env, self.cwd, installing).prepare()
+        command = await Preparing(profile, self.env, self.cwd, installing).prepare()
         try:
             return await stack.enter_async_context(
                 stdio_transport(
-                    prepared.command,
-                    env=prepared.env,
+                    command,
+                    env=self.env,
                     cwd=self.cwd,
                     exit_grace=EXIT_GRACE if profile.ends_on_eof else 0,
                 )
@@ -133,7 +133,7 @@ class Launcher(Struct, frozen=True, kw_only=True):
             raise AgentStartFailed(
                 profile.name,
                 exc.reason,
-                command=prepared.command,
+                command=command,
                 phase="launching",
                 version=profile.version,
             ) from exc

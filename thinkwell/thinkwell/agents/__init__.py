@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from thinkwell.agents._profile import (
     AgentProfile,
     Archive,
@@ -21,6 +23,9 @@ from thinkwell.agents._profile import (
 )
 from thinkwell.agents._sources import find_agent, known_agents
 
+if TYPE_CHECKING:
+    from thinkwell.agents._registry import RegistryChange, RegistryUpdate, SkippedEntry, update_agents
+
 __all__ = (
     "AgentProfile",
     "Archive",
@@ -30,7 +35,20 @@ __all__ = (
     "Npx",
     "Program",
     "Quirk",
+    "RegistryChange",
+    "RegistryUpdate",
+    "SkippedEntry",
     "Uvx",
     "find_agent",
     "known_agents",
+    "update_agents",
 )
+
+
+def __getattr__(name: str) -> object:
+    """Load what reads the registry for those who ask for it: opening an agent must not wait for that."""
+    if name in ("RegistryChange", "RegistryUpdate", "SkippedEntry", "update_agents"):
+        from thinkwell.agents import _registry
+
+        return getattr(_registry, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

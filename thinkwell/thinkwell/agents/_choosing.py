@@ -15,6 +15,8 @@ from thinkwell.errors import AgentNotFound
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from thinkwell.agents._profile import Binary
+
 COMMAND_VARIABLE: Final = "THINKWELL_AGENT_CMD"
 """Environment variable with the command of the agent to use."""
 
@@ -98,4 +100,15 @@ def _run_by_python(arguments: Sequence[str]) -> str:
 def environment(profile: AgentProfile | None, extra: Mapping[str, str] | None) -> dict[str, str]:
     """Return the environment for an agent: the caller's without guards, its own needs, what is asked for."""
     inherited = {key: value for key, value in os.environ.items() if key not in GUARDS}
-    return {**(inherited if profile is None else profile.env.applied(inherited)), **(extra or {})}
+    if profile is None:
+        return {**inherited, **(extra or {})}
+    own = {} if profile.binary is None else _of_binary(profile.binary)
+    return {**profile.env.applied({**inherited, **own}), **(extra or {})}
+
+
+def _of_binary(binary: Binary) -> Mapping[str, str]:
+    """Return the variables that a downloaded program wants on this machine."""
+    from thinkwell.agents._registry import platform_name  # only for those
+
+    archive = binary.archives.get(platform_name())
+    return {} if archive is None else archive.env

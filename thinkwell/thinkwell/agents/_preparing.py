@@ -29,13 +29,6 @@ UV: Final = "it comes with uv"
 UV_INSTALL: Final = "pip install uv"
 
 
-class Prepared(Struct, frozen=True, kw_only=True):
-    """An agent that can be started at once."""
-
-    command: tuple[str, ...]
-    env: Mapping[str, str]
-
-
 class _Ended(Struct, frozen=True, kw_only=True):
     """How a program that fetches something has ended."""
 
@@ -66,8 +59,8 @@ class Preparing:
         self._cwd = cwd
         self._installing = installing
 
-    async def prepare(self) -> Prepared:
-        """Install the agent where it is not there yet, and return how to start it.
+    async def prepare(self) -> tuple[str, ...]:
+        """Install the agent where it is not there yet, and return the command that starts it.
 
         Raises:
             AgentNotFound: The program that fetches it is missing, or its own is.
@@ -79,20 +72,20 @@ class Preparing:
                     self._find(program.command, f"see {program.install}")
                 else:
                     self._find(program.command, next_command=program.install)
-                return Prepared(command=program.command, env=self._env)
+                return program.command
             case Npx() as npx:
                 # npx installs what it has not yet, whatever it is to run of it.
                 nothing: tuple[str, ...] = ("npx", "--yes", f"--package={npx.spec}", "--", "node", "-e", "0")
                 self._find(nothing, NODE)
                 if npx.version == LATEST or not _npx_has(npx, self._env):
                     await self._install(f"npm package {npx.spec}", nothing)
-                return Prepared(command=npx.command, env=self._env)
+                return npx.command
             case Uvx() as uvx:
                 nothing = ("uvx", "--from", uvx.spec, "python", "-c", "")
                 self._find(nothing, UV, next_command=UV_INSTALL)
                 if uvx.version == LATEST or not await self._uvx_has(uvx):
                     await self._install(f"PyPI package {uvx.spec}", nothing)
-                return Prepared(command=uvx.command, env=self._env)
+                return uvx.command
             case Binary() as binary:
                 return await self._unpack(binary)
             case launch:
@@ -134,8 +127,7 @@ class Preparing:
         if ended.in_time:
             reason = f"the {what} could not be installed: {command[0]} {_how_it_ended(ended.exit_code)}"
         else:
-            limit = f"{profile.cold_start:g} seconds, cold_start of its profile"
-            reason = f"the {what} was not installed in time ({limit})"
+            reason = self._took_too_long(what)
         raise AgentStartFailed(
             profile.name,
             reason,
@@ -146,6 +138,10 @@ class Preparing:
             version=profile.version,
             next_command=shlex.join(command),
         )
+
+    def _took_too_long(self, what: str) -> str:
+        limit = f"{self._profile.cold_start:g} seconds, cold_start of its profile"
+        return f"the {what} was not installed in time ({limit})"
 
     async def _ended(self, command: Sequence[str], seconds: float, phase: str) -> _Ended:
         """Run a command until it ends or its time is over; nothing of it is left, also when cancelled.
@@ -165,12 +161,19 @@ class Preparing:
         except ProgramNotStarted as exc:
             raise self._not_started(exc, command, phase) from exc
 
-    async def _unpack(self, binary: Binary) -> Prepared:
-        from thinkwell.agents._archives import installed_binary  # loads what unpacks and downloads
+    async def _unpack(self, binary: Binary) -> tuple[str, ...]:
+        from thinkwell.agents._binaries import installed_binary  # loads what unpacks and downloads
 
         profile = self._profile
-        installed = await installed_binary(profile.name, binary, progress=None, starting=self._installing)
-        return Prepared(command=installed.command, env={**installed.env, **self._env})
+        path = self._env.get("PATH")
+        try:
+            with anyio.fail_after(profile.cold_start):
+                installed = await installed_binary(profile.name, binary, starting=self._installing, path=path)
+        except TimeoutError as exc:
+            raise AgentStartFailed(
+                profile.name, self._took_too_long("program"), phase="installing", version=profile.version
+            ) from exc
+        return installed.command
 
 
 def _npx_has(npx: Npx, env: Mapping[str, str]) -> bool:

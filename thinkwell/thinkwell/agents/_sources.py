@@ -97,7 +97,7 @@ def _known(wanted: str) -> str:
     except ProfileError:
         names = [file.stem for file in sorted(SHIPPED.glob("*.toml"))]
     names = sorted({BUILTIN.name, *names})
-    meant = difflib.get_close_matches(wanted, names, n=1)
+    meant = difflib.get_close_matches(wanted, names, n=1, cutoff=0.7)
     guess = f"; did you mean {meant[0]!r}?" if meant else ""
     return f'{guess} (known: {", ".join(names)}). For another: open_agent(command=["program", "arg"])'
 
@@ -115,7 +115,7 @@ def _layers(name: str) -> Iterator[tuple[str, Table]]:
     shipped = _table(SHIPPED / f"{name}.toml", name)
     if shipped is not None:
         yield shipped
-    known = {} if shipped is None else shipped[1]
+    known: Table = {} if shipped is None else shipped[1]
     listed = _registry_tables().get(str(known.get("registry", name)))
     if listed is not None:
         file, table = listed
@@ -151,7 +151,9 @@ def _shipped_by_registry_id() -> Iterator[tuple[str, str]]:
 
 def _registry_tables() -> Mapping[str, tuple[str, Table]]:
     """Return what the last copy of the registry says of each agent, by its id there."""
-    return {}
+    from thinkwell.agents._registry import stored_tables  # only for agents with a profile
+
+    return stored_tables()
 
 
 def _table(file: Path, name: str) -> tuple[str, Table] | None:
