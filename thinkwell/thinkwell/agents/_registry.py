@@ -257,9 +257,7 @@ def as_profile_table(entry: RegistryEntry) -> Table:
     table: Table = {"title": entry.name or entry.id, "registry": entry.id}
     if website := entry.website or entry.repository:
         table["website"] = website
-    table[type(launch).__name__.lower()] = {
-        key: value for key, value in _builtins(launch).items() if value not in (None, [], {})
-    }
+    table[type(launch).__name__.lower()] = _table(launch)
     way = entry.distribution.npx or entry.distribution.uvx
     if way is not None and way.env:
         table["env"] = {"set": dict(way.env)}
@@ -377,9 +375,12 @@ def _pinned(form: re.Pattern[str], spec: str, version: str) -> tuple[str, str]:
     return found["name"], found["version"] or version
 
 
-def _builtins(launch: Npx | Uvx | Binary) -> Table:
-    table: Table = msgspec.to_builtins(launch)
-    return table
+def _table(launch: Npx | Uvx | Binary | Archive) -> Table:
+    """Return a launch's table. No arguments are told as such: else those of a file below would be taken."""
+    table = msgspec.json.decode(msgspec.json.encode(launch), type=dict[str, object])
+    if isinstance(launch, Binary):
+        table["archives"] = {on: _table(archive) for on, archive in launch.archives.items()}
+    return {key: value for key, value in table.items() if value is not None}
 
 
 def _id(raw: msgspec.Raw) -> str:

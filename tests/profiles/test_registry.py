@@ -1,0 +1,386 @@
+"""The public registry: entries of every shape, bad ones skipped, our copy replaced whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import platform
+import stat
+import sys
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from profiles.file_server import FileServer, file_server
+
+from thinkwell.agents._profile import Archive, Binary, Npx, Uvx, profile_of
+from thinkwell.agents._registry import (
+    RegistryChange,
+    RegistryEntry,
+    SkippedEntry,
+    as_profile_table,
+    platform_name,
+    read_registry,
+    stored_registry_path,
+    stored_tables,
+    update_agents,
+)
+from thinkwell.errors import RegistryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ONE = {
+    "id": "odd",
+    "name": "Odd",
+    "version": "1.2.3",
+    "description": "An agent\nof two lines",
+    "repository": "https://example.invalid/odd",
+    "authors": ["Somebody <somebody@example.invalid>"],
+    "license": "MIT",
+    "icon": "https://example.invalid/odd.svg",
+    "distribution": {"npx": {"package": "@odd/agent@1.2.3", "args": ["--acp"], "env": {"NO_UPDATE": "1"}}},
+    "new-key": {"any": ["thing"]},
+}
+TARGET = {"archive": "https://example.invalid/odd.tgz", "cmd": "./odd", "args": ["acp"], "env": {"A": "b"}}
+
+
+def entry_of(**changes: object) -> dict[str, object]:
+    return {**ONE, **changes}
+
+
+def registry(*entries: object, **more: object) -> bytes:
+    return json.dumps({"version": "1.0.0", "agents": entries, "extensions": [], **more}).encode()
+
+
+def one(**changes: object) -> RegistryEntry:
+    read = read_registry(registry(entry_of(**changes)))
+    assert not read.skipped
+    (entry,) = read.entries
+    return entry
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "cache"))
+    monkeypatch.setenv("no_proxy", "*")
+    return tmp_path / "cache" / "thinkwell"
+
+
+@pytest.fixture
+def server() -> Iterator[FileServer]:
+    with file_server() as files:
+        yield files
+
+
+def test_an_entry() -> None:
+    entry = one()
+    assert (entry.id, entry.name, entry.version) == ("odd", "Odd", "1.2.3")
+    assert entry.launch() == Npx(package="@odd/agent", version="1.2.3", args=("--acp",))
+
+
+@pytest.mark.parametrize(
+    ("way", "expected"),
+    [
+        ({"npx": {"package": "odd@2.0.0-beta.1"}}, Npx(package="odd", version="2.0.0-beta.1")),
+        ({"npx": {"package": "odd@latest"}}, Npx(package="odd", version="latest")),
+        ({"npx": {"package": "odd"}}, Npx(package="odd", version="1.2.3")),
+        ({"npx": {"package": "@odd/agent"}}, Npx(package="@odd/agent", version="1.2.3")),
+        ({"uvx": {"package": "odd==2.0"}}, Uvx(package="odd", version="2.0")),
+        ({"uvx": {"package": "odd@2.0", "args": ["a"]}}, Uvx(package="odd", version="2.0", args=("a",))),
+        ({"uvx": {"package": "odd[acp,b] == 2.0"}}, Uvx(package="odd[acp,b]", version="2.0")),
+        ({"uvx": {"package": "odd"}}, Uvx(package="odd", version="1.2.3")),
+        ({"uvx": {"package": "odd>=1.0"}}, Uvx(package="odd", version="1.2.3")),
+        ({"npx": {"package": "n"}, "uvx": {"package": "u"}}, Npx(package="n", version="1.2.3")),
+        ({"uvx": {"package": "u"}, "binary": {"a-b": TARGET}}, Uvx(package="u", version="1.2.3")),
+        ({"npx": None, "uvx": {"package": "u"}, "docker": {"image": "x"}}, Uvx(package="u", version="1.2.3")),
+        (
+            {"binary": {"a-b": TARGET}},
+            Binary(
+                version="1.2.3",
+                archives={
+                    "a-b": Archive(
+                        archive="https://example.invalid/odd.tgz", cmd="./odd", args=("acp",), env={"A": "b"}
+                    )
+                },
+            ),
+        ),
+        ({"binary": {"b-c": TARGET}}, None),
+    ],
+    ids=str,
+)
+def test_how_it_is_started(way: dict[str, object], expected: object) -> None:
+    assert one(distribution=way).launch("a-b") == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"id": "Odd"}, "its id Odd is none"),
+        ({"id": "../odd"}, "its id ../odd is none"),
+        ({"id": "o\ndd"}, "'o\\ndd'"),
+        ({"version": "latest version"}, "its version latest version is none"),
+        ({"version": "../../1"}, "its version ../../1 is none"),
+        ({"version": 1}, "Expected `str`, got `int` - at `$.version`"),
+        ({"name": "O\x1b[31mdd"}, "has characters that cannot be shown"),
+        ({"distribution": {}}, "neither by npx nor by uvx nor as a binary"),
+        ({"distribution": {"binary": {}}}, "neither by npx nor by uvx nor as a binary"),
+        ({"distribution": {"docker": {}}}, "neither by npx nor by uvx nor as a binary"),
+        ({"distribution": {"npx": {}}}, "missing required field `package`"),
+        ({"distribution": {"npx": {"package": ""}}}, "is no package"),
+        ({"distribution": {"npx": {"package": "--package=evil"}}}, "is no package"),
+        ({"distribution": {"npx": {"package": "-c"}}}, "is no package"),
+        ({"distribution": {"npx": {"package": "git+https://example.invalid/x"}}}, "is no package"),
+        ({"distribution": {"npx": {"package": "../x"}}}, "is no package"),
+        ({"distribution": {"npx": {"package": "x@^1.0"}}}, "is no package"),
+        ({"distribution": {"npx": {"package": "x@1; rm"}}}, "is no package"),
+        ({"distribution": {"uvx": {"package": "--from=x"}}}, "is no package"),
+        ({"distribution": {"uvx": {"package": "x @ https://example.invalid/x"}}}, "is no package"),
+        ({"distribution": {"npx": {"package": "x", "args": ["a\0b"]}}}, "'a\\x00b' has characters"),
+        ({"distribution": {"npx": {"package": "x", "args": "a"}}}, "Expected `array`"),
+        ({"distribution": {"npx": {"package": "x", "env": {"A=B": ""}}}}, "A=B cannot be the name of a"),
+        ({"distribution": {"npx": {"package": "x", "env": {"A": "\n"}}}}, "has characters"),
+        ({"distribution": {"npx": {"package": "x", "env": {"A": 1}}}}, "Expected `str`"),
+        ({"distribution": {"binary": {"a-b": {**TARGET, "cmd": "\0"}}}}, "has characters"),
+        ({"distribution": {"binary": {"a-b": {**TARGET, "archive": "https://\n"}}}}, "has characters"),
+        ({"distribution": {"binary": {"a\nb": TARGET}}}, "has characters"),
+        ({"distribution": {"binary": {"a-b": {"cmd": "x"}}}}, "missing required field `archive`"),
+    ],
+    ids=str,
+)
+def test_a_bad_entry_is_skipped_and_the_others_are_not(changes: dict[str, object], reason: str) -> None:
+    read = read_registry(registry(entry_of(**changes), entry_of(id="even")))
+    assert [entry.id for entry in read.entries] == ["even"]
+    (skipped,) = read.skipped
+    assert reason in skipped.reason
+    assert f"{skipped.id}: {skipped.reason}".isprintable()
+
+
+def test_entries_that_are_none() -> None:
+    read = read_registry(registry(None, {}, {"id": 3}, ONE, ONE, {"id": "half"}, {"id": "a\nb"}))
+    assert [entry.id for entry in read.entries] == ["odd"]
+    assert [skipped.id for skipped in read.skipped] == ["#1", "#2", "#3", "odd", "half", "'a\\nb'"]
+    assert read.skipped[3].reason == "there is another entry of this id before it"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"", b"{}", b"[]", b"<html>", b'{"agents": {}}', b'{"agents": [', b"\xff", b'{"agents": 1}'),
+        b'{"agents": ' + b"[" * 100_000,
+    ],
+    ids=lambda data: data[:20],
+)
+def test_what_is_no_registry(data: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        read_registry(data)
+
+
+def test_an_entry_of_great_depth_is_skipped() -> None:
+    deep = b"[" * 100_000 + b"]" * 100_000
+    # What is read as it stands is read over for its end, which is no deeper than the reader allows.
+    with pytest.raises(ValueError, match="depth"):
+        read_registry(b'{"agents": [{"id": "odd", "x": ' + deep + b"}]}")
+
+
+def test_a_byte_order_mark_and_no_extensions() -> None:
+    data = b"\xef\xbb\xbf" + json.dumps({"agents": [ONE]}).encode()
+    assert len(read_registry(data).entries) == 1
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["id", "npx", "binary", "package", "args", "env", "version", "distribution"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(JSON, JSON)
+def test_any_json_beside_a_good_entry(key: Any, value: Any) -> None:
+    read = read_registry(registry(key, {**ONE, "id": "bad", "distribution": value}, ONE))
+    assert "odd" in {entry.id for entry in read.entries}
+    assert len(read.entries) + len(read.skipped) == 3
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "expected"),
+    [
+        ("Linux", "x86_64", "linux-x86_64"),
+        ("Linux", "aarch64", "linux-aarch64"),
+        ("Darwin", "arm64", "darwin-aarch64"),
+        ("Windows", "AMD64", "windows-x86_64"),
+        ("Windows", "ARM64", "windows-aarch64"),
+        ("FreeBSD", "riscv64", "freebsd-riscv64"),
+    ],
+)
+def test_the_names_of_machines(
+    system: str, machine: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "system", lambda: system)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    assert platform_name() == expected
+
+
+def test_an_entry_as_a_profile() -> None:
+    table = as_profile_table(one())
+    assert table == {
+        "title": "Odd",
+        "website": "https://example.invalid/odd",
+        "registry": "odd",
+        "npx": {"package": "@odd/agent", "version": "1.2.3", "args": ["--acp"]},
+        "env": {"set": {"NO_UPDATE": "1"}},
+    }
+    profile = profile_of("odd", table, ["registry.json"])
+    assert profile.launch == one().launch()
+    assert profile.env.set == {"NO_UPDATE": "1"}
+
+
+def test_a_plain_entry_as_a_profile() -> None:
+    read = read_registry(
+        registry({"id": "odd", "version": "1.2.3", "distribution": {"uvx": {"package": "odd"}}})
+    )
+    assert as_profile_table(read.entries[0]) == {
+        "title": "odd",
+        "registry": "odd",
+        "uvx": {"package": "odd", "version": "1.2.3", "args": []},
+    }
+
+
+@pytest.mark.parametrize("on", [platform_name(), "beos-ppc"])
+def test_a_binary_as_a_profile_wherever_it_is_for(on: str) -> None:
+    entry = one(distribution={"binary": {on: TARGET}})
+    table = as_profile_table(entry)
+    assert table["binary"] == {"version": "1.2.3", "archives": {on: TARGET}}
+    profile = profile_of("odd", table, [])
+    assert profile.launch == entry.launch(on)
+    assert isinstance(profile.launch, Binary)
+    assert profile.launch.archives[on].env == {"A": "b"}
+    assert not profile.env.set
+
+
+async def test_an_update_from_a_file(tmp_path: Path, cache: Path) -> None:
+    assert stored_tables() == {}
+    file = tmp_path / "registry.json"
+    file.write_bytes(registry(entry_of(), entry_of(id="gone"), entry_of(id="same"), {"id": "bad"}))
+    update = await update_agents(file)
+    assert (update.source, update.path) == (str(file), cache / "registry.json")
+    assert (update.total, update.added, update.changed, update.removed) == (
+        3,
+        ("odd", "gone", "same"),
+        (),
+        (),
+    )
+    assert [skipped.id for skipped in update.skipped] == ["bad"]
+    assert update.path.read_bytes() == file.read_bytes()
+
+    file.write_bytes(registry(entry_of(version="1.2.4"), entry_of(id="same"), entry_of(id="new")))
+    update = await update_agents(str(file))
+    assert (update.total, update.added, update.removed) == (3, ("new",), ("gone",))
+    assert update.changed == (RegistryChange(id="odd", before="1.2.3", after="1.2.4"),)
+    tables = stored_tables()
+    assert set(tables) == {"odd", "same", "new"}
+    path, table = tables["same"]
+    assert path == str(stored_registry_path())
+    assert table == as_profile_table(one(id="same"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights of POSIX systems")
+async def test_the_copy_is_its_owners(tmp_path: Path) -> None:
+    (tmp_path / "registry.json").write_bytes(registry(ONE))
+    update = await update_agents(tmp_path / "registry.json")
+    assert stat.S_IMODE(update.path.stat().st_mode) == 0o600
+
+
+async def test_an_update_from_an_address(server: FileServer, cache: Path) -> None:
+    update = await update_agents(server.file("/registry.json", registry(ONE)))
+    assert update.added == ("odd",)
+    assert [path.name for path in cache.iterdir()] == ["registry.json"]
+
+
+async def test_what_cannot_be_used_does_not_replace_the_copy(
+    server: FileServer, tmp_path: Path, cache: Path
+) -> None:
+    good, empty = tmp_path / "good", tmp_path / "empty"
+    good.write_bytes(registry(ONE))
+    empty.write_bytes(registry({"id": "bad"}))
+    await update_agents(good)
+    for source, reason in (
+        (tmp_path / "none", "No such file"),
+        (tmp_path, "Is a directory"),
+        (empty, "no agent in it can be used (bad: Object missing required field"),
+        (server.url("/none"), "answered 404 Not Found"),
+        (server.file("/page", b"<html>"), "it is no registry of agents: "),
+        (server.file("/empty", registry()), "no agent in it can be used. Check the address; https://cdn."),
+        ("http://example.invalid/registry.json", "http is for this machine only"),
+    ):
+        with pytest.raises(RegistryError) as caught:
+            await update_agents(source)
+        assert caught.value.source == str(source)
+        assert reason in caught.value.reason
+        assert set(stored_tables()) == {"odd"}
+        assert [path.name for path in cache.iterdir()] == ["registry.json"]
+
+
+async def test_a_registry_that_is_too_large(server: FileServer, tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    large.write_bytes(registry(ONE) + b" " * 16 * 1024**2)
+    url = server.file("/large", large.read_bytes())
+    for source in (large, url):
+        with pytest.raises(RegistryError, match="more than 16777216 bytes"):
+            await update_agents(source)
+
+
+async def test_a_copy_that_cannot_be_written(tmp_path: Path, cache: Path) -> None:
+    (tmp_path / "registry.json").write_bytes(registry(ONE))
+    (cache / "registry.json").mkdir(parents=True)
+    with pytest.raises(RegistryError, match="Is a directory"):
+        await update_agents(tmp_path / "registry.json")
+    assert [path.name for path in cache.iterdir()] == ["registry.json"]
+
+
+async def test_a_damaged_copy_is_told_of_and_replaced(
+    tmp_path: Path, cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache.mkdir(parents=True)
+    (cache / "registry.json").write_bytes(b"{")
+    assert stored_tables() == {}
+    assert "The copy of the agent registry is not used" in caplog.text
+    (tmp_path / "registry.json").write_bytes(registry(ONE))
+    assert (await update_agents(tmp_path / "registry.json")).added == ("odd",)
+    assert set(stored_tables()) == {"odd"}
+
+
+async def test_readers_see_the_one_copy_or_the_other(tmp_path: Path) -> None:
+    sources = [tmp_path / name for name in ("few", "many")]
+    for source, count in zip(sources, (1, 300), strict=True):
+        source.write_bytes(registry(*(entry_of(id=f"a{number}") for number in range(count))))
+    await update_agents(sources[0])
+    seen: set[int] = set()
+
+    async def write() -> None:
+        for _ in range(10):
+            for source in sources:
+                await update_agents(source)
+        tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(write)
+        while not tasks.cancel_scope.cancel_called:
+            seen.add(len(await anyio.to_thread.run_sync(stored_tables)))
+    assert seen <= {1, 300}
+
+
+def test_what_is_told_of_an_update_is_data() -> None:
+    skipped = SkippedEntry(id="odd", reason="no")
+    assert msgspec.json.decode(msgspec.json.encode(skipped), type=SkippedEntry) == skipped
