@@ -1,0 +1,99 @@
+"""`diagnose`: what it is given, and what comes of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from thinkwell._agent import open_agent
+from thinkwell._arguments import check_types
+from thinkwell._builder import check_seconds, existing_folder
+from thinkwell._recording._redact import Redactor
+from thinkwell._wire_mcp import McpServers
+from thinkwell.agents import AgentProfile
+from thinkwell.agents._choosing import choose, environment
+from thinkwell.doctor._diagnosis import Check, Diagnosis
+from thinkwell.doctor._examination import Examination
+from thinkwell.doctor._report import Report
+from thinkwell.errors import ThinkwellError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+
+    from thinkwell.mcp_servers import McpServer
+    from thinkwell_acp import Transport
+
+
+async def diagnose(
+    agent: str | AgentProfile | None = None,
+    /,
+    *,
+    command: str | Sequence[str] | None = None,
+    transport: Transport | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    mcp_servers: Sequence[McpServer] = (),
+    startup_timeout: float = 60,
+    on_check: Callable[[Check], None] | None = None,
+) -> Diagnosis:
+    """Check an agent step by step, and return what was found. No prompt is sent, so no token is spent.
+
+    The agent is started once, and installed before that where it is not there. Sessions are opened and closed
+    again, and deleted where the agent can do that. What is wrong with the agent is in the diagnosis, and no
+    exception.
+
+    Args:
+        agent: Which agent, as for `open_agent`.
+        command: The command of any other agent, as for `open_agent`.
+        transport: A connection to an agent that runs already, as for `open_agent`.
+        env: Variables on top of the caller's environment.
+        cwd: The folder in which the agent works; by default the current one.
+        mcp_servers: MCP servers of yours, to see whether the agent takes them.
+        startup_timeout: Seconds until the agent has answered its first request. Its installation has a limit
+            of its own: ``cold_start`` of its profile.
+        on_check: Called with each check when it is over.
+
+    Raises:
+        NotADirectoryError: There is no such folder.
+        McpServerError: The program of an MCP server is not there.
+        TypeError: An argument is of another type.
+        ValueError: An argument is out of range, or contradicts another.
+    """
+    if agent is not None and not isinstance(cast("object", agent), str | AgentProfile):
+        raise TypeError(f"diagnose({agent!r:.100}): give the name of an agent, or an AgentProfile")
+    if on_check is not None and not callable(on_check):
+        raise TypeError(f"diagnose(on_check={on_check!r:.100}): give a function")
+    check_types(command=command, env=env, on_question=None, workspace=None, record=None)
+    check_seconds("startup_timeout", startup_timeout)
+    folder = existing_folder(cwd or ".", "diagnose(cwd=…)")
+    name = (agent.name if isinstance(agent, AgentProfile) else agent) or "agent"
+    profile: AgentProfile | None = None
+    if transport is None:
+        try:
+            profile = choose(agent, command)
+        except ThinkwellError as exc:
+            report = Report(on_check, Redactor(environment(None, env), env or {}))
+            report.fail("found", exc)
+            report.skip_rest("it is not known how to start it")
+            return Diagnosis(agent=name, checks=report.checks)
+    variables = environment(profile, env)
+    redactor = Redactor(variables, env or {})
+    examination = Examination(
+        name=name,
+        profile=profile,
+        env=variables,
+        cwd=folder,
+        servers=McpServers(mcp_servers, variables.get("PATH")).wire,
+        redactor=redactor,
+        report=Report(on_check, redactor),
+    )
+    opening = open_agent(
+        agent if profile is None else profile,
+        command=command if profile is None else None,
+        transport=transport,
+        env=env,
+        cwd=folder,
+        startup_timeout=startup_timeout,
+        on_phase=examination.phase,
+    )
+    return await examination.run(opening)

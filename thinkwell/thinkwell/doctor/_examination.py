@@ -1,0 +1,221 @@
+"""One process of an agent, looked at step by step. Nothing is ever prompted."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+import anyio
+import msgspec
+from msgspec.structs import replace
+
+from thinkwell._journal import shown
+from thinkwell._wire_errors import noise
+from thinkwell.agents._profile import LATEST, Program
+from thinkwell.doctor import _words as words
+from thinkwell.doctor._diagnosis import Diagnosis
+from thinkwell.doctor._probing import Probing
+from thinkwell.doctor._programs import program_of, versions_of
+from thinkwell.errors import AgentNotFound, AgentStartFailed, LoginRequired, ThinkwellError
+from thinkwell_acp import VersionMismatch
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from thinkwell import events as ev
+    from thinkwell._agent import Agent
+    from thinkwell._link import Link
+    from thinkwell._recording._redact import Redactor
+    from thinkwell.agents import AgentProfile
+    from thinkwell.doctor._diagnosis import Status
+    from thinkwell.doctor._report import Report
+    from thinkwell.errors import AuthMethod
+
+
+def beforehand(profile: AgentProfile, redactor: Redactor) -> Diagnosis:
+    """Return what is known of an agent before it is looked at."""
+    return Diagnosis(
+        agent=profile.name,
+        title=profile.title,
+        command=redacted(profile.command, redactor),
+        quirks=profile.quirks,
+    )
+
+
+def redacted(command: Sequence[str], redactor: Redactor) -> tuple[str, ...]:
+    """Return a command without what looks like a key."""
+    return msgspec.convert(redactor.redact(list(command)), tuple[str, ...])
+
+
+class Examination:
+    """Looks at one agent.
+
+    Args:
+        name: What it was asked for as.
+        profile: What is known of it; ``None`` where it runs already.
+        env: Its environment.
+        cwd: The folder that it works in.
+        servers: MCP servers of the caller's.
+        redactor: Takes the secrets out of its command.
+        report: Takes the checks.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        profile: AgentProfile | None,
+        env: Mapping[str, str],
+        cwd: str,
+        servers: Sequence[s.McpServer],
+        redactor: Redactor,
+        report: Report,
+    ) -> None:
+        self._profile = profile
+        self._env = env
+        self._cwd = cwd
+        self._servers = servers
+        self._redactor = redactor
+        self._report = report
+        self._phases: list[ev.PhaseChanged] = []
+        self._diagnosis = Diagnosis(agent=name) if profile is None else beforehand(profile, redactor)
+
+    async def run(self, opening: AbstractAsyncContextManager[Agent]) -> Diagnosis:
+        """Open the agent, look at it, and close it again."""
+        await self._find()
+        async with AsyncExitStack() as stack:
+            try:
+                agent = await stack.enter_async_context(opening)
+            except ThinkwellError as exc:
+                self._not_started(exc)
+                self._report.add("ends", "skipped", "it does not run")
+            else:
+                link = agent._link
+                self._started(link)
+                ways = await Probing(link, self._servers, self._report).run()
+                self._diagnosis = replace(self._diagnosis, ways=ways)
+                await self._end(stack, link)
+        return replace(self._diagnosis, checks=self._report.checks)
+
+    # Before it runs
+
+    async def _find(self) -> None:
+        """Look for what starts the agent. What is not there, its opening tells, in better words."""
+        if self._profile is None:
+            self._report.add("found", "skipped", "it runs already")
+            self._report.add("installed", "skipped", "it runs already")
+            return
+        began = anyio.current_time()
+        path = program_of(self._profile, self._env)
+        if path is not None:
+            versions = await versions_of(self._profile, self._env, self._cwd)
+            detail = f"{path} ({versions})" if versions else path
+            self._report.add("found", "ok", detail, seconds=anyio.current_time() - began)
+
+    def phase(self, event: ev.PhaseChanged) -> None:
+        """Take a phase of the launch."""
+        self._phases.append(event)
+        if self._profile is None or event.phase == "launching":
+            return
+        if "found" not in self._report:
+            self._report.add("found", "ok", "it is downloaded, and needs nothing else")
+        if event.phase == "initializing":
+            self._installed(self._profile, event.at)
+
+    def _installed(self, profile: AgentProfile, now: float) -> None:
+        before = self._phases[-2]
+        if before.phase == "installing":
+            how = "the newest one was asked for: " if profile.version == LATEST else "installed now: "
+            detail = how + before.detail
+        elif isinstance(profile.launch, Program):
+            detail = "there is nothing to install"
+        else:
+            detail = f"version {profile.version} is there"
+        self._report.add("installed", "ok", detail, seconds=now - before.at)
+
+    def _not_started(self, error: ThinkwellError) -> None:
+        """Tell at which check an agent that was not opened has failed."""
+        report, name = self._report, "starts"
+        match error:
+            case AgentNotFound() if "found" not in report:
+                name = "found"
+            case AgentStartFailed(phase="installing"):
+                name = "installed"
+            case AgentStartFailed() if isinstance(error.__cause__, VersionMismatch):
+                report.add("starts", "ok", "it answers the first request")
+                name = "protocol"
+            case LoginRequired():
+                report.add("starts", "ok", "it answers the first request, with an error")
+                self._wants_login(error)
+                return
+            case _:
+                pass
+        report.fail(name, error)
+        report.skip_rest("it does not run")
+
+    def _wants_login(self, error: LoginRequired) -> None:
+        report = self._report
+        report.add("login", "failed", words.short(error.reason), hint=words.logins((), self._profile))
+        report.skip_rest("it wants a login before that")
+
+    # When it runs
+
+    def _started(self, link: Link) -> None:
+        """Look at what it says of itself."""
+        report, client = self._report, link.client
+        (phase,) = (view for view in link.launch_log.views() if view.phase == "initializing")
+        report.add("starts", "ok", "it answers the first request", seconds=phase.seconds)
+        self._version(client.agent.agent_info)
+        version = f"version {client.agent.protocol_version}"
+        if link.malformed_lines:
+            odd = noise(link.malformed_lines).removeprefix(". ")
+            report.add("protocol", "warning", f"{version}. {odd}")
+        else:
+            report.add("protocol", "ok", version)
+        flags = client.capabilities
+        report.add("capabilities", "ok", words.capabilities(flags))
+        self._diagnosis = replace(
+            self._diagnosis,
+            command=self._diagnosis.command or redacted(link.command, self._redactor),
+            capabilities=s.to_builtins(flags),
+            auth_methods=tuple(map(self._method, link.methods)),
+        )
+
+    def _method(self, method: AuthMethod) -> AuthMethod:
+        return replace(method, command=redacted(method.command, self._redactor))
+
+    def _version(self, info: s.Implementation | None) -> None:
+        pinned = None if self._profile is None or self._profile.version == LATEST else self._profile.version
+        if info is None:
+            self._report.add("version", "warning", "it does not say what it is, or in which version")
+            return
+        self._diagnosis = replace(self._diagnosis, version=info.version)
+        said = f"{shown(info.name)} {shown(info.version)}"
+        if pinned is None or info.version.removeprefix("v") == pinned:
+            self._report.add("version", "ok", said)
+        else:
+            self._report.add(
+                "version",
+                "warning",
+                f"{said}, while its profile starts {pinned}",
+                hint="what its profile knows was seen with that version",
+            )
+
+    async def _end(self, stack: AsyncExitStack, link: Link) -> None:
+        """Close it, and look whether it goes."""
+        gone = link.client.connection.error is not None
+        began = anyio.current_time()
+        await stack.aclose()
+        seconds = anyio.current_time() - began
+        process = link.process
+        if process is None:
+            self._report.add("ends", "skipped", "it was not started here")
+        elif gone:
+            self._report.add("ends", "skipped", "it had ended before")
+        elif process.ended_by is None:
+            self._report.add("ends", "failed", words.ending(process), seconds=seconds)
+        else:
+            status: Status = "warning" if process.ended_by == "kill" else "ok"
+            self._report.add("ends", status, words.ending(process), seconds=seconds)

@@ -1,0 +1,76 @@
+"""The checks that are over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from thinkwell._tooling import PLAINEST_FIRST
+from thinkwell.doctor._diagnosis import Check, Status
+from thinkwell.doctor._words import trouble
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from thinkwell._recording._redact import Redactor
+
+BEFORE_THE_END: Final = (
+    "found",
+    "installed",
+    "starts",
+    "version",
+    "protocol",
+    "capabilities",
+    "login",
+    "session",
+    *(f"tools over {way}" for way in PLAINEST_FIRST),
+)
+"""The checks of a running agent, in their order."""
+
+
+class Report:
+    """Takes the checks, and tells of each.
+
+    Args:
+        on_check: Told of each.
+        redactor: Takes the secrets out of errors: people show others what a doctor says.
+    """
+
+    def __init__(self, on_check: Callable[[Check], None] | None, redactor: Redactor) -> None:
+        self._on_check = on_check
+        self._redactor = redactor
+        self._checks: dict[str, Check] = {}
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """All of them, in their order."""
+        return tuple(self._checks.values())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._checks
+
+    def take(self, check: Check) -> None:
+        """Take a check."""
+        self._checks[check.name] = check
+        if self._on_check is not None:
+            self._on_check(check)
+
+    def add(
+        self, name: str, status: Status, detail: str, *, seconds: float | None = None, hint: str = ""
+    ) -> None:
+        """Take what was found."""
+        self.take(Check(name=name, status=status, detail=detail, seconds=seconds, hint=hint))
+
+    def fail(self, name: str, error: Exception, seconds: float | None = None) -> None:
+        """Take an error that a check came to."""
+        self.take(self.failure(name, error, seconds))
+
+    def failure(self, name: str, error: Exception, seconds: float | None = None) -> Check:
+        """Return a check that came to an error."""
+        detail, hint, stderr = map(self._redactor.text, trouble(error))
+        return Check(name=name, status="failed", detail=detail, seconds=seconds, hint=hint, stderr=stderr)
+
+    def skip_rest(self, why: str) -> None:
+        """Skip what is not over."""
+        for name in BEFORE_THE_END:
+            if name not in self:
+                self.add(name, "skipped", why)

@@ -1,0 +1,152 @@
+"""What the doctor found, as text in columns, whatever an agent puts into its words."""
+
+from __future__ import annotations
+
+import shlex
+import unicodedata
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from thinkwell.doctor._diagnosis import Check, Diagnosis
+
+ROOM: Final = 100
+"""Columns of a table, where nobody says how many there are."""
+
+NAME: Final = 16
+"""Columns of a check's name: so many has the longest."""
+
+MARKS: Final = {"ok": "ok", "warning": "warning", "failed": "FAILED", "skipped": "skipped"}
+
+INDENT: Final = 7 + 2 + NAME + 2 + 7 + 2
+"""Where the words begin: behind mark, name and time."""
+
+HINT: Final = 7 + 2
+"""Where a hint begins: below the name."""
+
+NARROWEST: Final = 20
+"""Columns that the words have at least."""
+
+LONGEST: Final = 200
+"""Columns that a word has at most. A path that is longer than a line is easier to copy whole."""
+
+LINES: Final = 12
+"""Lines that the words of one check have at most: an agent may say any amount."""
+
+STDERR_LINES: Final = 8
+"""Lines of standard error that are shown, the last ones."""
+
+
+def table(diagnosis: Diagnosis, width: int) -> str:
+    """Return all of it."""
+    lines = [
+        *heading(diagnosis.agent, diagnosis.title, diagnosis.command),
+        "",
+        *(line for check in diagnosis.checks for line in rows(check, width)),
+        *quirks(diagnosis, width),
+        "",
+        verdict(diagnosis),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def heading(agent: str, title: str, command: Iterable[str]) -> list[str]:
+    """Return the lines above the table."""
+    name = f"{title} ({agent})" if title else agent
+    line = shlex.join(command)
+    return [plain(name), *([plain(line)] if line else [])]
+
+
+def rows(check: Check, width: int) -> list[str]:
+    """Return the lines of one check."""
+    time = "" if check.seconds is None else f"{check.seconds:.2f} s"
+    head = f"{MARKS[check.status]:7}  {check.name:{NAME}}  {time:>7}  "
+    first, *rest = _wrapped(check.detail, width - INDENT) or [""]
+    below = [
+        *_hint(check.hint, width - HINT),
+        *(f"| {plain(line)}" for line in check.stderr.splitlines()[-STDERR_LINES:]),
+    ]
+    return [
+        (head + first).rstrip(),
+        *(" " * INDENT + line for line in rest),
+        *(" " * HINT + line for line in below),
+    ]
+
+
+def quirks(diagnosis: Diagnosis, width: int) -> list[str]:
+    """Return what is known of the agent beforehand."""
+    if not diagnosis.quirks:
+        return []
+    lines = ["", "Known of it:"]
+    for quirk in diagnosis.quirks:
+        text = f"{quirk.about} (seen with {quirk.version}, {quirk.seen.isoformat()})"
+        first, *rest = _wrapped(text, width - 2)  # there is always something: the version and the date
+        lines += [f"- {first}", *(f"  {line}" for line in rest)]
+    return lines
+
+
+def verdict(diagnosis: Diagnosis) -> str:
+    """Return the last line."""
+    name = plain(diagnosis.agent)
+    if diagnosis.login_wanted:
+        return f"{name} works, but wants a login."
+    failed = [check.name for check in diagnosis.checks if check.status == "failed"]
+    if failed:
+        return f"{name} does not work: {', '.join(failed)}."
+    warned = sum(check.status == "warning" for check in diagnosis.checks)
+    return f"{name} works{f', with {warned} warning' if warned else ''}{'s' if warned > 1 else ''}."
+
+
+def plain(text: str) -> str:
+    """Return a text of which nothing controls a terminal: what does not show is written as an escape."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def _hint(hint: str, room: int) -> Iterator[str]:
+    for line in hint.splitlines():
+        if line.startswith("$ "):
+            yield plain(line)  # not wrapped, so that it can be copied
+        else:
+            first, *rest = _wrapped(line, room - 3) or [""]
+            yield f"-> {first}"
+            yield from (f"   {more}" for more in rest)
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    room = max(room, NARROWEST)
+    lines = [line for part in text.splitlines() for line in _broken(plain(part), room)]
+    return lines if len(lines) <= LINES else [*lines[: LINES - 1], "…"]
+
+
+def _broken(text: str, room: int) -> Iterator[str]:
+    """Break a line where words end."""
+    line = ""
+    for word in text.split(" "):
+        longer = f"{line} {word}" if line else word
+        if columns(longer) <= room:
+            line = longer
+            continue
+        if line:
+            yield line
+        *full, line = _cut(word, max(room, LONGEST))
+        yield from full
+    yield line
+
+
+def _cut(word: str, room: int) -> list[str]:
+    parts = [""]
+    for char in word:
+        if columns(parts[-1] + char) > room:
+            parts.append("")
+        parts[-1] += char
+    return parts
+
+
+def columns(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    marks = sum(unicodedata.combining(char) > 0 for char in text)
+    return len(text) + wide - marks

@@ -1,0 +1,163 @@
+"""What an agent says of itself, in few words. Its own words are made fit for one line and kept short."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from thinkwell._journal import shown
+from thinkwell.errors import (
+    AgentExited,
+    AgentNotFound,
+    AgentReported,
+    AgentStartFailed,
+    SessionOpenTimeout,
+    _how_it_ended,
+    _login_line,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from thinkwell._session import Session
+    from thinkwell.agents import AgentProfile
+    from thinkwell.errors import AuthMethod
+    from thinkwell_acp import StdioTransport
+    from thinkwell_acp import schema as s
+
+LISTED: Final = 8
+"""How many of an agent's own things are named; the rest are counted."""
+
+TEXT: Final = 1000
+"""Characters of an error that are kept: an agent may say any amount."""
+
+STDERR: Final = 4000
+"""Characters of standard error that are kept, the last ones."""
+
+
+class Trouble(NamedTuple):
+    """An error, in the words of a check."""
+
+    detail: str
+    hint: str
+    stderr: str
+
+
+def trouble(error: Exception) -> Trouble:
+    """Return what to say of an error. It is shorter than the error's own text, which stands alone."""
+    next_line, stderr = "", ""
+    match error:
+        case AgentNotFound():
+            detail, next_line = error.reason, error.next_command
+        case AgentStartFailed():
+            detail, next_line, stderr = error.reason, error.next_command, error.stderr_tail
+        case AgentExited():
+            why = f" ({error.reason})" if error.reason else ""
+            detail, stderr = f"the agent {_how_it_ended(error.exit_code)}{why}", error.stderr_tail
+        case SessionOpenTimeout():
+            detail = f"session/{error.how} was not answered within {error.seconds:g} seconds"
+        case AgentReported():
+            data = "" if error.data is None else f" ({error.data})"
+            detail = f"it answered with error {error.code}: {error.message}{data}"
+        case _:
+            detail = str(error)
+    hints: list[str] = list(getattr(error, "__notes__", ()))
+    if next_line:
+        hints.append(next_line if "://" in next_line.partition(" ")[0] else f"$ {next_line}")
+    return Trouble(short(detail), "\n".join(hints), _end(stderr))
+
+
+def capabilities(flags: s.AgentCapabilities) -> str:
+    """Return what an agent can do."""
+    sessions = flags.session_capabilities
+    prompts, mcp = flags.prompt_capabilities, flags.mcp_capabilities
+    able = {
+        "load": flags.load_session,
+        "resume": sessions.resume is not None,
+        "list": sessions.list is not None,
+        "fork": sessions.fork is not None,
+        "close": sessions.close is not None,
+        "delete": sessions.delete is not None,
+    }
+    takes = {"images": prompts.image, "audio": prompts.audio, "embedded context": prompts.embedded_context}
+    reaches = {"acp": mcp.acp, "http": mcp.http, "sse": mcp.sse, "stdio": True}
+    return (
+        f"sessions: {_those(able) or 'new ones only'}; prompts: {_those({'text': True, **takes})}; "
+        f"MCP: {_those(reaches)}"
+    )
+
+
+def session(opened: Session) -> str:
+    """Return what a session has."""
+    return "; ".join(_session_parts(opened)) or "it has no modes and no options"
+
+
+def _session_parts(opened: Session) -> Iterator[str]:
+    if opened.modes:
+        now = f" (now {shown(opened.mode)})" if opened.mode else ""
+        yield f"modes: {listed(mode.id for mode in opened.modes)}{now}"
+    options = [option for option in opened.options if option.category != "mode"]
+    for option in options[:LISTED]:
+        value = option.value if isinstance(option.value, str) else str(option.value).lower()
+        choices = f" (of {len(option.choices)})" if option.choices else ""
+        yield f"{shown(option.name)}: {shown(value)}{choices}"
+    if len(options) > LISTED:
+        yield f"{len(options) - LISTED} more options"
+
+
+def logins(methods: Sequence[AuthMethod], profile: AgentProfile | None) -> str:
+    """Return how to log in: what a person types, and what a program does."""
+    lines: list[str] = []
+    by_itself: list[str] = []
+    if profile is not None and profile.login:
+        lines += ["with its own program:", f"$ {profile.login}"]
+    for method in methods[:LISTED]:
+        name = f"{shown(method.id)} ({shown(method.name)})"
+        if line := _login_line(method):
+            lines += [f"{name}, in a terminal:", f"$ {line}"]
+        else:
+            by_itself.append(name)
+    if by_itself:
+        lines.append(
+            f"by open_agent(…, login=ID), or thinkwell.login(…, ID), with ID = {', '.join(by_itself)}"
+        )
+    if len(methods) > LISTED:
+        lines.append(f"or by one of {len(methods) - LISTED} more ways")
+    return "\n".join(lines) or "it offers no way to log in: do that with its own program"
+
+
+def ids(methods: Sequence[AuthMethod]) -> str:
+    """Return which ways to log in there are."""
+    return listed(method.id for method in methods)
+
+
+def ending(process: StdioTransport) -> str:
+    """Return how an agent's process came to its end."""
+    by = {
+        "eof": "it exits by itself when its input is closed",
+        "terminate": "by SIGTERM: it does not exit when its input is closed",
+        "kill": "by SIGKILL: it exits neither when its input is closed nor by SIGTERM",
+        None: f"process {process.pid} does not end",
+    }
+    return by[process.ended_by]
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names, the first of them."""
+    known = [shown(name) for name in names]
+    more = [f"{len(known) - LISTED} more"] if len(known) > LISTED else []
+    return ", ".join([*known[:LISTED], *more])
+
+
+def _those(flags: dict[str, bool]) -> str:
+    return ", ".join(name for name, there in flags.items() if there)
+
+
+def short(text: str) -> str:
+    """Return a text, or its beginning."""
+    return text if len(text) <= TEXT else f"{text[:TEXT]}…"
+
+
+def _end(text: str) -> str:
+    """Return the last lines of a text, whole ones where there are some."""
+    text = text.strip()
+    return text if len(text) <= STDERR else text[-STDERR:].partition("\n")[2] or text[-STDERR:]
