@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -177,11 +178,11 @@ def _project_tables() -> tuple[str, Table]:
         here = Path.cwd()
     except FileNotFoundError:  # somebody has removed it
         return "", {}
-    for folder in (here, *here.parents):
-        found = _table(folder / "pyproject.toml", "pyproject.toml")
-        if found is not None:
-            return _agents_of(*found)
-    return "", {}
+    files = (folder / "pyproject.toml" for folder in (here, *here.parents))
+    # Path.is_file would raise where a folder above may not be looked into.
+    file = next((file for file in files if os.path.isfile(file)), None)  # noqa: PTH113
+    found = None if file is None else _table(file, "pyproject.toml")
+    return ("", {}) if found is None else _agents_of(*found)
 
 
 def _agents_of(file: str, table: Table) -> tuple[str, Table]:
