@@ -19,6 +19,7 @@ __all__ = (
     "CLINE",
     "CODEX_ZED",
     "COPILOT",
+    "DEEPAGENTS",
     "FAST_AGENT",
     "HERMES",
     "KILO",
@@ -30,6 +31,7 @@ __all__ = (
     "STAYS",
     "VIBE",
     "WAYS",
+    "WITHOUT_TOOLS",
     "PypiAgent",
 )
 
@@ -41,6 +43,8 @@ class PypiAgent(AgentRecipe):
     python: str = "3.12"
     """The version of Python to run it with; it must be on the machine."""
     extras: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    """Packages that it needs and does not bring, with their versions."""
 
     def fetch(self, folder: Path) -> None:
         """Make a virtual environment and install the package into it, with uv."""
@@ -52,7 +56,8 @@ class PypiAgent(AgentRecipe):
         make = (uv, "venv", "--quiet", "--clear", "--no-python-downloads", "--python", self.python)
         subprocess.run([*make, str(folder / "venv")], check=True)
         python = folder / self.programs / "python"
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", str(python), package], check=True)
+        add = (uv, "pip", "install", "--quiet", "--python", str(python))
+        subprocess.run([*add, package, *self.beside], check=True)
 
     @property
     def programs(self) -> str:
@@ -72,6 +77,8 @@ QWEN = NpmAgent(
             {
                 "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}},
                 "general": {"enableAutoUpdate": False},
+                # In the mode "auto" its model judges commands by a tool for the verdict: that takes steps.
+                "tools": {"approvalMode": "default"},
                 "privacy": {"usageStatisticsEnabled": False},
                 "telemetry": {"enabled": False},
             }
@@ -250,7 +257,12 @@ CLINE = NpmAgent(
     executable="cline",
     args=("--acp",),
     # It opens no session without a key of its own service, whichever service its model is of.
-    env={"CLINE_API_KEY": "none", "CLINE_NO_AUTO_UPDATE": "1", "CLINE_TELEMETRY_DISABLED": "1"},
+    env={
+        "CLINE_API_KEY": "none",
+        "CLINE_PROVIDER": "openai-compatible",
+        "CLINE_NO_AUTO_UPDATE": "1",
+        "CLINE_TELEMETRY_DISABLED": "1",
+    },
     files={
         ".cline/data/settings/providers.json": json.dumps(
             {
@@ -317,12 +329,24 @@ supports_websockets = false
     shell_args={"cmd": "$COMMAND", "sandbox_permissions": "require_escalated", "justification": "A reason"},
 )
 
-MORE_AGENTS = (QWEN, KIMI, VIBE, FAST_AGENT, HERMES, OPENHANDS, KILO, CLINE, COPILOT, CODEX_ZED)
+DEEPAGENTS = PypiAgent(
+    name="deepagents",
+    package="deepagents-acp",
+    version="0.0.13",
+    beside=("langchain-openai",),
+    executable="python",
+    args=("-m", "deepagents_acp"),
+    env={"LANGSMITH_TRACING": "false", "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "$MODEL/v1"},
+)
+
+MORE_AGENTS = (QWEN, KIMI, VIBE, FAST_AGENT, HERMES, OPENHANDS, KILO, CLINE, COPILOT, CODEX_ZED, DEEPAGENTS)
 """In the order of their tests."""
 
 WAYS: Final[Mapping[str, tuple[Literal["http", "stdio"], ...]]] = {
     "cline": ("stdio",),
     "copilot": ("http",),
+    "deepagents": ("stdio",),
+    "hermes": ("stdio",),
     "openhands": ("stdio",),
     "vibe": ("stdio",),
 }
@@ -332,10 +356,17 @@ ADDED: Final[Mapping[str, Mapping[str, object]]] = {"openhands": {"security_risk
 """Arguments that an agent demands of every call of a tool."""
 
 STAYS: Final[frozenset[str]] = frozenset({"cline", "openhands"})
-"""Agents of which a process of a session of its own goes on when they have ended: a hub, and a tmux server."""
+"""Agents that leave a process of a session of its own behind: a hub of theirs, or a tmux server."""
+
+WITHOUT_TOOLS: Final[frozenset[str]] = frozenset({"cline", "deepagents"})
+"""Agents that do nothing with the MCP servers of a session."""
+
+_BARE_NAME: Final = "it asks by the tool's bare name, which any tool may have"
 
 QUIRKS: Final[Mapping[tuple[str, str], str]] = {
-    ("kimi", "typed_result_after_a_tool_of_ours"): "it asks by the tool's bare name, which any tool may have",
-    ("kimi", "cancel_in_a_tool_of_ours"): "it asks by the tool's bare name, which any tool may have",
+    ("hermes", "cancel_in_a_tool_of_ours"): "it answers a cancelled prompt while it still works on it",
+    ("hermes", "permission_denied_by_default"): "it asks of dangerous commands only",
+    ("kimi", "cancel_in_a_tool_of_ours"): _BARE_NAME,
+    ("kimi", "typed_result_after_a_tool_of_ours"): _BARE_NAME,
 }
 """Why a scenario fails with an agent: what the agent does."""

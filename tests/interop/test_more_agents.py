@@ -13,12 +13,12 @@ from pydantic import BaseModel
 from interop.agents import VENDOR_PREFIXES
 from interop.live import nothing_runs, pids_of, shell
 from interop.model_server import CallTool, EndTurn, Fail, Hold, ModelServer, Say
-from interop.more_agents import ADDED, MORE_AGENTS, QUIRKS, STAYS, WAYS
-from thinkwell import AgentReported, Message, ResultMissing, ThoughtCancelled, open_agent
+from interop.more_agents import ADDED, MORE_AGENTS, QUIRKS, STAYS, WAYS, WITHOUT_TOOLS
+from thinkwell import AgentReported, Message, ResultMissing, ThoughtCancelled, ToolsNotSeen, open_agent
 from thinkwell.events import ResultAttempt, ToolsSeen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -31,6 +31,16 @@ TIMEOUT = 180
 """Seconds for a whole test; the slowest agent seen needed 40 to start, on a busy machine."""
 
 every_agent = pytest.mark.parametrize("recipe", MORE_AGENTS, ids=lambda recipe: recipe.name)
+
+WITH_TOOLS = tuple(recipe for recipe in MORE_AGENTS if recipe.name not in WITHOUT_TOOLS)
+
+with_tools = pytest.mark.parametrize("recipe", WITH_TOOLS, ids=lambda recipe: recipe.name)
+
+without_tools = pytest.mark.parametrize(
+    "recipe",
+    [recipe for recipe in MORE_AGENTS if recipe.name in WITHOUT_TOOLS],
+    ids=lambda recipe: recipe.name,
+)
 
 
 class Finding(BaseModel):
@@ -99,7 +109,7 @@ def opened(
     )
 
 
-def calls(recipe: AgentRecipe, name: str, args: dict[str, object]) -> CallTool:
+def calls(recipe: AgentRecipe, name: str, args: Mapping[str, object]) -> CallTool:
     """Return the call of a tool, with what the agent demands of every call."""
     return CallTool(name, {**args, **ADDED.get(recipe.name, {})})
 
@@ -108,7 +118,7 @@ def calls(recipe: AgentRecipe, name: str, args: dict[str, object]) -> CallTool:
     ("recipe", "way"),
     [
         pytest.param(recipe, way, id=f"{recipe.name}-{way}")
-        for recipe in MORE_AGENTS
+        for recipe in WITH_TOOLS
         for way in WAYS.get(recipe.name, ("http", "stdio"))
     ],
 )
@@ -139,7 +149,7 @@ async def test_typed_result_after_a_tool_of_ours(
     assert models.remaining == ()
 
 
-@every_agent
+@with_tools
 async def test_typed_result_alone(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
 ) -> None:
@@ -149,7 +159,7 @@ async def test_typed_result_alone(
             assert await agent.think(int).text("How many?").run() == 7
 
 
-@every_agent
+@with_tools
 async def test_turns_in_a_session(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
 ) -> None:
@@ -166,7 +176,7 @@ async def test_turns_in_a_session(
             assert await session.think(list[int]).text("How many?").run() == [1, 2]
 
 
-@every_agent
+@with_tools
 async def test_invalid_result_repaired(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
 ) -> None:
@@ -229,7 +239,7 @@ async def test_cancel_in_mid_text(
             assert "Here again." in await session.think().text("Are you there?").run()
 
 
-@every_agent
+@with_tools
 async def test_cancel_in_a_tool_of_ours(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
 ) -> None:
@@ -263,11 +273,13 @@ async def test_model_error(recipe: AgentRecipe, launch: Launch, models: ModelSer
     with anyio.fail_after(TIMEOUT):
         async with opened(recipe, launch, project) as agent, agent.session() as session:
             models.play(*[Fail(400, "The model is on strike.")] * 4)
-            with pytest.raises((AgentReported, ResultMissing), match="The model is on strike"):
-                await session.think(int).text("How many?").run()
+            stream = session.think(int).text("How many?").stream(reminders=0)
+            with pytest.raises((AgentReported, ResultMissing, ToolsNotSeen), match="The model is on strike"):
+                await stream.result
+            await stream.wait()
             models.skip()
-            models.play(calls(recipe, "return_result", {"result": 7}), Say("Done."))
-            assert await session.think(int).text("How many now?").run() == 7
+            models.play(Say("Here again."))
+            assert "Here again." in await session.think().text("Are you there?").run()
 
 
 @every_agent
@@ -288,3 +300,14 @@ async def test_three_sessions_at_once(
             streams = [session.think().text("Go.").stream() for session in sessions]
             for stream in streams:
                 assert "Done." in await stream.result
+
+
+@without_tools
+async def test_tools_not_seen(
+    recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
+) -> None:
+    with anyio.fail_after(TIMEOUT):
+        async with opened(recipe, launch, project) as agent:
+            models.play(Say("There is no such tool."))
+            with pytest.raises(ToolsNotSeen, match="There is no such tool"):
+                await agent.think(int).text("How many?").run()
