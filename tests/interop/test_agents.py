@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from interop.agents import AGENTS, CLAUDE, CODEX, CODEX_ASKING, OPENCODE_ASKING, NpmAgent
+from interop.live import CUT_OFF
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,7 +55,7 @@ def test_installs_the_pinned_package_once(tmp_path: Path, monkeypatch: pytest.Mo
     assert call.endswith(" @agentclientprotocol/codex-acp@2.6.0")
 
 
-@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+@pytest.mark.parametrize("agent", [*AGENTS, *CUT_OFF], ids=lambda agent: agent.name)
 def test_every_agent_is_kept_to_its_home_and_to_loopback(agent: NpmAgent, tmp_path: Path) -> None:
     cached(tmp_path, agent)
     launch = agent.launch(home=tmp_path / "home", model_url=MODEL_URL, cache=tmp_path)
