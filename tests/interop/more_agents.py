@@ -79,6 +79,8 @@ QWEN = NpmAgent(
                 "general": {"enableAutoUpdate": False},
                 # In the mode "auto" its model judges commands by a tool for the verdict: that takes steps.
                 "tools": {"approvalMode": "default"},
+                # It would ask its model for a next prompt, with all tools: that takes steps too.
+                "ui": {"enableFollowupSuggestions": False},
                 "privacy": {"usageStatisticsEnabled": False},
                 "telemetry": {"enabled": False},
             }
@@ -229,7 +231,8 @@ _KILO_SETTINGS = {
     },
     "autoupdate": False,
     "share": "disabled",
-    "permission": {"*": "ask"},
+    # Its own rule for commands, which allows all of them, counts more than one for everything.
+    "permission": {"*": "ask", "bash": "ask"},
 }
 
 KILO = NpmAgent(
@@ -367,6 +370,7 @@ QUIRKS: Final[Mapping[tuple[str, str], str]] = {
     ("hermes", "cancel_in_a_tool_of_ours"): "it answers a cancelled prompt while it still works on it",
     ("hermes", "permission_denied_by_default"): "it asks of dangerous commands only",
     ("kimi", "cancel_in_a_tool_of_ours"): _BARE_NAME,
+    ("kimi", "model_error"): "it ends the turn and says nothing",
     ("kimi", "typed_result_after_a_tool_of_ours"): _BARE_NAME,
 }
 """Why a scenario fails with an agent: what the agent does."""

@@ -171,7 +171,8 @@ async def test_turns_in_a_session(
             assert await session.think(Report).text("Review the core.").run() == REPORT
             models.play(Say("It is a race."))
             assert "It is a race." in await session.think().text("In short?").run()
-            assert b"The report is in." in models.requests[-1].body
+            asked = [request.body for request in models.requests if request.tools]
+            assert b"The report is in." in asked[-1]
             models.play(calls(recipe, "return_result", {"result": [1, 2]}), Say("Counted."))
             assert await session.think(list[int]).text("How many?").run() == [1, 2]
 
@@ -245,8 +246,8 @@ async def test_cancel_in_a_tool_of_ours(
 ) -> None:
     began, ended = anyio.Event(), anyio.Event()
 
-    async def wait() -> None:
-        """Wait for something that never comes."""
+    async def ponder() -> None:
+        """Ponder over something that has no answer."""
         began.set()
         try:
             await anyio.sleep_forever()
@@ -255,9 +256,9 @@ async def test_cancel_in_a_tool_of_ours(
 
     with anyio.fail_after(TIMEOUT):
         async with opened(recipe, launch, project) as agent, agent.session() as session:
-            models.play(calls(recipe, "wait", {}), Say("I waited."))
-            stream = session.think(int).text("Wait.").tool(wait).stream()
-            with anyio.fail_after(TIMEOUT / 2):
+            models.play(calls(recipe, "ponder", {}), Say("I have pondered."))
+            stream = session.think(int).text("Ponder.").tool(ponder).stream()
+            with anyio.fail_after(60):
                 await began.wait()
             stream.cancel()
             await ended.wait()
