@@ -9,7 +9,7 @@ import pytest
 
 from interop.live import ASKING, TIMEOUT, nothing_runs, processes_of, shell
 from interop.model_server import Hold, ModelServer, Say
-from interop.test_live_mcp_servers import STARTED
+from interop.test_live_mcp_servers import started
 from thinkwell import ThoughtCancelled, open_agent
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ async def test_no_process_is_left_of_a_command_an_answer_and_an_mcp_server(
                 env=launch.env,
                 cwd=project,
                 permissions="allow",
-                mcp_servers=[STARTED],
+                mcp_servers=[started(tmp_path / "listed")],
             ) as agent,
             agent.session() as first,
             agent.session() as second,

@@ -28,21 +28,32 @@ pytestmark = [
 
 PROGRAM = str(Path(__file__).with_name("user_server.py"))
 TOKEN = "of-the-user"
-STARTED = McpStdio("inventory", [sys.executable, PROGRAM, "stdio"], env={"STOCK": "42"})
+
+
+@pytest.fixture
+def listed(tmp_path: Path) -> Path:
+    """The file that is there once the server was asked for its tools."""
+    return tmp_path / "listed"
+
+
+def started(listed: Path) -> McpStdio:
+    """Return the server as one that the agent starts."""
+    command = [sys.executable, PROGRAM, "stdio"]
+    return McpStdio("inventory", command, env={"STOCK": "42", "LISTED": str(listed)})
 
 
 @asynccontextmanager
-async def served(transport: str) -> AsyncGenerator[str]:
+async def served(transport: str, listed: Path) -> AsyncGenerator[str]:
     """Run the user's server and give its address, without a path."""
-    env = {**os.environ, "STOCK": "42", "TOKEN": TOKEN}
+    env = {**os.environ, "STOCK": "42", "TOKEN": TOKEN, "LISTED": str(listed)}
     async with await anyio.open_process([sys.executable, PROGRAM, transport], env=env, stderr=None) as server:
         assert server.stdout is not None
         yield f"http://127.0.0.1:{int(await server.stdout.receive())}"
         server.terminate()
 
 
-async def _works(launch: Launch, models: ModelServer, project: Path, server: McpServer) -> None:
-    """Have an agent's model call the tool of a server, and return what it says."""
+async def _works(launch: Launch, models: ModelServer, project: Path, server: McpServer, listed: Path) -> None:
+    """Have an agent's model call the tool of a server, once the agent has fetched it."""
     with anyio.fail_after(TIMEOUT):
         async with (
             open_agent(
@@ -54,6 +65,9 @@ async def _works(launch: Launch, models: ModelServer, project: Path, server: Mcp
             ) as agent,
             agent.session() as session,
         ):
+            # Not every agent holds its first prompt back until the servers are ready that it starts.
+            while not listed.exists():  # noqa: ASYNC110 - another process makes it
+                await anyio.sleep(0.05)
             models.play(
                 CallTool("stock", {"part": "bolts"}), CallTool("return_result", {"result": 42}), Say("Done.")
             )
@@ -65,26 +79,32 @@ async def _works(launch: Launch, models: ModelServer, project: Path, server: Mcp
 
 
 @pytest.mark.scenario("user's MCP server over stdio")
-async def test_a_server_that_the_agent_starts(launch: Launch, models: ModelServer, project: Path) -> None:
-    await _works(launch, models, project, STARTED)
+async def test_a_server_that_the_agent_starts(
+    launch: Launch, models: ModelServer, project: Path, listed: Path
+) -> None:
+    await _works(launch, models, project, started(listed), listed)
 
 
 @pytest.mark.scenario("user's MCP server over http")
-async def test_a_server_behind_http(launch: Launch, models: ModelServer, project: Path) -> None:
-    async with served("http") as url:
+async def test_a_server_behind_http(launch: Launch, models: ModelServer, project: Path, listed: Path) -> None:
+    async with served("http", listed) as url:
         server = McpHttp("inventory", f"{url}/mcp", headers={"X-Token": TOKEN})
-        await _works(launch, models, project, server)
+        await _works(launch, models, project, server, listed)
 
 
 @pytest.mark.scenario("user's MCP server over sse")
 async def test_a_server_behind_http_with_sse(
-    launch: Launch, models: ModelServer, project: Path, record_property: Callable[[str, object], None]
+    launch: Launch,
+    models: ModelServer,
+    project: Path,
+    listed: Path,
+    record_property: Callable[[str, object], None],
 ) -> None:
-    async with served("sse") as url:
+    async with served("sse", listed) as url:
         server = McpSse("inventory", f"{url}/sse", headers={"X-Token": TOKEN})
         refused: CapabilityMissing | None = None
         try:
-            await _works(launch, models, project, server)
+            await _works(launch, models, project, server, listed)
         except CapabilityMissing as exc:
             refused = exc
     if refused is not None:

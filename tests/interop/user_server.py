@@ -1,6 +1,7 @@
 """An MCP server of a user's, written with the official package: `python user_server.py stdio|http|sse`.
 
-Over HTTP it writes its port to standard output and wants the header that a test was told to send.
+Over HTTP it writes its port to standard output and wants the header that a test was told to send. It makes
+the file LISTED when it is asked for its tools.
 """
 
 from __future__ import annotations
@@ -8,15 +9,27 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import uvicorn
 from mcp.server import MCPServer
 
 if TYPE_CHECKING:
+    from mcp_types import Tool
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-server = MCPServer("inventory")
+
+class Inventory(MCPServer):
+    """Tells that it was asked for its tools."""
+
+    async def list_tools(self) -> list[Tool]:
+        tools = await super().list_tools()
+        Path(os.environ["LISTED"]).touch()
+        return tools
+
+
+server = Inventory("inventory")
 
 
 @server.tool()
