@@ -79,8 +79,9 @@ QWEN = NpmAgent(
                 "general": {"enableAutoUpdate": False},
                 # In the mode "auto" its model judges commands by a tool for the verdict: that takes steps.
                 "tools": {"approvalMode": "default"},
-                # It would ask its model for a next prompt, with all tools: that takes steps too.
+                # After a turn it asks its model for a next prompt and for what to remember, with tools too.
                 "ui": {"enableFollowupSuggestions": False},
+                "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
                 "privacy": {"usageStatisticsEnabled": False},
                 "telemetry": {"enabled": False},
             }
@@ -163,7 +164,7 @@ FAST_AGENT = PypiAgent(
     executable="fast-agent-acp",
     args=("--model", "generic.scripted", "--shell"),
     env={"GENERIC_API_KEY": "none", "GENERIC_BASE_URL": "$MODEL/v1"},
-    shell="execute",
+    shell="bash",
     shell_args={"command": "$COMMAND"},
 )
 
@@ -191,7 +192,8 @@ OPENHANDS = PypiAgent(
     package="openhands",
     version="1.16.0",
     executable="openhands",
-    args=("acp",),
+    # By itself it asks before every action and does not say which: our tools cannot be told from others then.
+    args=("acp", "--llm-approve"),
     env={"LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENHANDS_SUPPRESS_BANNER": "1"},
     files={
         # What it takes for a login: that settings are there.
@@ -208,7 +210,7 @@ OPENHANDS = PypiAgent(
         )
     },
     shell="terminal",
-    shell_args={"command": "$COMMAND", "security_risk": "LOW", "summary": "A command"},
+    shell_args={"command": "$COMMAND", "security_risk": "HIGH", "summary": "A command"},
 )
 
 _KILO_SETTINGS = {
@@ -336,7 +338,7 @@ DEEPAGENTS = PypiAgent(
     name="deepagents",
     package="deepagents-acp",
     version="0.0.13",
-    beside=("langchain-openai",),
+    beside=("langchain-openai==1.7.4",),
     executable="python",
     args=("-m", "deepagents_acp"),
     env={"LANGSMITH_TRACING": "false", "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "$MODEL/v1"},

@@ -205,8 +205,8 @@ async def test_permission_denied_by_default(
             stream = agent.think().text("Run it.").stream(include="all")
             await stream.wait()
             assert stream.view.stop_reason in ("end_turn", "cancelled")
-    assert list(project.iterdir()) == []
-    assert len(models.requests) > 0
+    assert not (project / "marker").exists()
+    assert models.remaining != (shell(recipe, "touch marker"), Say("Done."))
 
 
 @every_agent
@@ -217,7 +217,7 @@ async def test_permission_allowed(
         async with opened(recipe, launch, project, permissions="allow") as agent:
             models.play(shell(recipe, "touch marker"), Say("Done."))
             assert "Done." in await agent.think().text("Run it.").run()
-    assert [path.name for path in project.iterdir()] == ["marker"]
+    assert (project / "marker").exists()
 
 
 @every_agent
