@@ -107,7 +107,7 @@ class Run(Generic[T]):
         )
         link.launch_log.tell(self.log)
         self.log.add(ev.PhaseChanged, phase="starting")
-        self.result: Outcome[T] = Outcome(self.id, self._observers.settled, agent=link.name)
+        self.result: Outcome[T] = Outcome(self.id, self._settled, agent=link.name)
         self._results = ResultTaker(
             spec.output, wrapped=wrapped, retries=options.retries, log=self.log, outcome=self.result
         )
@@ -139,6 +139,11 @@ class Run(Generic[T]):
     def stream(self) -> ThoughtStream[T]:
         """A handle for the user."""
         return ThoughtStream(self.log, ThoughtResult(self.result), self)
+
+    def _settled(self, raw: ev.JsonValue, error: Exception | None) -> None:
+        if error is not None:
+            self._link.advise(error)  # before anybody can look at it
+        self._observers.settled(raw, error)
 
     # What a stream asks
 
