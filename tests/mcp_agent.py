@@ -11,6 +11,7 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.exceptions import MCPError
 from mcp_support import shake_hands
 from scripted import Script, ScriptedAgent
 
@@ -80,7 +81,10 @@ class McpAgent(ScriptedAgent):
             while True:
                 await changed.wait()
                 changed = anyio.Event()
-                self.lists.append([tool.name for tool in (await client.list_tools()).tools])
+                try:
+                    self.lists.append([tool.name for tool in (await client.list_tools()).tools])
+                except MCPError:  # the server was ended right after it had told of its last change
+                    await anyio.sleep_forever()
 
     async def call_tool(self, session_id: str, name: str, arguments: dict[str, object]) -> dict[str, Any]:
         if session_id not in self.clients:

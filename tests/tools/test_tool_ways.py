@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from mcp_agent import CAPABILITIES, mcp_agent
+from mcp_agent import CAPABILITIES, McpAgent, mcp_agent
 from pydantic import BaseModel
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Script, ScriptedAgent, Turn, scripted
 from trio.testing import MockClock
 
 from thinkwell import CapabilityMissing, ToolContext, ToolsNotSeen, events, open_agent
-from thinkwell_acp import Transport, memory_transport_pair, serve_agent
+from thinkwell_acp import RpcError, Transport, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from thinkwell import Agent
 
 # The client leaves its HTTP library's generators to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:Async generator 'http:ResourceWarning")
@@ -222,3 +228,158 @@ async def test_a_host_that_cannot_open_fails_the_run(tmp_path: Any, monkeypatch:
             with anyio.fail_after(5), pytest.raises(FileNotFoundError):
                 await agent.think(Answer).text("Go").run()
     assert handler.sessions == []
+
+
+# Ways that are advertised and do not work
+
+
+class Deaf(McpAgent):
+    """Does nothing with servers that it is to reach in some of the ways, and refuses others."""
+
+    ignores: tuple[type[s.McpServer], ...] = ()
+    refuses: tuple[type[s.McpServer], ...] = ()
+
+    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+        if any(isinstance(server, self.refuses) for server in request.mcp_servers):
+            raise RpcError(-32602, "no such servers here")
+        return await super().new_session(request)
+
+    async def _connect_tools(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
+        await super()._connect_tools(
+            session_id, [server for server in servers if not isinstance(server, self.ignores)]
+        )
+
+
+@asynccontextmanager
+async def deaf_agent(
+    *scripts: Script,
+    ignores: tuple[type[s.McpServer], ...],
+    refuses: tuple[type[s.McpServer], ...] = (),
+    modes: s.SessionModeState | None = None,
+    **options: Any,
+) -> AsyncGenerator[tuple[Agent, Deaf]]:
+    """Open an agent that advertises every way."""
+    close = s.SessionCapabilities(close=s.SessionCloseCapabilities())
+    capabilities = s.AgentCapabilities(mcp_capabilities=CAPABILITIES["acp"], session_capabilities=close)
+    ours, theirs = memory_transport_pair()
+    async with anyio.create_task_group() as tasks:
+        handler = Deaf(scripts, tasks, capabilities)
+        handler.ignores, handler.refuses, handler.modes = ignores, refuses, modes
+        async with serve_agent(theirs, handler), open_agent("deaf", transport=ours, **options) as agent:
+            yield agent, handler
+            tasks.cancel_scope.cancel()
+
+
+async def returns_one(turn: Turn) -> None:
+    await turn.returns(value=1)
+
+
+MODES = s.SessionModeState(
+    current_mode_id="ask",
+    available_modes=(s.SessionMode(id="ask", name="Ask"), s.SessionMode(id="act", name="Act")),
+)
+
+
+async def test_another_way_is_tried_where_the_agent_does_not_come_for_our_tools() -> None:
+    with anyio.fail_after(30):
+        async with deaf_agent(returns_one, ignores=(s.McpServerAcp,)) as (agent, handler):
+            stream = agent.think(Answer).text("Go").stream(include={"tools_seen"})
+            assert await stream.result == Answer(value=1)
+            assert [event.via async for event in stream if isinstance(event, events.ToolsSeen)] == ["http"]
+            assert stream.session_id == "session-2"
+            assert handler.closed_sessions[0] == "session-1"
+            # The next one begins with the way that works.
+            assert await agent.think(Answer).text("Go").run() == Answer(value=1)
+    kinds = [[type(server) for server in session.mcp_servers] for session in handler.sessions]
+    assert kinds == [[s.McpServerAcp], [s.McpServerHttp], [s.McpServerHttp]]
+
+
+async def test_a_session_that_is_replaced_for_another_way_stays_as_it_was_set() -> None:
+    with anyio.fail_after(30):
+        async with (
+            deaf_agent(returns_one, ignores=(s.McpServerAcp,), modes=MODES) as (agent, handler),
+            agent.session(output=Answer) as session,
+        ):
+            await session.set_mode("act")
+            assert await session.think(Answer).text("Go").run() == Answer(value=1)
+            assert session.mode == "act"
+            assert session.id == "session-2"
+    assert handler.asked.count("session/set_mode act") == 2
+
+
+@pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
+async def test_all_ways_are_tried_once_and_named() -> None:
+    async def script(turn: Turn) -> None:
+        turn.say("Which tools?")
+
+    ignores = (s.McpServerAcp, s.McpServerHttp, s.McpServerStdio)
+    async with deaf_agent(script, ignores=ignores) as (agent, handler):
+        for seconds, tried in ((15, WAYS), (5, ("acp",))):
+            began = anyio.current_time()
+            with pytest.raises(ToolsNotSeen) as caught:
+                await agent.think(Answer).text("Go").run()
+            assert caught.value.via == tried
+            assert anyio.current_time() - began == pytest.approx(seconds)
+        assert len(handler.prompts) == 2
+        assert await agent.think().text("Go").run() == "Which tools?"
+
+
+@pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
+async def test_a_way_that_the_agent_refuses_is_not_gone() -> None:
+    async def script(turn: Turn) -> None:
+        turn.say("Which tools?")
+
+    every = (s.McpServerAcp, s.McpServerHttp, s.McpServerStdio)
+    async with deaf_agent(script, ignores=every, refuses=every[1:]) as (agent, handler):
+        with pytest.raises(ToolsNotSeen) as caught:
+            await agent.think(Answer).text("Go").run()
+        assert caught.value.via == ("acp",)
+        assert [prompt.session_id for prompt in handler.prompts] == ["session-1"]
+
+
+@pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
+async def test_no_other_way_is_tried_where_one_was_chosen_or_none_is_needed() -> None:
+    async def script(turn: Turn) -> None:
+        turn.say("Done.")
+
+    async with deaf_agent(script, ignores=(s.McpServerAcp,), tools_via="acp") as (agent, handler):
+        with pytest.raises(ToolsNotSeen, match="over acp"):
+            await agent.think(Answer).text("Go").run()
+        assert len(handler.sessions) == 1
+    async with deaf_agent(script, ignores=(s.McpServerAcp,)) as (agent, handler), agent.session() as session:
+        assert await session.think().text("Go").run() == "Done."
+        assert len(handler.sessions) == 1
+
+
+@pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
+async def test_cancelled_while_another_way_is_tried() -> None:
+    async def script(turn: Turn) -> None:
+        turn.say("Done.")
+
+    opening = anyio.Event()
+
+    class Slow(Deaf):
+        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+            if self.sessions:
+                opening.set()
+                await anyio.sleep(1000)
+            return await super().new_session(request)
+
+    ours, theirs = memory_transport_pair()
+    capabilities = s.AgentCapabilities(mcp_capabilities=CAPABILITIES["acp"])
+    async with anyio.create_task_group() as tasks:
+        handler = Slow([script], tasks, capabilities)
+        handler.ignores = (s.McpServerAcp,)
+        async with (
+            serve_agent(theirs, handler),
+            open_agent("slow", transport=ours) as agent,
+            agent.session() as session,
+        ):
+            stream = session.think(Answer).text("Go").stream()
+            await opening.wait()
+            stream.cancel()
+            await stream.wait()
+            assert session.id == "session-1"
+            assert await session.think().text("Go").run() == "Done."
+            assert [prompt.session_id for prompt in handler.prompts] == ["session-1"]
+        tasks.cancel_scope.cancel()

@@ -310,10 +310,10 @@ class Run(Generic[T]):
             self._idle.reset()
         if tools:
             self._reach("connecting_tools")
-            await self._session.offer(tools)
+            await self._session.offer(tools, needed=self._needs_tools)
             if self._session.tools.seen:
                 names = tuple(tool.name for tool in tools)
-                self.log.add(ev.ToolsSeen, names=names, via=self._link.hosts.way)
+                self.log.add(ev.ToolsSeen, names=names, via=self._session.tools.tried[-1])
                 self.log.add(ev.PhaseChanged, phase="tools_ready")
         blocks = prompt_blocks(self._spec, self._link, self._result_schema, self._session.server_name)
         while blocks:
@@ -466,8 +466,11 @@ class Run(Generic[T]):
     @property
     def _tools_missed(self) -> bool:
         """Whether the task needs tools and the agent has never fetched any."""
-        needed = bool(self._spec.tools) or self._spec.output.schema is not None
-        return needed and not self._session.tools.seen
+        return self._needs_tools and not self._session.tools.seen
+
+    @property
+    def _needs_tools(self) -> bool:
+        return bool(self._spec.tools) or self._spec.output.schema is not None
 
     def _conclude(self, stop_reason: str) -> None:
         """Settle the result by what the last turn came to, and end the log."""
@@ -483,7 +486,7 @@ class Run(Generic[T]):
         elif self._results.refused is not None:
             self._end(self._results.refused)
         elif self._tools_missed:
-            self._end(ToolsNotSeen((self._link.hosts.way,), text))
+            self._end(ToolsNotSeen(self._session.tools.tried, text))
         else:
             self._end(ResultMissing(stop_reason, text))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
@@ -13,7 +14,7 @@ from thinkwell_acp import ConnectionClosed
 from thinkwell_acp.mcp import AcpToolHost, ShimToolHost, ToolServer, ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from thinkwell.agents._profile import Way
     from thinkwell_acp import AcpError, Client
@@ -60,6 +61,8 @@ class ToolHosts:
         self._tasks = tasks
         self._chosen: Way | None = way
         self._preferred = tuple(preferred)
+        self._settled: Way | None = None
+        """The way that was found to work, where others were tried before, or the first where none did."""
         self._lock = anyio.Lock()
         self._client: Client | None = None
         self._hosts: dict[Way, Host] = {}
@@ -71,8 +74,24 @@ class ToolHosts:
     @property
     def way(self) -> Way:
         """The way for all who ask for no other."""
+        return self._chosen or self._settled or self._ways()[0]
+
+    def next_way(self, tried: Sequence[Way]) -> Way | None:
+        """Return another way that the agent offers; ``None`` where there is none, or one was settled for."""
+        if self._chosen is not None or self._settled is not None:
+            return None
+        return next((way for way in self._ways() if way not in tried), None)
+
+    def settle(self, way: Way) -> None:
+        """Go this way from now on."""
+        self._settled = way
+
+    def _ways(self) -> tuple[Way, ...]:
+        """Return the ways that the agent offers, the preferred first."""
         assert self._client is not None
-        return self._choose(self._client.capabilities)
+        offered = offered_ways(self._client.capabilities)
+        preferred = (way for way in self._preferred if way in offered)
+        return tuple(dict.fromkeys((*preferred, *offered)))
 
     @property
     def acp(self) -> AcpToolHost | None:
@@ -94,10 +113,11 @@ class ToolHosts:
                 host = self._hosts[way] = await self._open(way)
         return host.add(server)
 
-    def remove(self, server: ToolServer) -> None:
-        """Make a server unreachable."""
-        for host in self._hosts.values():
-            host.remove(server)
+    def remove(self, server: ToolServer, way: Way | None = None) -> None:
+        """Make a server unreachable: over one way, or over all of them."""
+        for name, host in self._hosts.items():
+            if way in (None, name):
+                host.remove(server)
 
     async def _open(self, way: Way) -> Host:
         host: Host
@@ -116,12 +136,6 @@ class ToolHosts:
         if opening.error is not None:
             raise opening.error
         return host
-
-    def _choose(self, capabilities: s.AgentCapabilities) -> Way:
-        if self._chosen is not None:
-            return self._chosen
-        offered = offered_ways(capabilities)
-        return next(way for way in (*self._preferred, *offered) if way in offered)
 
     async def _send(self, notification: s.MessageMcpNotification) -> None:
         assert self._client is not None
@@ -171,8 +185,11 @@ class SessionTools:
     def __init__(self, hosts: ToolHosts, call: CallTool, way: Way | None = None) -> None:
         self._hosts = hosts
         self._way: Way | None = way
+        self.tried: tuple[Way, ...] = ()
+        """The ways on which the tools were offered, in order. The last one is that of the session."""
         self._known: dict[str, ToolSpec] = {}
-        self._waited = False
+        self.waited = False
+        """Whether the agent has had its time to fetch them."""
         self.server = new_server(call)
         self.config: s.McpServer | None = None
 
@@ -194,8 +211,33 @@ class SessionTools:
     async def open(self, tools: Sequence[ToolSpec]) -> s.McpServer:
         """Offer the first tools and return what to tell the agent."""
         self.server.set_tools(tools)
-        self.config = await self._hosts.add(self.server, self._way)
+        return await self._offer_over(self._way or self._hosts.way)
+
+    async def _offer_over(self, way: Way) -> s.McpServer:
+        self.config = await self._hosts.add(self.server, way)
+        self.tried = (*self.tried, way)
         return self.config
+
+    @asynccontextmanager
+    async def moved(self, way: Way) -> AsyncGenerator[None]:
+        """Offer the tools over another way, once the block has opened the session anew; else stay."""
+        config, tried = self.config, self.tried
+        await self._offer_over(way)
+        try:
+            yield
+        except BaseException:
+            self.config, self.tried = config, tried
+            self._hosts.remove(self.server, way)
+            raise
+        self._hosts.remove(self.server, tried[-1])  # what comes there late is of a session that is gone
+
+    def next_way(self, refused: Sequence[Way]) -> Way | None:
+        """Return another way to try, of those that were not refused."""
+        return None if self._way is not None else self._hosts.next_way((*self.tried, *refused))
+
+    def settle(self) -> None:
+        """Have other sessions begin with the way that works, or with the first one where none does."""
+        self._hosts.settle(self.tried[-1 if self.reached else 0])
 
     async def offer(self, tools: Sequence[ToolSpec]) -> None:
         """Offer these tools for the next turn and wait, not for ever, until the agent has fetched them."""
@@ -203,7 +245,7 @@ class SessionTools:
         self.server.set_tools(tools)
         if self.server.listed_generation == self.server.generation:
             return
-        await self._wait_listed(RELIST_TIMEOUT if self._waited or relists else LIST_TIMEOUT)
+        await self._wait_listed(RELIST_TIMEOUT if self.waited or relists else LIST_TIMEOUT)
         if relists and not self.outdated:
             await anyio.sleep(RELIST_GRACE)
 
@@ -212,7 +254,7 @@ class SessionTools:
         await self._wait_listed(LIST_TIMEOUT)
 
     async def _wait_listed(self, seconds: float) -> None:
-        self._waited = True
+        self.waited = True
         with anyio.move_on_after(seconds):
             await self.server.wait_listed()
 
@@ -220,6 +262,11 @@ class SessionTools:
     def seen(self) -> bool:
         """Whether the agent has ever fetched our tools."""
         return self.server.list_count > 0
+
+    @property
+    def reached(self) -> bool:
+        """Whether the agent has ever come for our tools: one that is slow to list them needs no other way."""
+        return self.server.reached
 
     @property
     def outdated(self) -> bool:

@@ -21,7 +21,7 @@ from thinkwell._tooling import SessionTools, tools_cannot_change
 from thinkwell._turns import Turns
 from thinkwell.errors import SessionInUse
 from thinkwell.permissions import Remembered
-from thinkwell_acp import AcpError, DecodeError
+from thinkwell_acp import AcpError, DecodeError, RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp.mcp import ToolOutput
 
@@ -290,13 +290,20 @@ class WireSession:
         known = self._link.sessions.get(session_id)
         return known is not None and known._life is not Life.CLOSED
 
-    async def offer(self, tools: Sequence[ToolSpec]) -> None:
+    async def offer(self, tools: Sequence[ToolSpec], *, needed: bool) -> None:
         """Offer these tools from the next prompt on, and wait for the agent to see them.
+
+        Args:
+            tools: All of them.
+            needed: Whether nothing comes of the turn without them.
 
         Raises:
             CapabilityMissing: The agent keeps its old tools, and cannot open the session anew.
         """
+        new = not self.tools.waited and self.how in ("new", "fork")
         await self.tools.offer(tools)
+        if needed and new and not self.tools.reached:
+            await self._try_other_ways()
         if not self.tools.outdated and not self.settings.outstanding:
             return
         async with self.settings.lock:
@@ -304,6 +311,38 @@ class WireSession:
         await self.tools.reopened()
         if self.tools.outdated:
             raise tools_cannot_change(reopened=True)
+
+    async def _try_other_ways(self) -> None:
+        """Replace the session by one to which our tools go another way, until the agent comes to fetch them.
+
+        Some agents advertise a way that does not work, or has been switched off.
+        """
+        refused: list[Way] = []
+        while not self.tools.reached and (way := self.tools.next_way(refused)) is not None:
+            self._link.logger.info(
+                "Agent %s did not come for our tools over %s; trying %s",
+                self._link.name,
+                self.tools.tried[-1],
+                way,
+            )
+            old = self.id
+            assert old is not None
+            async with self.settings.lock:
+                self.settings.keep()
+                try:
+                    async with self.tools.moved(way):
+                        await self._open_new()
+                except (RpcError, DecodeError) as exc:
+                    self._link.logger.debug(
+                        "Agent %s opens no session with tools over %s: %s", self._link.name, way, exc
+                    )
+                    refused.append(way)
+                    continue
+                await self._forget(old)
+                await self.settings.restore()
+            await self._close_on_the_wire(old)
+            await self.tools.reopened()
+        self.tools.settle()
 
     async def _open_anew(self) -> None:
         """Have the agent open the session again, or another one, so that it fetches our tools again.

@@ -64,6 +64,7 @@ class ToolServer:
         """Names of the sets of tools that were asked for, and may be sent yet."""
         self._list_count = 0
         self._sessions: set[ToolSession] = set()
+        self._reached = False
         self._running = 0
         self._closed = False
         self._changed = anyio.Event()
@@ -106,6 +107,11 @@ class ToolServer:
     def list_count(self) -> int:
         """How many answers to ``tools/list`` were sent."""
         return self._list_count
+
+    @property
+    def reached(self) -> bool:
+        """Whether a client has ever begun a session here."""
+        return self._reached
 
     async def wait_listed(self) -> None:
         """Return when an agent has been sent the tools that are offered now. The caller limits the wait."""
@@ -162,6 +168,7 @@ class ToolServer:
     def join(self, session: ToolSession) -> None:
         """Add a session, which hears of changes from now on."""
         self._sessions.add(session)
+        self._reached = True
 
     def leave(self, session: ToolSession) -> None:
         """Remove a session that is over."""
