@@ -338,7 +338,7 @@ DEEPAGENTS = PypiAgent(
     name="deepagents",
     package="deepagents-acp",
     version="0.0.13",
-    beside=("langchain-openai==1.7.4",),
+    beside=("langchain-openai==1.7.3",),
     executable="python",
     args=("-m", "deepagents_acp"),
     env={"LANGSMITH_TRACING": "false", "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "$MODEL/v1"},

@@ -145,7 +145,8 @@ async def test_typed_result_after_a_tool_of_ours(
             await stream.wait()
     assert words == ["sans-io"]
     assert "The report is in." in stream.view.text
-    assert [event.via for event in [event async for event in stream] if isinstance(event, ToolsSeen)] == [way]
+    # Some fetch the tools in the turn, and not before.
+    assert [event.via async for event in stream if isinstance(event, ToolsSeen)] in ([way], [])
     assert models.remaining == ()
 
 
