@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from thinkwell.agents import __main__ as command
-from thinkwell.agents import known_agents
+from thinkwell.agents import find_agent, known_agents
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,6 +93,23 @@ def test_news_of_a_registry(home: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "changed  odd: 1.2.3 to 1.2.4" in said(capsys, "update", str(source))
     source.write_text(json.dumps({"agents": [{**ODD, "id": "even"}]}), "utf-8")
     assert "gone     odd" in said(capsys, "update", str(source))
+
+
+def test_variables_of_the_registry_are_added_to_ours(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    start = {
+        "package": "@agentclientprotocol/claude-agent-acp@9.0.0",
+        "env": {"ENABLE_TOOL_SEARCH": "1", "X": "2"},
+    }
+    entry = {**ODD, "id": "claude-acp", "version": "9.0.0", "distribution": {"npx": start}}
+    source = home / "registry.json"
+    source.write_text(json.dumps({"agents": [entry]}), "utf-8")
+    said(capsys, "update", str(source))
+    for name in ("claude", "claude-acp"):
+        profile = find_agent(name)
+        assert (profile.name, profile.version) == ("claude", "9.0.0")
+        assert profile.env.set == {"ENABLE_TOOL_SEARCH": "0", "X": "2"}
+        assert profile.quirks
+    assert "claude-acp " not in said(capsys)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
@@ -50,15 +51,16 @@ def find_agent(name: str) -> AgentProfile:
         ProfileError: Its profile cannot be read, or its version cannot be chosen.
     """
     plain, at, version = name.partition("@")
+    sources = _Sources()
     if NAME.fullmatch(plain) is None or (at and not version):
         raise AgentNotFound(
             name,
             'that is no name of an agent: they are in small letters, such as "claude" or "claude@latest"'
-            f"{_known(plain.lower())}",
+            f"{_known(sources, plain.lower())}",
         )
-    profile = BUILTIN if plain == BUILTIN.name else _read(plain) or _by_registry_id(plain)
+    profile = BUILTIN if plain == BUILTIN.name else sources.profile(plain)
     if profile is None:
-        raise AgentNotFound(name, f"no agent of that name is known{_known(plain)}")
+        raise AgentNotFound(name, f"no agent of that name is known{_known(sources, plain)}")
     logger.debug("Agent %s: its profile comes from %s", plain, ", ".join(profile.files))
     return profile.at(version) if version else profile
 
@@ -70,9 +72,10 @@ def known_agents() -> tuple[AgentProfile, ...]:
         ProfileError: The user's ``pyproject.toml`` cannot be read.
     """
     profiles: list[AgentProfile] = []
-    for name in _names():
+    sources = _Sources()
+    for name in sources.names():
         try:
-            profile = _read(name)
+            profile = sources.profile(name)
         except ProfileError as exc:
             logger.warning("%s", exc)
         else:
@@ -81,20 +84,10 @@ def known_agents() -> tuple[AgentProfile, ...]:
     return tuple(profiles)
 
 
-def _names() -> list[str]:
-    folders = (SHIPPED, config_folder() / "agents")
-    files = (file.stem for folder in folders for file in folder.glob("*.toml"))
-    _, project = _project_tables()
-    taken = dict(_shipped_by_registry_id())
-    listed = (name for name in _registry_tables() if name not in taken)
-    names = {name for name in (*files, *project, *listed) if NAME.fullmatch(name)}
-    return sorted(names - {BUILTIN.name})
-
-
-def _known(wanted: str) -> str:
+def _known(sources: _Sources, wanted: str) -> str:
     """Return what to say of the names that there are."""
     try:
-        names = _names()
+        names = sources.names()
     except ProfileError:
         names = [file.stem for file in sorted(SHIPPED.glob("*.toml"))]
     names = sorted({BUILTIN.name, *names})
@@ -103,58 +96,87 @@ def _known(wanted: str) -> str:
     return f'{guess} (known: {", ".join(names)}). For another: open_agent(command=["program", "arg"])'
 
 
-def _read(name: str) -> AgentProfile | None:
-    files: list[str] = []
-    table: Table = {}
-    for file, layer in _layers(name):
-        files.append(file)
-        table = _laid_over(table, layer)
-    return profile_of(name, table, files) if files else None
+class _Sources:
+    """The places that say something of agents, each read once, when it is first asked."""
 
+    @cached_property
+    def _listed(self) -> Mapping[str, tuple[str, Table]]:
+        """What the last copy of the registry says of each agent, by its id there."""
+        from thinkwell.agents._registry import stored_tables  # only for agents with a profile
 
-def _layers(name: str) -> Iterator[tuple[str, Table]]:
-    shipped = _table(SHIPPED / f"{name}.toml", name)
-    if shipped is not None:
-        yield shipped
-    known: Table = {} if shipped is None else shipped[1]
-    listed = _registry_tables().get(str(known.get("registry", name)))
-    if listed is not None:
-        file, table = listed
-        if shipped is None:
-            if name not in dict(_shipped_by_registry_id()):  # it has a name of ours, and what we know of it
+        return stored_tables()
+
+    @cached_property
+    def _project(self) -> tuple[str, Table]:
+        return _project_tables()
+
+    @cached_property
+    def _ours(self) -> Mapping[str, str]:
+        """Our names of agents by those of the registry."""
+        tables = ((file.stem, _table(file, file.stem)) for file in sorted(SHIPPED.glob("*.toml")))
+        return {
+            listed: name
+            for name, table in tables
+            if table is not None and isinstance(listed := table[1].get("registry"), str)
+        }
+
+    def names(self) -> list[str]:
+        """Return the names of all agents but the built-in one."""
+        folders = (SHIPPED, config_folder() / "agents")
+        files = (file.stem for folder in folders for file in folder.glob("*.toml"))
+        listed = (name for name in self._listed if name not in self._ours)
+        names = {name for name in (*files, *self._project[1], *listed) if NAME.fullmatch(name)}
+        return sorted(names - {BUILTIN.name})
+
+    def profile(self, name: str) -> AgentProfile | None:
+        """Return what all of them say of an agent, by our name for it or by the registry's."""
+        profile = self._read(name)
+        if profile is None and name in self._ours:
+            return self._read(self._ours[name])
+        return profile
+
+    def _read(self, name: str) -> AgentProfile | None:
+        files: list[str] = []
+        table: Table = {}
+        for file, layer in self._layers(name):
+            files.append(file)
+            table = _laid_over(table, layer)
+        return profile_of(name, table, files) if files else None
+
+    def _layers(self, name: str) -> Iterator[tuple[str, Table]]:
+        shipped = _table(SHIPPED / f"{name}.toml", name)
+        if shipped is not None:
+            yield shipped
+        listed = self._listed.get(str(shipped[1].get("registry", name)) if shipped else name)
+        if listed is not None:
+            file, table = listed
+            if shipped is not None:
+                if "binary" not in table:  # what npx or uvx fetches is no worse than what has to be unpacked
+                    yield file, _news_of(table, shipped[1])
+            elif name not in self._ours:  # else we have another name for it, and know more of it
                 yield file, table
-        elif "binary" not in table:  # what npx or uvx fetches is no worse than what has to be unpacked
-            yield file, {key: table[key] for key in LAUNCHES if key in table}
-    own = _table(config_folder() / "agents" / f"{name}.toml", name)
-    if own is not None:
-        yield own
-    file, tables = _project_tables()
-    if name in tables:
-        project = tables[name]
-        if not isinstance(project, Mapping):
-            raise ProfileError(name, f"[tool.thinkwell.agents.{name}] is no table", (file,))
-        yield file, cast("Table", project)
+        own = _table(config_folder() / "agents" / f"{name}.toml", name)
+        if own is not None:
+            yield own
+        file, tables = self._project
+        if name in tables:
+            project = tables[name]
+            if not isinstance(project, Mapping):
+                raise ProfileError(name, f"[tool.thinkwell.agents.{name}] is no table", (file,))
+            yield file, cast("Table", project)
 
 
-def _by_registry_id(name: str) -> AgentProfile | None:
-    """Return the profile of the agent that the registry calls so, where we call it otherwise."""
-    ours = dict(_shipped_by_registry_id()).get(name)
-    return None if ours is None else _read(ours)
+def _news_of(listed: Table, shipped: Table) -> Table:
+    """Return what the registry adds to a profile of ours: how to start the agent, and variables for it."""
+    news = {key: listed[key] for key in LAUNCHES if key in listed}
+    added = _merged(_variables(listed), _variables(shipped))
+    return {**news, "env": {"set": added}} if added else news
 
 
-def _shipped_by_registry_id() -> Iterator[tuple[str, str]]:
-    """Yield the registry's names of agents, and ours."""
-    for file in sorted(SHIPPED.glob("*.toml")):
-        table = _table(file, file.stem)
-        if table is not None and isinstance(listed := table[1].get("registry"), str):
-            yield listed, file.stem
-
-
-def _registry_tables() -> Mapping[str, tuple[str, Table]]:
-    """Return what the last copy of the registry says of each agent, by its id there."""
-    from thinkwell.agents._registry import stored_tables  # only for agents with a profile
-
-    return stored_tables()
+def _variables(table: Table) -> Table:
+    env = table.get("env")
+    variables = cast("Table", env).get("set") if isinstance(env, Mapping) else None
+    return cast("Table", variables) if isinstance(variables, Mapping) else {}
 
 
 def _table(file: Path, name: str) -> tuple[str, Table] | None:
