@@ -113,6 +113,26 @@ def test_variables_of_the_registry_are_added_to_ours(home: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize(
+    "start",
+    [
+        {"npx": {"package": "@agentclientprotocol/claude-agent-acp@0.9.9"}},
+        {"npx": {"package": "another-agent@9.0.0"}},
+        {"uvx": {"package": "claude-agent-acp@9.0.0"}},
+        {"binary": {"linux-x86_64": {"archive": "https://example.com/x.zip", "cmd": "./x"}}},
+    ],
+    ids=["an older version", "another package", "another way", "a download"],
+)
+def test_what_is_no_newer_version_of_the_same_package_stays_out(
+    start: object, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = home / "registry.json"
+    source.write_text(json.dumps({"agents": [{**ODD, "id": "claude-acp", "distribution": start}]}), "utf-8")
+    before = find_agent("claude")
+    said(capsys, "update", str(source))
+    assert find_agent("claude") == before
+
+
+@pytest.mark.parametrize(
     ("arguments", "problem"),
     [(("show", "nobody"), "no agent of that name"), (("update", "nowhere.json"), "nowhere.json")],
 )

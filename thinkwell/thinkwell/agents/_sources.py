@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import logging
 import os
+import re
 import sys
 from collections.abc import Mapping
 from functools import cached_property
@@ -151,8 +152,8 @@ class _Sources:
         if listed is not None:
             file, table = listed
             if shipped is not None:
-                if "binary" not in table:  # what npx or uvx fetches is no worse than what has to be unpacked
-                    yield file, _news_of(table, shipped[1])
+                if news := _news_of(table, shipped[1]):
+                    yield file, news
             elif name not in self._ours:  # else we have another name for it, and know more of it
                 yield file, table
         own = _table(config_folder() / "agents" / f"{name}.toml", name)
@@ -167,16 +168,30 @@ class _Sources:
 
 
 def _news_of(listed: Table, shipped: Table) -> Table:
-    """Return what the registry adds to a profile of ours: how to start the agent, and variables for it."""
-    news = {key: listed[key] for key in LAUNCHES if key in listed}
-    added = _merged(_variables(listed), _variables(shipped))
-    return {**news, "env": {"set": added}} if added else news
+    """Return what the registry adds to a profile of ours: a newer version of the same package.
+
+    With it come its variables, as far as ours says nothing of them. The command stays as it was tried.
+    """
+    for way in ("npx", "uvx"):
+        theirs, ours = _table_at(listed, way), _table_at(shipped, way)
+        same = ours.get("package") == theirs.get("package")
+        version = str(theirs.get("version"))
+        if theirs and same and _order(version) > _order(str(ours.get("version"))):
+            added = _table_at(_table_at(listed, "env"), "set")
+            known = _table_at(_table_at(shipped, "env"), "set")
+            more = {name: value for name, value in added.items() if name not in known}
+            return {way: {"version": version}, "env": {"set": more}}
+    return {}
 
 
-def _variables(table: Table) -> Table:
-    env = table.get("env")
-    variables = cast("Table", env).get("set") if isinstance(env, Mapping) else None
-    return cast("Table", variables) if isinstance(variables, Mapping) else {}
+def _table_at(table: Table, key: str) -> Table:
+    inner = table.get(key)
+    return cast("Table", inner) if isinstance(inner, Mapping) else {}
+
+
+def _order(version: str) -> tuple[int, ...]:
+    """Return what versions are compared by. A version of which nothing is known comes last."""
+    return tuple(map(int, re.findall(r"\d+", version)))
 
 
 def _table(file: Path, name: str) -> tuple[str, Table] | None:
