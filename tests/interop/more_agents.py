@@ -342,6 +342,9 @@ DEEPAGENTS = PypiAgent(
     executable="python",
     args=("-m", "deepagents_acp"),
     env={"LANGSMITH_TRACING": "false", "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "$MODEL/v1"},
+    # It runs no commands; in its place a file is written.
+    shell="write_file",
+    shell_args={"file_path": "/marker", "content": "$COMMAND"},
 )
 
 MORE_AGENTS = (QWEN, KIMI, VIBE, FAST_AGENT, HERMES, OPENHANDS, KILO, CLINE, COPILOT, CODEX_ZED, DEEPAGENTS)
@@ -369,10 +372,16 @@ WITHOUT_TOOLS: Final[frozenset[str]] = frozenset({"cline", "deepagents"})
 _BARE_NAME: Final = "it asks by the tool's bare name, which any tool may have"
 
 QUIRKS: Final[Mapping[tuple[str, str], str]] = {
-    ("hermes", "cancel_in_a_tool_of_ours"): "it answers a cancelled prompt while it still works on it",
+    ("deepagents", "cancel_in_mid_text"): "it does not end a cancelled turn while its model still answers",
+    ("fast-agent", "permission_denied_by_default"): "it runs the commands of its shell without asking",
+    ("hermes", "cancel_in_a_tool_of_ours"): "it fails, and queues every later prompt of the session",
     ("hermes", "permission_denied_by_default"): "it asks of dangerous commands only",
     ("kimi", "cancel_in_a_tool_of_ours"): _BARE_NAME,
     ("kimi", "model_error"): "it ends the turn and says nothing",
     ("kimi", "typed_result_after_a_tool_of_ours"): _BARE_NAME,
+    (
+        "vibe",
+        "cancel_in_a_tool_of_ours",
+    ): "it keeps the first list of tools, so that no turn can bring others",
 }
 """Why a scenario fails with an agent: what the agent does."""
