@@ -215,7 +215,7 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             case Program(command=command):
                 if not command:
                     self._refuse("program.command is empty")
-            case Binary():
+            case _:  # a folder has its name
                 self._check("name", self.name, NAME, "a name of small letters, digits and ._-")
         if self.version is not None:
             self._check("version", self.version, VERSION, "a version such as 1.2.3, or latest")
