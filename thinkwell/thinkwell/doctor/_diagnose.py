@@ -68,24 +68,28 @@ async def diagnose(
     folder = existing_folder(cwd or ".", "diagnose(cwd=…)")
     name = (agent.name if isinstance(agent, AgentProfile) else agent) or "agent"
     profile: AgentProfile | None = None
+    unknown: ThinkwellError | None = None
     if transport is None:
         try:
             profile = choose(agent, command)
         except ThinkwellError as exc:
-            report = Report(on_check, Redactor(environment(None, env), env or {}))
-            report.fail("found", exc)
-            report.skip_rest("it is not known how to start it")
-            return Diagnosis(agent=name, checks=report.checks)
+            unknown = exc
     variables = environment(profile, env)
+    servers = McpServers(mcp_servers, variables.get("PATH"))
     redactor = Redactor(variables, env or {})
+    report = Report(on_check, redactor)
+    if unknown is not None:
+        report.fail("found", unknown)
+        report.skip_rest("it is not known how to start it")
+        return Diagnosis(agent=name, checks=report.checks)
     examination = Examination(
         name=name,
         profile=profile,
         env=variables,
         cwd=folder,
-        servers=McpServers(mcp_servers, variables.get("PATH")).wire,
+        servers=servers.wire,
         redactor=redactor,
-        report=Report(on_check, redactor),
+        report=report,
     )
     opening = open_agent(
         agent if profile is None else profile,

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from thinkwell._link import Link
     from thinkwell._recording._redact import Redactor
     from thinkwell.agents import AgentProfile
-    from thinkwell.doctor._diagnosis import Status
     from thinkwell.doctor._report import Report
     from thinkwell.errors import AuthMethod
 
@@ -205,17 +204,15 @@ class Examination:
 
     async def _end(self, stack: AsyncExitStack, link: Link) -> None:
         """Close it, and look whether it goes."""
-        gone = link.client.connection.error is not None
+        process = link.process
+        gone = process is not None and process.exit_code is not None
         began = anyio.current_time()
         await stack.aclose()
         seconds = anyio.current_time() - began
-        process = link.process
         if process is None:
             self._report.add("ends", "skipped", "it was not started here")
         elif gone:
             self._report.add("ends", "skipped", "it had ended before")
-        elif process.ended_by is None:
-            self._report.add("ends", "failed", words.ending(process), seconds=seconds)
         else:
-            status: Status = "warning" if process.ended_by == "kill" else "ok"
-            self._report.add("ends", status, words.ending(process), seconds=seconds)
+            status, detail = words.ENDINGS[process.ended_by]
+            self._report.add("ends", status, detail, seconds=seconds)

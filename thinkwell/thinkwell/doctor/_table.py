@@ -19,7 +19,7 @@ NAME: Final = 16
 
 MARKS: Final = {"ok": "ok", "warning": "warning", "failed": "FAILED", "skipped": "skipped"}
 
-INDENT: Final = 7 + 2 + NAME + 2 + 7 + 2
+INDENT: Final = 7 + 2 + NAME + 2 + 8 + 2
 """Where the words begin: behind mark, name and time."""
 
 HINT: Final = 7 + 2
@@ -61,7 +61,7 @@ def heading(agent: str, title: str, command: Iterable[str]) -> list[str]:
 def rows(check: Check, width: int) -> list[str]:
     """Return the lines of one check."""
     time = "" if check.seconds is None else f"{check.seconds:.2f} s"
-    head = f"{MARKS[check.status]:7}  {check.name:{NAME}}  {time:>7}  "
+    head = f"{MARKS[check.status]:7}  {check.name:{NAME}}  {time:>8}  "
     first, *rest = _wrapped(check.detail, width - INDENT) or [""]
     below = [
         *_hint(check.hint, width - HINT),

@@ -16,13 +16,14 @@ from thinkwell.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from thinkwell._session import Session
     from thinkwell.agents import AgentProfile
+    from thinkwell.doctor._diagnosis import Status
     from thinkwell.errors import AuthMethod
-    from thinkwell_acp import StdioTransport
     from thinkwell_acp import schema as s
+    from thinkwell_acp.stdio import Ending
 
 LISTED: Final = 8
 """How many of an agent's own things are named; the rest are counted."""
@@ -32,6 +33,15 @@ TEXT: Final = 1000
 
 STDERR: Final = 4000
 """Characters of standard error that are kept, the last ones."""
+
+
+ENDINGS: Final[Mapping[Ending | None, tuple[Status, str]]] = {
+    "eof": ("ok", "it exits by itself when its input is closed"),
+    "terminate": ("ok", "by SIGTERM: it does not exit when its input is closed"),
+    "kill": ("warning", "by SIGKILL: it exits neither when its input is closed nor by SIGTERM"),
+    None: ("failed", "the system does not end its process, which still runs"),
+}
+"""How an agent's process comes to its end, and what to think of it."""
 
 
 class Trouble(NamedTuple):
@@ -128,17 +138,6 @@ def logins(methods: Sequence[AuthMethod], profile: AgentProfile | None) -> str:
 def ids(methods: Sequence[AuthMethod]) -> str:
     """Return which ways to log in there are."""
     return listed(method.id for method in methods)
-
-
-def ending(process: StdioTransport) -> str:
-    """Return how an agent's process came to its end."""
-    by = {
-        "eof": "it exits by itself when its input is closed",
-        "terminate": "by SIGTERM: it does not exit when its input is closed",
-        "kill": "by SIGKILL: it exits neither when its input is closed nor by SIGTERM",
-        None: f"process {process.pid} does not end",
-    }
-    return by[process.ended_by]
 
 
 def listed(names: Iterable[str]) -> str:

@@ -1,0 +1,404 @@
+"""What the doctor says of agents that work, and of what they do with sessions and tools."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from doctor.patients import (
+    NAMES,
+    ODD,
+    check,
+    examined,
+    examined_process,
+    examined_with_tasks,
+    failed,
+    sick,
+    statuses,
+)
+from login.login_agent import LoginAgent
+from mcp_agent import McpAgent
+from scripted import EVERY_SESSION_CALL, ScriptedAgent
+from trio.testing import MockClock
+
+from thinkwell import CapabilityMissing, McpHttp, McpServerError, McpStdio
+from thinkwell.agents import AgentProfile, Program, Quirk
+from thinkwell.doctor import Check, diagnose
+from thinkwell.doctor import _probing as probing
+from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anyio.abc import TaskGroup
+
+VIRTUAL = pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0.05)})])
+
+# The client of the test agent leaves its HTTP library's generators to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:Async generator 'http:ResourceWarning")
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agents that are processes do not live in virtual time."""
+    monkeypatch.setattr(probing, "PATIENCE", 0.5)
+    monkeypatch.setattr(probing, "LIST_TIMEOUT", 0.5)
+
+
+@pytest.fixture(autouse=True)
+def no_choice_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("THINKWELL_AGENT_CMD", raising=False)
+    monkeypatch.delenv("THINKWELL_AGENT", raising=False)
+
+
+async def test_the_built_in_agent_is_well(impatient: None) -> None:
+    told: list[Check] = []
+    diagnosis = await examined_process(on_check=told.append)
+    assert diagnosis.ok
+    assert not diagnosis.login_wanted
+    assert diagnosis.exit_code == 0
+    assert diagnosis.agent == "builtin"
+    assert diagnosis.title == "The built-in agent"
+    assert diagnosis.command[0] == sys.executable
+    assert diagnosis.version is not None
+    assert diagnosis.capabilities is not None
+    assert diagnosis.capabilities["mcpCapabilities"] == {"acp": True}
+    assert diagnosis.ways == ("acp",)
+    assert [each.name for each in told] == NAMES
+    assert told == list(diagnosis.checks)
+    well = dict.fromkeys(NAMES, "ok") | {"tools over http": "skipped", "tools over stdio": "warning"}
+    assert statuses(diagnosis) == well  # it speaks MCP over the protocol only
+    assert json.loads(diagnosis.to_json())["ok"] is True
+
+
+async def test_every_way_to_our_tools_is_tried() -> None:
+    flags = s.AgentCapabilities(mcp_capabilities=s.McpCapabilities(acp=True, http=True))
+    agents: list[McpAgent] = []
+
+    def agent(tasks: TaskGroup) -> McpAgent:
+        agents.append(McpAgent([], tasks, flags))
+        return agents[0]
+
+    with anyio.fail_after(20):
+        diagnosis = await examined_with_tasks(agent)
+    (handler,) = agents
+    assert diagnosis.ok
+    assert diagnosis.ways == ("acp", "http", "stdio")
+    assert check(diagnosis, "tools over acp").detail.endswith("runs go this way")
+    kinds = [[type(server) for server in request.mcp_servers] for request in handler.sessions]
+    assert kinds == [[], [s.McpServerAcp], [s.McpServerHttp], [s.McpServerStdio]]
+    assert handler.lists == [["return_result"], ["return_result"]]
+
+
+@VIRTUAL
+async def test_nothing_is_prompted_and_no_session_is_left() -> None:
+    handler = ScriptedAgent([], capabilities=EVERY_SESSION_CALL)
+    diagnosis = await examined(handler)
+    assert diagnosis.ok
+    assert handler.prompts == []
+    assert handler.asked == ["session/new", "session/close", "session/delete"] * 3
+    assert check(diagnosis, "capabilities").detail == (
+        "sessions: load, resume, list, fork, close, delete; prompts: text; MCP: acp, stdio"
+    )
+
+
+@VIRTUAL
+async def test_an_agent_that_forgets_no_session_is_well_all_the_same() -> None:
+    class Forgetful(ScriptedAgent):
+        async def delete_session(self, request: s.DeleteSessionRequest, /) -> s.DeleteSessionResponse:
+            raise RpcError(-32603, "never")
+
+    assert (await examined(Forgetful([], capabilities=EVERY_SESSION_CALL))).ok
+
+
+@VIRTUAL
+async def test_an_agent_that_runs_already() -> None:
+    diagnosis = await examined(ScriptedAgent([], capabilities=EVERY_SESSION_CALL))
+    assert diagnosis.agent == "mine"
+    assert diagnosis.command == ()
+    expected = dict.fromkeys(NAMES, "ok") | dict.fromkeys(("found", "installed", "ends"), "skipped")
+    expected |= {"tools over http": "skipped", "tools over stdio": "warning"}
+    assert statuses(diagnosis) == expected
+
+
+# Login
+
+
+@VIRTUAL
+async def test_an_agent_that_wants_a_login() -> None:
+    handler = LoginAgent("session/new")
+    diagnosis = await examined(handler, mcp_servers=[McpStdio("words", [sys.executable])])
+    assert not diagnosis.ok
+    assert diagnosis.login_wanted
+    assert diagnosis.exit_code == 3
+    assert [method.id for method in diagnosis.auth_methods] == ["browser", "console"]
+    login = check(diagnosis, "login")
+    assert login.status == "failed"
+    assert login.detail == "it wants a login first (Authentication required)"
+    assert "browser (Browser)" in login.hint
+    assert statuses(diagnosis)["session"] == statuses(diagnosis)["mcp servers"] == "skipped"
+    assert handler.calls == ["session/new"]
+    assert diagnosis.table().endswith("mine works, but wants a login.\n")
+
+
+async def test_how_to_log_in_is_said() -> None:
+    profile = AgentProfile(
+        name="mine", program=Program(command=(sys.executable, ODD, "login")), login="mine login"
+    )
+    diagnosis = await examined_process(profile)
+    assert diagnosis.login_wanted
+    own, typed, console, line, rest = check(diagnosis, "login").hint.splitlines()
+    assert (own, typed) == ("with its own program:", "$ mine login")
+    assert console == "console (Console), in a terminal:"
+    assert line.startswith("$ ")
+    assert line.endswith("odd_agent.py login login")
+    assert rest == "by open_agent(…, login=ID), or thinkwell.login(…, ID), with ID = browser (Browser)"
+
+
+async def test_a_login_before_anything_else() -> None:
+    diagnosis = await examined_process(command=[sys.executable, ODD, "login_at_once"])
+    assert diagnosis.login_wanted
+    assert check(diagnosis, "starts").status == "ok"
+    assert check(diagnosis, "login").hint == "it offers no way to log in: do that with its own program"
+    assert check(diagnosis, "version").status == "skipped"
+    assert check(diagnosis, "ends").detail == "it does not run"
+
+
+@VIRTUAL
+async def test_a_login_that_is_not_wanted_for_a_session() -> None:
+    handler = LoginAgent()
+    handler.methods = tuple(s.AuthMethodAgent(id=f"way{n}", name="Way") for n in range(10))
+    diagnosis = await examined(handler)
+    assert diagnosis.ok
+    assert check(diagnosis, "login").detail == (
+        "not wanted for a session; the model may still want one. It offers: way0, way1, way2, way3, way4, "
+        "way5, way6, way7, 2 more"
+    )
+    handler.refuses = ("session/new",)
+    hint = check(await examined(handler), "login").hint
+    assert hint.splitlines()[-1] == "or by one of 2 more ways"
+
+
+# Sessions
+
+
+@VIRTUAL
+async def test_what_a_session_has() -> None:
+    def choice(value: str) -> s.SessionConfigSelectOption:
+        return s.SessionConfigSelectOption(value=value, name=value)
+
+    handler = ScriptedAgent([])
+    handler.modes = s.SessionModeState(
+        current_mode_id="ask", available_modes=(s.SessionMode(id="ask", name="Ask"),)
+    )
+    handler.options = [
+        s.SessionConfigSelect(
+            id="model",
+            name="Model",
+            category="model",
+            current_value="big",
+            options=(choice("big"), choice("small")),
+        ),
+        *(s.SessionConfigBoolean(id=f"b{n}", name=f"B{n}", current_value=True) for n in range(8)),
+    ]
+    detail = check(await examined(handler), "session").detail
+    assert detail.startswith("modes: ask (now ask); Model: big (of 2); B0: true; ")
+    assert detail.endswith("B6: true; 1 more options")
+
+
+@VIRTUAL
+async def test_an_agent_that_hangs_when_a_session_is_opened() -> None:
+    class Hangs(ScriptedAgent):
+        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+            await anyio.sleep_forever()
+            raise AssertionError
+
+    diagnosis = await examined(Hangs([]))
+    session = check(diagnosis, "session")
+    assert session.detail == "session/new was not answered within 90 seconds"
+    assert session.seconds == pytest.approx(90, abs=1)
+    assert failed(diagnosis) == ["session"]
+    assert check(diagnosis, "login").status == "skipped"
+    assert check(diagnosis, "tools over stdio").detail == "no session was opened"
+    assert diagnosis.exit_code == 1
+
+
+async def test_an_agent_that_opens_no_session() -> None:
+    diagnosis = await examined_process(command=sick("refuses"))
+    assert failed(diagnosis) == ["session"]
+    assert check(diagnosis, "session").detail == "it answered with error -32603: no\nroom ({'left': 0})"
+    assert check(diagnosis, "ends").status == "ok"
+
+
+async def test_an_agent_that_exits_before_a_session_is_opened() -> None:
+    diagnosis = await examined_process(command=sick("exits"))
+    session = check(diagnosis, "session")
+    assert failed(diagnosis) == ["session"]
+    assert session.detail == "the agent exited with code 3"
+    assert session.stderr.startswith("a license\n")
+    assert "abcdefghijklmnop123456" not in diagnosis.to_json()
+    assert check(diagnosis, "ends").detail == "it had ended before"
+    assert diagnosis.version == "1.0"
+    assert "         | a license\n         | \\x1b[2Jis missing" in diagnosis.table()
+
+
+# Tools
+
+
+@VIRTUAL
+async def test_an_agent_that_never_lists_tools() -> None:
+    diagnosis = await examined(ScriptedAgent([], lists_tools=False))
+    assert failed(diagnosis) == ["tools over acp", "tools over stdio"]
+    assert diagnosis.ways == ()
+    acp = check(diagnosis, "tools over acp")
+    assert acp.detail == "it has not fetched the list of tools within 15 seconds"
+    assert acp.seconds == pytest.approx(15, abs=1)
+
+
+async def test_the_advice_of_the_profile_is_given(impatient: None) -> None:
+    quirk = Quirk(
+        about="It does not look.",
+        version="1",
+        seen=dt.date(2026, 11, 22),
+        error="ToolsNotSeen",
+        hint="Ask it nicely.",
+    )
+    profile = AgentProfile(name="mine", program=Program(command=tuple(sick("well"))), quirks=(quirk,))
+    diagnosis = await examined_process(profile)
+    assert check(diagnosis, "tools over stdio").hint == "Ask it nicely."
+    assert diagnosis.quirks == profile.quirks
+    assert diagnosis.table().endswith(
+        "\nKnown of it:\n- It does not look. (seen with 1, 2026-11-22)\n\n"
+        "mine does not work: tools over stdio.\n"
+    )
+
+
+async def test_a_way_that_works_is_named_where_the_usual_one_does_not(impatient: None) -> None:
+    flags = s.AgentCapabilities(mcp_capabilities=s.McpCapabilities(http=True))
+
+    class BlindToHttp(McpAgent):
+        async def _connect_tools(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
+            if not any(isinstance(server, s.McpServerHttp) for server in servers):
+                await super()._connect_tools(session_id, servers)
+
+    with anyio.fail_after(20):
+        diagnosis = await examined_with_tasks(lambda tasks: BlindToHttp([], tasks, flags))
+    assert diagnosis.ok
+    assert diagnosis.ways == ("stdio",)
+    http = check(diagnosis, "tools over http")
+    assert http.status == "warning"
+    assert http.hint == 'open_agent(…, tools_via="stdio") takes a way that works'
+
+
+@VIRTUAL
+async def test_an_agent_that_lists_tools_late() -> None:
+    class Late(ScriptedAgent):
+        def __init__(self, tasks: TaskGroup) -> None:
+            super().__init__([])
+            self._tasks = tasks
+
+        async def _connect_tools(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
+            self._tasks.start_soon(self._later, session_id, servers)
+
+        async def _later(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
+            await anyio.sleep(7)
+            await super()._connect_tools(session_id, servers)
+
+    diagnosis = await examined_with_tasks(Late)
+    acp = check(diagnosis, "tools over acp")
+    assert acp.status == "warning"
+    assert acp.hint == "late: a run waits 5 seconds before it prompts"
+    assert diagnosis.ways == ("acp",)
+
+
+@VIRTUAL
+async def test_a_session_that_is_refused_with_our_tools() -> None:
+    class Picky(ScriptedAgent):
+        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+            if any(isinstance(server, s.McpServerStdio) for server in request.mcp_servers):
+                raise RpcError(-32602, "no programs")
+            return await super().new_session(request)
+
+    diagnosis = await examined(Picky([]))
+    stdio = check(diagnosis, "tools over stdio")
+    assert (stdio.status, stdio.detail) == ("warning", "it answered with error -32602: no programs")
+    assert stdio.hint == ""
+
+
+async def test_an_agent_that_dies_when_it_is_given_tools() -> None:
+    diagnosis = await examined_process(
+        command=sick("dies"), mcp_servers=[McpStdio("words", [sys.executable])]
+    )
+    assert failed(diagnosis) == ["tools over stdio"]
+    assert check(diagnosis, "tools over stdio").detail == "the agent exited with code 4"
+    servers = check(diagnosis, "mcp servers")
+    assert (servers.status, servers.detail) == ("skipped", "the agent exited with code 4")
+    assert check(diagnosis, "ends").status == "skipped"
+
+
+async def test_what_comes_after_the_end_is_skipped() -> None:
+    class Dies(ScriptedAgent):
+        async def _connect_tools(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
+            if servers:
+                await theirs.aclose()
+
+    ours, theirs = memory_transport_pair()
+    with anyio.fail_after(10):
+        async with serve_agent(theirs, Dies([])):
+            diagnosis = await diagnose("mine", transport=ours)
+    assert failed(diagnosis) == ["tools over acp"]
+    assert check(diagnosis, "tools over stdio").detail == "the agent closed the connection"
+
+
+# The caller's servers
+
+
+@VIRTUAL
+async def test_the_callers_servers_are_handed_over() -> None:
+    handler = ScriptedAgent([])
+    servers = [McpStdio("words", [sys.executable, "words.py"]), McpStdio("more", [sys.executable])]
+    diagnosis = await examined(handler, mcp_servers=servers)
+    assert [server.name for server in handler.sessions[-1].mcp_servers] == ["words", "more"]
+    told = check(diagnosis, "mcp servers")
+    assert (told.status, told.detail) == (
+        "ok",
+        "it takes words, more; whether it reaches them, no agent tells",
+    )
+
+
+@VIRTUAL
+async def test_servers_of_a_kind_that_the_agent_does_not_take() -> None:
+    diagnosis = await examined(ScriptedAgent([]), mcp_servers=[McpHttp("web", "http://127.0.0.1:1/")])
+    told = check(diagnosis, "mcp servers")
+    assert told.status == "failed"
+    assert "mcpCapabilities.http" in told.detail
+    assert CapabilityMissing.__name__ not in told.detail
+
+
+async def test_wrong_arguments_are_refused() -> None:
+    wrong: Any
+    for wrong in (5, b"claude"):
+        with pytest.raises(TypeError, match="give the name of an agent"):
+            await diagnose(wrong)
+    wrong = "no function"
+    with pytest.raises(TypeError, match="on_check"):
+        await diagnose(on_check=wrong)
+    wrong = 5
+    with pytest.raises(TypeError, match="command"):
+        await diagnose(command=wrong)
+    with pytest.raises(ValueError, match="startup_timeout"):
+        await diagnose(startup_timeout=0)
+    with pytest.raises(NotADirectoryError):
+        await diagnose(cwd="/nowhere/at/all")
+    with pytest.raises(ValueError, match="an agent or a command"):
+        await diagnose("claude", command="claude")
+    with pytest.raises(ValueError, match="a command or a connection"):
+        await diagnose(command="claude", transport=memory_transport_pair()[0])
+    for name in ("builtin", "no-such-agent"):
+        with pytest.raises(McpServerError, match="there is no program"):
+            await diagnose(name, mcp_servers=[McpStdio("words", ["no-such-program"])])

@@ -1,0 +1,203 @@
+"""``python -m thinkwell.doctor``: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shlex
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from doctor.patients import NAMES, ODD, sick
+from doctor.test_doctor_starting import program, running
+
+from thinkwell.doctor.__main__ import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="programs of POSIX systems")
+
+DOCTOR = [sys.executable, "-W", "error", "-m", "thinkwell.doctor"]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home without settings, in which the programs are those of a folder alone."""
+    for name in ("THINKWELL_AGENT_CMD", "THINKWELL_AGENT", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def doctor(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*DOCTOR, *arguments], capture_output=True, text=True, timeout=60, check=False, encoding="utf-8"
+    )
+
+
+def profile(home: Path, name: str, command: list[str]) -> None:
+    """Have a profile of an agent in the project's settings."""
+    with (home / "pyproject.toml").open("a", encoding="utf-8") as file:
+        file.write(f"[tool.thinkwell.agents.{name}.program]\ncommand = {json.dumps(command)}\n")
+
+
+def test_a_table_for_a_person(home: Path) -> None:
+    ran = doctor("--command", shlex.join([sys.executable, ODD, "login"]))
+    assert ran.returncode == 3
+    assert ran.stderr == ""
+    first, command, empty, *rows = ran.stdout.splitlines()
+    assert (first, empty) == ("odd_agent.py", "")
+    assert command == f"{sys.executable} {ODD} login"
+    named = [row[9:25].strip() for row in rows if row.startswith(("ok", "FAILED", "skipped"))]
+    assert named == NAMES
+    assert rows[-1] == "odd_agent.py works, but wants a login."
+
+
+def test_json_for_a_program(home: Path) -> None:
+    ran = doctor("--json", "--command", shlex.join([sys.executable, ODD, "exit"]))
+    assert ran.returncode == 1
+    told = json.loads(ran.stdout)
+    assert told["agent"] == "odd_agent.py"
+    assert [check["name"] for check in told["checks"] if check["status"] == "failed"] == ["starts"]
+
+
+def test_the_environment_names_an_agent(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THINKWELL_AGENT_CMD", shlex.join(sick("refuses")))
+    ran = doctor()
+    assert ran.returncode == 1
+    assert "sick_agent.py does not work: session." in ran.stdout
+
+
+def test_several_agents(home: Path) -> None:
+    profile(home, "one", [sys.executable, ODD, "login"])
+    profile(home, "two", sick("refuses"))
+    ran = doctor("one", "two", "one")
+    assert ran.returncode == 1
+    assert [line for line in ran.stdout.splitlines() if line.startswith(("one", "two"))] == [
+        "one",
+        "one works, but wants a login.",
+        "two",
+        "two does not work: session.",
+    ]
+    ran = doctor("no-such-agent")
+    assert ran.returncode == 1
+    assert ran.stdout.startswith("no-such-agent\n\nFAILED   found ")
+    ran = doctor("one", "no-such-agent", "--json")
+    assert ran.returncode == 1
+    assert [each["agent"] for each in json.loads(ran.stdout)] == ["one", "no-such-agent"]
+
+
+def test_all_that_are_there_and_nothing_is_installed(home: Path) -> None:
+    program(home / "bin" / "npx", f"echo $* >> {home}/installed")
+    profile(home, "one", [sys.executable, ODD, "login"])
+    profile(home, "two", ["no-such-program"])
+    ran = doctor("--all", "--json")
+    assert ran.returncode == 3
+    assert [each["agent"] for each in json.loads(ran.stdout)] == ["builtin", "one"]
+    assert ran.stderr.startswith("Not there, and so not checked: ")
+    missing = ran.stderr.strip().partition(": ")[2].split(", ")
+    assert {"two", "claude", "codex"} <= set(missing)
+    assert not (home / "installed").exists()
+    ran = doctor("--all", "one", "builtin", "two", "--json")
+    assert [each["agent"] for each in json.loads(ran.stdout)] == ["one", "builtin", "two"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--command", "mine", "claude"], "give agents or --command, not both"),
+        (["--command", "mine", "--all"], "give agents or --command, not both"),
+        (["--command", "'mine"], "No closing quotation"),
+        (["--timeout", "0"], "startup_timeout"),
+        (["--timeout", "soon"], "invalid float value"),
+        (["--cwd", "/nowhere/at/all"], "/nowhere/at/all"),
+        (["--mcp", "no-such-file.json"], "no-such-file.json"),
+        (["--nonsense"], "unrecognized arguments"),
+    ],
+)
+def test_wrong_usage(arguments: list[str], said: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exited:  # argparse raises it by itself
+        sys.exit(main(arguments))
+    assert exited.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_servers_of_a_file(home: Path) -> None:
+    servers = {"mcpServers": {"words": {"command": sys.executable, "args": ["words.py"]}}}
+    (home / ".mcp.json").write_text(json.dumps(servers), "utf-8")
+    ran = doctor("--mcp", ".mcp.json", "--json", "--command", shlex.join([sys.executable, ODD, "login"]))
+    assert json.loads(ran.stdout)["checks"][-2]["name"] == "mcp servers"
+
+
+def test_a_terminal_shows_what_is_waited_for(home: Path) -> None:
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*DOCTOR, "--command", shlex.join([sys.executable, ODD, "login"])], stdout=theirs, stdin=theirs
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                data = os.read(ours, 4096)
+            except OSError:  # the other end is closed
+                break
+            shown += data
+    os.close(ours)
+    assert process.returncode == 3
+    text = shown.decode()
+    assert "…        starts\r               \r" in text
+    assert "\x1b" not in text
+
+
+def test_an_interruption_ends_the_agent_too(home: Path) -> None:
+    mark = f"mark-{os.getpid()}"
+    with subprocess.Popen(
+        [*DOCTOR, "--command", shlex.join([sys.executable, ODD, "silent", mark])],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        while not process.stdout.readline().startswith("ok       installed"):
+            pass
+        assert running(mark)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert stderr == "\n"
+    assert not running(mark)
+
+
+def test_an_interruption_is_no_error(home: Path) -> None:
+    assert main(["--command", shlex.join(sick("interrupts"))]) == 130
+
+
+def test_a_reader_that_leaves(home: Path) -> None:
+    mark = f"mark-{os.getpid()}-reader"
+    with subprocess.Popen(
+        [*DOCTOR, "--command", shlex.join([*sick("well"), mark])],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        stderr = process.stderr.read()
+    assert (process.returncode, stderr) == (1, "")
+    assert not running(mark)
+
+
+def test_a_terminal_that_knows_few_characters(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    ran = doctor("--command", "no-such-prögram")
+    assert ran.returncode == 1
+    assert r"no-such-pr\xf6gram" in ran.stdout
