@@ -48,8 +48,10 @@ async def served(transport: str, listed: Path) -> AsyncGenerator[str]:
     env = {**os.environ, "STOCK": "42", "TOKEN": TOKEN, "LISTED": str(listed)}
     async with await anyio.open_process([sys.executable, PROGRAM, transport], env=env, stderr=None) as server:
         assert server.stdout is not None
-        yield f"http://127.0.0.1:{int(await server.stdout.receive())}"
-        server.terminate()
+        try:
+            yield f"http://127.0.0.1:{int(await server.stdout.receive())}"
+        finally:
+            server.kill()
 
 
 async def _works(launch: Launch, models: ModelServer, project: Path, server: McpServer, listed: Path) -> None:
