@@ -334,6 +334,35 @@ def test_asks_for_a_tool_that_is_held_back_behind_a_search() -> None:
     assert (found.text, found.calls) == ("One moment.", [("mcp__server__lookup", {})])
 
 
+@pytest.mark.parametrize(
+    ("search", "dispatcher", "listed", "sought", "called"),
+    [
+        (
+            "tool_search",
+            "tool_call",
+            "mcp__server__lookup",
+            {"query": "select:mcp__server__lookup", "max_results": 5},
+            {"name": "mcp__server__lookup", "arguments": {"key": "a"}},
+        ),
+        (
+            "search_tool_functions",
+            "run_typescript",
+            "mcp_server.lookup",
+            {"mode": "best_match", "query": "lookup"},
+            {"code": 'async function main() { return await tools.mcp_server.lookup({"key":"a"}); }'},
+        ),
+    ],
+)
+def test_calls_a_tool_that_stays_hidden_through_another(
+    search: str, dispatcher: str, listed: str, sought: Json, called: Json
+) -> None:
+    history = {"messages": [{"role": "user", "content": f"Deferred:\n{listed}\n"}]}
+    with ModelServer(CallTool("lookup", {"key": "a"}), Say("Found.")) as server:
+        assert post(server, CHAT, [search, dispatcher], more=history).calls == [(search, sought)]
+        assert post(server, CHAT, [search, dispatcher], more=history).calls == [(dispatcher, called)]
+        assert post(server, CHAT, [search, dispatcher], more=history).text == "Found."
+
+
 def test_gives_a_search_up_and_leaves_the_step() -> None:
     step = CallTool("lookup")
     with ModelServer(step) as server:

@@ -46,7 +46,8 @@ class OwnCalls:
         self._server = server
         self._known: dict[str, _Own | None] = {}
         """Each call that goes on; ``None``: it is not ours."""
-        self._tools: Sequence[ToolSpec] = ()
+        self._generation = -1
+        """Of the server's tools: the one that the titles are of."""
         self._titles: dict[str, ToolSpec] = {}
 
     def forget(self) -> None:
@@ -72,10 +73,10 @@ class OwnCalls:
         return own and known is not None and known.sure
 
     def _meet(self, call: s.ToolCallFields | s.ToolCallPatch) -> bool:
-        if self._tools is not self._server.tools:  # they change from turn to turn
-            self._tools = self._server.tools
-            name = self._server.name
-            self._titles = {title: tool for tool in self._tools for title in own_renderings(name, tool.name)}
+        if self._generation != self._server.generation:  # they change from turn to turn
+            self._generation = self._server.generation
+            name, tools = self._server.name, self._server.tools
+            self._titles = {title: tool for tool in tools for title in own_renderings(name, tool.name)}
         tool = _own_tool(call, self._server.name, self._titles)
         if tool is not None:
             self._known[call.tool_call_id] = _Own(tool, call.kind, _is_sure(call))

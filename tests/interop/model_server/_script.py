@@ -158,7 +158,7 @@ def _call(ask: Ask, step: CallTool, tool: Tool | None, dispatcher: Tool | None, 
 
 def _full_name(ask: Ask, name: str) -> str | None:
     """Find the name of a hidden tool in what the model was told, of the server that was named last."""
-    found = re.findall(rf"\bmcp_(?:_\w+?__|\w+?\.){re.escape(name)}\b", ask.raw)
+    found = re.findall(rf"mcp_(?:_\w+?__|\w+?\.){re.escape(name)}\b", ask.raw)
     servers = re.findall(r"MCP server (\w+)", ask.raw)
     named = [full for full in found if servers and servers[-1] in full]
     return next(iter(named or found), None)
