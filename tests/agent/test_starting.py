@@ -26,7 +26,8 @@ from thinkwell import (
     open_agent,
 )
 from thinkwell.agents import find_agent
-from thinkwell.agents._choosing import BUILTIN, choose, environment
+from thinkwell.agents._choosing import choose, environment
+from thinkwell.agents._sources import BUILTIN
 from thinkwell_acp import memory_transport_pair
 from thinkwell_acp import schema as s
 
@@ -247,8 +248,8 @@ async def test_a_program_that_closes_its_output() -> None:
 
 @pytest.mark.parametrize(("mode", "hint"), [("silent", ""), ("garbage_and_wait", "What can I do for you")])
 async def test_an_agent_that_never_answers(mode: str, hint: str) -> None:
-    error = await failure(mode, startup_timeout=0.3)
-    assert "did not answer `initialize` within 0.3 seconds" in str(error)
+    error = await failure(mode, startup_timeout=1.5)
+    assert "did not answer `initialize` within 1.5 seconds" in str(error)
     assert hint in str(error)
     assert "odd agent in mode" in error.stderr_tail
 

@@ -29,6 +29,7 @@ from thinkwell.agents import (
     Uvx,
     find_agent,
     known_agents,
+    update_agents,
 )
 from thinkwell_acp import memory_transport_pair
 
@@ -268,6 +269,72 @@ def test_a_current_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_file_where_the_users_folder_would_be(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("")
     assert find_agent("claude").name == "claude"
+
+
+# The registry
+
+
+def listed(id_: str, package: str, version: str = "", **more: object) -> dict[str, object]:
+    """Return an entry of the registry, of an agent from npm."""
+    way = {"npx": {"package": package, "args": ["--theirs"], **more}}
+    return {
+        "id": id_,
+        "name": id_.title(),
+        "version": version or "0.0.1",
+        "description": "",
+        "distribution": way,
+    }
+
+
+async def update(tmp_path: Path, *entries: dict[str, object]) -> str:
+    """Have a copy of a registry; return where it is."""
+    file = tmp_path / "registry.json"
+    file.write_text(json.dumps({"version": "1.0.0", "agents": entries, "extensions": []}))
+    return str((await update_agents(file)).path)
+
+
+async def test_the_registry_knows_newer_versions(tmp_path: Path, user: Path) -> None:
+    shipped = find_agent("claude")
+    assert shipped.npx is not None
+    package = shipped.npx.package
+    env = {"ENABLE_TOOL_SEARCH": "theirs", "MORE": "theirs"}
+    copy = await update(tmp_path, listed("claude-acp", f"{package}@99.0.0", env=env))
+    profile = find_agent("claude")
+    assert profile.npx == replace(shipped.npx, version="99.0.0")
+    assert profile.env.set == {"MORE": "theirs", **shipped.env.set}
+    assert profile.files == (*shipped.files, copy)
+    assert find_agent("claude-acp") == profile
+    assert [known.name for known in known_agents()].count("claude") == 1
+    assert "claude-acp" not in [known.name for known in known_agents()]
+    (user / "claude.toml").write_text('npx.version = "7.0.0"\nenv.set.MORE = "user"\n')
+    profile = find_agent("claude")
+    assert (profile.version, profile.env.set["MORE"]) == ("7.0.0", "user")
+
+
+@pytest.mark.parametrize("version", ["0.0.1", "{}", "{}-rc.1", "9" * 65, "9" * 5000, "x"])
+async def test_the_registry_undoes_nothing_that_was_tried(tmp_path: Path, version: str) -> None:
+    shipped = find_agent("claude")
+    assert shipped.npx is not None
+    spec = f"{shipped.npx.package}@{version.format(shipped.version)}"
+    await update(tmp_path, listed("claude-acp", spec), listed("codex-acp", "another-codex@99.0.0"))
+    assert find_agent("claude") == shipped
+    assert find_agent("codex").npx != Npx(package="another-codex", version="99.0.0")
+    assert len(find_agent("codex").files) == 1
+
+
+async def test_agents_that_only_the_registry_knows(tmp_path: Path, project: Path) -> None:
+    entries = (listed("newcomer", "newcomer-acp@1.2.3"), listed("builtin", "evil@1"))
+    copy = await update(tmp_path, *entries)
+    profile = find_agent("newcomer")
+    assert profile.npx == Npx(package="newcomer-acp", version="1.2.3", args=("--theirs",))
+    assert (profile.title, profile.registry, profile.files) == ("Newcomer", "newcomer", (copy,))
+    assert profile in known_agents()
+    assert find_agent("newcomer@latest").version == "latest"
+    assert find_agent("builtin").npx is None
+    project.write_text('[tool.thinkwell.agents.newcomer]\ntitle = "Ours"\n')
+    assert find_agent("newcomer") == replace(profile, title="Ours", files=(copy, str(project)))
+    (tmp_path / "cache" / "thinkwell" / "registry.json").unlink()
+    assert "give exactly one of" in wrong("newcomer").reason
 
 
 # What is wrong with a profile

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from thinkwell.agents._folders import config_folder
-from thinkwell.agents._profile import LAUNCHES, NAME, AgentProfile, Program, profile_of
+from thinkwell.agents._profile import LAUNCHES, NAME, VERSION, AgentProfile, Program, profile_of
 from thinkwell.errors import AgentNotFound, ProfileError
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _news_of(listed: Table, shipped: Table) -> Table:
         theirs, ours = _table_at(listed, way), _table_at(shipped, way)
         same = ours.get("package") == theirs.get("package")
         version = str(theirs.get("version"))
-        if theirs and same and _order(version) > _order(str(ours.get("version"))):
+        if same and VERSION.fullmatch(version) and _order(version) > _order(str(ours.get("version"))):
             added = _table_at(_table_at(listed, "env"), "set")
             known = _table_at(_table_at(shipped, "env"), "set")
             more = {name: value for name, value in added.items() if name not in known}
@@ -190,8 +190,8 @@ def _table_at(table: Table, key: str) -> Table:
 
 
 def _order(version: str) -> tuple[int, ...]:
-    """Return what versions are compared by. A version of which nothing is known comes last."""
-    return tuple(map(int, re.findall(r"\d+", version)))
+    """Return what versions are compared by: one before a release is no newer, and what is none is old."""
+    return tuple(map(int, re.findall(r"\d+", re.split(r"[^\d.]", version)[0])))
 
 
 def _table(file: Path, name: str) -> tuple[str, Table] | None:
