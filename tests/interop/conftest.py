@@ -19,7 +19,7 @@ from interop.matrix_plugin import (
 from interop.model_server import ModelServer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 __all__ = (
@@ -55,6 +55,13 @@ def launch(
     home = tmp_path / "home"
     yield recipe.launch(home=home, model_url=models.url)
     anyio.run(nothing_runs, home)
+
+
+@pytest.fixture
+def tell(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Tells the matrix something of the agent. `record_property` warns where a report in XML is wanted."""
+    item: pytest.Item = request.node
+    return lambda name, value: item.user_properties.append((name, value))
 
 
 @pytest.fixture

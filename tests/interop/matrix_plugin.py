@@ -1,8 +1,8 @@
 """Collects the cells of the matrix while pytest runs, shows them at the end and writes them where asked to.
 
-A test that is a cell is marked with its scenarios and has a recipe among its parameters. By `record_property`
-it may say what the agent calls itself (``agent``), and that the agent does not advertise what is needed
-(``not offered``).
+A test that is a cell is marked with its scenarios and has a recipe among its parameters. In its
+`user_properties` it may say what the agent calls itself (``agent``), and that the agent does not advertise
+what is needed (``not offered``).
 """
 
 from __future__ import annotations

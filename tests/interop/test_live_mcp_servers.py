@@ -100,7 +100,7 @@ async def test_a_server_behind_http_with_sse(
     models: ModelServer,
     project: Path,
     listed: Path,
-    record_property: Callable[[str, object], None],
+    tell: Callable[[str, str], None],
 ) -> None:
     async with served("sse", listed) as url:
         server = McpSse("inventory", f"{url}/sse", headers={"X-Token": TOKEN})
@@ -112,4 +112,4 @@ async def test_a_server_behind_http_with_sse(
     if refused is not None:
         assert refused.capability == "mcpCapabilities.sse"
         assert not any(request.dialect for request in models.requests)
-        record_property("not offered", refused.capability)
+        tell("not offered", refused.capability)

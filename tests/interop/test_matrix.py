@@ -95,7 +95,7 @@ def test_a_scenario_that_is_no_row_is_refused(tmp_path: Path) -> None:
 
 def test_a_run_of_all_cells_writes_them_into_the_page(tmp_path: Path) -> None:
     page = tmp_path / "agents.md"
-    page.write_text(f"# Agents\n\n{BEGIN}\nold\n{END}\n\nMore.\n")
+    page.write_text(f"# Agents\n\n{BEGIN}\nwhat was there\n{END}\n\nMore.\n")
     source = CELLS.partition('@pytest.mark.scenario("nested models")')[0]
     every = ", ".join(map(repr, SCENARIOS))
     run(
@@ -109,7 +109,7 @@ def test_a_run_of_all_cells_writes_them_into_the_page(tmp_path: Path) -> None:
     )
     assert "codex-acp 2.6.0 calls itself codex 1.0" in text
     assert f"Python {sys.version.partition(' ')[0]}" in text
-    assert "old" not in text
+    assert "what was there" not in text
     assert text.endswith(f"\n\n{END}\n\nMore.\n")
 
 

@@ -37,7 +37,7 @@ async def test_an_agent_calls_the_users_tool_and_returns_a_typed_result(
     models: ModelServer,
     project: Path,
     way: Literal["stdio"] | None,
-    record_property: Callable[[str, object], None],
+    tell: Callable[[str, str], None],
 ) -> None:
     models.play(
         Think("I should look the word up first."),
@@ -61,7 +61,7 @@ async def test_an_agent_calls_the_users_tool_and_returns_a_typed_result(
             events = [event async for event in stream]
             review = await stream.result
             if agent.info is not None:
-                record_property("agent", f"{agent.info.name} {agent.info.version}")
+                tell("agent", f"{agent.info.name} {agent.info.version}")
     assert review == Review(summary="A clean core.", score=7)
     assert words == ["sans-io"]
     assert [event.via for event in events if isinstance(event, ToolsSeen)] == [way or "http"]
