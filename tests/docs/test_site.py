@@ -17,7 +17,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
-MODULES = ("thinkwell", "thinkwell.events", "thinkwell.errors", "thinkwell.testing", "thinkwell_acp")
+MODULES = (
+    "thinkwell",
+    "thinkwell.events",
+    "thinkwell.errors",
+    "thinkwell.doctor",
+    "thinkwell.testing",
+    "thinkwell_acp",
+)
 ENTRY = re.compile(r"^::: (\S+)\n((?: .*\n)*)", re.MULTILINE)
 ALONE = re.compile(r"^ +members: false$", re.MULTILINE)
 """Of a module, only what it says of itself."""

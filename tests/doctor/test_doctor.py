@@ -256,7 +256,8 @@ async def test_an_agent_that_never_lists_tools() -> None:
     assert failed(diagnosis) == ["tools over acp", "tools over stdio"]
     assert diagnosis.ways == ()
     acp = check(diagnosis, "tools over acp")
-    assert acp.detail == "it has not fetched the list of tools within 15 seconds"
+    assert acp.detail == "it has come, but not fetched the list of tools, within 15 seconds"
+    assert check(diagnosis, "tools over stdio").detail == "it has not come for our tools within 15 seconds"
     assert acp.seconds == pytest.approx(15, abs=1)
 
 
@@ -292,7 +293,8 @@ async def test_a_way_that_works_is_named_where_the_usual_one_does_not(impatient:
     assert diagnosis.ways == ("stdio",)
     http = check(diagnosis, "tools over http")
     assert http.status == "warning"
-    assert http.hint == 'open_agent(…, tools_via="stdio") takes a way that works'
+    assert http.hint.startswith("runs find that out, and lose ")
+    assert http.hint.endswith('seconds; open_agent(…, tools_via="stdio") does not')
 
 
 @VIRTUAL

@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     out.reconfigure(errors="backslashreplace")  # a terminal may know few characters
     try:
         return anyio.run(_run, given)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # pragma: no cover - tested; what is interrupted is traced no more
         sys.stderr.write("\n")
         return INTERRUPTED
     except BrokenPipeError:

@@ -34,6 +34,11 @@ other way works. A run waits less; an agent that takes longer than that gets a w
 FLAGS: Final = {"acp": "mcpCapabilities.acp", "http": "mcpCapabilities.http"}
 
 
+def _way_out(way: Way) -> str:
+    """Return what to do where the way that runs try first does not work, and this one does."""
+    return f'runs find that out, and lose {LIST_TIMEOUT:g} seconds; open_agent(…, tools_via="{way}") does not'
+
+
 class Probing:
     """Opens sessions of an agent, one after the other.
 
@@ -106,7 +111,7 @@ class Probing:
         for check in held:
             if check.status == "failed" and working is not None:
                 taken = check.name == f"tools over {self._link.hosts.way}"
-                way_out = f'\nopen_agent(…, tools_via="{working}") takes a way that works' if taken else ""
+                way_out = f"\n{_way_out(working)}" if taken else ""
                 self._report.take(replace(check, status="warning", hint=(check.hint + way_out).strip()))
             else:
                 self._report.take(check)
@@ -128,10 +133,14 @@ class Probing:
             return self._report.failure(name, exc, anyio.current_time() - began)
         if not seen:
             hints = () if link.profile is None else link.profile.hints("ToolsNotSeen")
+            reached = session._wire.tools.reached
+            comes = (
+                "has come, but not fetched the list of tools," if reached else "has not come for our tools"
+            )
             return Check(
                 name=name,
                 status="failed",
-                detail=f"it has not fetched the list of tools within {seconds:g} seconds",
+                detail=f"it {comes} within {seconds:g} seconds",
                 seconds=now - began,
                 hint="\n".join(hints),
             )
