@@ -372,9 +372,11 @@ WITHOUT_TOOLS: Final[frozenset[str]] = frozenset({"cline", "deepagents"})
 _BARE_NAME: Final = "it asks by the tool's bare name, which any tool may have"
 
 QUIRKS: Final[Mapping[tuple[str, str], str]] = {
-    ("deepagents", "cancel_in_mid_text"): "it does not end a cancelled turn while its model still answers",
+    ("deepagents", "cancel_in_mid_text"): "it may take longer than a cancelled turn is waited for",
+    ("deepagents", "permission_denied_by_default"): "it asks for nothing",
     ("fast-agent", "permission_denied_by_default"): "it runs the commands of its shell without asking",
     ("hermes", "cancel_in_a_tool_of_ours"): "it fails, and queues every later prompt of the session",
+    ("hermes", "cancel_in_mid_text"): "what it cancels may be the next turn",
     ("hermes", "permission_denied_by_default"): "it asks of dangerous commands only",
     ("kimi", "cancel_in_a_tool_of_ours"): _BARE_NAME,
     ("kimi", "model_error"): "it ends the turn and says nothing",

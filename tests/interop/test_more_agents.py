@@ -7,6 +7,7 @@ import signal
 from typing import TYPE_CHECKING, Literal
 
 import anyio
+import anyio.to_thread
 import pytest
 from pydantic import BaseModel
 
@@ -14,7 +15,7 @@ from interop.agents import VENDOR_PREFIXES
 from interop.live import nothing_runs, pids_of, shell
 from interop.model_server import CallTool, EndTurn, Fail, Hold, ModelServer, Say
 from interop.more_agents import ADDED, MORE_AGENTS, QUIRKS, STAYS, WAYS, WITHOUT_TOOLS
-from thinkwell import AgentReported, Message, ResultMissing, ThoughtCancelled, ToolsNotSeen, open_agent
+from thinkwell import AgentReported, ResultMissing, ThoughtCancelled, ToolsNotSeen, open_agent
 from thinkwell.events import ResultAttempt, ToolsSeen
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def explained(request: pytest.FixtureRequest) -> None:
     scenario = request.node.originalname.removeprefix("test_")
     reason = QUIRKS.get((recipe.name, scenario))
     if reason is not None:
-        request.applymarker(pytest.mark.xfail(reason=reason))
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=False))  # some of it is a matter of time
 
 
 @pytest.fixture
@@ -227,11 +228,12 @@ async def test_cancel_in_mid_text(
 ) -> None:
     with anyio.fail_after(TIMEOUT):
         async with opened(recipe, launch, project) as agent, agent.session() as session:
-            models.play(Say("This takes long."), Hold(), Say("Never said."))
+            hold = Hold()
+            models.play(Say("This takes long."), hold, Say("Never said."))
             stream = session.think().text("Go.").stream()
-            async for event in stream:
-                if isinstance(event, Message) and "long." in event.text:
-                    stream.cancel()
+            # Not until there is text: some show it only when all of it is there.
+            await anyio.to_thread.run_sync(hold.reached.wait, TIMEOUT)
+            stream.cancel()
             with pytest.raises(ThoughtCancelled):
                 await stream.result
             await stream.wait()
