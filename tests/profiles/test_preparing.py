@@ -310,7 +310,7 @@ async def test_an_installation_has_five_minutes(machine: Machine, profile: Agent
     error = await machine.fails(profile, within=9000)
     assert "not installed in time (300 seconds" in error.reason
     assert [event.phase for event in machine.phases] == COLD[:2]
-    assert 300 <= anyio.current_time() - began < 345
+    assert 300 <= anyio.current_time() - began < 400
 
 
 @TRIO_MOCKED
@@ -319,7 +319,7 @@ async def test_a_look_whether_it_is_there_has_half_a_minute(machine: Machine) ->
     began = anyio.current_time()
     error = await machine.fails(FROM_PYPI, within=9000)
     assert "not installed in time" in error.reason
-    assert 330 <= anyio.current_time() - began < 390
+    assert 330 <= anyio.current_time() - began < 400
 
 
 @pytest.mark.parametrize(
