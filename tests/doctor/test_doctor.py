@@ -271,7 +271,9 @@ async def test_the_advice_of_the_profile_is_given(impatient: None) -> None:
     )
     profile = AgentProfile(name="mine", program=Program(command=tuple(sick("well"))), quirks=(quirk,))
     diagnosis = await examined_process(profile)
-    assert check(diagnosis, "tools over stdio").hint == "Ask it nicely."
+    first, second = check(diagnosis, "tools over stdio").hint.splitlines()
+    assert first == "Ask it nicely."
+    assert second.startswith("agents were seen to leave MCP servers out in folders that they do not trust")
     assert diagnosis.quirks == profile.quirks
     assert diagnosis.table().endswith(
         "\nKnown of it:\n- It does not look. (seen with 1, 2026-11-22)\n\n"

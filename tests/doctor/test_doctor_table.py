@@ -158,7 +158,7 @@ def test_what_does_not_show_is_escaped() -> None:
 
 
 def test_lines_of_an_agent_stay_in_their_column() -> None:
-    _, second, hint = rows("a\nok       login", hint="\x1b\n\n")[:3]
+    _, second, hint = rows("a\n \nok       login", hint="\x1b\n\n")[:3]
     assert second == " " * 37 + "ok       login"
     assert hint == "         -> \\x1b"
 

@@ -24,12 +24,19 @@ if TYPE_CHECKING:
     from thinkwell._link import Link
     from thinkwell._session import Session
     from thinkwell.agents._profile import Way
+    from thinkwell.doctor._diagnosis import Status
     from thinkwell.doctor._report import Report
     from thinkwell_acp.mcp import ToolServer
 
 PATIENCE: Final = 3 * LIST_TIMEOUT
 """Seconds until an agent that has not fetched the tools counts as one that does not see them, as long as no
 other way works. A run waits less; an agent that takes longer than that gets a warning."""
+
+REASONS: Final = (
+    "agents were seen to leave MCP servers out in folders that they do not trust, and to look for 127.0.0.1 "
+    "behind a proxy where NO_PROXY does not name it"
+)
+"""What to look at where no way works."""
 
 FLAGS: Final = {"acp": "mcpCapabilities.acp", "http": "mcpCapabilities.http"}
 
@@ -109,10 +116,12 @@ class Probing:
 
     def _let_go(self, held: list[Check], working: Way | None) -> None:
         for check in held:
-            if check.status == "failed" and working is not None:
+            if check.status == "failed":
                 taken = check.name == f"tools over {self._link.hosts.way}"
-                way_out = f"\n{_way_out(working)}" if taken else ""
-                self._report.take(replace(check, status="warning", hint=(check.hint + way_out).strip()))
+                way_out = REASONS if working is None else _way_out(working)
+                hints = [hint for hint in (check.hint, way_out if taken else "") if hint]
+                status: Status = "failed" if working is None else "warning"
+                self._report.take(replace(check, status=status, hint="\n".join(hints)))
             else:
                 self._report.take(check)
         held.clear()

@@ -115,7 +115,7 @@ def _hint(hint: str, room: int) -> Iterator[str]:
 
 def _wrapped(text: str, room: int) -> list[str]:
     room = max(room, NARROWEST)
-    lines = [line for part in text.splitlines() for line in _broken(plain(part), room)]
+    lines = [line for part in text.splitlines() if part.strip() for line in _broken(plain(part), room)]
     return lines if len(lines) <= LINES else [*lines[: LINES - 1], "…"]
 
 
