@@ -102,7 +102,7 @@ def environment(profile: AgentProfile | None, extra: Mapping[str, str] | None) -
     inherited = {key: value for key, value in os.environ.items() if key not in GUARDS}
     if profile is None:
         return {**inherited, **(extra or {})}
-    own = {} if profile.binary is None else _of_binary(profile.binary)
+    own: Mapping[str, str] = {} if profile.binary is None else _of_binary(profile.binary)
     return {**profile.env.applied({**inherited, **own}), **(extra or {})}
 
 

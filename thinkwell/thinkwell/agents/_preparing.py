@@ -6,12 +6,12 @@ import hashlib
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from msgspec import Struct
 
-from thinkwell.agents._profile import LATEST, Binary, Npx, Program, Uvx
+from thinkwell.agents._profile import LATEST, Npx, Program, Uvx
 from thinkwell.errors import AgentNotFound, AgentStartFailed, _how_it_ended
 from thinkwell_acp import ProcessExited, ProgramNotFound, ProgramNotStarted, stdio_transport
 from thinkwell_acp.stdio import find_program
@@ -19,7 +19,7 @@ from thinkwell_acp.stdio import find_program
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from thinkwell.agents._profile import AgentProfile
+    from thinkwell.agents._profile import AgentProfile, Binary
 
 CHECK_TIMEOUT: Final = 30.0
 """Seconds to find out whether a package is there. It takes uv a tenth of a second, and nothing is fetched."""
@@ -86,10 +86,8 @@ class Preparing:
                 if uvx.version == LATEST or not await self._uvx_has(uvx):
                     await self._install(f"PyPI package {uvx.spec}", nothing)
                 return uvx.command
-            case Binary() as binary:
+            case binary:
                 return await self._unpack(binary)
-            case launch:
-                assert_never(launch)
 
     def _find(self, command: Sequence[str], hint: str = "", *, next_command: str = "") -> None:
         """Check that the program of a command is there.
