@@ -258,9 +258,9 @@ async def deaf_agent(
     modes: s.SessionModeState | None = None,
     **options: Any,
 ) -> AsyncGenerator[tuple[Agent, Deaf]]:
-    """Open an agent that advertises every way."""
+    """Open an agent that advertises HTTP."""
     close = s.SessionCapabilities(close=s.SessionCloseCapabilities())
-    capabilities = s.AgentCapabilities(mcp_capabilities=CAPABILITIES["acp"], session_capabilities=close)
+    capabilities = s.AgentCapabilities(mcp_capabilities=CAPABILITIES["http"], session_capabilities=close)
     ours, theirs = memory_transport_pair()
     async with anyio.create_task_group() as tasks:
         handler = Deaf(scripts, tasks, capabilities)
@@ -282,22 +282,22 @@ MODES = s.SessionModeState(
 
 async def test_another_way_is_tried_where_the_agent_does_not_come_for_our_tools() -> None:
     with anyio.fail_after(30):
-        async with deaf_agent(returns_one, ignores=(s.McpServerAcp,)) as (agent, handler):
+        async with deaf_agent(returns_one, ignores=(s.McpServerHttp,)) as (agent, handler):
             stream = agent.think(Answer).text("Go").stream(include={"tools_seen"})
             assert await stream.result == Answer(value=1)
-            assert [event.via async for event in stream if isinstance(event, events.ToolsSeen)] == ["http"]
+            assert [event.via async for event in stream if isinstance(event, events.ToolsSeen)] == ["stdio"]
             assert stream.session_id == "session-2"
             assert handler.closed_sessions[0] == "session-1"
             # The next one begins with the way that works.
             assert await agent.think(Answer).text("Go").run() == Answer(value=1)
     kinds = [[type(server) for server in session.mcp_servers] for session in handler.sessions]
-    assert kinds == [[s.McpServerAcp], [s.McpServerHttp], [s.McpServerHttp]]
+    assert kinds == [[s.McpServerHttp], [s.McpServerStdio], [s.McpServerStdio]]
 
 
 async def test_a_session_that_is_replaced_for_another_way_stays_as_it_was_set() -> None:
     with anyio.fail_after(30):
         async with (
-            deaf_agent(returns_one, ignores=(s.McpServerAcp,), modes=MODES) as (agent, handler),
+            deaf_agent(returns_one, ignores=(s.McpServerHttp,), modes=MODES) as (agent, handler),
             agent.session(output=Answer) as session,
         ):
             await session.set_mode("act")
@@ -312,9 +312,8 @@ async def test_all_ways_are_tried_once_and_named() -> None:
     async def script(turn: Turn) -> None:
         turn.say("Which tools?")
 
-    ignores = (s.McpServerAcp, s.McpServerHttp, s.McpServerStdio)
-    async with deaf_agent(script, ignores=ignores) as (agent, handler):
-        for seconds, tried in ((15, WAYS), (5, ("acp",))):
+    async with deaf_agent(script, ignores=(s.McpServerHttp, s.McpServerStdio)) as (agent, handler):
+        for seconds, tried in ((10, ("http", "stdio")), (5, ("http",))):
             began = anyio.current_time()
             with pytest.raises(ToolsNotSeen) as caught:
                 await agent.think(Answer).text("Go").run()
@@ -329,11 +328,13 @@ async def test_a_way_that_the_agent_refuses_is_not_gone() -> None:
     async def script(turn: Turn) -> None:
         turn.say("Which tools?")
 
-    every = (s.McpServerAcp, s.McpServerHttp, s.McpServerStdio)
-    async with deaf_agent(script, ignores=every, refuses=every[1:]) as (agent, handler):
+    async with deaf_agent(script, ignores=(s.McpServerHttp,), refuses=(s.McpServerStdio,)) as (
+        agent,
+        handler,
+    ):
         with pytest.raises(ToolsNotSeen) as caught:
             await agent.think(Answer).text("Go").run()
-        assert caught.value.via == ("acp",)
+        assert caught.value.via == ("http",)
         assert [prompt.session_id for prompt in handler.prompts] == ["session-1"]
 
 
@@ -342,11 +343,11 @@ async def test_no_other_way_is_tried_where_one_was_chosen_or_none_is_needed() ->
     async def script(turn: Turn) -> None:
         turn.say("Done.")
 
-    async with deaf_agent(script, ignores=(s.McpServerAcp,), tools_via="acp") as (agent, handler):
-        with pytest.raises(ToolsNotSeen, match="over acp"):
+    async with deaf_agent(script, ignores=(s.McpServerHttp,), tools_via="http") as (agent, handler):
+        with pytest.raises(ToolsNotSeen, match="over http"):
             await agent.think(Answer).text("Go").run()
         assert len(handler.sessions) == 1
-    async with deaf_agent(script, ignores=(s.McpServerAcp,)) as (agent, handler), agent.session() as session:
+    async with deaf_agent(script, ignores=(s.McpServerHttp,)) as (agent, handler), agent.session() as session:
         assert await session.think().text("Go").run() == "Done."
         assert len(handler.sessions) == 1
 
@@ -366,10 +367,10 @@ async def test_cancelled_while_another_way_is_tried() -> None:
             return await super().new_session(request)
 
     ours, theirs = memory_transport_pair()
-    capabilities = s.AgentCapabilities(mcp_capabilities=CAPABILITIES["acp"])
+    capabilities = s.AgentCapabilities(mcp_capabilities=CAPABILITIES["http"])
     async with anyio.create_task_group() as tasks:
         handler = Slow([script], tasks, capabilities)
-        handler.ignores = (s.McpServerAcp,)
+        handler.ignores = (s.McpServerHttp,)
         async with (
             serve_agent(theirs, handler),
             open_agent("slow", transport=ours) as agent,

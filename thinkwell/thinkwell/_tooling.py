@@ -77,8 +77,11 @@ class ToolHosts:
         return self._chosen or self._settled or self._ways()[0]
 
     def next_way(self, tried: Sequence[Way]) -> Way | None:
-        """Return another way that the agent offers; ``None`` where there is none, or one was settled for."""
-        if self._chosen is not None or self._settled is not None:
+        """Return another way that the agent offers; ``None`` where there is none, or one was settled for.
+
+        None is better than the agent's own connection: it works as long as the agent does.
+        """
+        if self._chosen is not None or self._settled is not None or "acp" in tried:
             return None
         return next((way for way in self._ways() if way not in tried), None)
 
