@@ -131,10 +131,10 @@ class Matrix:
         """
         head, *rows = self._rows()
         table = [_row(head), _row(["---", *[":-:"] * len(self.agents)]), *map(_row, rows)]
-        names = [f"{agent} calls itself {told}" for agent, told in self._names.items()]
-        said = [f"Run on {date} with {machine}, each cell on asyncio and on trio.", *names]
+        names = "; ".join(f"{agent} calls itself {told}" for agent, told in self._names.items())
+        said = f"Run on {date} with {machine}, each cell on asyncio and on trio."
         shown = [text for number, note in self._notes().items() for text in _explained(number, note)]
-        return "\n".join([*table, "", "; ".join(said) + ".", *shown])
+        return "\n".join([*table, "", f"{said} {names}." if names else said, *shown])
 
     def _of(self, agent: str, scenario: str) -> list[Try]:
         return [result for result in self._tries if (result.agent, result.scenario) == (agent, scenario)]
@@ -170,7 +170,7 @@ def _row(fields: Sequence[str]) -> str:
 
 def _explained(number: int, note: Explanation) -> list[str]:
     title = f"**[{number}] {note.agent}, {note.scenario}.** {note.reason.strip()}"
-    return ["", title] if not note.wire else ["", title, "", "```json", *note.wire, "```"]
+    return ["", title] if not note.wire else ["", title, "", "```text", *note.wire, "```"]
 
 
 def explanations() -> tuple[Explanation, ...]:

@@ -135,7 +135,7 @@ def test_explanations_are_numbered_by_row_and_stand_below_the_table() -> None:
     text = filled(last, first, other).markdown(date="2026-11-22", machine="Python 3.11")
     assert "| model error | ✗ [1] | ✓ |" in text
     assert "| our tools not seen | ✓ | ✓ [2] |" in text
-    assert '**[1] one 1.0, model error.** It sulks.\n\n```json\n→ {"id":1}\n← {}\n```' in text
+    assert '**[1] one 1.0, model error.** It sulks.\n\n```text\n→ {"id":1}\n← {}\n```' in text
     assert text.endswith("**[2] two 2.0, our tools not seen.** It does not tell.")
     assert "Who?" not in text
     assert filled().missing == ()
