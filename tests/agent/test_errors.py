@@ -65,6 +65,7 @@ EXAMPLES: tuple[ThinkwellError, ...] = (
     errors.ResultMissing("max_tokens", "so far"),
     errors.ResultMissing("max_turn_requests", ""),
     errors.ResultMissing("end_turn", ""),
+    errors.ResultMissing("end_turn", "so far", denied=["lookup"]),
     errors.ResultInvalid({"a": 1}, ["a: no", "b: no"], 4),
     errors.ResultRefused("never"),
     errors.ToolsNotSeen(["http", "stdio"], "which tools?"),
@@ -128,6 +129,11 @@ def test_every_error_has_an_example_and_documents_its_attributes() -> None:
         ),
         (errors.ResultMissing("max_turn_requests", ""), "ran out of model requests"),
         (errors.ResultMissing("end_turn", ""), "it said nothing"),
+        (
+            errors.ResultMissing("end_turn", "", denied=["a", "b", "c", "d"]),
+            "said nothing. It asked for 'a', 'b', 'c' and 1 more, and that was denied",
+        ),
+        (errors.ResultMissing("end_turn", "", denied=["x" * 81]), f"It asked for '{'x' * 80}', and that"),
         (errors.ResultInvalid({"a": 1}, ["a: no"], 4), "in 4 attempts. The last one was {'a': 1}:\n- a: no"),
         (errors.LoginRequired("claude", []), "wants a login first. It offers no way: log in with its own"),
         (

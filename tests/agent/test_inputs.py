@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 from scripted import ScriptedAgent, scripted
 
-from thinkwell import AgentNotFound, Buffer, Question, open_agent, tool
+from thinkwell import AgentNotFound, Buffer, Question, open_agent, tool, wait_for_answer
 from thinkwell.agents._choosing import choose
 
 if TYPE_CHECKING:
@@ -216,6 +216,8 @@ async def decide(question: Question) -> None:
         ({"mcp_servers": [3]}, TypeError, "mcp_servers=….: number 1 is a int; give a list of McpStdio"),
         ({"mcp_servers": 3}, TypeError, "mcp_servers=….: it is a int; give a list"),
         ({"record": 3}, TypeError, "record=3.: give a path"),
+        ({"on_phase": 3}, TypeError, "on_phase=3.: give a plain function"),
+        ({"on_phase": wait_for_answer}, TypeError, "on_phase=<function wait.*: give a plain function"),
         ({"question_timeout": 0}, ValueError, "question_timeout=0 must be positive"),
         ({"permissions": "perhaps"}, ValueError, 'choose "deny", "ask" or "allow", or give'),
         ({"cwd": "/no/such/folder"}, NotADirectoryError, "there is no folder"),
@@ -226,6 +228,12 @@ def test_open_agent_refuses_when_it_is_called(
 ) -> None:
     with pytest.raises(error, match=message):
         open_agent("builtin", **options)
+
+
+def test_an_agent_of_another_type() -> None:
+    wrong: Any = ["claude"]
+    with pytest.raises(TypeError, match=r"open_agent\(\['claude'\]\): give the name of an agent"):
+        open_agent(wrong)
 
 
 @pytest.mark.parametrize("command", [["python", 3], 3])

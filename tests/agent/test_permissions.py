@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from asking import OPTIONS
 from scripted import ScriptedAgent, Turn, scripted
 
+from thinkwell import ResultMissing
 from thinkwell_acp import schema as s
 
 
@@ -176,3 +178,18 @@ async def test_the_servers_name_is_fit_for_every_agent_and_never_the_same() -> N
     names = {server.name for request in handler.sessions for server in request.mcp_servers}
     assert len(names) == 3
     assert all(name.isalnum() and len(f"mcp__{name}__return_result") < 64 for name in names)
+
+
+async def test_a_missing_result_says_what_was_denied() -> None:
+    async def script(turn: Turn) -> None:
+        assert not await permitted(turn, "lookup: {}", "t1")
+        assert not await permitted(turn, None, "t2", kind="execute")
+        assert await permitted(turn, f"mcp__{server_of(turn)}__return_result", "t3")
+        turn.say("I may not.")
+
+    async with scripted(script) as agent:
+        stream = agent.think(int).text("Go").stream(reminders=0)
+        with pytest.raises(ResultMissing, match=r"It asked for 'lookup: {}'.*that was denied") as caught:
+            await stream.result
+    assert caught.value.denied == stream.view.denied
+    assert len(stream.view.denied) == 2

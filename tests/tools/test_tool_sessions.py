@@ -15,6 +15,7 @@ from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 VIRTUAL = pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
@@ -251,3 +252,45 @@ async def test_a_mode_that_is_changed_by_its_option_is_told_as_a_mode() -> None:
         changes = [event.mode_id async for event in stream if isinstance(event, events.ModeUpdate)]
         assert session.mode == "ask"
     assert changes == ["plan", "ask"]
+
+
+class Caches(ForgetsIdle):
+    """Fetches the tools of a server once, whatever session they are for."""
+
+    def __init__(self) -> None:
+        capabilities = s.AgentCapabilities(mcp_capabilities=ACP, session_capabilities=CLOSES)
+        super().__init__([calls_one], capabilities=capabilities)
+        self.cached: dict[str, list[dict[str, object]]] = {}
+
+    async def _connect_tools(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
+        (server,) = servers
+        self.lists_tools = server.name not in self.cached
+        await super()._connect_tools(session_id, servers)
+        self.cached.setdefault(server.name, self.tools.get(session_id, []))
+
+
+@VIRTUAL
+async def test_a_session_that_is_opened_anew_has_a_server_of_another_name() -> None:
+    handler = Caches()
+    async with scripted(agent=handler) as agent, agent.session() as session:
+        assert await session.think(int).text("Go").tool(one).run() == 4
+        assert session.id == "session-2"
+    names = [opened.mcp_servers[0].name for opened in handler.sessions]
+    assert len(set(names)) == 2
+    assert [tool["name"] for tool in handler.cached[names[1]]] == ["one", "return_result"]
+
+
+async def test_tools_that_are_fetched_in_the_middle_of_a_turn_are_told_of_then() -> None:
+    async def late(turn: Turn) -> None:
+        turn.say("Which tools?")
+        await turn.list_tools()
+        await calls_one(turn)
+
+    handler = ScriptedAgent([late], lists_tools=False)
+    with anyio.fail_after(20):
+        async with scripted(agent=handler) as agent:
+            stream = agent.think(int).text("Go").tool(one).stream(include={"message", "tools_seen"})
+            assert await stream.result == 4
+            await stream.wait()
+            types = [event.type async for event in stream]
+    assert types == ["message", "tools_seen"]

@@ -324,11 +324,13 @@ def open_agent(
         ValueError: An argument is out of range, or contradicts another.
     """
     check_types(
+        agent=agent,
         command=command,
         env=env,
         on_question=on_question,
         workspace=workspace,
         record=record,
+        on_phase=on_phase,
     )
     if transport is not None and command is not None:
         raise ValueError("open_agent(command=…, transport=…): give a command or a connection, not both")

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
+from thinkwell.agents._profile import AgentProfile
 from thinkwell.workspace import Workspace
 
 
 def check_types(
     *,
+    agent: object,
     command: object,
     env: object,
     on_question: object,
     workspace: object,
     record: object,
+    on_phase: object,
 ) -> None:
     """Refuse what would fail later and elsewhere. No value of the environment is shown.
 
     Raises:
         TypeError: One is of another type.
     """
+    if agent is not None and not isinstance(agent, str | AgentProfile):
+        raise TypeError(f"open_agent({agent!r:.100}): give the name of an agent, or an AgentProfile")
     if command is not None and not isinstance(command, str) and not _is_list_of(str, command):
         raise _wrong("command", command, "a line, or a list of words")
     if env is not None:
@@ -32,6 +38,8 @@ def check_types(
         raise _wrong("workspace", workspace, "a Workspace")
     if record is not None and not isinstance(record, str | os.PathLike):
         raise _wrong("record", record, "a path")
+    if on_phase is not None and (not callable(on_phase) or inspect.iscoroutinefunction(on_phase)):
+        raise _wrong("on_phase", on_phase, "a plain function: it is called while the agent starts")
 
 
 def _check_env(env: object) -> None:

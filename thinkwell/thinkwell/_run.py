@@ -130,6 +130,8 @@ class Run(Generic[T]):
         """Ids of calls of our tools that the agent has shown."""
         self._context = copy_context()
         self._turn = 0
+        self._tools_told = False
+        """Whether the readers know that the agent has fetched our tools."""
         self._reminders_left = options.reminders
         self._ticket: Ticket | None = None
         self._place: int | None = None
@@ -312,13 +314,17 @@ class Run(Generic[T]):
             self._reach("connecting_tools")
             await self._session.offer(tools, needed=self._needs_tools)
             if self._session.tools.seen:
-                names = tuple(tool.name for tool in tools)
-                self.log.add(ev.ToolsSeen, names=names, via=self._session.tools.tried[-1])
+                self._tell_tools_seen()
                 self.log.add(ev.PhaseChanged, phase="tools_ready")
         blocks = prompt_blocks(self._spec, self._link, self._result_schema, self._session.server_name)
         while blocks:
             await self._run_turn(blocks)
             blocks = self._reminder()
+
+    def _tell_tools_seen(self) -> None:
+        self._tools_told = True
+        names = tuple(tool.name for tool in self.tool_specs())
+        self.log.add(ev.ToolsSeen, names=names, via=self._session.tools.tried[-1])
 
     def _take_session(self) -> None:
         self._place = self._session.take(self)
@@ -488,7 +494,7 @@ class Run(Generic[T]):
         elif self._tools_missed:
             self._end(ToolsNotSeen(self._session.tools.tried, text))
         else:
-            self._end(ResultMissing(stop_reason, text))
+            self._end(ResultMissing(stop_reason, text, denied=self.log.view().denied))
 
     def _end(self, error: Exception | None) -> None:
         """Append the end, once. Without an error it is the result's, where that is one."""
@@ -521,6 +527,8 @@ class Run(Generic[T]):
     ) -> ToolOutput:
         """Run a tool for the agent."""
         self._idle.reset()
+        if not self._tools_told and not self.log.ended:
+            self._tell_tools_seen()  # some agents fetch them in the middle of the turn
         if name == prompt.RESULT_TOOL:
             return self._results.take(arguments)
         if self._meter is not None and self._stopped_by is None:

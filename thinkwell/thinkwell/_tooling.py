@@ -187,10 +187,13 @@ class SessionTools:
 
     def __init__(self, hosts: ToolHosts, call: CallTool, way: Way | None = None) -> None:
         self._hosts = hosts
+        self._call = call
         self._way: Way | None = way
         self.tried: tuple[Way, ...] = ()
         """The ways on which the tools were offered, in order. The last one is that of the session."""
         self._known: dict[str, ToolSpec] = {}
+        self._seen = False
+        """Whether it has fetched them of a server before this one."""
         self.waited = False
         """Whether the agent has had its time to fetch them."""
         self.server = new_server(call)
@@ -234,6 +237,15 @@ class SessionTools:
             raise
         self._hosts.remove(self.server, tried[-1])  # what comes there late is of a session that is gone
 
+    async def renew(self) -> None:
+        """Offer the tools by a server of another name: some agents keep what they fetched under a name."""
+        old, self._seen = self.server, self.seen
+        self.server = new_server(self._call)
+        self.server.set_tools(old.tools)
+        self.config = await self._hosts.add(self.server, self.tried[-1])
+        self._hosts.remove(old)
+        await old.aclose()
+
     def next_way(self, refused: Sequence[Way]) -> Way | None:
         """Return another way to try, of those that were not refused."""
         return None if self._way is not None else self._hosts.next_way((*self.tried, *refused))
@@ -264,7 +276,7 @@ class SessionTools:
     @property
     def seen(self) -> bool:
         """Whether the agent has ever fetched our tools."""
-        return self.server.list_count > 0
+        return self._seen or self.server.list_count > 0
 
     @property
     def reached(self) -> bool:

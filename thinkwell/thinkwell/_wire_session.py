@@ -355,6 +355,8 @@ class WireSession:
         if self.shut and self._begun:
             await self._resume()
         elif self.shut:
+            await self.tools.renew()
+            self.own_calls = OwnCalls(self.tools.server)
             await self._open_new()
         await self.settings.restore()
 

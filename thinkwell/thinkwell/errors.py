@@ -439,12 +439,14 @@ class ResultMissing(ResultError):
     Attributes:
         stop_reason: Why the turn ended, in the protocol's words, such as ``end_turn`` or ``max_tokens``.
         text: What the agent said instead.
+        denied: The titles of what it has asked for and was denied, which may be why.
     """
 
-    def __init__(self, stop_reason: str, text: str) -> None:
+    def __init__(self, stop_reason: str, text: str, *, denied: Sequence[str] = ()) -> None:
         super().__init__(stop_reason, text)
         self.stop_reason = stop_reason
         self.text = text
+        self.denied = tuple(denied)
 
     def __str__(self) -> str:
         said = f"; it said: {self.text[-500:]!r}" if self.text else "; it said nothing"
@@ -453,7 +455,8 @@ class ResultMissing(ResultError):
             "max_turn_requests": "the agent ran out of model requests: ask for less",
             "cancelled": "it cancelled the turn itself, as some do when something is denied",
         }.get(self.stop_reason, "say in the prompt what the result is")
-        return f"The agent ended its turn ({self.stop_reason}) without a result; {hint}{said}"
+        what = f"The agent ended its turn ({self.stop_reason}) without a result"
+        return f"{what}; {hint}{said}{_denied(self.denied)}"
 
 
 class ResultInvalid(ResultError):
@@ -819,6 +822,15 @@ def _login_line(method: AuthMethod) -> str:
 def _string(text: str) -> str:
     """Return a string as source code."""
     return json.dumps(text, ensure_ascii=False)
+
+
+def _denied(titles: Sequence[str]) -> str:
+    """Return what to say of permissions that were denied."""
+    if not titles:
+        return ""
+    first = ", ".join(f"{title[:80]!r}" for title in titles[:3])
+    more = f" and {len(titles) - 3} more" if len(titles) > 3 else ""
+    return f". It asked for {first}{more}, and that was denied: `permissions=` says what is allowed"
 
 
 def _next(command: str) -> str:

@@ -120,6 +120,8 @@ class RunView:
     usage: ev.UsageUpdate | None = None
     questions: tuple[QuestionView, ...] = ()
     """What waits for an answer."""
+    denied: tuple[str, ...] = ()
+    """The titles of what the agent has asked for and was denied, in order."""
     mode: str | None = None
     commands: tuple[ev.Command, ...] = ()
     turns: int = 0
@@ -179,6 +181,7 @@ class ViewReducer:
         self._plans: dict[str, ev.PlanUpdate] = {}
         self._usage: ev.UsageUpdate | None = None
         self._questions: dict[str, QuestionView] = {}
+        self._denied: list[str] = []
         self._mode: str | None = None
         self._commands: tuple[ev.Command, ...] = ()
         self._turns = 0
@@ -319,7 +322,9 @@ class ViewReducer:
                     deadline=None if event.timeout is None else event.at + event.timeout,
                 )
             case ev.QuestionAnswered():
-                self._questions.pop(event.id, None)
+                asked = self._questions.pop(event.id, None)
+                if asked is not None and (event.choice or "").startswith("reject"):
+                    self._denied.append(asked.title)
             case ev.PhaseChanged():
                 self._phases.append(event)
             case ev.TurnStarted():
@@ -368,6 +373,7 @@ class ViewReducer:
             plans=MappingProxyType(self._plans.copy()),
             usage=self._usage,
             questions=tuple(self._questions.values()),
+            denied=tuple(self._denied),
             mode=self._mode,
             commands=self._commands,
             turns=self._turns,

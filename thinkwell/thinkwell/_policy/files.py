@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from thinkwell._json_schema import is_array, is_object
@@ -26,6 +25,8 @@ def read_policy(text: str, source: str | None) -> tuple[tuple[Rule, ...], RuleVe
     Raises:
         PolicyError: Something is wrong.
     """
+    import tomllib  # only for those who keep a policy in a file
+
     try:
         table: dict[str, JsonValue] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
