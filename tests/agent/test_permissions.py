@@ -131,7 +131,7 @@ async def test_a_call_through_a_tool_that_calls_others_is_ours_by_the_name_in_it
         cases: tuple[tuple[dict[str, Any], dict[str, Any], bool], ...] = (
             ({"toolName": name}, {"x": 1}, True),
             ({"tool_name": name}, {"x": 1}, True),
-            ({"toolName": name}, {"command": "rm -rf /"}, False),
+            ({"toolName": name}, {"y": "what our tool refuses itself"}, True),
             ({"toolName": "mcp__other__add"}, {"x": 1}, False),
             ({"toolName": name, "tool_name": "bash"}, {"x": 1}, False),
             ({"other": {"toolName": name}}, {"x": 1}, False),

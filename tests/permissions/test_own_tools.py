@@ -60,6 +60,8 @@ OWN = {
         f"mcp_{SERVER}.add", kind="other", raw_input={"x": 1}, meta={"tool_name": f"mcp_{SERVER}.add"}
     ),
     "qwen": call('{"x": 1}', kind="other", raw_input={"x": 1}, meta={"toolName": MCP_NAME}),
+    "what the model makes up": call("x", raw_input={"command": "rm"}, meta={"toolName": MCP_NAME}),
+    "what the model makes up, with claude": call("x", raw_input={"y": 1}, meta=CLAUDE),
     "another codex": call(f"Tool: {SERVER}/add", raw_input=CODEX),
     "a short name": call(f"add ({SERVER} MCP Server)", name="add"),
 }
@@ -81,7 +83,6 @@ FOREIGN = {
     "a command at our path": call(f"{SERVER}/add", kind="other", raw_input={"command": f"{SERVER}/add"}),
     "qwen says another name": call(MCP_NAME, raw_input={"x": 1}, meta={"toolName": "bash"}),
     "qwen says two names": call(MCP_NAME, meta={"toolName": MCP_NAME, "tool_name": "bash"}),
-    "qwen says our name of a command": call("x", raw_input={"command": "rm"}, meta={"toolName": MCP_NAME}),
     "the name of the tool alone": call("add", kind="other", raw_input={"x": 1}),
     "text as input": call(f"{SERVER}_add", raw_input="x"),
     "a list as input": call(f"mcp.{SERVER}.add", raw_input=[CODEX]),

@@ -76,7 +76,7 @@ class AgentStarter:
     def explain(self, spec: Spec[T]) -> Explanation:
         """Return what a run would send. Its session, and with it the server's name, comes with the run."""
         schema = None if spec.output.schema is None else spec.output.tool_schema()
-        return explain(self._link, spec, schema, "thinkwell…" if self._link.open_sessions else None)
+        return explain(self._link, spec, schema, "thinkwell…" if self._link.sessions_begun else None)
 
     def check(self, part: Part) -> None:
         """Check that the agent takes such a part of a prompt."""

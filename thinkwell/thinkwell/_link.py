@@ -102,6 +102,8 @@ class Link(ClientHandler):
         self.launch_log = launch_log
         self._client: Client | None = None
         self._opening = 0
+        self.sessions_begun = 0
+        """How many sessions there were, the open ones among them."""
         self._malformed = 0
         self.leaving = False
         """Whether the agent's block is being left."""
@@ -117,11 +119,6 @@ class Link(ClientHandler):
         """The connection to the agent."""
         assert self._client is not None
         return self._client
-
-    @property
-    def open_sessions(self) -> int:
-        """How many sessions are open."""
-        return sum(not session.closed for session in self.sessions.values())
 
     # Updates
 
@@ -148,6 +145,7 @@ class Link(ClientHandler):
         assert session.id is not None
         self.sessions[session.id] = session
         self._session_ids.add(session.id)
+        self.sessions_begun += 1
         if self.workspace is not None:
             self.workspace.open_session(session.id, session.cwd)
         early = [note for note in self._early if note.session_id == session.id]

@@ -92,10 +92,11 @@ class OwnCalls:
         tool, kind, sure = known
         server = self._server.name
         raw: JsonValue = call.raw_input
+        names = named_in_meta(call)
         if (
             call.kind in (None, "other", kind)
-            and all(name in own_names(server, tool.name) for name in named_in_meta(call))
-            and (raw is None or _fits(raw, tool.input_schema) or _is_about(raw, server, tool))
+            and all(name in own_names(server, tool.name) for name in names)
+            and (raw is None or names or _fits(raw, tool.input_schema) or _is_about(raw, server, tool))
             and _shows_nothing_foreign(call, server, tool)
         ):
             self._known[call.tool_call_id] = _Own(tool, kind, sure or raw is not None)
@@ -125,12 +126,9 @@ def _own_tool(
     tool = titles.get(title) if isinstance(title, str) else None
     if tool is None or not _shows_nothing_foreign(call, server, tool):
         return None
-    if names:
-        fits = all(name in own_names(server, tool.name) for name in names) and (
-            not call.raw_input or _fits(call.raw_input, tool.input_schema)
-        )
-    else:
-        fits = _looks_like(call, server, tool)
+    # What the agent names so is called, whatever its arguments: wrong ones are refused there, in words that help.
+    own = own_names(server, tool.name)
+    fits = all(name in own for name in names) if names else _looks_like(call, server, tool)
     return tool if fits else None
 
 

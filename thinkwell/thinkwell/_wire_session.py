@@ -181,8 +181,11 @@ class WireSession:
 
     @property
     def server_name(self) -> str | None:
-        """Name of our MCP server, where the agent may show the tools of other sessions beside ours."""
-        return self.tools.server.name if self._link.open_sessions > 1 else None
+        """Name of our MCP server, where the agent may show the tools of other sessions beside ours.
+
+        Some show those of sessions that were closed, too.
+        """
+        return self.tools.server.name if self._link.sessions_begun > 1 else None
 
     # Opening and closing
 
