@@ -126,7 +126,7 @@ def _own_tool(
     tool = titles.get(title) if isinstance(title, str) else None
     if tool is None or not _shows_nothing_foreign(call, server, tool):
         return None
-    # What the agent names so is what it calls: wrong arguments are refused there, in words that help its model.
+    # What the agent names so is what it calls: wrong arguments are refused there, in words that help.
     own = own_names(server, tool.name)
     fits = all(name in own for name in names) if names else _looks_like(call, server, tool)
     return tool if fits else None
