@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,6 +72,8 @@ class AgentRecipe(ABC):
     """Whether its permission requests show a command in the title alone, which is no field to trust."""
     checks_arguments: bool = False
     """Whether it checks the arguments of tools against their schemas itself, and calls with no others."""
+    cut_off_from: Literal["http"] | None = None
+    """The way to our tools that its settings bar, where they bar only one."""
     profile: str = ""
     """Its name in `open_agent`, where it has one."""
 
@@ -308,20 +310,23 @@ CODEX_ASKING = replace(CODEX, name="codex-asking", env={**CODEX.env, "INITIAL_AG
 NO_LOOPBACK = {"NO_PROXY": "localhost", "no_proxy": "localhost"}
 """The settings of a proxy that make no exception for 127.0.0.1, so that our tool server is behind it."""
 
-CLAUDE_CUT_OFF = replace(CLAUDE_DIRECT, name="claude-cut-off", env={**CLAUDE_DIRECT.env, **NO_LOOPBACK})
-CODEX_CUT_OFF = replace(CODEX, name="codex-cut-off", env={**CODEX.env, **NO_LOOPBACK})
+CLAUDE_CUT_OFF = replace(
+    CLAUDE_DIRECT, name="claude-cut-off", env={**CLAUDE_DIRECT.env, **NO_LOOPBACK}, cut_off_from="http"
+)
+CODEX_CUT_OFF = replace(CODEX, name="codex-cut-off", env={**CODEX.env, **NO_LOOPBACK}, cut_off_from="http")
 OPENCODE_CUT_OFF = replace(
     OPENCODE,
     name="opencode-cut-off",
     env={**OPENCODE.env, **NO_LOOPBACK},
     # It speaks to itself over HTTP, which must not be behind the proxy as well.
     args=(*OPENCODE.args, "--hostname", "localhost"),
+    cut_off_from="http",
 )
 GEMINI_CUT_OFF = replace(
     GEMINI,
     name="gemini-untrusting",
     files={".gemini/settings.json": _gemini_settings(ask_for_trust=True)},
 )
-"""The four, each set up by its user in a way in which our tools do not reach it."""
+"""The four, each set up by its user in a way in which our tools do not reach it: over HTTP, or at all."""
 
 AGENTS = (CLAUDE, CLAUDE_DIRECT, OPENCODE, OPENCODE_ASKING, GEMINI, CODEX)

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from interop.live import CUT_OFF, PLAIN, TIMEOUT
 from interop.model_server import CallTool, Fail, ModelServer, Say
 from thinkwell import AgentReported, ResultMissing, ToolsNotSeen, open_agent
-from thinkwell.events import ResultAttempt
+from thinkwell.events import ResultAttempt, ToolsSeen
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,12 +137,30 @@ async def test_an_error_of_the_model_is_told_and_the_session_goes_on(
 @cut_off
 @pytest.mark.scenario("our tools not seen")
 async def test_an_agent_that_does_not_reach_our_tools_is_told_apart(
-    launch: Launch, models: ModelServer, project: Path
+    recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
 ) -> None:
     models.play(Say("There is no such tool."))
     with anyio.fail_after(TIMEOUT):
-        async with open_agent(command=launch.command, env=launch.env, cwd=project) as agent:
+        async with open_agent(
+            command=launch.command, env=launch.env, cwd=project, tools_via=recipe.cut_off_from
+        ) as agent:
             with pytest.raises(ToolsNotSeen, match="There is no such tool") as caught:
                 await agent.think(int).text("How many?").run()
-    assert caught.value.via == ("http",)
+    assert caught.value.via == ("http", "stdio") if recipe.cut_off_from is None else (recipe.cut_off_from,)
     assert models.remaining == ()
+
+
+@pytest.mark.parametrize(
+    "recipe", [recipe for recipe in CUT_OFF if recipe.cut_off_from], ids=lambda recipe: recipe.name
+)
+async def test_where_one_way_to_our_tools_is_cut_off_another_is_gone(
+    launch: Launch, models: ModelServer, project: Path
+) -> None:
+    with anyio.fail_after(TIMEOUT):
+        async with open_agent(command=launch.command, env=launch.env, cwd=project) as agent:
+            for number in range(2):
+                models.play(CallTool("return_result", {"result": number}), Say("Done."))
+                stream = agent.think(int).text("How many?").stream(include={"tools_seen"}, reminders=0)
+                assert await stream.result == number
+                await stream.wait()
+                assert [event.via async for event in stream if isinstance(event, ToolsSeen)] == ["stdio"]

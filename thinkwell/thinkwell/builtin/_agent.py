@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,11 +12,11 @@ from anyio import AsyncContextManagerMixin
 
 from thinkwell._version import VERSION
 from thinkwell.builtin._files import Folder
-from thinkwell.builtin._mcp import McpClient
 from thinkwell.builtin._request import read_prompt
+from thinkwell.builtin._servers import SessionServers
 from thinkwell.builtin._speech import Speaker, pace_of
 from thinkwell.builtin._turn import Turn
-from thinkwell_acp import AcpError, AgentHandler, RpcError
+from thinkwell_acp import AgentHandler, RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp._tasks import BackgroundTasks, background_tasks
 from thinkwell_acp.errors import INVALID_PARAMS
@@ -28,16 +27,13 @@ if TYPE_CHECKING:
     from thinkwell.builtin._facts import FileFacts
     from thinkwell_acp import AgentSide
 
-logger = logging.getLogger("thinkwell.builtin")
-
 
 class _Session:
     """A conversation: its folder, its tools and what was read so far."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, servers: SessionServers) -> None:
         self.folder = folder
-        self.servers: list[McpClient] = []
-        self.unreachable: list[str] = []
+        self.servers = servers
         self.remembered: tuple[FileFacts, ...] = ()
         self.turns = 0
         self.lock = anyio.Lock()
@@ -78,18 +74,15 @@ class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
         )
 
     async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-        """Open a session, and fetch the tools that it is offered before answering."""
+        """Open a session, and fetch the tools that it is offered before answering, where that is quick."""
         if not Path(request.cwd).is_dir():  # noqa: ASYNC240 - one look
             raise RpcError(INVALID_PARAMS, f"cwd: there is no folder {request.cwd}")
-        session = _Session(Folder(request.cwd))
-        for server in request.mcp_servers:
-            if not isinstance(server, s.McpServerAcp):
-                session.unreachable.append(server.name)
-                continue
-            try:
-                session.servers.append(await McpClient.open(self._client, server, VERSION))
-            except RpcError as exc:
-                session.unreachable.append(f"{server.name} ({exc.message})")
+        session = _Session(Folder(request.cwd), SessionServers(request.mcp_servers))
+        try:
+            await session.servers.open(self._tasks, self._client, session.folder)
+        except BaseException:  # the client takes its request back
+            session.servers.cancel()
+            raise
         session_id = secrets.token_hex(8)
         self._sessions[session_id] = session
         return s.NewSessionResponse(session_id=session_id)
@@ -100,11 +93,7 @@ class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
         del self._sessions[request.session_id]
         session.closed = True
         session.running.cancel()
-        for server in session.servers:
-            try:
-                await server.close()
-            except RpcError as exc:
-                logger.debug("mcp/disconnect: %s", exc)
+        await session.servers.close()
         return s.CloseSessionResponse()
 
     async def prompt(self, request: s.PromptRequest, /) -> s.PromptResponse:
@@ -130,26 +119,17 @@ class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
             remembered=session.remembered,
             first=session.turns == 1,
         )
-        await turn.run(session.servers, session.unreachable)
+        await turn.run(session.servers)
         session.remembered = tuple(turn.files) or session.remembered
 
     def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
         """Fetch the tools again when they have changed."""
         if notification.method == "notifications/tools/list_changed":
             for session in self._sessions.values():
-                for server in session.servers:
-                    if server.connection_id == notification.connection_id:
-                        self._tasks.start_soon(_relist, server)
+                session.servers.changed(notification.connection_id)
 
     def _find(self, session_id: str) -> _Session:
         session = self._sessions.get(session_id)
         if session is None:
             raise RpcError(INVALID_PARAMS, f"There is no session {session_id}", {"sessionId": session_id})
         return session
-
-
-async def _relist(server: McpClient) -> None:
-    try:
-        await server.list_tools()
-    except AcpError as exc:
-        logger.debug("tools/list: %s", exc)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from thinkwell.builtin._constraints import as_object
 from thinkwell.builtin._fill import Filler, UnfillableError
 from thinkwell.builtin._findings import Answer
-from thinkwell.builtin._mcp import ToolOutcome
 from thinkwell.builtin._repair import corrections
 from thinkwell.builtin._words import first_line
-from thinkwell_acp.errors import RpcError
+from thinkwell_acp.mcp._client import McpTrouble, ToolOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from thinkwell.builtin._findings import Findings
-    from thinkwell.builtin._mcp import McpClient, ToolInfo
+    from thinkwell.builtin._servers import Server
     from thinkwell.builtin._speech import Speaker
+    from thinkwell_acp.mcp._client import ToolInfo
     from thinkwell_acp.schema import JsonObject, JsonValue
 
 ATTEMPTS: Final = 4
@@ -28,30 +28,37 @@ MAX_TOOLS: Final = 8
 """How many tools a turn asks."""
 
 
-async def ask_tools(
-    tools: Sequence[tuple[McpClient, ToolInfo]], findings: Findings, speaker: Speaker
-) -> tuple[Answer, ...]:
+class Offer(NamedTuple):
+    """A tool that can be called."""
+
+    server: Server
+    tool: ToolInfo
+    said: str
+    """Its name, as it is told: with that of its server where others have the same."""
+
+
+async def ask_tools(offers: Sequence[Offer], findings: Findings, speaker: Speaker) -> tuple[Answer, ...]:
     """Call each tool once, where its arguments can be made, and return what they answered."""
     answers: list[Answer] = []
-    for server, tool in tools[:MAX_TOOLS]:
+    for offer in offers[:MAX_TOOLS]:
         filler = Filler(findings, arguments=True)
-        outcome = await _call(server, tool, tool.schema, filler, speaker)
+        outcome = await _call(offer, offer.tool.schema, filler, speaker)
         if outcome is None:
             continue
         if outcome.failed:
-            await speaker.think(f"{tool.name} does not help: {first_line(outcome.text)}")
+            await speaker.think(f"{offer.said} does not help: {first_line(outcome.text)}")
         else:
-            await speaker.think(f"{tool.name} answers: {first_line(outcome.text)}")
-            answers.append(Answer(tool=tool.name, text=outcome.text, value=_value(outcome)))
+            await speaker.think(f"{offer.said} answers: {first_line(outcome.text)}")
+            answers.append(Answer(tool=offer.said, text=outcome.text, value=_value(outcome)))
     return tuple(answers)
 
 
 async def return_result(
-    server: McpClient, tool: ToolInfo, findings: Findings, stated: JsonObject | None, speaker: Speaker
+    offer: Offer, findings: Findings, stated: JsonObject | None, speaker: Speaker
 ) -> None:
     """Return a result. `stated` is its schema where the prompt, and not the tool, says it."""
     filler = Filler(findings)
-    outcome = await _call(server, tool, _result_schema(tool.schema, stated), filler, speaker)
+    outcome = await _call(offer, _result_schema(offer.tool.schema, stated), filler, speaker)
     if outcome is None:
         await speaker.say("I have no result that fits.")
     elif outcome.failed:
@@ -60,34 +67,40 @@ async def return_result(
         await speaker.say("The result is in.")
 
 
-async def _call(
-    server: McpClient, tool: ToolInfo, schema: JsonObject, filler: Filler, speaker: Speaker
-) -> ToolOutcome | None:
+async def _call(offer: Offer, schema: JsonObject, filler: Filler, speaker: Speaker) -> ToolOutcome | None:
     """Call a tool, again with corrected arguments where it refuses them. ``None``: they could not be made."""
     outcome: ToolOutcome | None = None
     for _ in range(ATTEMPTS):
         try:
             arguments = filler.fill({"type": "object", **schema})
         except UnfillableError as exc:
-            await speaker.think(f"I cannot call {tool.name}: {exc}.")
+            await speaker.think(f"I cannot call {offer.said}: {first_line(str(exc))}.")
+            return outcome
+        except Exception as exc:  # a schema may be anything, as it comes from who knows where
+            await speaker.think(
+                f"I cannot call {offer.said}: its schema makes no sense ({type(exc).__name__})."
+            )
             return outcome
         for reason in filler.take_reasons():
             await speaker.think(reason)
-        outcome = await _call_once(server, tool, arguments, speaker)
+        outcome = await _call_once(offer, arguments, speaker)
         if not outcome.failed or not filler.correct(_inside(schema, corrections(outcome.text))):
             return outcome
-        await speaker.think(f"{tool.name} refuses that, so I correct it: {first_line(outcome.text)}")
+        await speaker.think(f"{offer.said} refuses that, so I correct it: {first_line(outcome.text)}")
     return outcome
 
 
-async def _call_once(
-    server: McpClient, tool: ToolInfo, arguments: JsonObject, speaker: Speaker
-) -> ToolOutcome:
-    call = speaker.start_tool(tool.name, "other", name=tool.name, arguments=arguments)
+async def _call_once(offer: Offer, arguments: JsonObject, speaker: Speaker) -> ToolOutcome:
+    server, tool = offer.server, offer.tool
+    title = server.title(tool)
+    call = speaker.start_tool(title, "other", name=title, arguments=arguments, waits=not server.ours)
     try:
-        outcome = await server.call(tool.name, arguments)
-    except RpcError as exc:
-        outcome = ToolOutcome(text=exc.message, failed=True)
+        if server.ours or await speaker.may_call(call):
+            outcome = await server.call(tool.name, arguments)
+        else:
+            outcome = ToolOutcome(text="I was not given the permission to call it", failed=True)
+    except McpTrouble as exc:
+        outcome = ToolOutcome(text=exc.reason, failed=True)
     await speaker.end_tool(call, outcome.text, failed=outcome.failed, output=outcome.structured)
     return outcome
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from thinkwell_acp import AcpError
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -78,8 +79,9 @@ class Speaker:
         name: str | None = None,
         arguments: s.JsonValue = None,
         path: str | None = None,
+        waits: bool = False,
     ) -> str:
-        """Show that a tool call begins, and return its id. `path` is absolute."""
+        """Show that a tool call begins, or waits for a permission, and return its id. `path` is absolute."""
         self._calls += 1
         call_id = f"{self._turn}-call-{self._calls}"
         self.update(
@@ -88,12 +90,31 @@ class Speaker:
                 title=title,
                 name=name,
                 kind=kind,
-                status="in_progress",
+                status="pending" if waits else "in_progress",
                 raw_input=arguments,
                 locations=() if path is None else (s.ToolCallLocation(path=path),),
             )
         )
         return call_id
+
+    async def may_call(self, call_id: str) -> bool:
+        """Ask whether a tool that was shown to wait may be called. A client that cannot be asked says no."""
+        request = s.RequestPermissionRequest(
+            session_id=self._session_id,
+            tool_call=s.ToolCallPatch(tool_call_id=call_id),
+            options=(
+                s.PermissionOption(option_id="yes", name="Call it", kind="allow_once"),
+                s.PermissionOption(option_id="no", name="Leave it", kind="reject_once"),
+            ),
+        )
+        try:
+            outcome = (await self._client.request_permission(request)).outcome
+        except (AcpError, s.DecodeError):
+            return False
+        if not isinstance(outcome, s.SelectedPermissionOutcome) or outcome.option_id != "yes":
+            return False
+        self.update(s.ToolCallProgress(tool_call_id=call_id, status="in_progress"))
+        return True
 
     async def end_tool(
         self, call_id: str, text: str, *, failed: bool = False, output: s.JsonValue = None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio.to_thread
 
-from thinkwell.builtin._calls import ask_tools, return_result
+from thinkwell.builtin._calls import Offer, ask_tools, return_result
 from thinkwell.builtin._facts import FileFacts, examine
 from thinkwell.builtin._files import MAX_BYTES, MAX_FILES, Folder, UnreadError
 from thinkwell.builtin._findings import Findings
@@ -19,8 +21,8 @@ from thinkwell_acp import schema as s
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from thinkwell.builtin._mcp import McpClient
     from thinkwell.builtin._request import Request
+    from thinkwell.builtin._servers import Server, SessionServers
 
 RESULT_TOOL: Final = "return_result"
 """The tool that takes the result of a task."""
@@ -61,26 +63,27 @@ class Turn:
         self.files: list[FileFacts] = []
         """What was read."""
 
-    async def run(self, servers: Sequence[McpClient], unreachable: Sequence[str]) -> None:
-        """Do it. `unreachable` names the MCP servers that are not among the `servers`."""
-        offered = [(server, tool) for server in servers for tool in server.tools]
-        returns = next((pair for pair in offered if pair[1].name == RESULT_TOOL), None)
-        others = [pair for pair in offered if pair is not returns]
+    async def run(self, servers: SessionServers) -> None:
+        """Do it, with the tools of these servers."""
+        offered = offers(servers.reached)
+        # A client has its own tools behind those of its user.
+        returns = next((offer for offer in reversed(offered) if offer.tool.name == RESULT_TOOL), None)
+        others = [offer for offer in offered if offer is not returns]
         if RESULT_TOOL not in self._request.text:
             returns = None  # it is there for another turn of the session
         steps = ["Find out what to read", "Read it"]
-        steps += [f"Ask {listed([tool.name for _, tool in others[:_SHOWN]])}"] if others else []
+        steps += [f"Ask {listed([offer.said for offer in others[:_SHOWN]])}"] if others else []
         steps += ["Return the result" if returns else "Answer"]
         plan = Plan(self._speaker, steps)
         plan.next()
         if self._first:
             await self._speaker.think(CONFESSION)
-        if unreachable:
-            await self._speaker.think(f"I reach MCP servers over ACP only, so not {listed(unreachable)}.")
+        for trouble in servers.troubles:
+            await self._speaker.think(f"I do without the MCP server {trouble}.")
         paths = await self._find()
         plan.next()
         await self._read(paths)
-        about = self._request.about([tool.name for _, tool in offered])
+        about = self._request.about([offer.tool.name for offer in offered])
         findings = Findings(self._folder.root.name, self.files or self._remembered, about)
         plan.next()
         if others:
@@ -90,7 +93,7 @@ class Turn:
         if returns is None:
             await self._answer(findings)
         else:
-            await return_result(*returns, findings, self._request.schema, self._speaker)
+            await return_result(returns, findings, self._request.schema, self._speaker)
         plan.next()
 
     async def _find(self) -> list[Path]:
@@ -161,6 +164,17 @@ class Turn:
         if issues:
             lines += ["What I would look at first:", *(f"- {issue.text}" for issue in issues)]
         await self._speaker.say("\n".join(lines))
+
+
+def offers(servers: Sequence[Server]) -> list[Offer]:
+    """Return the tools of all servers in turn, so that one with very many does not hide the others."""
+    names = Counter(tool.name for server in servers for tool in server.tools)
+    turns = zip_longest(*([(server, tool) for tool in server.tools] for server in servers))
+    return [
+        Offer(server, tool, tool.name if names[tool.name] == 1 else server.title(tool))
+        for turn in turns
+        for server, tool in filter(None, turn)
+    ]
 
 
 def told(facts: FileFacts) -> list[str]:
