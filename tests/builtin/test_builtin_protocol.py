@@ -10,10 +10,10 @@ import anyio
 import pytest
 
 from thinkwell.builtin._agent import BuiltinAgent
-from thinkwell.builtin._mcp import MAX_PAGES
 from thinkwell.builtin._speech import PACE, pace_of
 from thinkwell_acp import Client, ClientHandler, RpcError, connect, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
+from thinkwell_acp.mcp._client import MAX_PAGES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -148,11 +148,12 @@ async def test_a_list_without_an_end_is_cut_off(project: Path) -> None:
 
 async def test_servers_that_cannot_be_reached_are_told_of(project: Path) -> None:
     box = ToolBox(lists=False)
-    stdio = s.McpServerStdio(name="program", command="/bin/true", args=(), env=())
+    remote = s.McpServerHttp(name="far", url="http://127.0.0.1:1/", headers=())
     async with talking(box) as client:
-        session_id = await new_session(client, project, server("broken"), stdio)
+        session_id = await new_session(client, project, server("broken"), remote)
         await client.prompt(text_prompt(session_id, "Go"))
-    assert "so not broken (Method not found: tools/list) and program" in box.thoughts
+    assert "I do without the MCP server broken: Method not found: tools/list." in box.thoughts
+    assert "I do without the MCP server far: I take MCP servers over stdio and over ACP only." in box.thoughts
 
 
 async def test_changed_tools_are_listed_again(project: Path) -> None:

@@ -28,6 +28,12 @@ MAX_REQUIRED_DEPTH: Final = 32
 MAX_ITEMS: Final = 10
 """How many items a list gets where the schema leaves it open."""
 
+MAX_VALUES: Final = 10_000
+"""How many values are made for one schema, and how many things it may insist on in one place."""
+
+MAX_LENGTH: Final = 100_000
+"""How long a text may have to be, in characters."""
+
 _TEN: Final = 10.0
 """Upper end of a score that has none."""
 
@@ -74,6 +80,7 @@ class Filler:
         self._arguments = arguments
         self._root: JsonObject = {}
         self._reasons: list[str] = []
+        self._made = 0
 
     def correct(self, corrections: Mapping[str, JsonObject]) -> bool:
         """Add constraints to those of the schema, by the path of their place, such as ``issues.0.line``.
@@ -98,10 +105,12 @@ class Filler:
             UnfillableError: Some place asks for what is not known.
         """
         self._root = schema
+        self._made = 0
         return self._value(schema, _Place(name="", path="", depth=0, subject=self._findings.project))
 
     def _value(self, given: JsonValue, place: _Place) -> JsonValue:
-        if place.depth > MAX_REQUIRED_DEPTH:
+        self._made += 1
+        if place.depth > MAX_REQUIRED_DEPTH or self._made > MAX_VALUES:
             raise UnfillableError(place.path, "a value that has no end")
         schema = self._resolve(as_object(given))
         correction = self._corrections.get(place.path)
@@ -209,6 +218,8 @@ class Filler:
         """Return as many things as the schema takes; where too few were found, others stand in."""
         subjects = self._picker.items(self._hints(schema, place), place.subject)
         minimum = int(schema.get(least, 0))
+        if minimum > MAX_VALUES:
+            raise UnfillableError(place.path, f"{minimum} values")
         maximum = max(minimum, min(int(schema.get(most, MAX_ITEMS)), MAX_ITEMS))
         if place.depth >= MAX_DEPTH:
             maximum = minimum
@@ -235,7 +246,10 @@ class Filler:
         pattern = schema.get("pattern")
         if pattern is not None:
             text = self._matching(pattern, text, place)
-        return sized(text, int(schema.get("minLength", 0)), schema.get("maxLength"))
+        shortest = int(schema.get("minLength", 0))
+        if shortest > MAX_LENGTH:
+            raise UnfillableError(place.path, f"{shortest} characters")
+        return sized(text, shortest, schema.get("maxLength"))
 
     def _matching(self, pattern: str, text: str, place: _Place) -> str:
         """Return the first of the facts that matches."""

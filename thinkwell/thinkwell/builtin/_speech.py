@@ -10,6 +10,7 @@ import anyio
 
 from thinkwell_acp import AcpError
 from thinkwell_acp import schema as s
+from thinkwell_acp.mcp._client import printable
 
 if TYPE_CHECKING:
     from thinkwell_acp import AgentSide
@@ -22,6 +23,9 @@ PACE_VARIABLE: Final = "THINKWELL_BUILTIN_PACE"
 
 PACE_KEY: Final = "thinkwell.builtin/pace"
 """The same for one prompt, as a key of its ``_meta``."""
+
+MAX_SAID: Final = 200_000
+"""Characters of one message or thought."""
 
 _CHUNK: Final = re.compile(r"(?:\S+\s*){1,3}")
 
@@ -63,7 +67,7 @@ class Speaker:
     async def _stream(self, chunk: type[s.AgentThoughtChunk | s.AgentMessageChunk], text: str) -> None:
         self._messages += 1
         message_id = f"{self._turn}-{self._messages}"
-        for piece in _CHUNK.findall(text + "\n"):
+        for piece in _CHUNK.findall(printable(text, MAX_SAID) + "\n"):
             self.update(chunk(content=s.TextContent(text=piece), message_id=message_id))
             await self._breathe()
 
@@ -101,7 +105,7 @@ class Speaker:
         """Ask whether a tool that was shown to wait may be called. A client that cannot be asked says no."""
         request = s.RequestPermissionRequest(
             session_id=self._session_id,
-            tool_call=s.ToolCallPatch(tool_call_id=call_id),
+            tool_call=s.ToolCallUpdate(tool_call_id=call_id),
             options=(
                 s.PermissionOption(option_id="yes", name="Call it", kind="allow_once"),
                 s.PermissionOption(option_id="no", name="Leave it", kind="reject_once"),

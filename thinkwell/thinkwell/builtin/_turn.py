@@ -66,8 +66,7 @@ class Turn:
     async def run(self, servers: SessionServers) -> None:
         """Do it, with the tools of these servers."""
         offered = offers(servers.reached)
-        # A client has its own tools behind those of its user.
-        returns = next((offer for offer in reversed(offered) if offer.tool.name == RESULT_TOOL), None)
+        returns = _for_result(offered, servers.reached)
         others = [offer for offer in offered if offer is not returns]
         if RESULT_TOOL not in self._request.text:
             returns = None  # it is there for another turn of the session
@@ -167,14 +166,23 @@ class Turn:
 
 
 def offers(servers: Sequence[Server]) -> list[Offer]:
-    """Return the tools of all servers in turn, so that one with very many does not hide the others."""
+    """Return the tools of all servers in turn, so that one with very many does not hide the others.
+
+    The last server comes first: a client has its own tools behind those of its user.
+    """
     names = Counter(tool.name for server in servers for tool in server.tools)
-    turns = zip_longest(*([(server, tool) for tool in server.tools] for server in servers))
+    turns = zip_longest(*([(server, tool) for tool in server.tools] for server in reversed(servers)))
     return [
         Offer(server, tool, tool.name if names[tool.name] == 1 else server.title(tool))
         for turn in turns
         for server, tool in filter(None, turn)
     ]
+
+
+def _for_result(offered: Sequence[Offer], servers: Sequence[Server]) -> Offer | None:
+    """Return the tool that takes the result: that of the last server, where several have one."""
+    found = {offer.server: offer for offer in offered if offer.tool.name == RESULT_TOOL}
+    return next((found[server] for server in reversed(servers) if server in found), None)
 
 
 def told(facts: FileFacts) -> list[str]:

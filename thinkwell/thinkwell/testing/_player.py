@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from thinkwell._version import VERSION
-from thinkwell.builtin._mcp import McpClient
+from thinkwell.testing._client_tools import ClientTools
 from thinkwell.testing._journal import Failure
 from thinkwell.testing._script import Script
 from thinkwell.testing._steps import Fails, Step, Telling  # noqa: TC001 - types of fields
@@ -59,7 +59,7 @@ class _Session:
     """A conversation: its tools and the turn that runs in it."""
 
     def __init__(self) -> None:
-        self.tools: list[McpClient] = []
+        self.tools: list[ClientTools] = []
         self.turns: set[Turn] = set()
 
 
@@ -189,7 +189,7 @@ class Player(AgentHandler):
         session = self._sessions[session_id] = _Session()
         for server in servers:
             if isinstance(server, s.McpServerAcp) and self._play.lists_tools:
-                session.tools.append(await McpClient.open(self._client, server, VERSION))
+                session.tools.append(await ClientTools.open(self._client.connection, server))
 
     def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
         """Fetch the tools again when they have changed."""
@@ -219,7 +219,7 @@ class Player(AgentHandler):
                 return
 
 
-async def _relist(server: McpClient) -> None:
+async def _relist(server: ClientTools) -> None:
     try:
         await server.list_tools()
     except AcpError as exc:

@@ -16,6 +16,8 @@ from thinkwell.testing import _recorded as did
 from thinkwell_acp import ConnectionClosed, RpcError
 from thinkwell_acp.connection import open_connection
 from thinkwell_acp.errors import INTERNAL_ERROR
+from thinkwell_acp.mcp._client import AcpLink, McpClient
+from thinkwell_acp.schema import McpServerAcp, convert
 from thinkwell_acp.stdio import own_stdio
 
 if TYPE_CHECKING:
@@ -29,12 +31,9 @@ if TYPE_CHECKING:
     from thinkwell_acp import schema as s
     from thinkwell_acp._jsonrpc import Malformed, Request, RequestId
     from thinkwell_acp.connection import Connection, Outcome
+    from thinkwell_acp.schema import JsonObject
 
-MCP_HELLO: Final = {
-    "protocolVersion": "2025-06-18",
-    "capabilities": {},
-    "clientInfo": {"name": "recorded", "version": "1"},
-}
+IDENTITY: Final[JsonObject] = {"name": "recorded", "version": "1"}
 
 
 def replay_agent(path: str | os.PathLike[str], *, speed: float = 0) -> tuple[str, ...]:
@@ -225,11 +224,9 @@ class _RecordedAgent:
         for server in params.get("mcpServers", ()):
             if server.get("type") != "acp":
                 continue
-            request = self._connection.request
-            opened = msgspec.json.decode(await request("mcp/connect", {"serverId": server["serverId"]}))
-            connection = self._mcp[session] = opened["connectionId"]
-            for method, inner in (("initialize", MCP_HELLO), ("tools/list", {})):
-                await request("mcp/message", {"connectionId": connection, "method": method, "params": inner})
+            link = await AcpLink.connect(self._connection, convert(McpServerAcp, server))
+            self._mcp[session] = link.connection_id
+            await McpClient(server["name"], link, IDENTITY).start()
 
 
 def _with_our_way(result: JsonValue) -> JsonValue:

@@ -17,7 +17,7 @@ from thinkwell_acp.errors import INTERNAL_ERROR, METHOD_NOT_FOUND
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-    from thinkwell.builtin._mcp import McpClient
+    from thinkwell.testing._client_tools import ClientTools
     from thinkwell.testing._journal import Journal
     from thinkwell.testing._telling import Teller
 
@@ -91,7 +91,7 @@ class Turn:
         *,
         prompt: str,
         teller: Teller,
-        tools: Sequence[McpClient],
+        tools: Sequence[ClientTools],
         journal: Journal,
         crash: Callable[[int], None],
     ) -> None:
@@ -201,7 +201,7 @@ class Turn:
                 self._journal.append(Returned(self._number))
         _check_error(outcome.text if outcome.failed else None, step.expect_error)
 
-    def _find(self, name: str) -> tuple[McpClient, s.JsonObject]:
+    def _find(self, name: str) -> tuple[ClientTools, s.JsonObject]:
         for server in self._tools:
             for tool in server.tools:
                 if tool.name == name:

@@ -1,0 +1,48 @@
+"""Runs an MCP server for an agent, and ends it when the agent is gone, however that went.
+
+An agent that is killed cannot end its servers, and a server that hangs does not see that nobody writes to it
+any more. This program stands between them. It is started by the agent as the leader of a process group, hands
+its standard streams to the server, and watches whether anybody still holds the other end of standard input.
+Like the shim it imports only what costs nothing. Usage: ``python -I -S _guard.py GRACE PROGRAM ARGUMENT…``;
+GRACE is the number of seconds in which a server may leave by itself.
+"""
+
+import _thread
+import os
+import select
+import signal
+import sys
+import time
+
+
+def _wait(server: int) -> None:  # pragma: no cover - see below
+    """End as the server has ended."""
+    _, status = os.waitpid(server, 0)
+    code = os.waitstatus_to_exitcode(status)
+    os._exit(code if code >= 0 else 128 - code)  # a signal as a shell tells it
+
+
+def main() -> None:  # pragma: no cover - runs as a program of its own, which no tool can look into
+    """Run the server until it ends or nobody is there to talk to it."""
+    grace, program = float(sys.argv[1]), sys.argv[2:]
+    # It is for the server; the guard stays until the server is gone. A handler is not inherited.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        server = os.posix_spawn(
+            program[0], program, os.environ, setsigdef=(signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ)
+        )
+    except OSError as exc:
+        sys.exit(f"{program[0]} cannot be started: {exc}")
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (1, 2):  # their ends are for the server to tell
+        os.dup2(null, standard)
+    _thread.start_new_thread(_wait, (server,))
+    poll = select.poll()
+    poll.register(0, 0)  # nothing but the end of it
+    poll.poll()
+    time.sleep(grace)
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":  # pragma: no cover - see above
+    main()

@@ -1,0 +1,240 @@
+"""The way to an MCP server that the agent starts (MCP 2025-11-25, basic/transports, stdio)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import asynccontextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import msgspec
+from anyio.lowlevel import checkpoint_if_cancelled
+from msgspec import Raw, Struct, field
+
+from thinkwell_acp.connection import open_connection
+from thinkwell_acp.errors import AcpError, ConnectionBroken, ProcessExited, ProgramNotFound, RpcError
+from thinkwell_acp.mcp._client import MAX_REASON, McpTrouble, printable
+from thinkwell_acp.stdio import find_program, stdio_transport
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Mapping
+
+    from thinkwell_acp import _jsonrpc as rpc
+    from thinkwell_acp.connection import Connection, Outcome
+    from thinkwell_acp.schema import JsonObject, McpServerStdio, SessionNotification
+
+GUARD: Final = Path(__file__).with_name("_guard.py")
+
+INHERITED: Final = frozenset(
+    (
+        *("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"),
+        *("APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA"),
+        *("PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR"),
+    )
+)
+"""Variables of this process that a server gets besides its own, as other clients have it, and those that
+begin with ``LC_``. A key that is meant for the agent is none of a server's business."""
+
+EXIT_GRACE: Final = 1.0
+"""Seconds that a server gets to leave when its input is closed. With `TERMINATE_GRACE` it is less than an
+agent is given for the same by its client."""
+
+TERMINATE_GRACE: Final = 0.3
+"""Seconds between SIGTERM and SIGKILL."""
+
+GUARD_GRACE: Final = 2.0
+"""Seconds after which a server whose agent is gone is killed: longer than an agent that lives takes to do
+it."""
+
+MAX_LINE: Final = 16 * 1024 * 1024
+"""Bytes of one message. Images travel inline."""
+
+MAX_NONSENSE: Final = 1000
+"""How many lines in a row may be no messages. Many programs print a greeting."""
+
+MAX_ASKED: Final = 100
+"""How many requests of a server may wait for it to read the answers."""
+
+SILENCE_TIMEOUT: Final = 120.0
+"""Seconds without a sign of life after which a call of a tool is given up. Progress is one."""
+
+CALL_TIMEOUT: Final = 3600.0
+"""Seconds after which a call is given up, whatever the server says of its progress."""
+
+
+class _Progress(Struct, frozen=True):
+    token: int | str = field(name="progressToken")
+
+
+class _Heard:
+    """What a server sends of its own accord: the handler of its connection."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self.connection: Connection
+        self.calls: dict[int | str, Callable[[], None]] = {}
+        """What to do at a sign of life of each call, by its token."""
+        self.nonsense = 0
+        """How many lines in a row were no messages."""
+        self._asked = 0
+
+    def updates(self, batch: list[SessionNotification], /) -> None:
+        """Ignore what no MCP server sends."""
+
+    def arrived(self, request: rpc.Request, /) -> None:
+        """Count what is asked: a server that reads no answers must not fill the memory."""
+        self._asked += 1
+        if self._asked > MAX_ASKED:
+            self.connection.end(ConnectionBroken("it asks, and does not read the answers"))
+
+    async def request(self, id: rpc.RequestId, method: str, params: Raw, /) -> object:  # noqa: A002
+        """Answer what may be asked of a client without any capabilities."""
+        try:
+            await self.connection.drain()
+        finally:
+            self._asked -= 1
+        if method == "ping":
+            return {}
+        raise RpcError.method_not_found(method)
+
+    def notification(self, method: str, params: Raw, /) -> None:
+        """Take a notification. One that is unknown or makes no sense is ignored."""
+        if method == "notifications/tools/list_changed":
+            self._changed()
+        elif method == "notifications/progress":
+            with suppress(ValueError, RecursionError):
+                self.calls.get(msgspec.json.decode(params, type=_Progress).token, _nothing)()
+
+    def malformed(self, report: rpc.Malformed, /) -> None:
+        """Pass over what a server prints, as long as it says something sensible now and then."""
+        self.nonsense += 1
+        if self.nonsense > MAX_NONSENSE:
+            said = printable(report.line[:MAX_REASON].decode("utf-8", "replace"), 100)
+            self.connection.end(ConnectionBroken(f"it prints what is no message, such as {said}"))
+
+    def closed(self, reason: AcpError, /) -> None:
+        """Nothing: who waits for an answer gets the reason."""
+
+
+def _nothing() -> None:
+    pass
+
+
+class StdioLink:
+    """A conversation with a process. Made by `stdio_link`."""
+
+    def __init__(self, connection: Connection, heard: _Heard) -> None:
+        self._connection = connection
+        self._heard = heard
+        self._tokens = count(1)
+
+    async def request(self, method: str, params: JsonObject) -> Raw:
+        """Send a request and return its result. A call of a tool is given up when nothing is heard of it.
+
+        Raises:
+            AcpError: It fails, or there will be no answer.
+            TimeoutError: There was none in time.
+        """
+        if method != "tools/call":
+            return await self._request(method, params)
+        token = next(self._tokens)
+        latest = anyio.current_time() + CALL_TIMEOUT
+        with anyio.move_on_after(SILENCE_TIMEOUT) as scope:
+
+            def lives() -> None:
+                scope.deadline = min(anyio.current_time() + SILENCE_TIMEOUT, latest)
+
+            self._heard.calls[token] = lives
+            try:
+                return await self._request(method, {**params, "_meta": {"progressToken": token}})
+            finally:
+                del self._heard.calls[token]
+        raise TimeoutError(f"nothing was heard of the call for {SILENCE_TIMEOUT:g} seconds")
+
+    async def _request(self, method: str, params: JsonObject) -> Raw:
+        await checkpoint_if_cancelled()
+        settled = anyio.Event()
+        outcomes: list[Outcome] = []
+
+        def settle(outcome: Outcome) -> None:
+            outcomes.append(outcome)
+            settled.set()
+            self._heard.nonsense = 0
+
+        id_ = self._connection.call(method, params, settle)
+        try:
+            await settled.wait()
+        finally:
+            if not outcomes and method != "initialize":  # which must not be taken back (MCP, cancellation)
+                self.notify("notifications/cancelled", {"requestId": id_})
+        outcome = outcomes[0]
+        if isinstance(outcome, AcpError):
+            raise outcome
+        return outcome
+
+    def notify(self, method: str, params: JsonObject) -> None:
+        """Send a notification."""
+        self._connection.notify(method, params)
+
+    async def wait_ended(self) -> str:
+        """Wait until the server is gone, and return what happened to it."""
+        await self._connection.wait_closed()
+        assert self._connection.error is not None
+        return self.ended(self._connection.error)
+
+    def ended(self, error: AcpError) -> str:
+        """Return the words for the end of the server."""
+        if not isinstance(error, ProcessExited):
+            return printable(str(error), MAX_REASON)
+        code = error.exit_code
+        what = "it closed its output" if code is None else f"it ended with exit code {code}"
+        last = next((line for line in reversed(error.stderr_tail.splitlines()) if line.strip()), "")
+        return f"{what}: {printable(last.strip(), MAX_REASON)}" if last else what
+
+
+@asynccontextmanager
+async def stdio_link(
+    server: McpServerStdio, cwd: str | os.PathLike[str], changed: Callable[[], None]
+) -> AsyncGenerator[StdioLink]:
+    """Start a server and talk to it. It ends with the block, and when this process is gone.
+
+    Args:
+        server: What to start.
+        cwd: The folder to start it in.
+        changed: Called when the server says that its tools are others.
+
+    Raises:
+        McpTrouble: It cannot be started.
+    """
+    env = _environment({variable.name: variable.value for variable in server.env})
+    heard = _Heard(changed)
+    try:
+        command = _guarded(find_program([server.command, *server.args], env, cwd))
+        async with (
+            stdio_transport(
+                command, env=env, cwd=cwd, exit_grace=EXIT_GRACE, terminate_grace=TERMINATE_GRACE
+            ) as transport,
+            open_connection(transport, heard, max_line=MAX_LINE) as connection,
+        ):
+            heard.connection = connection
+            yield StdioLink(connection, heard)
+    except ProgramNotFound as exc:
+        raise McpTrouble(printable(str(exc), MAX_REASON)) from exc
+
+
+def _environment(own: Mapping[str, str]) -> dict[str, str]:
+    passed = {
+        name: value
+        for name, value in os.environ.items()
+        if name.upper() in INHERITED or name.startswith("LC_")
+    }
+    return {**passed, **own}
+
+
+def _guarded(command: list[str]) -> list[str]:
+    if sys.platform == "win32":  # there its job ends it with us
+        return command
+    return [sys.executable, "-I", "-S", str(GUARD), str(GUARD_GRACE), *command]

@@ -1,0 +1,75 @@
+"""The client's tools, as an agent that plays a script calls them: what goes wrong is the client's own error."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from thinkwell._version import VERSION
+from thinkwell_acp import AcpError, DecodeError, RpcError
+from thinkwell_acp.errors import INTERNAL_ERROR
+from thinkwell_acp.mcp._client import AcpLink, McpClient, McpTrouble
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from thinkwell_acp.connection import Connection
+    from thinkwell_acp.mcp._client import ToolInfo, ToolOutcome
+    from thinkwell_acp.schema import JsonObject, McpServerAcp
+
+IDENTITY: Final[JsonObject] = {"name": "scripted", "version": VERSION}
+
+
+class ClientTools:
+    """The tools of one MCP server in the client. Made by `open`."""
+
+    def __init__(self, client: McpClient, connection_id: str) -> None:
+        self._client = client
+        self.connection_id = connection_id
+
+    @classmethod
+    async def open(cls, connection: Connection, server: McpServerAcp) -> ClientTools:
+        """Connect to a server and list its tools.
+
+        Raises:
+            AcpError: The client refuses, or is gone.
+        """
+        with _plain_errors():
+            link = await AcpLink.connect(connection, server)
+            client = McpClient(server.name, link, IDENTITY)
+            await client.start()
+        return cls(client, link.connection_id)
+
+    @property
+    def tools(self) -> tuple[ToolInfo, ...]:
+        """The tools as last listed."""
+        return self._client.tools
+
+    async def list_tools(self) -> None:
+        """Fetch the list of tools.
+
+        Raises:
+            AcpError: The client refuses, or is gone.
+        """
+        with _plain_errors():
+            await self._client.list_tools()
+
+    async def call(self, name: str, arguments: JsonObject) -> ToolOutcome:
+        """Call a tool.
+
+        Raises:
+            AcpError: The client refuses, or is gone.
+        """
+        with _plain_errors():
+            return await self._client.call(name, arguments)
+
+
+@contextmanager
+def _plain_errors() -> Generator[None]:
+    """Raise what was behind an error: a test tells a client that refuses from one that is gone."""
+    try:
+        yield
+    except McpTrouble as exc:
+        if isinstance(exc.__cause__, AcpError | DecodeError):
+            raise exc.__cause__ from None
+        raise RpcError(INTERNAL_ERROR, exc.reason) from exc
