@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from mcp_agent import CAPABILITIES, McpAgent, mcp_agent
+from msgspec.structs import replace
 from pydantic import BaseModel
 from scripted import Script, ScriptedAgent, Turn, scripted
 from trio.testing import MockClock
 
-from thinkwell import CapabilityMissing, ToolContext, ToolsNotSeen, events, open_agent
+from thinkwell import CapabilityMissing, ThoughtTimeout, ToolContext, ToolsNotSeen, events, open_agent
 from thinkwell_acp import RpcError, Transport, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
 
@@ -256,6 +257,7 @@ async def deaf_agent(
     ignores: tuple[type[s.McpServer], ...],
     refuses: tuple[type[s.McpServer], ...] = (),
     modes: s.SessionModeState | None = None,
+    kind: type[Deaf] = Deaf,
     **options: Any,
 ) -> AsyncGenerator[tuple[Agent, Deaf]]:
     """Open an agent that advertises HTTP."""
@@ -263,7 +265,7 @@ async def deaf_agent(
     capabilities = s.AgentCapabilities(mcp_capabilities=CAPABILITIES["http"], session_capabilities=close)
     ours, theirs = memory_transport_pair()
     async with anyio.create_task_group() as tasks:
-        handler = Deaf(scripts, tasks, capabilities)
+        handler = kind(scripts, tasks, capabilities)
         handler.ignores, handler.refuses, handler.modes = ignores, refuses, modes
         async with serve_agent(theirs, handler), open_agent("deaf", transport=ours, **options) as agent:
             yield agent, handler
@@ -384,3 +386,40 @@ async def test_cancelled_while_another_way_is_tried() -> None:
             assert await session.think().text("Go").run() == "Done."
             assert [prompt.session_id for prompt in handler.prompts] == ["session-1"]
         tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0.05)})])
+async def test_a_turn_that_is_cancelled_while_it_waits_does_not_spoil_the_next() -> None:
+    async with (
+        deaf_agent(returns_one, ignores=(s.McpServerHttp,)) as (agent, handler),
+        agent.session() as session,
+    ):
+        stream = session.think(Answer).text("Go").stream(timeout=1)
+        with pytest.raises(ThoughtTimeout):
+            await stream.result
+        await stream.wait()
+        assert handler.prompts == []
+        assert await session.think(Answer).text("Go").run() == Answer(value=1)
+
+
+async def test_an_agent_that_has_one_session_only_keeps_it() -> None:
+    class Single(Deaf):
+        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+            response = await super().new_session(request)
+            if client := self.clients.pop(response.session_id, None):
+                self.clients["session-1"] = client
+            return replace(response, session_id="session-1")
+
+    async def script(turn: Turn) -> None:
+        assert handler.closed_sessions == []
+        turn.say("Here it is.")
+        await turn.returns(value=1)
+
+    with anyio.fail_after(30):
+        async with deaf_agent(script, ignores=(s.McpServerHttp,), kind=Single) as (agent, handler):
+            stream = agent.think(Answer).text("Go").stream()
+            assert await stream.result == Answer(value=1)
+            await stream.wait()
+            assert stream.view.text == "Here it is."
+            assert len(handler.sessions) == 2
+            assert handler.closed_sessions == ["session-1"]

@@ -239,12 +239,13 @@ class SessionTools:
 
     async def renew(self) -> None:
         """Offer the tools by a server of another name: some agents keep what they fetched under a name."""
-        old, self._seen = self.server, self.seen
-        self.server = new_server(self._call)
-        self.server.set_tools(old.tools)
-        self.config = await self._hosts.add(self.server, self.tried[-1])
+        server = new_server(self._call)
+        server.set_tools(self.server.tools)
+        config = await self._hosts.add(server, self.tried[-1])
+        self._seen = self.seen
+        old, self.server, self.config = self.server, server, config
         self._hosts.remove(old)
-        await old.aclose()
+        old.close()
 
     def next_way(self, refused: Sequence[Way]) -> Way | None:
         """Return another way to try, of those that were not refused."""
@@ -269,9 +270,9 @@ class SessionTools:
         await self._wait_listed(LIST_TIMEOUT)
 
     async def _wait_listed(self, seconds: float) -> None:
-        self.waited = True
         with anyio.move_on_after(seconds):
             await self.server.wait_listed()
+        self.waited = True  # not where the wait was cancelled
 
     @property
     def seen(self) -> bool:

@@ -341,9 +341,10 @@ class WireSession:
                     )
                     refused.append(way)
                     continue
-                await self._forget(old)
+                if self.id != old:  # else it is the same session, and would be closed
+                    await self._forget(old)
+                    await self._close_on_the_wire(old)
                 await self.settings.restore()
-            await self._close_on_the_wire(old)
             await self.tools.reopened()
         self.tools.settle()
 
