@@ -467,7 +467,18 @@ async def test_an_encrypted_zip_and_a_strange_one(tmp_path: Path) -> None:
     data[at + 8] &= ~1
     data[at + 10] = data[8] = 99
     archive.write_bytes(data)
+    assert "compressed in a way" in await refusal(archive)
+    data[at + 10] = data[8] = zipfile.ZIP_DEFLATED
+    data[at + 6] = data[4] = 99  # the version of the program that can read it
+    archive.write_bytes(data)
     assert "not known here" in await refusal(archive)
+
+
+@pytest.mark.parametrize("way", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+async def test_a_zip_of_which_too_much_comes_out_at_once(tmp_path: Path, way: int) -> None:
+    info = zip_member("x")
+    info.compress_type = way
+    assert "compressed in a way" in await refusal(zipped(tmp_path / "a", [(info, bytes(1_000_000))]))
 
 
 async def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -60,9 +60,13 @@ _NATIVE: Final = (
 _RUN_BY_OTHERS: Final = (".cjs", ".jar", ".js", ".mjs", ".py", ".pyz")
 """How files are called that an interpreter runs as they are, of which some are zips."""
 
+_BOUNDED: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Ways of compressing in a zip of which zipfile takes out as much as is asked for. Of all others it takes out
+whatever is in the bytes that it reads at once: gigabytes."""
+
 _DAMAGED: Final = (
     EOFError,
-    NotImplementedError,  # a zip's way of compressing, or of encrypting
+    NotImplementedError,  # a zip that takes a newer program
     OSError,
     lzma.LZMAError,
     tarfile.TarError,
@@ -193,6 +197,8 @@ class _Unpacking:
                 parts = relative_parts(info.filename)
                 if info.flag_bits & 0x1:
                     raise Refused("it is encrypted")
+                if info.compress_type not in _BOUNDED:
+                    raise Refused(f"{info.filename!a} is compressed in a way that is not used for agents")
                 if info.filename.endswith(("/", "\\")) or stat.S_ISDIR(mode):
                     tree.add_folder(parts)
                     continue
