@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
@@ -15,7 +15,7 @@ from thinkwell_acp import memory_transport_pair, serve_agent
 if TYPE_CHECKING:
     from pathlib import Path
 
-OpenBuiltin: TypeAlias = Callable[[], AbstractAsyncContextManager[Agent]]
+OpenBuiltin: TypeAlias = Callable[..., AbstractAsyncContextManager[Agent]]
 
 SHAPES = '''"""Areas of shapes."""
 
@@ -51,12 +51,12 @@ def builtin(project: Path, monkeypatch: pytest.MonkeyPatch) -> OpenBuiltin:
     monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
 
     @asynccontextmanager
-    async def opened() -> AsyncGenerator[Agent]:
+    async def opened(**options: Any) -> AsyncGenerator[Agent]:
         ours, theirs = memory_transport_pair()
         async with (
             BuiltinAgent() as handler,
             serve_agent(theirs, handler),
-            open_agent("builtin", transport=ours, cwd=project) as agent,
+            open_agent("builtin", transport=ours, cwd=project, **options) as agent,
         ):
             yield agent
 

@@ -150,7 +150,10 @@ async def test_servers_that_cannot_be_reached_are_told_of(project: Path) -> None
     box = ToolBox(lists=False)
     remote = s.McpServerHttp(name="far", url="http://127.0.0.1:1/", headers=())
     async with talking(box) as client:
-        session_id = await new_session(client, project, server("broken"), remote)
+        request = s.NewSessionRequest(cwd=str(project), mcp_servers=(server("broken"), remote))
+        # Not by `client.new_session`, which looks at what the agent advertises.
+        answer = await client.connection.request("session/new", request)
+        session_id = s.decode(s.NewSessionResponse, answer).session_id
         await client.prompt(text_prompt(session_id, "Go"))
     assert "I do without the MCP server broken: Method not found: tools/list." in box.thoughts
     assert "I do without the MCP server far: I take MCP servers over stdio and over ACP only." in box.thoughts

@@ -68,11 +68,10 @@ async def test_the_built_in_agent_is_well(impatient: None) -> None:
     assert diagnosis.version is not None
     assert diagnosis.capabilities is not None
     assert diagnosis.capabilities["mcpCapabilities"] == {"acp": True}
-    assert diagnosis.ways == ("acp",)
+    assert diagnosis.ways == ("acp", "stdio")
     assert [each.name for each in told] == NAMES
     assert told == list(diagnosis.checks)
-    well = dict.fromkeys(NAMES, "ok") | {"tools over http": "skipped", "tools over stdio": "warning"}
-    assert statuses(diagnosis) == well  # it speaks MCP over the protocol only
+    assert statuses(diagnosis) == dict.fromkeys(NAMES, "ok") | {"tools over http": "skipped"}
     assert json.loads(diagnosis.to_json())["ok"] is True
 
 

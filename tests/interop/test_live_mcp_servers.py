@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.parametrize("recipe", PLAIN, ids=lambda recipe: recipe.name),
 ]
 
-PROGRAM = str(Path(__file__).with_name("user_server.py"))
+PROGRAM = str(Path(__file__).parents[1] / "mcp_servers" / "programs" / "user_server.py")
 TOKEN = "of-the-user"
 
 

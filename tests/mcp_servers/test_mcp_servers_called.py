@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # The official client leaves streams to the garbage collector, which trio reports.
 pytestmark = pytest.mark.filterwarnings("ignore:Async generator 'http:ResourceWarning")
 
-PROGRAM = str(Path(__file__).parent / "programs" / "word_server.py")
+PROGRAM = str(Path(__file__).parent / "programs" / "user_server.py")
 SECRET = "sesame-42-sesame"
 
 
@@ -39,22 +39,22 @@ class Counted(BaseModel):
 
 
 @asynccontextmanager
-async def word_server(kind: str) -> AsyncGenerator[McpServer]:
+async def user_server(kind: str) -> AsyncGenerator[McpServer]:
     """The server, to be given to an agent; one behind an address runs for the time of the block."""
     if kind == "stdio":
-        yield McpStdio("words", [sys.executable, PROGRAM, kind], env={"WORD_SECRET": SECRET})
+        yield McpStdio("inventory", [sys.executable, PROGRAM, kind], env={"STOCK": SECRET})
         return
-    env = {**os.environ, "WORD_SECRET": SECRET}
+    env = {**os.environ, "STOCK": SECRET, "TOKEN": SECRET}
     async with await anyio.open_process(
         [sys.executable, PROGRAM, kind], env=env, stdin=subprocess.DEVNULL, stderr=None
     ) as process:
         assert process.stdout is not None
         port = int(await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 20))
-        headers = {"Authorization": f"Bearer {SECRET}"}
+        headers = {"X-Token": SECRET}
         if kind == "http":
-            yield McpHttp("words", f"http://127.0.0.1:{port}/mcp", headers=headers)
+            yield McpHttp("inventory", f"http://127.0.0.1:{port}/mcp", headers=headers)
         else:
-            yield McpSse("words", f"http://127.0.0.1:{port}/sse", headers=headers)
+            yield McpSse("inventory", f"http://127.0.0.1:{port}/sse", headers=headers)
         process.send_signal(signal.SIGKILL)  # it would wait for open streams
 
 
@@ -65,9 +65,9 @@ def double(number: int) -> int:
 
 async def count(turn: Turn) -> None:
     assert isinstance(turn.agent, McpAgent)
-    words = turn.agent.others[turn.session_id, "words"]
-    assert [tool.name for tool in (await words.list_tools()).tools] == ["count_words"]
-    result = await words.call_tool("count_words", {"text": "one two three"})
+    inventory = turn.agent.others[turn.session_id, "inventory"]
+    assert [tool.name for tool in (await inventory.list_tools()).tools] == ["stock"]
+    result = await inventory.call_tool("stock", {"part": "bolts"})
     (block,) = result.content
     assert block.type == "text"
     doubled = await turn.call("double", {"number": 21})
@@ -86,33 +86,33 @@ async def counted_by(starter: Agent | Session) -> Counted:
 )
 async def test_tools_of_the_users_server_are_called_beside_ours(kind: str, way: str) -> None:
     with anyio.fail_after(60):
-        async with word_server(kind) as server, mcp_agent(way, count, mcp_servers=[server]) as (agent, _):
+        async with user_server(kind) as server, mcp_agent(way, count, mcp_servers=[server]) as (agent, _):
             counted = await counted_by(agent)
-    assert counted == Counted(said=f"3 words, by {kind}, with {SECRET}", doubled=42)
+    assert counted == Counted(said=f"bolts: {SECRET}", doubled=42)
 
 
 async def test_a_session_has_servers_of_its_own() -> None:
     with anyio.fail_after(60):
-        async with word_server("stdio") as server, mcp_agent("http", count) as (agent, handler):
+        async with user_server("stdio") as server, mcp_agent("http", count) as (agent, handler):
             async with agent.session(mcp_servers=[server]) as session:
                 counted = await counted_by(session)
             async with agent.session() as session:
                 pass
-    assert counted.said.startswith("3 words")
+    assert counted.said == f"bolts: {SECRET}"
     assert [len(request.mcp_servers) for request in handler.sessions] == [2, 1]
 
 
 async def test_servers_of_a_file_are_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORDS_PROGRAM", PROGRAM)
+    monkeypatch.setenv("PROGRAM", PROGRAM)
     monkeypatch.setenv("MY_SECRET", SECRET)
-    words = {
+    inventory = {
         "command": sys.executable,
-        "args": ["${WORDS_PROGRAM}", "stdio"],
-        "env": {"WORD_SECRET": "${MY_SECRET}"},
+        "args": ["${PROGRAM}", "stdio"],
+        "env": {"STOCK": "${MY_SECRET}"},
     }
     path = tmp_path / ".mcp.json"
-    path.write_text(json.dumps({"mcpServers": {"words": words}}))
+    path.write_text(json.dumps({"mcpServers": {"inventory": inventory}}))
     with anyio.fail_after(60):
         async with mcp_agent("http", count, mcp_servers=load_mcp_servers(path)) as (agent, _):
             counted = await counted_by(agent)
-    assert counted.said == f"3 words, by stdio, with {SECRET}"
+    assert counted.said == f"bolts: {SECRET}"

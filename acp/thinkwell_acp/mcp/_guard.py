@@ -15,9 +15,18 @@ import sys
 import time
 
 
+def _watch() -> "select.poll":  # pragma: no cover - see below
+    """Return what waits for the end of standard input, without reading any of it."""
+    watch = select.poll()
+    watch.register(0, 0)
+    return watch
+
+
 def _wait(server: int) -> None:  # pragma: no cover - see below
     """End as the server has ended."""
     _, status = os.waitpid(server, 0)
+    if _watch().poll(0):  # nobody is left to end what the server has started
+        os.killpg(0, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)  # a signal as a shell tells it
 
@@ -37,9 +46,7 @@ def main() -> None:  # pragma: no cover - runs as a program of its own, which no
     for standard in (1, 2):  # their ends are for the server to tell
         os.dup2(null, standard)
     _thread.start_new_thread(_wait, (server,))
-    poll = select.poll()
-    poll.register(0, 0)  # nothing but the end of it
-    poll.poll()
+    _watch().poll()
     time.sleep(grace)
     os.killpg(0, signal.SIGKILL)
 

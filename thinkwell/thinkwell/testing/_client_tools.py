@@ -1,4 +1,4 @@
-"""The client's tools, as an agent that plays a script calls them: what goes wrong is the client's own error."""
+"""The tools of a client, for an agent that plays a script: what goes wrong there is raised as it came."""
 
 from __future__ import annotations
 

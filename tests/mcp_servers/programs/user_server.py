@@ -1,7 +1,7 @@
 """An MCP server of a user's, written with the official package: `python user_server.py stdio|http|sse`.
 
 Over HTTP it writes its port to standard output and wants the header that a test was told to send. It makes
-the file LISTED when it is asked for its tools.
+the file LISTED, if there is such a variable, when it is asked for its tools.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class Inventory(MCPServer):
 
     async def list_tools(self) -> list[Tool]:
         tools = await super().list_tools()
-        Path(os.environ["LISTED"]).touch()
+        if listed := os.environ.get("LISTED"):
+            Path(listed).touch()
         return tools
 
 
