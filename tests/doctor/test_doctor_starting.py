@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from doctor.patients import NAMES, ODD, check, examined_process, failed, sick, statuses
+from doctor.patients import NAMES, ODD, check, examined, examined_process, failed, sick, statuses
+from login.login_agent import LoginAgent
 
 from thinkwell.agents import AgentProfile, Archive, Binary, Npx, Program, Uvx
 from thinkwell.agents._binaries import _Installation
 from thinkwell.agents._registry import platform_name
 from thinkwell.doctor import _probing as probing
 from thinkwell.doctor import _programs as programs
+from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from thinkwell.doctor import Diagnosis
@@ -242,7 +244,19 @@ async def test_no_word_of_an_agent_controls_the_terminal() -> None:
 
 async def test_keys_in_a_command_are_not_shown() -> None:
     key = "sk-ant-api03-abcdefghijklmnop-1234567890"
-    diagnosis = await examined_process(command=[*sick("well"), "--api-key", key])
+    for command in (sick("well"), [sys.executable, ODD, "login"]):
+        diagnosis = await examined_process(command=[*command, "--api-key", key])
+        assert key not in diagnosis.table() + diagnosis.to_json()
+
+
+async def test_keys_in_what_an_agent_says_are_not_shown() -> None:
+    key = "sk-ant-api03-abcdefghijklmnop-1234567890"
+    handler = LoginAgent("session/new")
+    handler.methods = (
+        s.AuthMethodTerminal(id="console", name="Console", args=("login",), env={"MY_API_KEY": key}),
+    )
+    diagnosis = await examined(handler)
+    assert [method.env.keys() for method in diagnosis.auth_methods] == [{"MY_API_KEY"}]
     assert key not in diagnosis.table() + diagnosis.to_json()
 
 

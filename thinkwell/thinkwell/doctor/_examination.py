@@ -183,7 +183,8 @@ class Examination:
         )
 
     def _method(self, method: AuthMethod) -> AuthMethod:
-        return replace(method, command=redacted(method.command, self._redactor))
+        env = msgspec.convert(self._redactor.redact(dict(method.env)), dict[str, str])
+        return replace(method, command=redacted(method.command, self._redactor), env=env)
 
     def _version(self, info: s.Implementation | None) -> None:
         pinned = None if self._profile is None or self._profile.version == LATEST else self._profile.version

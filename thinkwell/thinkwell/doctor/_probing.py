@@ -14,6 +14,7 @@ from thinkwell._wire_mcp import check_reachable
 from thinkwell._wire_session import CLOSE_TIMEOUT
 from thinkwell.doctor import _words as words
 from thinkwell.doctor._diagnosis import Check
+from thinkwell.doctor._report import failure
 from thinkwell.errors import AgentError, LoginRequired
 from thinkwell_acp import AcpError, DecodeError
 from thinkwell_acp import schema as s
@@ -139,7 +140,7 @@ class Probing:
                 seen = await self._listed(session._wire.tools.server, seconds)
                 now = anyio.current_time()
         except (AgentError, OSError) as exc:
-            return self._report.failure(name, exc, anyio.current_time() - began)
+            return failure(name, exc, anyio.current_time() - began)
         if not seen:
             hints = () if link.profile is None else link.profile.hints("ToolsNotSeen")
             reached = session._wire.tools.reached

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from thinkwell._tooling import PLAINEST_FIRST
 from thinkwell.doctor._diagnosis import Check, Status
 from thinkwell.doctor._words import trouble
@@ -27,12 +29,18 @@ BEFORE_THE_END: Final = (
 """The checks of a running agent, in their order."""
 
 
+def failure(name: str, error: Exception, seconds: float | None = None) -> Check:
+    """Return a check that came to an error."""
+    detail, hint, stderr = trouble(error)
+    return Check(name=name, status="failed", detail=detail, seconds=seconds, hint=hint, stderr=stderr)
+
+
 class Report:
     """Takes the checks, and tells of each.
 
     Args:
         on_check: Told of each.
-        redactor: Takes the secrets out of errors: people show others what a doctor says.
+        redactor: Takes the secrets out: people show others what a doctor says.
     """
 
     def __init__(self, on_check: Callable[[Check], None] | None, redactor: Redactor) -> None:
@@ -49,7 +57,9 @@ class Report:
         return name in self._checks
 
     def take(self, check: Check) -> None:
-        """Take a check."""
+        """Take a check, without its secrets."""
+        clean = self._redactor.text
+        check = replace(check, detail=clean(check.detail), hint=clean(check.hint), stderr=clean(check.stderr))
         self._checks[check.name] = check
         if self._on_check is not None:
             self._on_check(check)
@@ -62,12 +72,7 @@ class Report:
 
     def fail(self, name: str, error: Exception, seconds: float | None = None) -> None:
         """Take an error that a check came to."""
-        self.take(self.failure(name, error, seconds))
-
-    def failure(self, name: str, error: Exception, seconds: float | None = None) -> Check:
-        """Return a check that came to an error."""
-        detail, hint, stderr = map(self._redactor.text, trouble(error))
-        return Check(name=name, status="failed", detail=detail, seconds=seconds, hint=hint, stderr=stderr)
+        self.take(failure(name, error, seconds))
 
     def skip_rest(self, why: str) -> None:
         """Skip what is not over."""
