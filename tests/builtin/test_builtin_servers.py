@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.lowlevel
 import pytest
 
 from thinkwell import McpStdio, open_agent

@@ -22,6 +22,10 @@ def _watch() -> "select.poll":  # pragma: no cover - see below
     return watch
 
 
+def _ignore(_number: int, _frame: object) -> None:  # pragma: no cover - see below
+    """Stay."""
+
+
 def _wait(server: int) -> None:  # pragma: no cover - see below
     """End as the server has ended."""
     _, status = os.waitpid(server, 0)
@@ -35,7 +39,7 @@ def main() -> None:  # pragma: no cover - runs as a program of its own, which no
     """Run the server until it ends or nobody is there to talk to it."""
     grace, program = float(sys.argv[1]), sys.argv[2:]
     # It is for the server; the guard stays until the server is gone. A handler is not inherited.
-    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.signal(signal.SIGTERM, _ignore)
     try:
         server = os.posix_spawn(
             program[0], program, os.environ, setsigdef=(signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ)
