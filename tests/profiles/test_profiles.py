@@ -379,6 +379,7 @@ async def test_agents_that_only_the_registry_knows(tmp_path: Path, project: Path
         ("tools_via = ['smoke']\n[npx]\npackage = 'x'", "'smoke' - at `$.tools_via[0]`"),
         ("ends_on_eof = 'no'\n[npx]\npackage = 'x'", "at `$.ends_on_eof`"),
         ("[npx]\npackage = 'x'\n[env]\nset = { A = 1 }", "at `$.env.set[...]`"),
+        ("[npx]\npackage = 'x'\n[env]\nset = { A = \"x\\u0000\" }", "env.set.A has a zero byte"),
         ("[npx]\npackage = 'x'\n[env]\nunset = []", "unknown field `unset` - at `$.env`"),
         (
             "[npx]\npackage = 'x'\n[[quirks]]\nabout = 'x'",
@@ -531,6 +532,8 @@ def test_values_are_checked_too() -> None:
         AgentProfile(name="mine")
     with pytest.raises(ProfileError, match="give exactly one of"):
         replace(find_agent("claude"), program=Program(command=("mine",)))
+    with pytest.raises(ProfileError, match=r"variable in env\.set = 'A=B'"):
+        AgentProfile(name="x", npx=Npx(package="x"), env=EnvironmentRules(set={"A=B": "secret"}))
     with pytest.raises(ProfileError, match=r"name = '\.\./x'"):  # it is the name of a folder too
         replace(MINE, name="../x")
     profile = replace(find_agent("claude"), npx=None, program=Program(command=("mine",)))

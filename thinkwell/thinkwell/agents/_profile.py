@@ -50,6 +50,7 @@ VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,63}")
 
 _NPM_PACKAGE: Final = re.compile(r"(@[A-Za-z0-9_][A-Za-z0-9._~-]*/)?[A-Za-z0-9_][A-Za-z0-9._~-]*")
 _PYPI_PACKAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]+\])?")
+_VARIABLE: Final = re.compile(r"[^=\0]+")
 _PYPI_PROGRAM: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
@@ -219,6 +220,10 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 self._check("name", self.name, NAME, "a name of small letters, digits and ._-")
         if self.version is not None:
             self._check("version", self.version, VERSION, "a version such as 1.2.3, or latest")
+        for key, value in self.env.set.items():
+            self._check("the name of a variable in env.set", key, _VARIABLE, "one that a system takes")
+            if "\0" in value:
+                self._refuse(f"env.set.{key} has a zero byte: no system takes that")
 
     def _check(self, key: str, value: str, pattern: re.Pattern[str], wanted: str) -> None:
         if pattern.fullmatch(value) is None:
