@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkwell._own_tools import is_own_tool, own_renderings
+from thinkwell._own_tools import OwnCalls, own_renderings
 from thinkwell_acp import schema as s
-from thinkwell_acp.mcp import ToolSpec
+from thinkwell_acp.mcp import CallContext, ToolOutput, ToolServer, ToolSpec
 
 SERVER = "thinkwell0a1b2c3d4e5f"
 ADD = ToolSpec(
@@ -41,8 +41,14 @@ def call(title: str | None = None, **fields: Any) -> s.ToolCallUpdate:
     return s.ToolCallUpdate(tool_call_id="t1", title=title, **fields)
 
 
+async def never(name: str, arguments: dict[str, Any], context: CallContext) -> ToolOutput:
+    raise NotImplementedError
+
+
 def is_own(call: s.ToolCallUpdate) -> bool:
-    return is_own_tool(call, SERVER, TOOLS)
+    server = ToolServer(SERVER, never, version="1")
+    server.set_tools(TOOLS)
+    return OwnCalls(server).asks(call)
 
 
 OWN = {

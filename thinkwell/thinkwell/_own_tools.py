@@ -10,7 +10,7 @@ from thinkwell._prompt import RESULT_TOOL
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from thinkwell.events import JsonValue, ToolKind
     from thinkwell_acp.mcp import ToolServer, ToolSpec
@@ -36,6 +36,12 @@ class _Own(NamedTuple):
 
 class OwnCalls:
     """Knows which of a session's tool calls are ours, by the whole of what was shown of each.
+
+    The server's name cannot be guessed, but the model knows it, and may put it into a title or an argument of
+    another tool. So only exact forms count: the tool's name in `_meta`, which agents write themselves; else a
+    title in one of the renderings of `own_renderings`, with the kind that goes with it and no arguments that
+    the tool does not have. Nothing that the call shows may speak against it: another name, or a file that it
+    is about.
 
     Ids come from the agent and not from its model, so a call that is known by its id stays what it was when
     it was announced: a later title, which the model may have written, makes no foreign call ours. Some
@@ -103,19 +109,6 @@ class OwnCalls:
             return True
         self._known[call.tool_call_id] = None
         return False
-
-
-def is_own_tool(call: s.ToolCallFields | s.ToolCallPatch, server: str, tools: Sequence[ToolSpec]) -> bool:
-    """Return whether a tool call is of a tool of ours, going by what the agent shows of it at once.
-
-    The server's name cannot be guessed, but the model knows it, and may put it into a title or an argument of
-    another tool. So only exact forms count: the tool's name in `_meta`, which agents write themselves; else a
-    title in one of the renderings of `own_renderings`, with the kind that goes with it and no arguments that
-    the tool does not have. Nothing that the call shows may speak against it: another name, or a file that it
-    is about.
-    """
-    titles = {title: tool for tool in tools for title in own_renderings(server, tool.name)}
-    return _own_tool(call, server, titles) is not None and _is_sure(call)
 
 
 def _own_tool(
