@@ -8,7 +8,7 @@ import pytest
 from asking import OPTIONS
 from scripted import ScriptedAgent, Turn, scripted
 
-from thinkwell import ResultMissing
+from thinkwell import JsonSchema, ResultMissing
 from thinkwell_acp import schema as s
 
 
@@ -119,6 +119,10 @@ async def test_a_known_call_whose_request_is_about_our_server_stays_ours() -> No
                 **more,
             }
             assert await permitted(turn, "Approve MCP tool call", id_, raw_input=asked) is is_ours
+        # Only where the call itself was shown so: an argument of this name is soon written.
+        turn.update(s.ToolCallStart(tool_call_id="code", title=f"{server}_add"))
+        asked = {"server_name": server, "code": "import os"}
+        assert not await permitted(turn, None, "code", raw_input=asked)
         turn.say("Done")
 
     async with scripted(script) as agent:
@@ -167,6 +171,23 @@ async def test_the_result_is_known_by_its_tools_name_alone() -> None:
 
     async with scripted(script) as agent:
         assert await agent.think(int).text("Go").tool(add).run() == 1
+
+
+async def test_a_command_under_the_name_of_the_result_is_none_of_ours() -> None:
+    command = {"command": "rm -rf /"}
+
+    async def script(turn: Turn) -> None:
+        assert not await permitted(turn, "return_result", "t1", kind="other", raw_input=command)
+        assert not await permitted(turn, "return_result", "t2", raw_input=command)
+        turn.update(s.ToolCallStart(tool_call_id="t3", title="return_result"))
+        assert not await permitted(turn, None, "t3", raw_input=command)
+        assert await permitted(turn, "return_result", "t4", raw_input={"found": 1})
+        assert await permitted(turn, f"{server_of(turn)}_return_result", "t5", raw_input=command)
+        await turn.returns(found=1)
+
+    async with scripted(script) as agent:
+        schema = JsonSchema({"type": "object"})
+        assert await agent.think(schema).text("Go").run() == {"found": 1}
 
 
 async def test_the_servers_name_is_fit_for_every_agent_and_never_the_same() -> None:

@@ -32,6 +32,10 @@ class _Own(NamedTuple):
     kind: ToolKind | None
     sure: bool
     """Whether its arguments have been shown, or its title cannot be the path of a program."""
+    bare: bool
+    """Whether nothing has shown the server, but the tool's name alone: then it may be no command."""
+    named: bool
+    """Whether its arguments have named the server and the tool, as agents made of codex show them."""
 
 
 class OwnCalls:
@@ -85,7 +89,13 @@ class OwnCalls:
             self._titles = {title: tool for tool in tools for title in own_renderings(name, tool.name)}
         tool = _own_tool(call, self._server.name, self._titles)
         if tool is not None:
-            self._known[call.tool_call_id] = _Own(tool, call.kind, _is_sure(call))
+            self._known[call.tool_call_id] = _Own(
+                tool,
+                call.kind,
+                sure=_is_sure(call),
+                bare=_is_bare(call, tool),
+                named=_is_codex_input(call.raw_input, self._server.name, tool),
+            )
         elif _says_something(call):
             self._known[call.tool_call_id] = None
         return tool is not None
@@ -95,17 +105,18 @@ class OwnCalls:
         if known is None:
             # qwen-code announces the tool through which its model calls others, and then the other one.
             return bool(named_in_meta(call)) and is_object(call.raw_input) and self._meet(call)
-        tool, kind, sure = known
+        tool, kind = known.tool, known.kind
         server = self._server.name
         raw: JsonValue = call.raw_input
         names = named_in_meta(call)
+        fits = _fits(raw, tool.input_schema) and not (known.bare and command_line(raw) is not None)
         if (
             call.kind in (None, "other", kind)
             and all(name in own_names(server, tool.name) for name in names)
-            and (raw is None or names or _fits(raw, tool.input_schema) or _is_about(raw, server, tool))
+            and (raw is None or names or fits or (known.named and _is_about(raw, server, tool)))
             and _shows_nothing_foreign(call, server, tool)
         ):
-            self._known[call.tool_call_id] = _Own(tool, kind, sure or raw is not None)
+            self._known[call.tool_call_id] = known._replace(sure=known.sure or raw is not None)
             return True
         self._known[call.tool_call_id] = None
         return False
@@ -150,7 +161,13 @@ def _looks_like(call: s.ToolCallFields | s.ToolCallPatch, server: str, tool: Too
         return True
     if call.title == _codex_title(server, tool.name):
         return False
+    if _is_bare(call, tool) and command_line(raw) is not None:
+        return False
     return call.kind in (None, "other") and (raw is None or _fits(raw, tool.input_schema))
+
+
+def _is_bare(call: s.ToolCallFields | s.ToolCallPatch, tool: ToolSpec) -> bool:
+    return call.title == tool.name and not named_in_meta(call)
 
 
 def _is_about(raw: JsonValue, server: str, tool: ToolSpec) -> bool:
