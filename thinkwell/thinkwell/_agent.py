@@ -346,8 +346,8 @@ def open_agent(
     check_seconds("question_timeout", question_timeout)
     check_seconds("startup_timeout", startup_timeout)
     asker = Asker(policy=permissions, handlers=handlers, timeout=question_timeout)
-    servers = McpServers(mcp_servers, environment(profile, env).get("PATH"))
     variables = environment(profile, env)
+    servers = McpServers(mcp_servers, variables.get("PATH"))
     service = None
     if workspace is not None:
         from thinkwell._workspace.service import WorkspaceService  # loads what runs commands
