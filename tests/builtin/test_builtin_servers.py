@@ -6,22 +6,26 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 import pytest
 
-from thinkwell import McpStdio, open_agent
+from thinkwell import Agent, McpStdio, open_agent
 from thinkwell.builtin import _servers
-from thinkwell_acp import Client, ClientHandler, connect, stdio_transport
+from thinkwell_acp import Client, ClientHandler, RpcError, connect, stdio_transport
 from thinkwell_acp import schema as s
 from thinkwell_acp.mcp import _client, _stdio_client
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from thinkwell import Agent, RunView, Session
+    from thinkwell import RunView, Session
+
+OpenBuiltin: TypeAlias = Callable[..., AbstractAsyncContextManager[Agent]]
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -98,10 +102,10 @@ async def view_of(starter: Agent | Session, *tools: Callable[..., object]) -> Ru
     return stream.view
 
 
-async def turn_with(server: McpStdio, project: Path, *tools: Callable[..., object]) -> RunView:
+async def turn_with(builtin: OpenBuiltin, server: McpStdio, *tools: Callable[..., object]) -> RunView:
     """Run one turn of an agent that has a server, and may call its tools."""
     with anyio.fail_after(LIMIT):
-        async with open_agent("builtin", cwd=project, mcp_servers=[server], permissions="allow") as agent:
+        async with builtin(mcp_servers=[server], permissions="allow") as agent:
             return await view_of(agent, *tools)
 
 
@@ -161,7 +165,13 @@ async def test_a_foreign_tool_is_not_called_without_permission(project: Path, od
 
 
 async def test_a_client_that_answers_no_questions_permits_nothing(project: Path, odd: Odd) -> None:
-    handler = Updates()
+    class Mute(Updates):
+        async def request_permission(
+            self, request: s.RequestPermissionRequest, /
+        ) -> s.RequestPermissionResponse:
+            raise RpcError.method_not_found("session/request_permission")
+
+    handler = Mute()
     with anyio.fail_after(LIMIT):
         async with stdio_transport(COMMAND) as transport, connect(transport, handler) as client:
             await client.initialize()
@@ -171,14 +181,14 @@ async def test_a_client_that_answers_no_questions_permits_nothing(project: Path,
 
 
 async def test_a_server_gets_few_variables_and_the_folder_of_the_session(
-    project: Path, odd: Odd, monkeypatch: pytest.MonkeyPatch
+    builtin: OpenBuiltin, project: Path, odd: Odd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     monkeypatch.setenv("SOME_API_KEY", "secret")
     show = "import json, os, sys; json.dump([dict(os.environ), os.getcwd()], open(sys.argv[1], 'w'))"
     shown = odd.heard_file
     server = McpStdio("shows", [sys.executable, "-c", show, str(shown)], env={"OWN": "1"})
-    view = await turn_with(server, project)
+    view = await turn_with(builtin, server)
     env, folder = json.loads(shown.read_text())
     assert "SOME_API_KEY" not in env
     assert (env["OWN"], env["LC_ALL"], env["PATH"]) == ("1", "C.UTF-8", os.environ["PATH"])
@@ -199,8 +209,8 @@ async def test_changed_tools_of_a_server_are_there_in_the_next_turn(project: Pat
                 pass
 
 
-async def test_what_a_server_asks_is_answered(project: Path, odd: Odd) -> None:
-    view = await turn_with(odd.server("asks"), project)
+async def test_what_a_server_asks_is_answered(builtin: OpenBuiltin, odd: Odd) -> None:
+    view = await turn_with(builtin, odd.server("asks"))
     assert "weigh answers: 7 kilos" in view.thoughts
     answers = {message["id"]: message for message in odd.heard if "method" not in message}
     assert answers["p"]["result"] == {}
@@ -223,9 +233,9 @@ async def test_what_a_server_asks_is_answered(project: Path, odd: Odd) -> None:
     ],
 )
 async def test_a_server_that_cannot_be_used_is_told_of(
-    project: Path, odd: Odd, fault: str, told: str
+    builtin: OpenBuiltin, odd: Odd, fault: str, told: str
 ) -> None:
-    view = await turn_with(odd.server(fault), project, double)
+    view = await turn_with(builtin, odd.server(fault), double)
     assert f"I do without the MCP server odd: {told}\n" in view.thoughts
     assert "double answers: 4" in view.thoughts
     await odd.wait_gone()
@@ -252,6 +262,10 @@ async def test_a_program_that_is_none_is_told_of(project: Path, tmp_path: Path) 
         ("names", "weigh answers: 7 kilos"),
         ("many", "tool6 answers: 7 kilos"),
         ("endless pages", "tool6 answers: 7 kilos"),
+        (
+            "dies in a call",
+            "measure does not help: it ended with exit code 4: ValueError: no \ufffd[31mscales",
+        ),
         ("dies in a call", "weigh does not help: it ended with exit code 4: ValueError: no \ufffd[31mscales"),
         ("refuses", "weigh does not help: not \ufffd[31mtoday"),
         ("wrong result", "weigh does not help: its answer to tools/call makes no sense"),
@@ -265,9 +279,9 @@ async def test_a_program_that_is_none_is_told_of(project: Path, tmp_path: Path) 
     ],
 )
 async def test_a_server_with_a_fault_costs_its_own_tools_at_most(
-    project: Path, odd: Odd, fault: str, told: str
+    builtin: OpenBuiltin, odd: Odd, fault: str, told: str
 ) -> None:
-    view = await turn_with(odd.server(fault), project, double)
+    view = await turn_with(builtin, odd.server(fault), double)
     assert told in view.thoughts
     assert "double answers: 4" in view.thoughts
     assert len(view.thoughts) < 10_000
@@ -275,8 +289,8 @@ async def test_a_server_with_a_fault_costs_its_own_tools_at_most(
     await odd.wait_gone()
 
 
-async def test_a_server_without_tools_is_not_asked_for_them(project: Path, odd: Odd) -> None:
-    view = await turn_with(odd.server("no tools"), project)
+async def test_a_server_without_tools_is_not_asked_for_them(builtin: OpenBuiltin, odd: Odd) -> None:
+    view = await turn_with(builtin, odd.server("no tools"))
     assert "without" not in view.thoughts
     assert "tools/list" not in [message.get("method") for message in odd.heard]
 
@@ -300,7 +314,7 @@ async def test_tools_that_are_called_like_ours_are_told_apart(project: Path, odd
 
 
 async def test_a_call_that_hangs_is_given_up(
-    project: Path, odd: Odd, builtin: Any, monkeypatch: pytest.MonkeyPatch
+    project: Path, odd: Odd, builtin: OpenBuiltin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_stdio_client, "SILENCE_TIMEOUT", 0.3)
     with anyio.fail_after(LIMIT):
@@ -314,17 +328,16 @@ async def test_a_call_that_hangs_is_given_up(
 
 
 async def test_a_slow_tool_that_shows_progress_has_its_time(
-    project: Path, odd: Odd, builtin: Any, monkeypatch: pytest.MonkeyPatch
+    project: Path, odd: Odd, builtin: OpenBuiltin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_stdio_client, "SILENCE_TIMEOUT", 1.5)
+    monkeypatch.setattr(_stdio_client, "SILENCE_TIMEOUT", 1.5)  # it takes 2
     with anyio.fail_after(LIMIT):
         async with builtin(mcp_servers=[odd.server("is slow")], permissions="allow") as agent:
             assert "weigh answers: 7 kilos" in (await view_of(agent)).thoughts
-    assert 8 * 0.25 > 1.5
 
 
 async def test_a_server_that_never_answers_is_given_up(
-    project: Path, odd: Odd, builtin: Any, monkeypatch: pytest.MonkeyPatch
+    project: Path, odd: Odd, builtin: OpenBuiltin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_client, "ANSWER_TIMEOUT", 0.3)
     with anyio.fail_after(LIMIT):
@@ -335,7 +348,7 @@ async def test_a_server_that_never_answers_is_given_up(
 
 
 async def test_a_server_that_starts_late_holds_nobody_up(
-    project: Path, odd: Odd, builtin: Any, monkeypatch: pytest.MonkeyPatch
+    project: Path, odd: Odd, builtin: OpenBuiltin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_servers, "SESSION_WAIT", 0.1)
     server = odd.server("starts late")

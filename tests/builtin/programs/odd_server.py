@@ -52,6 +52,8 @@ def tools() -> list[Any]:
             return [{**TOOL, "name": f"tool{number}"} for number in range(10_000)]
         case "clash":
             return [{**TOOL, "name": name} for name in ("double", "return_result", "double")]
+        case "dies in a call":
+            return [TOOL, {**TOOL, "name": "measure"}]
         case "names":
             names: list[Any] = ["", "a\x1b[31mb", "n" * 1000, 7, None, "weigh"]
             return [*({**TOOL, "name": name} for name in names), "no tool", [[[[]]]]]
@@ -125,6 +127,7 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         case "initialize" if FAULT == "asks":
             send({"id": "p", "method": "ping"})
             send({"id": "r", "method": "roots/list"})
+            send({"method": "notifications/message", "params": {"level": "info", "data": "hello"}})
         case "tools/list" if FAULT == "endless pages":
             number = int(params.get("cursor", 0))
             return {"result": {"tools": [{**TOOL, "name": f"tool{number}"}], "nextCursor": str(number + 1)}}
