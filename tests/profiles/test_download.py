@@ -9,6 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.abc
 import anyio.from_thread
 import anyio.lowlevel
 import pytest
@@ -307,6 +308,23 @@ async def test_cancelling_does_not_wait_for_a_server_that_hangs(
             tasks.cancel_scope.cancel()
     assert tasks.cancel_scope.cancel_called
     assert not (tmp_path / "file").exists()
+
+
+async def test_cancelling_does_not_wait_for_a_handshake_that_hangs(tmp_path: Path) -> None:
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)
+
+        async def accept(stream: anyio.abc.SocketStream) -> None:
+            async with stream:
+                await stream.receive()  # its first words: so the handshake has begun
+                tasks.cancel_scope.cancel()
+                await anyio.sleep_forever()
+
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(listener.serve, accept)
+                await download(f"https://127.0.0.1:{port}/x", tmp_path / "x", limit=9)
+    assert list(tmp_path.iterdir()) == []
 
 
 async def test_cancelling_between_two_chunks(server: FileServer, tmp_path: Path) -> None:

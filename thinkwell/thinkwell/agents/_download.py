@@ -306,9 +306,18 @@ def _opener(wire: _Wire) -> urllib.request.OpenerDirector:
             wire.hold(self.sock)
 
     class HttpsConnection(http.client.HTTPSConnection):
+        def __init__(self, host: str, *, context: ssl.SSLContext, **options: Any) -> None:
+            super().__init__(host, context=context, **options)
+            self._tls = context
+
         def connect(self) -> None:
-            super().connect()
-            wire.hold(self.sock)
+            http.client.HTTPConnection.connect(self)
+            # Held before the handshake, in which a server may hang too.
+            host = cast(Any, self)._tunnel_host or self.host  # behind a proxy, or not
+            tls = self._tls.wrap_socket(self.sock, server_hostname=host, do_handshake_on_connect=False)
+            self.sock = tls
+            wire.hold(tls)
+            tls.do_handshake()
 
     class HttpHandler(urllib.request.HTTPHandler):
         def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
