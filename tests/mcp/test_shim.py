@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -309,3 +310,19 @@ class TestLines:
 
         with anyio.fail_after(10), pytest.raises((anyio.BrokenResourceError, anyio.EndOfStream)):
             await send()
+
+
+@unix_only
+async def test_a_program_that_ends_together_with_its_session_leaves_no_error(workbench: Workbench) -> None:
+    async with ShimToolHost() as host:
+        told = host.add(workbench.server)
+        with socket.socket(socket.AF_UNIX) as program:
+            program.connect(told.args[-1])
+            program.setblocking(False)
+            program.sendall(told.env[0].value.encode() + b"\n" + msgspec.json.encode(PING) + b"\n")
+            with anyio.fail_after(5):
+                await anyio.wait_readable(program)
+            assert msgspec.json.decode(program.recv(1000)) == PONG
+            await anyio.wait_all_tasks_blocked()
+        host.remove(workbench.server)
+        await anyio.wait_all_tasks_blocked()

@@ -17,7 +17,7 @@ from anyio import AsyncContextManagerMixin
 from anyio.abc import Listener, SocketAttribute, SocketStream
 
 from thinkwell_acp._tasks import background_tasks
-from thinkwell_acp.mcp._sockets import accept_forever
+from thinkwell_acp.mcp._sockets import Stream, UnixStream, accept_forever
 from thinkwell_acp.mcp._stdio import LineSession
 from thinkwell_acp.schema import EnvVariable, McpServerStdio
 
@@ -101,7 +101,9 @@ class ShimToolHost(AsyncContextManagerMixin):
             if session.server is server:
                 session.close()
 
-    async def _serve(self, stream: SocketStream) -> None:
+    async def _serve(self, accepted: SocketStream) -> None:
+        unix = not self._address.isdecimal()
+        stream: Stream = UnixStream(accepted) if unix else accepted
         greeting = b""
         with anyio.move_on_after(self._greeting_time):
             while b"\n" not in greeting and len(greeting) < MAX_GREETING:

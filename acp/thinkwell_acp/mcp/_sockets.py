@@ -1,12 +1,12 @@
-"""Accepting connections so that none of them ends the listener."""
+"""Accepting connections so that none of them ends the listener, and reading from them."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
-from anyio.abc import Listener, SocketListener, SocketStream
+from anyio.abc import Listener, SocketAttribute, SocketListener, SocketStream
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -17,6 +17,50 @@ ACCEPT_PAUSE = 0.1
 """Seconds to wait where the system has no file descriptor left for a connection."""
 
 logger = logging.getLogger("thinkwell.acp")
+
+
+class Stream(Protocol):
+    """Carries bytes both ways."""
+
+    async def receive(self) -> bytes:
+        """Return the next bytes, at least one.
+
+        Raises:
+            anyio.EndOfStream, anyio.BrokenResourceError: There will be none.
+        """
+        ...
+
+    async def send(self, item: bytes, /) -> None:
+        """Send all the bytes.
+
+        Raises:
+            anyio.BrokenResourceError: Nobody reads them.
+        """
+        ...
+
+
+class UnixStream:
+    """A Unix socket whose reader may be cancelled at any time.
+
+    With asyncio, anyio's own stream leaves an exception to the event loop where it is cancelled in the moment
+    in which something can be read: as here, when a program ends together with its session.
+
+    Args:
+        stream: The connection.
+    """
+
+    def __init__(self, stream: SocketStream) -> None:
+        self._stream = stream
+        self._socket = stream.extra(SocketAttribute.raw_socket)  # noqa: S610 - no Django
+
+    async def receive(self) -> bytes:
+        """Return the next bytes."""
+        await anyio.wait_readable(self._socket)
+        return await self._stream.receive()
+
+    async def send(self, item: bytes, /) -> None:
+        """Send all the bytes."""
+        await self._stream.send(item)
 
 
 async def accept_forever(

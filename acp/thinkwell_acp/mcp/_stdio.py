@@ -16,9 +16,10 @@ from thinkwell_acp.mcp._session import Answer, ToolSession, decode_params, malfo
 from thinkwell_acp.mcp._types import McpError
 
 if TYPE_CHECKING:
-    from anyio.abc import ByteStream, TaskGroup
+    from anyio.abc import TaskGroup
 
     from thinkwell_acp.mcp._server import ToolServer
+    from thinkwell_acp.mcp._sockets import Stream
     from thinkwell_acp.schema import JsonObject
 
 logger = logging.getLogger("thinkwell.acp")
@@ -32,7 +33,7 @@ class LineSession:
         server: The server.
     """
 
-    def __init__(self, stream: ByteStream, server: ToolServer) -> None:
+    def __init__(self, stream: Stream, server: ToolServer) -> None:
         self.session = ToolSession(server, self._notify)
         self._stream = stream
         self._outbox: Outbox[bytes | Answer] = Outbox()
