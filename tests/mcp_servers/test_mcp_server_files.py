@@ -180,9 +180,14 @@ def test_a_blank_name(tmp_path: Path) -> None:
     assert caught.value.server == ""
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        load_mcp_servers(tmp_path / "mcp.json")
+def test_a_file_that_is_not_there_or_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    with pytest.raises(McpServerError) as caught:
+        load_mcp_servers(path)
+    assert str(caught.value) == f"{path}: it cannot be read: No such file or directory"
+    assert isinstance(caught.value.__cause__, FileNotFoundError)
+    with pytest.raises(McpServerError, match="it cannot be read: Is a directory"):
+        load_mcp_servers(tmp_path)
 
 
 def test_only_texts_of_the_file_are_shown(tmp_path: Path) -> None:

@@ -157,8 +157,8 @@ def load_mcp_servers(
         env: Where variables are looked up; by default the environment of this process.
 
     Raises:
-        McpServerError: Something in it cannot be used. Its text says where.
-        OSError: It cannot be read.
+        McpServerError: It is not there or cannot be read, or something in it cannot be used. Its text says
+            where.
     """
     return tuple(
         McpStdio(entry.name, entry.command, env=entry.named)

@@ -77,15 +77,21 @@ def read_file(path: str | os.PathLike[str], env: Mapping[str, str] | None) -> li
     """Return the servers of a file, but for those that are disabled.
 
     Raises:
-        McpServerError: Something is wrong in it.
-        OSError: It cannot be read.
+        McpServerError: It cannot be read, or something is wrong in it.
     """
     try:
         reader = _Reader(os.environ if env is None else env)
-        return reader.servers(_parsed(Path(path).read_bytes()))
+        return reader.servers(_parsed(_content(path)))
     except McpServerError as exc:
         exc.source = os.fspath(path)
         raise
+
+
+def _content(path: str | os.PathLike[str]) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as exc:
+        raise McpServerError(f"it cannot be read: {exc.strerror}") from exc
 
 
 def _parsed(data: bytes) -> JsonValue:
