@@ -12,6 +12,7 @@ import pytest
 
 from thinkwell.agents import __main__ as command
 from thinkwell.agents import find_agent, known_agents
+from thinkwell.agents._registry import platform_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +47,8 @@ def test_everybody_is_listed_with_the_command(
     arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = said(capsys, *arguments).splitlines()
-    assert [line.split()[0] for line in lines] == [profile.name for profile in known_agents()]
+    names = ["builtin", *(profile.name for profile in known_agents())]
+    assert [line.split()[0] for line in lines] == names
     (gemini,) = [line for line in lines if line.startswith("gemini ")]
     assert "Gemini CLI" in gemini
     assert gemini.endswith(" --acp")
@@ -75,7 +77,7 @@ def test_all_that_is_known_of_one(home: Path, capsys: pytest.CaptureFixture[str]
 
 def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     everybody = json.loads(said(capsys, "list", "--json"))
-    assert [agent["name"] for agent in everybody] == [profile.name for profile in known_agents()]
+    assert [agent["name"] for agent in everybody][1:] == [profile.name for profile in known_agents()]
     (codex,) = json.loads(said(capsys, "show", "codex", "--json"))
     assert codex["npx"]["package"] == "@agentclientprotocol/codex-acp"
     assert codex["ends_on_eof"] is False
@@ -89,6 +91,18 @@ def test_news_of_a_registry(home: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "new      odd" in first
     assert "skipped  bad: " in first
     assert "npx --yes" in said(capsys, "show", "odd")
+    target = {"archive": "https://example.com/odd.zip", "cmd": "./odd"}
+    binary = {**ODD, "distribution": {"binary": {platform_name(): target, "plan9-mips": target}}}
+    source.write_text(json.dumps({"agents": [binary]}), "utf-8")
+    said(capsys, "update", str(source))
+    assert "download   https://example.com/odd.zip (without a checksum)" in said(capsys, "show", "odd")
+    source.write_text(
+        json.dumps({"agents": [{**ODD, "distribution": {"binary": {"plan9-mips": target}}}]}), "utf-8"
+    )
+    said(capsys, "update", str(source))
+    assert f"download   nothing for {platform_name()}" in said(capsys, "show", "odd")
+    source.write_text(json.dumps({"agents": [ODD]}), "utf-8")
+    said(capsys, "update", str(source))
     source.write_text(json.dumps({"agents": [{**ODD, "version": "1.2.4"}]}), "utf-8")
     assert "changed  odd: 1.2.3 to 1.2.4" in said(capsys, "update", str(source))
     source.write_text(json.dumps({"agents": [{**ODD, "id": "even"}]}), "utf-8")

@@ -125,7 +125,7 @@ def test_what_is_no_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["cloude", "cloude@latest"])
 def test_nobody_is_called_so(name: str) -> None:
-    with pytest.raises(AgentNotFound, match=r"did you mean 'claude'\?.*known: .*builtin, .*claude, .*codex"):
+    with pytest.raises(AgentNotFound, match=r"did you mean 'claude'\? For another"):
         find_agent(name)
 
 
@@ -149,8 +149,10 @@ def test_a_version_is_no_address(version: str) -> None:
 def test_a_version_that_nobody_can_choose(user: Path) -> None:
     (user / "mine.toml").write_text('[program]\ncommand = ["mine"]\n')
     assert find_agent("mine").version is None
-    assert "its version cannot be chosen to be '1.2.3'" in str(wrong("mine@1.2.3"))
-    assert "its version cannot be chosen" in str(wrong("builtin@latest"))
+    assert "@1.2.3 is for agents that npx or uvx fetch; this one is installed by you" in str(
+        wrong("mine@1.2.3")
+    )
+    assert "@latest is for agents that npx or uvx fetch" in str(wrong("builtin@latest"))
 
 
 def test_a_version_of_what_uvx_fetches(user: Path) -> None:
@@ -521,10 +523,48 @@ def test_a_profile_that_is_written_as_toml_is_read_again(user: Path) -> None:
 
 def test_what_a_binary_is_started_by_is_not_known_before() -> None:
     assert (MINE.command, MINE.version) == ((), "1.2.3")
-    with pytest.raises(ProfileError, match="its version cannot be chosen"):
+    with pytest.raises(ProfileError, match="this one is downloaded"):
         MINE.at("2")
     assert MINE.hints("ToolsNotSeen") == ("Wait.",)
     assert MINE.hints("AgentExited") == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({"program": Program(command=cast("Any", "python x"))}, "program = .*Expected `array`, got `str`"),
+        ({"program": {"command": ["a"]}}, "program = .*give a value of the class for it"),
+        ({"tools_via": "stdio"}, "tools_via = 'stdio': Expected `array`"),
+        ({"tools_via": ("sse",)}, "tools_via = .*Invalid enum value 'sse'"),
+        ({"env": {"A": "b"}}, "env = .*unknown field `A`"),
+        ({"env": {"set": {"A": "b"}}}, "env = .*give a value of the class for it"),
+        ({"cold_start": "long"}, "cold_start = 'long': Expected `float`"),
+        ({"title": object()}, "title = "),
+    ],
+)
+def test_types_are_checked_in_python_too(fields: dict[str, Any], wrong: str) -> None:
+    fields = {"name": "mine", "program": Program(command=("mine",)), **fields}
+    with pytest.raises(ProfileError, match=wrong):
+        AgentProfile(**fields)
+
+
+def test_what_is_said_of_nobody_is_passed_over_aloud(
+    user: Path, project: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (user / "Our Agent.toml").write_text("", "utf-8")
+    project.write_text(
+        '[tool.thinkwell.agent.gemini]\ntitle = "x"\n[tool.thinkwell.agents.Ours_X]\n'
+        '[tool.thinkwell.agents.builtin]\ntitle = "x"\n',
+        "utf-8",
+    )
+    known_agents()
+    for part in (
+        "there is no [tool.thinkwell.agent]",
+        "'Our Agent' is passed over: names are made of small letters",
+        "'Ours_X' is passed over",
+        "'builtin' is passed over: nothing of the built-in one can be changed",
+    ):
+        assert part in caplog.text
 
 
 def test_values_are_checked_too() -> None:

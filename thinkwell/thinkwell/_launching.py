@@ -158,6 +158,8 @@ async def initialize(link: Link, pipe: Transport, offers: s.ClientCapabilities, 
             await link.client.initialize(request)
     except TimeoutError as exc:
         hint = noise(link.malformed_lines) or ". Raise startup_timeout= where it needs longer"
+        if link.profile is not None and link.profile.npx is not None:
+            hint += ". Or npx waits for the registry of npm: can it be reached?"
         reason = f"it did not answer `initialize` within {seconds:g} seconds{hint}"
         stderr = pipe.stderr_tail if isinstance(pipe, StdioTransport) else ""
         failure: ThinkwellError = AgentStartFailed(

@@ -106,7 +106,8 @@ class Run(Generic[T]):
             listeners=self._observers.listeners,
         )
         link.launch_log.tell(self.log)
-        self.log.add(ev.PhaseChanged, phase="starting")
+        self._phase: ev.Phase = "starting"
+        self.log.add(ev.PhaseChanged, phase=self._phase)
         self.result: Outcome[T] = Outcome(self.id, self._settled, agent=link.name)
         self._results = ResultTaker(
             spec.output, wrapped=wrapped, retries=options.retries, log=self.log, outcome=self.result
@@ -290,11 +291,13 @@ class Run(Generic[T]):
     @contextmanager
     def _authenticating(self) -> Generator[None]:
         """Show that a login is gone through, for the time of a block."""
+        before = self._phase
         self._reach("authenticating")
         yield
-        self._reach("prompted" if self._turn else "starting")
+        self._reach(before)
 
     def _reach(self, phase: ev.Phase) -> None:
+        self._phase = phase
         self.log.add(ev.PhaseChanged, phase=phase)
         self.log.publish()
 
@@ -315,7 +318,7 @@ class Run(Generic[T]):
             await self._session.offer(tools, needed=self._needs_tools)
             if self._session.tools.seen:
                 self._tell_tools_seen()
-                self.log.add(ev.PhaseChanged, phase="tools_ready")
+                self._reach("tools_ready")
         blocks = prompt_blocks(self._spec, self._link, self._result_schema, self._session.server_name)
         while blocks:
             await self._run_turn(blocks)
@@ -375,8 +378,7 @@ class Run(Generic[T]):
         self.log.new_turn()
         self._session.history.prompted(blocks)
         self.log.add(ev.TurnStarted, number=self._turn, reminder=self._turn > 1)
-        self.log.add(ev.PhaseChanged, phase="prompted")
-        self.log.publish()
+        self._reach("prompted")
         self.mapper.await_response()
         await turn_over.wait()
         if self._login_wanted:

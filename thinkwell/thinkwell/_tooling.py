@@ -253,7 +253,8 @@ class SessionTools:
 
     def settle(self) -> None:
         """Have other sessions begin with the way that works, or with the first one where none does."""
-        self._hosts.settle(self.tried[-1 if self.reached else 0])
+        if self._way is None:
+            self._hosts.settle(self.tried[-1 if self.reached else 0])
 
     async def offer(self, tools: Sequence[ToolSpec]) -> None:
         """Offer these tools for the next turn and wait, not for ever, until the agent has fetched them."""

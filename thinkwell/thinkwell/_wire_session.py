@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 How: TypeAlias = Literal["new", "load", "resume", "fork"]
 
+OTHER_WAY_TIMEOUT: Final = 30.0
+"""Seconds that an agent gets to open a session with another way to our tools. It has opened one already."""
+
 CLOSE_TIMEOUT: Final = 2.0
 """Seconds that closing a session waits for the agent's answer."""
 
@@ -307,6 +310,8 @@ class WireSession:
         await self.tools.offer(tools)
         if needed and new and not self.tools.reached:
             await self._try_other_ways()
+        elif self.tools.reached:
+            self.tools.settle()
         if not self.tools.outdated and not self.settings.outstanding:
             return
         async with self.settings.lock:
@@ -334,8 +339,9 @@ class WireSession:
                 self.settings.keep()
                 try:
                     async with self.tools.moved(way):
-                        await self._open_new()
-                except (RpcError, DecodeError) as exc:
+                        with anyio.fail_after(OTHER_WAY_TIMEOUT):
+                            await self._open_new()
+                except (RpcError, DecodeError, SessionInUse, TimeoutError) as exc:
                     self._link.logger.debug(
                         "Agent %s opens no session with tools over %s: %s", self._link.name, way, exc
                     )

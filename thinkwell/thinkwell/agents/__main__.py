@@ -11,6 +11,7 @@ import anyio
 import msgspec
 
 from thinkwell.agents import find_agent, known_agents, update_agents
+from thinkwell.agents._registry import platform_name
 from thinkwell.errors import ThinkwellError
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.command == "update":
             print(_news(anyio.run(update_agents, given.source)))
         else:
-            profiles = [find_agent(given.name)] if given.name else known_agents()
+            profiles = [find_agent(given.name)] if given.name else [find_agent("builtin"), *known_agents()]
             print(_json(profiles) if given.json else _text(profiles, whole=bool(given.name)))
     except ThinkwellError as exc:
         print(exc, file=sys.stderr)
@@ -74,12 +75,23 @@ def _command(profile: AgentProfile) -> str:
     return shlex.join(profile.command) or f"a program of version {profile.version}, which is downloaded"
 
 
+def _download_of(profile: AgentProfile) -> str:
+    """Return where a program comes from, for this machine."""
+    if profile.binary is None:
+        return ""
+    archive = profile.binary.archives.get(platform_name())
+    if archive is None:
+        return f"nothing for {platform_name()}"
+    return f"{archive.archive} ({'sha256 ' + archive.sha256 if archive.sha256 else 'without a checksum'})"
+
+
 def _all_of(profile: AgentProfile) -> str:
     install = "" if profile.program is None else profile.program.install
     facts = {
         "website": profile.website,
         "command": _command(profile),
         "install": install,
+        "download": _download_of(profile),
         "version": profile.version or "as you have installed it",
         "login": profile.login,
         "sets": shlex.join(f"{name}={value}" for name, value in profile.env.set.items()),

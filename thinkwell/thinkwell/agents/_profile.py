@@ -5,17 +5,15 @@ from __future__ import annotations
 import datetime as dt  # noqa: TC003 - type of a field, read at run time
 import fnmatch
 import re
-from collections.abc import Mapping  # noqa: TC003 - types of fields, read at run time
-from typing import TYPE_CHECKING, Final, Literal, NoReturn, TypeAlias
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Final, Literal, NoReturn, TypeAlias
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thinkwell.errors import ProfileError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from thinkwell.errors import LoginRequired, ProfileError
 
 __all__ = (
     "AgentProfile",
@@ -197,11 +195,12 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Where all of this was read, the most general first."""
 
     def __post_init__(self) -> None:
-        """Check what the types do not say.
+        """Check the types, which Python does not, and what they do not say.
 
         Raises:
             ProfileError: There is not exactly one way to start the agent, or one that cannot be.
         """
+        self._check_types()
         if sum(getattr(self, key) is not None for key in LAUNCHES) != 1:
             self._refuse(f"give exactly one of {', '.join(LAUNCHES)}")
         if not self.cold_start > 0:  # not a number is no limit
@@ -224,6 +223,17 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             self._check("the name of a variable in env.set", key, _VARIABLE, "one that a system takes")
             if "\0" in value:
                 self._refuse(f"env.set.{key} has a zero byte: no system takes that")
+
+    def _check_types(self) -> None:
+        for key, wanted in _types().items():
+            value = getattr(self, key)
+            try:
+                # A struct that is there already would be taken as it is.
+                fits = type(msgspec.convert(msgspec.to_builtins(value), wanted)) is type(value)
+            except (msgspec.ValidationError, TypeError) as exc:
+                self._refuse(f"{key} = {value!r:.100}: {exc}")
+            if not fits and not isinstance(value, Sequence | int):
+                self._refuse(f"{key} = {value!r:.100}: give a value of the class for it")
 
     def _check(self, key: str, value: str, pattern: re.Pattern[str], wanted: str) -> None:
         if pattern.fullmatch(value) is None:
@@ -260,18 +270,30 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 return replace(self, npx=replace(npx, version=version))
             case Uvx() as uvx:
                 return replace(self, uvx=replace(uvx, version=version))
+            case Binary():
+                reason = f"@{version} is for agents that npx or uvx fetch; this one is downloaded"
             case _:
-                reason = f"its version cannot be chosen to be {version!r}: it is not fetched by npx or uvx"
-                raise ProfileError(self.name, reason, self.files)
+                reason = f"@{version} is for agents that npx or uvx fetch; this one is installed by you"
+        raise ProfileError(self.name, reason, self.files)
 
     def hints(self, error: str) -> tuple[str, ...]:
         """Return what to do about errors of a class."""
         return tuple(quirk.hint for quirk in self.quirks if quirk.error == error and quirk.hint)
 
 
+@cache
+def _types() -> Mapping[str, object]:
+    """Return the types of the fields of a profile."""
+    return {field.name: field.type for field in msgspec.structs.fields(AgentProfile)}
+
+
 def advise(error: Exception, profile: AgentProfile) -> None:
     """Add to an error, as notes, what is known to do about it where it comes of this agent."""
-    for hint in profile.hints(type(error).__name__):
+    hints = profile.hints(type(error).__name__)
+    if isinstance(error, LoginRequired) and profile.login:
+        by_hand = f"A login with its own program counts too, where you have that: {profile.login}"
+        hints = (*hints, by_hand)
+    for hint in hints:
         if hint not in getattr(error, "__notes__", ()):
             error.add_note(hint)
 

@@ -93,8 +93,14 @@ def _known(sources: _Sources, wanted: str) -> str:
         names = [file.stem for file in sorted(SHIPPED.glob("*.toml"))]
     names = sorted({BUILTIN.name, *names})
     meant = difflib.get_close_matches(wanted, names, n=1, cutoff=0.7)
-    guess = f"; did you mean {meant[0]!r}?" if meant else ""
-    return f'{guess} (known: {", ".join(names)}). For another: open_agent(command=["program", "arg"])'
+    others = f"; did you mean {meant[0]!r}?" if meant else f" (known: {', '.join(names)})."
+    return f'{others} For another: open_agent(command=["program", "arg"])'
+
+
+def _why_not(name: str) -> str:
+    if name == BUILTIN.name:
+        return "nothing of the built-in one can be changed"
+    return "names are made of small letters, digits and ._-"
 
 
 class _Sources:
@@ -126,8 +132,11 @@ class _Sources:
         folders = (SHIPPED, config_folder() / "agents")
         files = (file.stem for folder in folders for file in folder.glob("*.toml"))
         listed = (name for name in self._listed if name not in self._ours)
-        names = {name for name in (*files, *self._project[1], *listed) if NAME.fullmatch(name)}
-        return sorted(names - {BUILTIN.name})
+        names = {*files, *self._project[1]}
+        for name in sorted(names):
+            if NAME.fullmatch(name) is None or name == BUILTIN.name:
+                logger.warning("What is said of an agent %r is passed over: %s", name, _why_not(name))
+        return sorted(name for name in {*names, *listed} - {BUILTIN.name} if NAME.fullmatch(name))
 
     def profile(self, name: str) -> AgentProfile | None:
         """Return what all of them say of an agent, by our name for it or by the registry's."""
@@ -224,6 +233,11 @@ def _project_tables() -> tuple[str, Table]:
 
 def _agents_of(file: str, table: Table) -> tuple[str, Table]:
     path = ""
+    ours = _table_at(_table_at(table, "tool"), "thinkwell")
+    for key in ours.keys() - {"agents"}:
+        logger.warning(
+            "%s: there is no [tool.thinkwell.%s]; agents are in [tool.thinkwell.agents]", file, key
+        )
     for key in ("tool", "thinkwell", "agents"):
         path += f".{key}"
         inner = table.get(key, {})
