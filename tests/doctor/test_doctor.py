@@ -221,10 +221,13 @@ async def test_an_agent_that_hangs_when_a_session_is_opened() -> None:
     session = check(diagnosis, "session")
     assert session.detail == "session/new was not answered within 90 seconds"
     assert session.seconds == pytest.approx(90, abs=1)
+    assert session.hint == "raise open_timeout= where it needs longer"
     assert failed(diagnosis) == ["session"]
     assert check(diagnosis, "login").status == "skipped"
     assert check(diagnosis, "tools over stdio").detail == "no session was opened"
     assert diagnosis.exit_code == 1
+    session = check(await examined(Hangs([]), open_timeout=7), "session")
+    assert session.detail == "session/new was not answered within 7 seconds"
 
 
 async def test_an_agent_that_opens_no_session() -> None:
@@ -396,6 +399,8 @@ async def test_wrong_arguments_are_refused() -> None:
         await diagnose(command=wrong)
     with pytest.raises(ValueError, match="startup_timeout"):
         await diagnose(startup_timeout=0)
+    with pytest.raises(ValueError, match="open_timeout"):
+        await diagnose(open_timeout=0)
     with pytest.raises(NotADirectoryError):
         await diagnose(cwd="/nowhere/at/all")
     with pytest.raises(ValueError, match="an agent or a command"):

@@ -8,11 +8,13 @@ from thinkwell._agent import open_agent
 from thinkwell._arguments import check_types
 from thinkwell._builder import check_seconds, existing_folder
 from thinkwell._recording._redact import Redactor
+from thinkwell._session import OPEN_TIMEOUT
 from thinkwell._wire_mcp import McpServers
 from thinkwell.agents import AgentProfile
 from thinkwell.agents._choosing import choose, environment
 from thinkwell.doctor._diagnosis import Check, Diagnosis
 from thinkwell.doctor._examination import Examination
+from thinkwell.doctor._limits import STARTUP_TIMEOUT, Limits
 from thinkwell.doctor._report import Report
 from thinkwell.errors import ThinkwellError
 
@@ -33,7 +35,8 @@ async def diagnose(
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
     mcp_servers: Sequence[McpServer] = (),
-    startup_timeout: float = 60,
+    startup_timeout: float = STARTUP_TIMEOUT,
+    open_timeout: float = OPEN_TIMEOUT,
     on_check: Callable[[Check], None] | None = None,
 ) -> Diagnosis:
     """Check an agent step by step, and return what was found. No prompt is sent, so no token is spent.
@@ -51,6 +54,7 @@ async def diagnose(
         mcp_servers: MCP servers of yours, to see whether the agent takes them.
         startup_timeout: Seconds until the agent has answered its first request. Its installation has a limit
             of its own: ``cold_start`` of its profile.
+        open_timeout: Seconds until the agent has opened a session; each has as many.
         on_check: Called with each check when it is over.
 
     Raises:
@@ -67,7 +71,31 @@ async def diagnose(
         agent=None, command=command, env=env, on_question=None, workspace=None, record=None, on_phase=None
     )
     check_seconds("startup_timeout", startup_timeout)
-    folder = existing_folder(cwd or ".", "diagnose(cwd=…)")
+    check_seconds("open_timeout", open_timeout)
+    return await examine(
+        agent,
+        command=command,
+        transport=transport,
+        env=env,
+        cwd=existing_folder(cwd or ".", "diagnose(cwd=…)"),
+        mcp_servers=mcp_servers,
+        limits=Limits(startup=startup_timeout, opening=open_timeout),
+        on_check=on_check,
+    )
+
+
+async def examine(
+    agent: str | AgentProfile | None,
+    *,
+    command: str | Sequence[str] | None = None,
+    transport: Transport | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: str,
+    mcp_servers: Sequence[McpServer],
+    limits: Limits,
+    on_check: Callable[[Check], None] | None,
+) -> Diagnosis:
+    """Do what `diagnose` does, of whose arguments some are checked already."""
     name = (agent.name if isinstance(agent, AgentProfile) else agent) or "agent"
     profile: AgentProfile | None = None
     unknown: ThinkwellError | None = None
@@ -79,7 +107,7 @@ async def diagnose(
     variables = environment(profile, env)
     servers = McpServers(mcp_servers, variables.get("PATH"))
     redactor = Redactor(variables, env or {})
-    report = Report(on_check, redactor)
+    report = Report(on_check, redactor, limits)
     if unknown is not None:
         report.fail("found", unknown)
         report.skip_rest("it is not known how to start it")
@@ -88,7 +116,7 @@ async def diagnose(
         name=name,
         profile=profile,
         env=variables,
-        cwd=folder,
+        cwd=cwd,
         servers=servers.wire,
         redactor=redactor,
         report=report,
@@ -98,8 +126,8 @@ async def diagnose(
         command=command if profile is None else None,
         transport=transport,
         env=env,
-        cwd=folder,
-        startup_timeout=startup_timeout,
+        cwd=cwd,
+        startup_timeout=limits.startup,
         on_phase=examination.phase,
     )
     return await examination.run(opening)

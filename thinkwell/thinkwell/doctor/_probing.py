@@ -14,7 +14,6 @@ from thinkwell._wire_mcp import check_reachable
 from thinkwell._wire_session import CLOSE_TIMEOUT
 from thinkwell.doctor import _words as words
 from thinkwell.doctor._diagnosis import Check
-from thinkwell.doctor._report import failure
 from thinkwell.errors import AgentError, LoginRequired
 from thinkwell_acp import AcpError, DecodeError
 from thinkwell_acp import schema as s
@@ -75,7 +74,7 @@ class Probing:
         report, link = self._report, self._link
         began = anyio.current_time()
         try:
-            async with self._session(SessionPlan(cwd=link.cwd, bare=True)) as session:
+            async with self._session(self._plan(bare=True)) as session:
                 seconds = anyio.current_time() - began
                 detail = words.session(session)
         except LoginRequired as exc:
@@ -135,12 +134,12 @@ class Probing:
             return Check(name=name, status="skipped", detail=gone)
         began = anyio.current_time()
         try:
-            async with self._session(SessionPlan(cwd=link.cwd, tools_via=way)) as session:
+            async with self._session(self._plan(tools_via=way)) as session:
                 opened = anyio.current_time()
                 seen = await self._listed(session._wire.tools.server, seconds)
                 now = anyio.current_time()
         except (AgentError, OSError) as exc:
-            return failure(name, exc, anyio.current_time() - began)
+            return self._report.failure(name, exc, anyio.current_time() - began)
         if not seen:
             hints = () if link.profile is None else link.profile.hints("ToolsNotSeen")
             reached = session._wire.tools.reached
@@ -198,7 +197,7 @@ class Probing:
         began = anyio.current_time()
         try:
             check_reachable(self._servers, link.client.capabilities.mcp_capabilities)
-            async with self._session(SessionPlan(cwd=link.cwd, mcp_servers=self._servers, bare=True)):
+            async with self._session(self._plan(mcp_servers=self._servers, bare=True)):
                 seconds = anyio.current_time() - began
         except AgentError as exc:
             report.fail(name, exc, anyio.current_time() - began)
@@ -207,6 +206,17 @@ class Probing:
         report.add(name, "ok", f"it takes {names}; whether it reaches them, no agent tells", seconds=seconds)
 
     # Sessions
+
+    def _plan(
+        self, *, mcp_servers: tuple[s.McpServer, ...] = (), tools_via: Way | None = None, bare: bool = False
+    ) -> SessionPlan:
+        return SessionPlan(
+            cwd=self._link.cwd,
+            mcp_servers=mcp_servers,
+            open_timeout=self._report.limits.opening,
+            tools_via=tools_via,
+            bare=bare,
+        )
 
     @asynccontextmanager
     async def _session(self, plan: SessionPlan) -> AsyncGenerator[Session]:
@@ -225,4 +235,4 @@ class Probing:
     def _gone(self) -> str | None:
         """Return that the agent is gone, where it is."""
         error = self._link.client.connection.error
-        return None if error is None else words.trouble(self._link.error(error)).detail
+        return None if error is None else self._report.trouble(self._link.error(error)).detail

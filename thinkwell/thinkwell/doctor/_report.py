@@ -8,12 +8,13 @@ from msgspec.structs import replace
 
 from thinkwell._tooling import PLAINEST_FIRST
 from thinkwell.doctor._diagnosis import Check, Status
-from thinkwell.doctor._words import trouble
+from thinkwell.doctor._words import Trouble, trouble
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from thinkwell._recording._redact import Redactor
+    from thinkwell.doctor._limits import Limits
 
 BEFORE_THE_END: Final = (
     "found",
@@ -29,23 +30,19 @@ BEFORE_THE_END: Final = (
 """The checks of a running agent, in their order."""
 
 
-def failure(name: str, error: Exception, seconds: float | None = None) -> Check:
-    """Return a check that came to an error."""
-    detail, hint, stderr = trouble(error)
-    return Check(name=name, status="failed", detail=detail, seconds=seconds, hint=hint, stderr=stderr)
-
-
 class Report:
     """Takes the checks, and tells of each.
 
     Args:
         on_check: Told of each.
         redactor: Takes the secrets out: people show others what a doctor says.
+        limits: How long the agent may take.
     """
 
-    def __init__(self, on_check: Callable[[Check], None] | None, redactor: Redactor) -> None:
+    def __init__(self, on_check: Callable[[Check], None] | None, redactor: Redactor, limits: Limits) -> None:
         self._on_check = on_check
         self._redactor = redactor
+        self.limits = limits
         self._checks: dict[str, Check] = {}
 
     @property
@@ -72,7 +69,16 @@ class Report:
 
     def fail(self, name: str, error: Exception, seconds: float | None = None) -> None:
         """Take an error that a check came to."""
-        self.take(failure(name, error, seconds))
+        self.take(self.failure(name, error, seconds))
+
+    def failure(self, name: str, error: Exception, seconds: float | None = None) -> Check:
+        """Return a check that came to an error, without taking it."""
+        detail, hint, stderr = self.trouble(error)
+        return Check(name=name, status="failed", detail=detail, seconds=seconds, hint=hint, stderr=stderr)
+
+    def trouble(self, error: Exception) -> Trouble:
+        """Return what to say of an error."""
+        return trouble(error, self.limits)
 
     def skip_rest(self, why: str) -> None:
         """Skip what is not over."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from thinkwell._session import Session
     from thinkwell.agents import AgentProfile
     from thinkwell.doctor._diagnosis import Status
+    from thinkwell.doctor._limits import Limits
     from thinkwell.errors import AuthMethod
     from thinkwell_acp import schema as s
     from thinkwell_acp.stdio import Ending
@@ -52,25 +53,28 @@ class Trouble(NamedTuple):
     stderr: str
 
 
-def trouble(error: Exception) -> Trouble:
+def trouble(error: Exception, limits: Limits) -> Trouble:
     """Return what to say of an error. It is shorter than the error's own text, which stands alone."""
     next_line, stderr = "", ""
+    hints: list[str] = list(getattr(error, "__notes__", ()))
     match error:
         case AgentNotFound():
             detail, next_line = error.reason, error.next_command
         case AgentStartFailed():
             detail, next_line, stderr = error.reason, error.next_command, error.stderr_tail
+            if isinstance(error.__cause__, TimeoutError):
+                detail = detail.replace("startup_timeout=", limits.startup_name)
         case AgentExited():
             why = f" ({error.reason})" if error.reason else ""
             detail, stderr = f"the agent {_how_it_ended(error.exit_code)}{why}", error.stderr_tail
         case SessionOpenTimeout():
             detail = f"session/{error.how} was not answered within {error.seconds:g} seconds"
+            hints.append(f"raise {limits.opening_name} where it needs longer")
         case AgentReported():
             data = "" if error.data is None else f" ({error.data})"
             detail = f"it answered with error {error.code}: {error.message}{data}"
         case _:
             detail = str(error)
-    hints: list[str] = list(getattr(error, "__notes__", ()))
     if next_line:
         hints.append(next_line if "://" in next_line.partition(" ")[0] else f"$ {next_line}")
     return Trouble(short(detail), "\n".join(hints), _end(stderr))

@@ -1,0 +1,21 @@
+"""How long an agent may take."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from thinkwell._session import OPEN_TIMEOUT
+
+STARTUP_TIMEOUT: Final = 60.0
+"""Seconds until an agent has answered its first request, where nobody says otherwise."""
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How many seconds an agent may take, and what those call it who can give it more."""
+
+    startup: float = STARTUP_TIMEOUT
+    opening: float = OPEN_TIMEOUT
+    startup_name: str = "startup_timeout="
+    opening_name: str = "open_timeout="
