@@ -15,7 +15,7 @@ import pytest
 from doctor.patients import NAMES, ODD, sick
 from doctor.test_doctor_starting import program, running
 
-from thinkwell.doctor.__main__ import main
+from thinkwell.doctor.__main__ import _Screen, main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +43,10 @@ def doctor(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def write_servers(path: Path, **servers: object) -> None:
+    path.write_text(json.dumps({"mcpServers": servers}), "utf-8")
+
+
 def profile(home: Path, name: str, command: list[str]) -> None:
     """Have a profile of an agent in the project's settings."""
     with (home / "pyproject.toml").open("a", encoding="utf-8") as file:
@@ -59,6 +63,33 @@ def test_a_table_for_a_person(home: Path) -> None:
     named = [row[9:25].strip() for row in rows if row.startswith(("ok", "FAILED", "skipped"))]
     assert named == NAMES
     assert rows[-1] == "odd_agent.py works, but wants a login."
+
+
+def test_the_built_in_agent_is_well(home: Path) -> None:
+    ran = doctor()
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines()[0] == "The built-in agent (builtin)"
+    assert ran.stdout.splitlines()[-1] == "builtin works."
+
+
+def test_a_fault_of_ours_is_no_wrong_usage(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def at_fault(*_: object, first: bool) -> None:
+        raise TypeError("a bug")
+
+    monkeypatch.setattr(_Screen, "begin", at_fault)
+    with pytest.raises(TypeError, match="a bug"):
+        main(["--command", "no-such-program"])
+
+
+def test_limits_are_called_by_their_option(home: Path) -> None:
+    ran = doctor("--timeout", "0.5", "--command", shlex.join([sys.executable, ODD, "silent"]))
+    assert ran.returncode == 1
+    told = " ".join(ran.stdout.split())
+    assert "within 0.5 seconds. Raise --timeout where it needs longer" in told
+    ran = doctor("--timeout", "3", "--command", shlex.join(sick("hangs")))
+    assert ran.returncode == 1
+    assert "session/new was not answered within 3 seconds" in " ".join(ran.stdout.split())
+    assert "-> raise --timeout where it needs longer" in ran.stdout
 
 
 def test_json_for_a_program(home: Path) -> None:
@@ -115,24 +146,41 @@ def test_all_that_are_there_and_nothing_is_installed(home: Path) -> None:
     [
         (["--command", "mine", "claude"], "give agents or --command, not both"),
         (["--command", "mine", "--all"], "give agents or --command, not both"),
-        (["--command", "'mine"], "No closing quotation"),
-        (["--timeout", "0"], "startup_timeout"),
-        (["--timeout", "soon"], "invalid float value"),
-        (["--cwd", "/nowhere/at/all"], "/nowhere/at/all"),
-        (["--mcp", "no-such-file.json"], "no-such-file.json"),
+        (["--command", "'mine"], "argument --command: No closing quotation"),
+        (["--command", " "], "argument --command: it names no program"),
+        (["--timeout", "0"], "argument --timeout: it is 0; give a number of seconds above 0"),
+        (["--timeout", "-1"], "argument --timeout: it is -1; "),
+        (["--timeout", "nan"], "argument --timeout: it is nan; "),
+        (["--timeout", "soon"], "argument --timeout: it is soon; "),
+        (["--cwd", "/nowhere/at/all"], "argument --cwd: there is no folder /nowhere/at/all"),
+        (["--mcp", "none.json"], "argument --mcp: none.json: it cannot be read: No such file or directory"),
+        (["--mcp", "ours.json"], "argument --mcp: names such as 'thinkwell0123456789ab' are kept"),
         (["--nonsense"], "unrecognized arguments"),
     ],
 )
 def test_wrong_usage(arguments: list[str], said: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exited:  # argparse raises it by itself
-        sys.exit(main(arguments))
+    write_servers(home / "ours.json", thinkwell0123456789ab={"command": sys.executable})
+    with pytest.raises(SystemExit) as exited:
+        main(arguments)
     assert exited.value.code == 2
-    assert said in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert said in err
+    assert out == ""
+
+
+def test_wrong_settings_are_wrong_usage(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THINKWELL_AGENT_CMD", "'mine")
+    ran = doctor()
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "the environment variable THINKWELL_AGENT_CMD: No closing quotation" in ran.stderr
+    (home / "pyproject.toml").write_text("[tool.thinkwell", "utf-8")
+    ran = doctor("--all")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "pyproject.toml" in ran.stderr
 
 
 def test_servers_of_a_file(home: Path) -> None:
-    servers = {"mcpServers": {"words": {"command": sys.executable, "args": ["words.py"]}}}
-    (home / ".mcp.json").write_text(json.dumps(servers), "utf-8")
+    write_servers(home / ".mcp.json", words={"command": sys.executable, "args": ["words.py"]})
     ran = doctor("--mcp", ".mcp.json", "--json", "--command", shlex.join([sys.executable, ODD, "login"]))
     assert json.loads(ran.stdout)["checks"][-2]["name"] == "mcp servers"
 

@@ -35,6 +35,7 @@ class McpServers:
     Args:
         servers: What the caller gave.
         search_path: Where programs are looked for, as in ``PATH``; ``None``: as this process does.
+        who: What an error says that they were given to.
 
     Raises:
         McpServerError: A program is not there.
@@ -42,9 +43,14 @@ class McpServers:
         ValueError: A name, an address or a header cannot be used, or a name is taken.
     """
 
-    def __init__(self, servers: Sequence[McpServer], search_path: str | None) -> None:
+    def __init__(
+        self,
+        servers: Sequence[McpServer],
+        search_path: str | None,
+        who: str = "open_agent(mcp_servers=…)",
+    ) -> None:
         self._search_path = search_path
-        self.wire = self._checked(servers, (), "open_agent(mcp_servers=…)")
+        self.wire = self._checked(servers, (), who)
         """What the agent is told of those of `open_agent`."""
 
     def with_more(self, servers: Sequence[McpServer]) -> tuple[s.McpServer, ...]:

@@ -46,6 +46,8 @@ for line in sys.stdin.buffer:
                 )
                 sys.exit(3)
         case "session/new":
+            if MODE == "hangs":
+                continue
             if MODE == "refuses":
                 error = {"code": -32603, "message": "no\nroom", "data": {"left": 0}}
                 write({"id": request["id"], "error": error})

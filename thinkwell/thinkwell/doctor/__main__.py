@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import os
@@ -13,38 +12,31 @@ from typing import TYPE_CHECKING, Final, TextIO, cast
 import anyio
 
 from thinkwell._recording._redact import Redactor
-from thinkwell.agents import find_agent, known_agents
 from thinkwell.agents._choosing import choose, environment
-from thinkwell.doctor import Diagnosis, diagnose
+from thinkwell.doctor import Diagnosis
+from thinkwell.doctor._command_line import read_command_line
+from thinkwell.doctor._diagnose import examine
 from thinkwell.doctor._examination import beforehand
 from thinkwell.doctor._present import is_present
 from thinkwell.doctor._report import BEFORE_THE_END
 from thinkwell.doctor._table import heading, quirks, rows, verdict
 from thinkwell.errors import ThinkwellError
-from thinkwell.mcp_servers import load_mcp_servers
 
 if TYPE_CHECKING:
     import io
     from collections.abc import Sequence
 
     from thinkwell.doctor import Check
+    from thinkwell.doctor._command_line import CommandLine
 
-WRONG_USAGE: Final = 2
 BROKEN_PIPE: Final = 1
 INTERRUPTED: Final = 130
 """128 and the number of the signal, as shells have it."""
 
-EXITS: Final = """\
-exit codes: 0 every check went well; 1 a check failed; 2 wrong usage; 3 an agent works, but wants a login
-(and no other failed); 130 interrupted. It never sends a prompt, so it spends no tokens."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check what the arguments name, and return the exit code."""
-    parser = _parser()
-    given = parser.parse_args(arguments)
-    if given.command is not None and (given.agents or given.all):
-        parser.error("give agents or --command, not both")
+    given = read_command_line(arguments)
     logging.getLogger("thinkwell").addHandler(logging.NullHandler())  # what it logs is in the checks
     out = cast("io.TextIOWrapper", sys.stdout)
     out.reconfigure(errors="backslashreplace")  # a terminal may know few characters
@@ -56,86 +48,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())  # nothing more is to be said, or tried
         return BROKEN_PIPE
-    except (TypeError, ValueError, OSError, ThinkwellError) as exc:
-        sys.stderr.write(f"{parser.prog}: error: {exc}\n")
-        return WRONG_USAGE
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m thinkwell.doctor",
-        description="Check agents, step by step: whether they are there, start, want a login, see our tools.",
-        epilog=EXITS,
-    )
-    parser.add_argument(
-        "agents",
-        metavar="AGENT",
-        nargs="*",
-        help="such as claude, or claude@latest; it is installed where it is not there. By default the one "
-        "that the environment names, as for open_agent",
-    )
-    parser.add_argument("--command", metavar="LINE", help="the command of any other agent")
-    parser.add_argument(
-        "--all", action="store_true", help="every known agent that is there; installs nothing"
-    )
-    parser.add_argument("--cwd", metavar="DIR", help="the folder to work in; by default the current one")
-    parser.add_argument("--mcp", metavar="FILE", help="MCP servers to hand over, such as .mcp.json")
-    parser.add_argument(
-        "--timeout",
-        metavar="S",
-        type=float,
-        default=60,
-        help="seconds until an agent has answered its first request (60)",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON: an object; an array for several")
-    return parser
-
-
-async def _run(given: argparse.Namespace) -> int:
-    servers = () if given.mcp is None else load_mcp_servers(given.mcp)
-    agents: list[str | None] = [*dict.fromkeys(given.agents)]
-    if given.all:
-        agents += await _present(agents, given.cwd or ".")
-    elif not agents:
-        agents = [None]
+async def _run(given: CommandLine) -> int:
+    agents = [*given.agents, *await _present(given)]
     found: list[Diagnosis] = []
     for agent in agents:
         screen = None if given.json else _Screen(sys.stdout)
         if screen is not None:
             screen.begin(_beforehand(agent, given.command), first=not found)
-        diagnosis = await diagnose(
+        diagnosis = await examine(
             agent,
             command=given.command,
             cwd=given.cwd,
-            mcp_servers=servers,
-            startup_timeout=given.timeout,
+            mcp_servers=given.servers,
+            limits=given.limits,
             on_check=None if screen is None else screen.check,
         )
         found.append(diagnosis)
         if screen is not None:
             screen.end(diagnosis)
     if given.json:
-        several = given.all or len(agents) > 1
-        text = json.dumps([one.as_builtins() for one in found], indent=2) if several else found[0].to_json()
+        several = [one.as_builtins() for one in found]
+        text = json.dumps(several, indent=2) if given.several else found[0].to_json()
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
     codes = {diagnosis.exit_code for diagnosis in found}
     return min(codes - {0}, default=0)
 
 
-async def _present(named: Sequence[str | None], cwd: str) -> list[str]:
+async def _present(given: CommandLine) -> list[str]:
     """Return the names of the agents that are there, and tell of those that are not."""
     present: list[str] = []
     missing: list[str] = []
-    for profile in (find_agent("builtin"), *known_agents()):
-        if profile.name not in named:
-            (present if await is_present(profile, cwd) else missing).append(profile.name)
-    if missing:  # pragma: no branch - nobody has them all
+    for profile in given.more:
+        if profile.name not in given.agents:
+            (present if await is_present(profile, given.cwd) else missing).append(profile.name)
+    if missing:
         sys.stderr.write(f"Not there, and so not checked: {', '.join(missing)}\n")
     return present
 
 
-def _beforehand(agent: str | None, command: str | None) -> Diagnosis:
+def _beforehand(agent: str | None, command: Sequence[str] | None) -> Diagnosis:
     """Return what is known of an agent before it is looked at."""
     try:
         profile = choose(agent, command)

@@ -1,0 +1,169 @@
+"""The command line of the doctor: what it takes, and what of that cannot be used."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from thinkwell._session import OPEN_TIMEOUT
+from thinkwell._wire_mcp import McpServers
+from thinkwell.agents import find_agent, known_agents
+from thinkwell.agents._choosing import choose
+from thinkwell.doctor._limits import STARTUP_TIMEOUT, Limits
+from thinkwell.errors import McpServerError, ProfileError, ThinkwellError
+from thinkwell.mcp_servers import load_mcp_servers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell.agents import AgentProfile
+    from thinkwell.mcp_servers import McpServer
+
+EXITS: Final = """\
+exit codes: 0 every check went well; 1 a check failed; 2 wrong usage; 3 an agent works, but wants a login
+(and no other failed); 130 interrupted. It never sends a prompt, so it spends no tokens."""
+
+
+class CommandLine(Struct, frozen=True, kw_only=True):
+    """What was asked for. Everything in it can be used."""
+
+    agents: tuple[str | None, ...]
+    """Agents by name; ``None`` is the one that the command or the environment names."""
+    command: list[str] | None
+    more: tuple[AgentProfile, ...]
+    """Agents to check too, if they are there."""
+    several: bool
+    """Whether more than one agent was asked for, however many there are."""
+    cwd: str
+    servers: tuple[McpServer, ...]
+    limits: Limits
+    json: bool
+
+
+def read_command_line(arguments: Sequence[str] | None) -> CommandLine:
+    """Read the arguments; by default those of this process. What cannot be used ends it (`SystemExit`)."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if given.command is not None and (given.agents or given.all):
+        parser.error("give agents or --command, not both")
+    agents: list[str | None] = [*dict.fromkeys(given.agents)]
+    if not agents and not given.all:
+        agents = [None]
+    more: tuple[AgentProfile, ...] = ()
+    servers: tuple[McpServer, ...] = ()
+    try:
+        if given.all:
+            more = (find_agent("builtin"), *known_agents())
+        elif given.command is None and not given.agents:
+            _check_environment()
+        if given.mcp is not None:
+            servers = _servers(given.mcp)
+    except _WrongUsageError as exc:
+        parser.error(str(exc))
+    except ProfileError as exc:
+        parser.error(str(exc))
+    return CommandLine(
+        agents=tuple(agents),
+        command=given.command,
+        more=more,
+        several=given.all or len(agents) > 1,
+        cwd=given.cwd,
+        servers=servers,
+        limits=_limits(given.timeout),
+        json=given.json,
+    )
+
+
+class _WrongUsageError(Exception):
+    """Something that was given cannot be used."""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m thinkwell.doctor",
+        description="Check agents, step by step: whether they are there, start, want a login, see our tools.",
+        epilog=EXITS,
+    )
+    parser.add_argument(
+        "agents",
+        metavar="AGENT",
+        nargs="*",
+        help="such as claude, or claude@latest; it is installed where it is not there. By default the one "
+        "that the environment names, as for open_agent",
+    )
+    parser.add_argument("--command", metavar="LINE", type=_command, help="the command of any other agent")
+    parser.add_argument(
+        "--all", action="store_true", help="every known agent that is there; installs nothing"
+    )
+    parser.add_argument(
+        "--cwd", metavar="DIR", type=_folder, default=".", help="the folder to work in; by default this one"
+    )
+    parser.add_argument("--mcp", metavar="FILE", help="MCP servers to hand over, such as .mcp.json")
+    parser.add_argument(
+        "--timeout",
+        metavar="S",
+        type=_seconds,
+        help=f"seconds until an agent has answered its first request ({STARTUP_TIMEOUT:g}), and for each "
+        f"session until it is open ({OPEN_TIMEOUT:g})",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON: an object; an array for several")
+    return parser
+
+
+def _command(line: str) -> list[str]:
+    try:
+        words = shlex.split(line, posix=os.name == "posix")
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(f"{exc}: {line}") from None
+    if not words:
+        raise argparse.ArgumentTypeError("it names no program")
+    return words
+
+
+def _folder(path: str) -> str:
+    if not Path(path).is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {path}")
+    return os.path.normpath(Path(path).absolute())
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not seconds > 0:  # NaN is neither
+        raise argparse.ArgumentTypeError(f"it is {text}; give a number of seconds above 0")
+    return seconds
+
+
+def _limits(timeout: float | None) -> Limits:
+    named = Limits(startup_name="--timeout", opening_name="--timeout")
+    return named if timeout is None else replace(named, startup=timeout, opening=timeout)
+
+
+def _servers(path: str) -> tuple[McpServer, ...]:
+    try:
+        servers = load_mcp_servers(path)
+    except McpServerError as exc:
+        raise _WrongUsageError(f"argument --mcp: {exc}") from None
+    try:
+        McpServers(servers, None, "argument --mcp")
+    except ValueError as exc:
+        raise _WrongUsageError(str(exc)) from None
+    return servers
+
+
+def _check_environment() -> None:
+    """Check that the environment names an agent in a way that can be read, if it names one."""
+    try:
+        choose(None, None)
+    except ThinkwellError:
+        return  # the checks tell
+    except ValueError as exc:
+        raise _WrongUsageError(str(exc)) from None
