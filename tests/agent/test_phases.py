@@ -17,6 +17,7 @@ from scripted import Script, ScriptedAgent, Turn, scripted
 
 from thinkwell import (
     AgentStartFailed,
+    LoginRequired,
     ResultInvalid,
     ThinkwellError,
     ThoughtTimeout,
@@ -27,7 +28,7 @@ from thinkwell import (
     replay,
 )
 from thinkwell import events as ev
-from thinkwell.agents import AgentProfile, Program, Quirk
+from thinkwell.agents import AgentProfile, Npx, Program, Quirk
 from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
 
 if TYPE_CHECKING:
@@ -298,6 +299,24 @@ async def test_an_error_of_the_start_says_what_is_known_to_help() -> None:
         async with open_agent(profile):
             pass
     assert notes(caught.value) == ["Set a key."]
+
+
+async def test_a_login_that_is_wanted_says_what_to_type_too() -> None:
+    profile = replace(odd("login_at_once", quirk("LoginRequired", "Set a key.")), login="odd login")
+    with anyio.fail_after(20), pytest.raises(LoginRequired) as caught:
+        async with open_agent(profile):
+            pass
+    by_hand = "A login with its own program counts too, where you have that: odd login"
+    assert notes(caught.value) == ["Set a key.", by_hand]
+
+
+async def test_a_start_by_npx_that_takes_too_long_may_be_npxs_own() -> None:
+    profile = AgentProfile(name="slow", npx=Npx(package="slow", version="1.0.0"))
+    ours, _ = memory_transport_pair()
+    with pytest.raises(AgentStartFailed, match="npx waits for the registry of npm") as caught:
+        async with open_agent(profile, transport=ours, startup_timeout=0.1):
+            pass
+    assert "startup_timeout=" in caught.value.reason
 
 
 async def test_an_error_of_a_run_says_what_is_known_to_help_once() -> None:

@@ -423,3 +423,57 @@ async def test_an_agent_that_has_one_session_only_keeps_it() -> None:
             assert stream.view.text == "Here it is."
             assert len(handler.sessions) == 2
             assert handler.closed_sessions == ["session-1"]
+
+
+@pytest.mark.parametrize("how", ["hangs", "in use"])
+@pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0.05)})])
+async def test_another_way_that_brings_no_session_of_its_own_is_not_gone(how: str) -> None:
+    async def script(turn: Turn) -> None:
+        turn.say("Which tools?")
+
+    class Odd(Deaf):
+        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+            if any(isinstance(server, s.McpServerStdio) for server in request.mcp_servers):
+                if how == "hangs":
+                    await anyio.sleep_forever()
+                return s.NewSessionResponse(session_id="session-1")
+            return await super().new_session(request)
+
+    ours, theirs = memory_transport_pair()
+    capabilities = s.AgentCapabilities(mcp_capabilities=CAPABILITIES["http"])
+    async with anyio.create_task_group() as tasks:
+        handler = Odd([script], tasks, capabilities)
+        handler.ignores = (s.McpServerHttp,)
+        async with serve_agent(theirs, handler), open_agent("odd", transport=ours) as agent:
+            with pytest.raises(ToolsNotSeen) as caught:
+                async with agent.session() as other, agent.session() as session:
+                    await session.think(Answer).text("Go").run()
+            assert caught.value.via == ("http",)
+            assert [prompt.session_id for prompt in handler.prompts] == ["session-2"]
+            assert other.id == "session-1"
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0.05)})])
+async def test_a_way_that_has_worked_is_not_left_for_a_session_that_is_slow() -> None:
+    class Once(Deaf):
+        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+            if self.sessions:
+                self.ignores = (s.McpServerHttp,)
+            return await super().new_session(request)
+
+    async def script(turn: Turn) -> None:
+        if len(handler.sessions) == 1:
+            await turn.returns(value=1)
+        turn.say("Which tools?")
+
+    ours, theirs = memory_transport_pair()
+    capabilities = s.AgentCapabilities(mcp_capabilities=CAPABILITIES["http"])
+    async with anyio.create_task_group() as tasks:
+        handler = Once([script], tasks, capabilities)
+        async with serve_agent(theirs, handler), open_agent("once", transport=ours) as agent:
+            assert await agent.think(Answer).text("Go").run() == Answer(value=1)
+            with pytest.raises(ToolsNotSeen) as caught:
+                await agent.think(Answer).text("Go").run()
+            assert caught.value.via == ("http",)
+        tasks.cancel_scope.cancel()
