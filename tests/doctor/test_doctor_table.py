@@ -132,6 +132,25 @@ def test_json_has_everything() -> None:
         (("login",), 1, 3, "mine works, but wants a login."),
         (("login", "ends"), 0, 1, "mine does not work: login, ends."),
         (("found",), 0, 1, "mine does not work: found."),
+        (
+            ("tools over acp", "tools over stdio"),
+            0,
+            1,
+            "mine works for text, but not for typed results or tools: tools over acp, tools over stdio.",
+        ),
+        (("session", "tools over acp"), 0, 1, "mine does not work: session, tools over acp."),
+        (
+            ("server words",),
+            2,
+            1,
+            "mine works, with 2 warnings. Not every MCP server of yours works with it: server words.",
+        ),
+        (
+            ("login", "server a", "server b"),
+            0,
+            1,
+            "mine works, but wants a login. Not every MCP server of yours works with it: server a, server b.",
+        ),
     ],
 )
 def test_the_verdict(failed: tuple[str, ...], warned: int, code: int, verdict: str) -> None:
@@ -143,6 +162,38 @@ def test_the_verdict(failed: tuple[str, ...], warned: int, code: int, verdict: s
     assert diagnosis.login_wanted is (code == 3)
     assert diagnosis.table().splitlines()[0] == "mine"
     assert diagnosis.table().splitlines()[-1] == verdict
+
+
+def skipped(*names: str, why: str = "it does not run") -> tuple[Check, ...]:
+    return tuple(Check(name=name, status="skipped", detail=why) for name in names)
+
+
+def test_what_is_skipped_for_one_reason_is_one_line() -> None:
+    checks = (
+        *skipped("found", "installed", why="it runs already"),
+        Check(name="starts", status="failed", detail="it does not run"),
+        *skipped("version", "protocol", "login"),
+        *skipped("session", why="another"),
+    )
+    diagnosis = Diagnosis(agent="mine", checks=checks)
+    assert diagnosis.table().splitlines()[2:-2] == [
+        "skipped  found                       it runs already",
+        "skipped  installed                   it runs already",
+        "FAILED   starts                      it does not run",
+        "skipped  3 more checks               it does not run",
+        "skipped  session                     another",
+    ]
+    assert [each["name"] for each in json.loads(diagnosis.to_json())["checks"]] == [
+        each.name for each in checks
+    ]
+
+
+def test_a_long_name_has_a_line_of_its_own() -> None:
+    check = Check(name="server \u202ewith-a-long-name", status="ok", detail="it starts", seconds=1)
+    assert Diagnosis(agent="mine", checks=(check,)).table().splitlines()[2:-2] == [
+        r"ok       server \u202ewith-a-long-name",
+        "                             1.00 s  it starts",
+    ]
 
 
 def rows(detail: str, *, hint: str = "", width: int = 80) -> list[str]:

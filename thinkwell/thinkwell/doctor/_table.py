@@ -6,8 +6,10 @@ import shlex
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from thinkwell.doctor._diagnosis import Check, Diagnosis
 
@@ -15,7 +17,10 @@ ROOM: Final = 100
 """Columns of a table, where nobody says how many there are."""
 
 NAME: Final = 16
-"""Columns of a check's name: so many has the longest."""
+"""Columns of a check's name: so many has the longest but for those with a name of the caller's."""
+
+FOLDED: Final = 3
+"""So many checks in a row, or more, that were skipped for one reason are one line."""
 
 MARKS: Final = {"ok": "ok", "warning": "warning", "failed": "FAILED", "skipped": "skipped"}
 
@@ -43,7 +48,7 @@ def table(diagnosis: Diagnosis, width: int) -> str:
     lines = [
         *heading(diagnosis.agent, diagnosis.title, diagnosis.command),
         "",
-        *(line for check in diagnosis.checks for line in rows(check, width)),
+        *(line for check in _folded(diagnosis.checks) for line in rows(check, width)),
         *quirks(diagnosis, width),
         "",
         verdict(diagnosis),
@@ -58,16 +63,45 @@ def heading(agent: str, title: str, command: Iterable[str]) -> list[str]:
     return [plain(name), *([plain(line)] if line else [])]
 
 
+def _folded(checks: Iterable[Check]) -> Iterator[Check]:
+    group: list[Check] = []
+    for check in checks:
+        if not belongs(check, group):
+            yield from fold(group)
+            group = []
+        group.append(check)
+    yield from fold(group)
+
+
+def belongs(check: Check, group: Sequence[Check]) -> bool:
+    """Whether a check was skipped for the same reason as those before it."""
+    return bool(group) and all(
+        (each.status, each.detail) == ("skipped", check.detail) for each in (check, group[-1])
+    )
+
+
+def fold(group: Sequence[Check]) -> Sequence[Check]:
+    """Return checks that belong together as they are shown: many of them as one."""
+    if len(group) < FOLDED:
+        return group
+    return (replace(group[0], name=f"{len(group)} more checks"),)
+
+
 def rows(check: Check, width: int) -> list[str]:
     """Return the lines of one check."""
     time = "" if check.seconds is None else f"{check.seconds:.2f} s"
-    head = f"{MARKS[check.status]:7}  {check.name:{NAME}}  {time:>8}  "
+    name = plain(check.name)
+    above = []
+    if columns(name) > NAME:
+        above, name = [f"{MARKS[check.status]:7}  {name}"], ""
+    head = f"{'' if above else MARKS[check.status]:7}  {name}{' ' * (NAME - columns(name))}  {time:>8}  "
     first, *rest = _wrapped(check.detail, width - INDENT) or [""]
     below = [
         *_hint(check.hint, width - HINT),
         *(f"| {plain(line)}" for line in check.stderr.splitlines()[-STDERR_LINES:]),
     ]
     return [
+        *above,
         (head + first).rstrip(),
         *(" " * INDENT + line for line in rest),
         *(" " * HINT + line for line in below),
@@ -88,14 +122,25 @@ def quirks(diagnosis: Diagnosis, width: int) -> list[str]:
 
 def verdict(diagnosis: Diagnosis) -> str:
     """Return the last line."""
-    name = plain(diagnosis.agent)
-    if diagnosis.login_wanted:
-        return f"{name} works, but wants a login."
     failed = [check.name for check in diagnosis.checks if check.status == "failed"]
-    if failed:
-        return f"{name} does not work: {', '.join(failed)}."
+    servers = [name for name in failed if name.startswith("server ") or name == "mcp servers"]
     warned = sum(check.status == "warning" for check in diagnosis.checks)
-    return f"{name} works{f', with {warned} warning' if warned else ''}{'s' if warned > 1 else ''}."
+    text = f"{plain(diagnosis.agent)} {_agent_verdict([n for n in failed if n not in servers], warned)}"
+    return (
+        f"{text} Not every MCP server of yours works with it: {plain(', '.join(servers))}."
+        if servers
+        else text
+    )
+
+
+def _agent_verdict(failed: list[str], warned: int) -> str:
+    if failed == ["login"]:
+        return "works, but wants a login."
+    if failed and all(name.startswith("tools over ") for name in failed):  # a session was opened
+        return f"works for text, but not for typed results or tools: {', '.join(failed)}."
+    if failed:
+        return f"does not work: {', '.join(failed)}."
+    return f"works{f', with {warned} warning' if warned else ''}{'s' if warned > 1 else ''}."
 
 
 def plain(text: str) -> str:
