@@ -61,7 +61,7 @@ def test_a_table_for_a_person(home: Path) -> None:
     assert (first, empty) == ("odd_agent.py", "")
     assert command == f"{sys.executable} {ODD} login"
     named = [row[9:25].strip() for row in rows if row.startswith(("ok", "FAILED", "skipped"))]
-    assert named == NAMES
+    assert named == [*NAMES[:7], "4 more checks", "ends"]
     assert rows[-1] == "odd_agent.py works, but wants a login."
 
 
@@ -182,7 +182,32 @@ def test_wrong_settings_are_wrong_usage(home: Path, monkeypatch: pytest.MonkeyPa
 def test_servers_of_a_file(home: Path) -> None:
     write_servers(home / ".mcp.json", words={"command": sys.executable, "args": ["words.py"]})
     ran = doctor("--mcp", ".mcp.json", "--json", "--command", shlex.join([sys.executable, ODD, "login"]))
-    assert json.loads(ran.stdout)["checks"][-2]["name"] == "mcp servers"
+    assert [each["name"] for each in json.loads(ran.stdout)["checks"]][-3:] == [
+        "server words",
+        "mcp servers",
+        "ends",
+    ]
+    write_servers(home / ".mcp.json", words={"command": "no-such-program"})
+    ran = doctor("--mcp", ".mcp.json")
+    assert (ran.returncode, ran.stderr) == (1, "")
+    assert "FAILED   server words                there is no program 'no-such-program'" in ran.stdout
+    assert "thinkwell_acp" not in ran.stdout
+    assert (
+        ran.stdout.splitlines()[-1]
+        == "builtin works. Not every MCP server of yours works with it: server words."
+    )
+
+
+def test_what_does_not_run_is_one_line(home: Path) -> None:
+    ran = doctor("--command", "no-such-program")
+    assert ran.returncode == 1
+    lines = ran.stdout.splitlines()
+    assert lines[3].startswith("FAILED   found ")
+    assert lines[-3:] == [
+        "skipped  11 more checks              it does not run",
+        "",
+        "no-such-program does not work: found.",
+    ]
 
 
 def test_a_terminal_shows_what_is_waited_for(home: Path) -> None:
@@ -202,6 +227,7 @@ def test_a_terminal_shows_what_is_waited_for(home: Path) -> None:
     assert process.returncode == 3
     text = shown.decode()
     assert "…        starts\r               \r" in text
+    assert "…        session\r                \r…        tools over acp\r" in text
     assert "\x1b" not in text
 
 

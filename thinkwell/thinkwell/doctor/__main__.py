@@ -19,7 +19,8 @@ from thinkwell.doctor._diagnose import examine
 from thinkwell.doctor._examination import beforehand
 from thinkwell.doctor._present import is_present
 from thinkwell.doctor._report import BEFORE_THE_END
-from thinkwell.doctor._table import heading, quirks, rows, verdict
+from thinkwell.doctor._servers import check_name
+from thinkwell.doctor._table import belongs, fold, heading, quirks, rows, verdict
 from thinkwell.errors import ThinkwellError
 
 if TYPE_CHECKING:
@@ -52,9 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 async def _run(given: CommandLine) -> int:
     agents = [*given.agents, *await _present(given)]
+    waited = [check_name(server.name) for server in given.servers]
     found: list[Diagnosis] = []
     for agent in agents:
-        screen = None if given.json else _Screen(sys.stdout)
+        screen = None if given.json else _Screen(sys.stdout, waited)
         if screen is not None:
             screen.begin(_beforehand(agent, given.command), first=not found)
         diagnosis = await examine(
@@ -101,10 +103,13 @@ def _beforehand(agent: str | None, command: Sequence[str] | None) -> Diagnosis:
 class _Screen:
     """Shows the checks of one agent as they come."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, servers: Sequence[str]) -> None:
         self._out = out
         self._live = out.isatty()
         self._waiting = ""
+        self._skipped: list[Check] = []
+        """Not shown yet: more may be skipped for the same reason."""
+        self._order = [*BEFORE_THE_END, *servers, *(["mcp servers"] if servers else []), "ends"]
 
     def begin(self, known: Diagnosis, *, first: bool) -> None:
         """Show which agent it is."""
@@ -117,17 +122,31 @@ class _Screen:
 
     def check(self, check: Check) -> None:
         """Show a check, and in a terminal which one follows."""
-        self._write("\n".join(rows(check, self._width)) + "\n")
-        follows = [*BEFORE_THE_END, "ends"]
-        if self._live and check.name in follows[:-1]:
-            self._waiting = f"…        {follows[follows.index(check.name) + 1]}"
+        if not belongs(check, self._skipped):
+            self._show_skipped()
+        if check.status == "skipped":
+            self._skipped.append(check)
+        else:
+            self._show(check)
+        if self._live and check.name in self._order[:-1]:
+            self._write("")
+            self._waiting = f"…        {self._order[self._order.index(check.name) + 1]}"
             self._out.write(self._waiting)
             self._out.flush()
 
     def end(self, diagnosis: Diagnosis) -> None:
         """Show what comes below the checks."""
+        self._show_skipped()
         lines = [*quirks(diagnosis, self._width), "", verdict(diagnosis)]
         self._write("\n".join(lines) + "\n")
+
+    def _show_skipped(self) -> None:
+        for check in fold(self._skipped):
+            self._show(check)
+        self._skipped = []
+
+    def _show(self, check: Check) -> None:
+        self._write("\n".join(rows(check, self._width)) + "\n")
 
     def _write(self, text: str) -> None:
         if self._waiting:

@@ -12,10 +12,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell._session import OPEN_TIMEOUT
-from thinkwell._wire_mcp import McpServers
 from thinkwell.agents import find_agent, known_agents
 from thinkwell.agents._choosing import choose
 from thinkwell.doctor._limits import STARTUP_TIMEOUT, Limits
+from thinkwell.doctor._servers import Servers
 from thinkwell.errors import McpServerError, ProfileError, ThinkwellError
 from thinkwell.mcp_servers import load_mcp_servers
 
@@ -109,8 +109,8 @@ def _parser() -> argparse.ArgumentParser:
         "--timeout",
         metavar="S",
         type=_seconds,
-        help=f"seconds until an agent has answered its first request ({STARTUP_TIMEOUT:g}), and for each "
-        f"session until it is open ({OPEN_TIMEOUT:g})",
+        help=f"seconds until an agent has answered its first request, or an MCP server its own "
+        f"({STARTUP_TIMEOUT:g}), and until a session is open ({OPEN_TIMEOUT:g})",
     )
     parser.add_argument("--json", action="store_true", help="print JSON: an object; an array for several")
     return parser
@@ -153,7 +153,7 @@ def _servers(path: str) -> tuple[McpServer, ...]:
     except McpServerError as exc:
         raise _WrongUsageError(f"argument --mcp: {exc}") from None
     try:
-        McpServers(servers, None, "argument --mcp")
+        Servers(servers, None, "argument --mcp")
     except ValueError as exc:
         raise _WrongUsageError(str(exc)) from None
     return servers

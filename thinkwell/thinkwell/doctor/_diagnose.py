@@ -9,14 +9,15 @@ from thinkwell._arguments import check_types
 from thinkwell._builder import check_seconds, existing_folder
 from thinkwell._recording._redact import Redactor
 from thinkwell._session import OPEN_TIMEOUT
-from thinkwell._wire_mcp import McpServers
 from thinkwell.agents import AgentProfile
 from thinkwell.agents._choosing import choose, environment
 from thinkwell.doctor._diagnosis import Check, Diagnosis
 from thinkwell.doctor._examination import Examination
 from thinkwell.doctor._limits import STARTUP_TIMEOUT, Limits
 from thinkwell.doctor._report import Report
+from thinkwell.doctor._servers import Servers
 from thinkwell.errors import ThinkwellError
+from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     import os
@@ -51,15 +52,16 @@ async def diagnose(
         transport: A connection to an agent that runs already, as for `open_agent`.
         env: Variables on top of the caller's environment.
         cwd: The folder in which the agent works; by default the current one.
-        mcp_servers: MCP servers of yours, to see whether the agent takes them.
-        startup_timeout: Seconds until the agent has answered its first request. Its installation has a limit
-            of its own: ``cold_start`` of its profile.
+        mcp_servers: MCP servers of yours, to see whether the agent takes them. Those that are programs are
+            started once besides, in `cwd`, and asked for their tools.
+        startup_timeout: Seconds until the agent has answered its first request, and until an MCP server of
+            yours has listed its tools. The agent's installation has a limit of its own: ``cold_start`` of its
+            profile.
         open_timeout: Seconds until the agent has opened a session; each has as many.
         on_check: Called with each check when it is over.
 
     Raises:
         NotADirectoryError: There is no such folder.
-        McpServerError: The program of an MCP server is not there.
         TypeError: An argument is of another type.
         ValueError: An argument is out of range, or contradicts another.
     """
@@ -105,19 +107,23 @@ async def examine(
         except ThinkwellError as exc:
             unknown = exc
     variables = environment(profile, env)
-    servers = McpServers(mcp_servers, variables.get("PATH"))
+    servers = Servers(mcp_servers, variables.get("PATH"), "diagnose(mcp_servers=…)")
     redactor = Redactor(variables, env or {})
+    redactor.redact(
+        {"mcpServers": [s.to_builtins(server) for server in servers.wire]}
+    )  # it learns their keys
     report = Report(on_check, redactor, limits)
     if unknown is not None:
         report.fail("found", unknown)
         report.skip_rest("it is not known how to start it")
+        await servers.check(report, cwd)
         return Diagnosis(agent=name, checks=report.checks)
     examination = Examination(
         name=name,
         profile=profile,
         env=variables,
         cwd=cwd,
-        servers=servers.wire,
+        servers=servers,
         redactor=redactor,
         report=report,
     )

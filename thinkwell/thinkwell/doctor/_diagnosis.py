@@ -27,8 +27,8 @@ class Check(Struct, frozen=True, kw_only=True):
 
     name: str
     """``found``, ``installed``, ``starts``, ``version``, ``protocol``, ``capabilities``, ``login``,
-    ``session``, ``tools over acp``, ``tools over http``, ``tools over stdio``, ``mcp servers`` (where there
-    are some) or ``ends``."""
+    ``session``, ``tools over acp``, ``tools over http``, ``tools over stdio``, ``server NAME`` (for each of
+    the caller's MCP servers), ``mcp servers`` (where there are some) or ``ends``."""
     status: Status
     detail: str = ""
     """What was found, in words. Parts of it may be the agent's own."""

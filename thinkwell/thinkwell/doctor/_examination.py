@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from thinkwell._recording._redact import Redactor
     from thinkwell.agents import AgentProfile
     from thinkwell.doctor._report import Report
+    from thinkwell.doctor._servers import Servers
     from thinkwell.errors import AuthMethod
 
 
@@ -56,7 +57,7 @@ class Examination:
         profile: What is known of it; ``None`` where it runs already.
         env: Its environment.
         cwd: The folder that it works in.
-        servers: MCP servers of the caller's.
+        servers: The caller's MCP servers.
         redactor: Takes the secrets out of its command.
         report: Takes the checks.
     """
@@ -68,7 +69,7 @@ class Examination:
         profile: AgentProfile | None,
         env: Mapping[str, str],
         cwd: str,
-        servers: Sequence[s.McpServer],
+        servers: Servers,
         redactor: Redactor,
         report: Report,
     ) -> None:
@@ -89,12 +90,15 @@ class Examination:
                 agent = await stack.enter_async_context(opening)
             except ThinkwellError as exc:
                 self._not_started(exc)
+                await self._servers.check(self._report, self._cwd)
                 self._report.add("ends", "skipped", "it does not run")
             else:
                 link = agent._link
                 self._started(link)
-                ways = await Probing(link, self._servers, self._report).run()
-                self._diagnosis = replace(self._diagnosis, ways=ways)
+                probing = Probing(link, self._servers.wire, self._report)
+                self._diagnosis = replace(self._diagnosis, ways=await probing.run())
+                await self._servers.check(self._report, self._cwd)
+                await probing.hand_over()
                 await self._end(stack, link)
         return replace(self._diagnosis, checks=self._report.checks)
 

@@ -62,12 +62,7 @@ class Probing:
 
     async def run(self) -> tuple[Way, ...]:
         """Look at sessions, and return the ways by which our tools reach the agent."""
-        ways: tuple[Way, ...] = ()
-        if await self._open_one():
-            ways = await self._try_ways()
-        if self._servers:
-            await self._hand_over()
-        return ways
+        return await self._try_ways() if await self._open_one() else ()
 
     async def _open_one(self) -> bool:
         """Open a session without any tools, which shows too whether a login is wanted."""
@@ -186,9 +181,11 @@ class Probing:
 
     # The caller's servers
 
-    async def _hand_over(self) -> None:
-        """Open a session with the caller's MCP servers."""
+    async def hand_over(self) -> None:
+        """Open a session with the caller's MCP servers, if there are any."""
         report, link, name = self._report, self._link, "mcp servers"
+        if not self._servers:
+            return
         session = next(check for check in report.checks if check.name == "session")
         gone = self._gone()
         if session.status != "ok" or gone is not None:

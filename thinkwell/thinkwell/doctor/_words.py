@@ -77,7 +77,7 @@ def trouble(error: Exception, limits: Limits) -> Trouble:
             detail = str(error)
     if next_line:
         hints.append(next_line if "://" in next_line.partition(" ")[0] else f"$ {next_line}")
-    return Trouble(short(detail), "\n".join(hints), _end(stderr))
+    return Trouble(short(detail), "\n".join(hints), end(stderr))
 
 
 def capabilities(flags: s.AgentCapabilities) -> str:
@@ -160,7 +160,7 @@ def short(text: str) -> str:
     return text if len(text) <= TEXT else f"{text[:TEXT]}…"
 
 
-def _end(text: str) -> str:
+def end(text: str) -> str:
     """Return the last lines of a text, whole ones where there are some."""
     text = text.strip()
     return text if len(text) <= STDERR else text[-STDERR:].partition("\n")[2] or text[-STDERR:]
