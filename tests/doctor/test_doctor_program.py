@@ -173,6 +173,11 @@ def test_wrong_settings_are_wrong_usage(home: Path, monkeypatch: pytest.MonkeyPa
     ran = doctor()
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "the environment variable THINKWELL_AGENT_CMD: No closing quotation" in ran.stderr
+    monkeypatch.delenv("THINKWELL_AGENT_CMD")
+    monkeypatch.setenv("THINKWELL_AGENT", "no-such-agent")
+    ran = doctor()
+    assert (ran.returncode, ran.stderr) == (1, "")
+    assert ran.stdout.startswith("agent\n\nFAILED   found ")
     (home / "pyproject.toml").write_text("[tool.thinkwell", "utf-8")
     ran = doctor("--all")
     assert (ran.returncode, ran.stdout) == (2, "")

@@ -97,7 +97,13 @@ async def test_a_server_that_is_not_there() -> None:
     assert (gone.status, gone.detail) == ("failed", "there is no program 'no-such-program' on the PATH")
     assert gone.hint == "install it, or give its whole path"
     assert "mcp servers" not in statuses(diagnosis)
-    diagnosis = await examined(handler, mcp_servers=[missing, McpHttp("web", "http://h.example/")])
+    diagnosis = await examined(handler, mcp_servers=[McpHttp("web", "http://h.example/"), missing])
+    assert [each.name for each in diagnosis.checks][-4:] == [
+        "server web",
+        "server gone",
+        "mcp servers",
+        "ends",
+    ]
     assert failed(diagnosis) == ["server gone", "mcp servers"]
     assert "mcpCapabilities.http" in check(diagnosis, "mcp servers").detail
 

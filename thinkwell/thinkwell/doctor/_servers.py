@@ -48,17 +48,14 @@ class Servers:
     def __init__(self, given: Sequence[McpServer], path: str | None, who: str) -> None:
         self._path = path
         self._missing = _missing(given, path)
+        everything = given
         if self._missing:
             gone = self._missing
             given = [one for one in given if not isinstance(one, McpStdio) or one.name not in gone]
         self.wire = McpServers(given, path, who).wire
         """What an agent can be given: a server whose program is missing is left out."""
+        self.names = tuple(server.name for server in everything)
         self._ours = {server.name for server in given if isinstance(server, McpStdio)}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All of them, first those whose programs are missing."""
-        return (*self._missing, *(server.name for server in self.wire))
 
     async def check(self, report: Report, cwd: str) -> None:
         """Start those that are programs, all at once, and tell what came of each."""
