@@ -93,8 +93,8 @@ class ToolHosts:
         """Return the ways that the agent offers, the preferred first."""
         assert self._client is not None
         offered = offered_ways(self._client.capabilities)
-        preferred = (way for way in self._preferred if way in offered)
-        return tuple(dict.fromkeys((*preferred, *offered)))
+        ways: list[Way] = [way for way in self._preferred if way in offered]
+        return tuple(dict.fromkeys([*ways, *offered]))
 
     @property
     def acp(self) -> AcpToolHost | None:
