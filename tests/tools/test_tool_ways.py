@@ -444,13 +444,17 @@ async def test_another_way_that_brings_no_session_of_its_own_is_not_gone(how: st
     async with anyio.create_task_group() as tasks:
         handler = Odd([script], tasks, capabilities)
         handler.ignores = (s.McpServerHttp,)
-        async with serve_agent(theirs, handler), open_agent("odd", transport=ours) as agent:
-            async with agent.session() as other, agent.session() as session:
-                with pytest.raises(ToolsNotSeen) as caught:
-                    await session.think(Answer).text("Go").run()
-                assert caught.value.via == ("http",)
-                assert [prompt.session_id for prompt in handler.prompts] == ["session-2"]
-                assert other.id == "session-1"
+        async with (
+            serve_agent(theirs, handler),
+            open_agent("odd", transport=ours) as agent,
+            agent.session() as other,
+            agent.session() as session,
+        ):
+            with pytest.raises(ToolsNotSeen) as caught:
+                await session.think(Answer).text("Go").run()
+            assert caught.value.via == ("http",)
+            assert [prompt.session_id for prompt in handler.prompts] == ["session-2"]
+            assert other.id == "session-1"
         tasks.cancel_scope.cancel()
 
 
