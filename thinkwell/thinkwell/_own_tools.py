@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from thinkwell._json_schema import AGENT_EXTRAS, declared, is_object
@@ -20,6 +21,9 @@ CODEX_INPUT: Final = frozenset(("server", "tool", "arguments"))
 
 NAMES: Final = ("toolName", "tool_name")
 """Where agents that give a tool's name in `_meta` have it. They write that, and their models do not."""
+
+FORMS_KEPT: Final = 256
+"""Tools whose names are kept in all of their forms."""
 
 _PREFIXES: Final = ("", "mcp__", "mcp_", "mcp.", "mcp:", "mcp-", "mcp/", "MCP: ", "Tool: ")
 _JOINTS: Final = ("_", "__", ".", "-", ":", "/", ": ")
@@ -196,11 +200,13 @@ def _fits(raw: JsonValue, schema: Mapping[str, JsonValue]) -> bool:
     return is_object(raw) and (keys.open or set(raw) <= keys.names | AGENT_EXTRAS)
 
 
+@lru_cache(FORMS_KEPT)  # asked for with each update of a call
 def own_names(server: str, tool: str) -> tuple[str, ...]:
     """Return the names that agents make of a tool of ours and its server: one word each."""
     return tuple(name for name in _joined(server, tool) if " " not in name)
 
 
+@lru_cache(FORMS_KEPT)
 def own_renderings(server: str, tool: str) -> tuple[str, ...]:
     """Return the titles under which agents show a tool of ours: whole, and nothing around them.
 
