@@ -334,9 +334,11 @@ async def test_a_way_that_the_agent_refuses_is_not_gone() -> None:
         agent,
         handler,
     ):
+        began = anyio.current_time()
         with pytest.raises(ToolsNotSeen) as caught:
             await agent.think(Answer).text("Go").run()
         assert caught.value.via == ("http",)
+        assert anyio.current_time() - began == pytest.approx(5)
         assert [prompt.session_id for prompt in handler.prompts] == ["session-1"]
 
 

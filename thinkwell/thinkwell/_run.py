@@ -328,6 +328,7 @@ class Run(Generic[T]):
         self._tools_told = True
         names = tuple(tool.name for tool in self.tool_specs())
         self.log.add(ev.ToolsSeen, names=names, via=self._session.tools.tried[-1])
+        self.log.publish()
 
     def _take_session(self) -> None:
         self._place = self._session.take(self)

@@ -346,6 +346,7 @@ class WireSession:
                         "Agent %s opens no session with tools over %s: %s", self._link.name, way, exc
                     )
                     refused.append(way)
+                    await self.settings.restore()  # nothing has changed
                     continue
                 if self.id != old:  # else it is the same session, and would be closed
                     await self._forget(old)
