@@ -38,7 +38,8 @@ INTERRUPTED: Final = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check what the arguments name, and return the exit code."""
     given = read_command_line(arguments)
-    logging.getLogger("thinkwell").addHandler(logging.NullHandler())  # what it logs is in the checks
+    logger = logging.getLogger("thinkwell")
+    logger.addHandler(logging.NullHandler())  # what it logs is in the checks
     out = cast("io.TextIOWrapper", sys.stdout)
     out.reconfigure(errors="backslashreplace")  # a terminal may know few characters
     try:
