@@ -1,0 +1,55 @@
+"""What a display of runs is given, and what it has to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell.view import RunView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """One run at one moment."""
+
+    label: str
+    """What the program calls the run; the name of its agent where it gave none."""
+    view: RunView
+    now: float
+    """Seconds since the run began; it stands still after the end."""
+    result: str | None = None
+    """The result: text as it is, everything else as indented JSON. ``None`` until it is there, where the run
+    failed, and where the result is not to be shown."""
+    recording: str | None = None
+    """Where the run is recorded."""
+    cancelling: bool = False
+    """Whether Ctrl-C was pressed once."""
+    killed: bool = False
+    """Whether it was pressed twice."""
+
+
+class Renderer(Protocol):
+    """Draws runs.
+
+    It is called from one worker thread at a time and may block there on a slow terminal. Whatever it raises
+    ends the drawing and never the run.
+    """
+
+    def draw(self, runs: Sequence[Shown], /) -> None:
+        """Draw the runs as they stand: something has changed, or a second has passed."""
+        ...
+
+    def finish(self, runs: Sequence[Shown], /) -> None:
+        """Draw the end. Nothing is drawn afterwards."""
+        ...
+
+    def suspend(self) -> None:
+        """Leave the terminal to somebody else, until `resume`."""
+        ...
+
+    def resume(self) -> None:
+        """Take the terminal back."""
+        ...
