@@ -25,6 +25,11 @@ class Shown:
     failed, and where the result is not to be shown."""
     recording: str | None = None
     """Where the run is recorded."""
+    asking: str | None = None
+    """Id of the one open question, of all runs, that the keyboard answers now: show it whole, with its keys.
+    The others wait their turn. ``None`` where the keyboard answers none: say who else will, and until when."""
+    problem: str = ""
+    """What was wrong with the last key or answer to that question; clean, one line."""
     cancelling: bool = False
     """Whether Ctrl-C was pressed once."""
     killed: bool = False
