@@ -80,7 +80,7 @@ coverage: $(VENV)/.installed-test
 	$(BIN)/coverage report --fail-under=100
 
 docs: $(VENV)/.installed-docs
-	$(BIN)/mkdocs build --strict --site-dir build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
 fmt: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix-only --quiet .

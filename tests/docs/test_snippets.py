@@ -5,27 +5,20 @@ from __future__ import annotations
 import ast
 import inspect
 import os
-import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from types import FunctionType
+from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from docs.pages import PAGES, ROOT, snippets
 
 import thinkwell
 
-ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-SNIPPET = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-
-
-def snippets(page: Path) -> list[tuple[int, str]]:
-    """The line and the text of each snippet of a page."""
-    text = page.read_text("utf-8")
-    return [(text.count("\n", 0, m.start()) + 2, m[1]) for m in SNIPPET.finditer(text)]
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture

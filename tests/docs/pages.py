@@ -1,0 +1,18 @@
+"""The pages of the documentation and the snippets in them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
+
+_SNIPPET = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def snippets(page: Path) -> list[tuple[int, str]]:
+    """The line and the text of each snippet of a page."""
+    text = page.read_text("utf-8")
+    return [(text.count("\n", 0, m.start()) + 2, m[1]) for m in _SNIPPET.finditer(text)]

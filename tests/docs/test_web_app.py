@@ -1,0 +1,212 @@
+"""The page about web applications has one that can be followed, taken up again, cancelled and served."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from docs.pages import DOCS, snippets
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, MutableMapping
+    from pathlib import Path
+    from typing import Any
+
+    from starlette.applications import Starlette
+
+PAGE = DOCS / "howto" / "web-app.md"
+
+
+def source() -> str:
+    """The program of the page."""
+    return snippets(PAGE)[0][1]
+
+
+class Browser:
+    """Sends requests to an application, and reads answers as they come."""
+
+    def __init__(self, app: Starlette, state: dict[str, Any]) -> None:
+        self._app = app
+        self._state = state
+
+    @asynccontextmanager
+    async def open(
+        self, method: str, path: str, *, body: bytes = b"", headers: dict[str, str] | None = None
+    ) -> AsyncGenerator[Answer]:
+        """Send a request. Leaving the block closes the connection."""
+        answer = Answer()
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+            "root_path": "",
+            "scheme": "http",
+            "headers": [(name.encode(), value.encode()) for name, value in (headers or {}).items()],
+            "state": dict(self._state),
+        }
+        gone = anyio.Event()
+        asked = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive() -> MutableMapping[str, Any]:
+            if asked:
+                return asked.pop()
+            await gone.wait()
+            return {"type": "http.disconnect"}
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._app, scope, receive, answer.send)
+            await answer.begun.wait()
+            yield answer
+            gone.set()
+
+
+class Answer:
+    """What an application answers."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.begun = anyio.Event()
+        self._parts: list[bytes] = []
+        self._news = anyio.Event()
+        self._ended = False
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        """Take a message of the application."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.begun.set()
+            return
+        self._parts.append(message["body"])
+        self._ended = not message.get("more_body")
+        self._news.set()
+        self._news = anyio.Event()
+
+    async def part(self) -> str:
+        """Wait for a piece of the answer."""
+        while not self._parts:
+            await self._news.wait()
+        return self._parts.pop(0).decode()
+
+    async def text(self) -> str:
+        """Wait for the whole answer."""
+        while not self._ended:
+            await self._news.wait()
+        return b"".join(self._parts).decode()
+
+
+@pytest.fixture
+async def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Browser]:
+    """A browser, and the application that it talks to."""
+    (tmp_path / "parser.py").write_text("def parse(text):\n    return text.split()\n", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("THINKWELL_AGENT", "builtin")
+    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
+    names: dict[str, Any] = {"__name__": "app"}
+    exec(compile(source(), "app.py", "exec"), names)  # the page's own text
+    with anyio.fail_after(60):
+        async with names["lifespan"](names["app"]) as state:
+            yield Browser(names["app"], state)
+
+
+async def begin(browser: Browser, prompt: str) -> str:
+    """Start a run and return its path."""
+    async with browser.open("POST", "/runs", body=prompt.encode()) as answer:
+        assert answer.status == 201
+        return f"/runs/{json.loads(await answer.text())['run']}"
+
+
+def sent(text: str) -> list[tuple[str, str]]:
+    """The messages of a stream: their ids, or their names, and their data."""
+    found = re.findall(r"(?:id|event): (.*)\ndata: (.*)\n\n", text)
+    assert (
+        "".join(f"{'id' if key.isdigit() else 'event'}: {key}\ndata: {data}\n\n" for key, data in found)
+        == text
+    )
+    return found
+
+
+async def test_two_browsers_follow_the_same_run(browser: Browser) -> None:
+    path = await begin(browser, "What is in this folder?")
+    async with browser.open("GET", path) as first, browser.open("GET", path) as second:
+        one, other = await first.text(), await second.text()
+    assert one == other
+    *events, end = sent(one)
+    assert end == ("end", "completed")
+    assert [key for key, _ in events] == [str(json.loads(data)["seq"]) for _, data in events]
+    assert "parser.py" in one
+
+
+async def test_a_browser_that_comes_back_goes_on_where_it_was(browser: Browser) -> None:
+    path = await begin(browser, "What is in this folder?")
+    async with browser.open("GET", path) as answer:
+        [(seen, _)] = sent(await answer.part())
+    async with browser.open("GET", path, headers={"last-event-id": seen}) as answer:
+        again = sent(await answer.text())
+    async with browser.open("GET", path, headers={"last-event-id": "nonsense"}) as answer:
+        whole = sent(await answer.text())
+    assert whole[1:] == again
+    assert whole[0][0] == seen
+
+
+async def test_cancelling_is_told_to_those_who_follow(browser: Browser) -> None:
+    path = await begin(browser, "What is in this folder?")
+    async with browser.open("DELETE", path) as answer:
+        assert answer.status == 202
+    async with browser.open("GET", path) as answer:
+        assert sent(await answer.text())[-1] == ("end", "ThoughtCancelled")
+
+
+async def test_a_run_that_nobody_has_started(browser: Browser) -> None:
+    async with browser.open("GET", "/runs/none") as answer:
+        assert answer.status == 404
+
+
+def test_it_is_served_as_the_page_says(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(source(), "utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "uvicorn",
+                "--fd",
+                str(listener.fileno()),
+                "--log-level",
+                "warning",
+                "app:app",
+            ],
+            cwd=tmp_path,
+            env={**os.environ, "THINKWELL_AGENT": "builtin", "THINKWELL_BUILTIN_PACE": "0"},
+            pass_fds=[listener.fileno()],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            run = json.loads(_request(listener, "POST", "/runs", b"What is in this folder?"))["run"]
+            followed = _request(listener, "GET", f"/runs/{run}")
+        finally:
+            process.terminate()
+            _, errors = process.communicate(timeout=30)
+    assert followed.endswith(b"event: end\ndata: completed\n\n")
+    assert errors == ""
+
+
+def _request(listener: socket.socket, method: str, path: str, body: bytes = b"") -> bytes:
+    """Send a request and return the body of the answer; the connection waits until the server takes it."""
+    with socket.create_connection(listener.getsockname(), timeout=60) as connection:
+        head = f"{method} {path} HTTP/1.0\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    return answer.partition(b"\r\n\r\n")[2]
