@@ -29,7 +29,7 @@ def names(type_: type) -> set[str]:
     [
         (
             Agent,
-            {"answer", "auth_methods", "authenticate", "capabilities", "delete_session", "info"}
+            {"answer", "auth_methods", "authenticate", "capabilities", "delete_session", "info", "kill"}
             | {"launch_phases", "list_sessions", "name", "questions", "session", "think"},
         ),
         (
@@ -50,7 +50,10 @@ def names(type_: type) -> set[str]:
             | {"set_option", "think", "title", "usage"},
         ),
         (ThoughtResult, {"done", "exception"}),
-        (ThoughtStream, {"answer", "cancel", "events", "id", "late", "session_id", "view", "wait"}),
+        (
+            ThoughtStream,
+            {"answer", "cancel", "elapsed", "events", "id", "kill", "late", "session_id", "view", "wait"},
+        ),
         (
             ThinkBuilder,
             {"code", "cwd", "explain", "image", "line", "meta", "quote", "resource", "run", "stream"}

@@ -48,9 +48,9 @@ async def again(path: Path, speed: float = 0, **options: Any) -> AsyncGenerator[
 
 
 def told(events: list[ev.ThoughtEvent]) -> list[object]:
-    """What the events say, without their times."""
+    """What the events say, without their times and whom they are of."""
     return [
-        {field: getattr(event, field) for field in event.__struct_fields__ if field != "at"}
+        {field: getattr(event, field) for field in event.__struct_fields__ if field not in ("at", "agent")}
         for event in events
     ]
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from thinkwell import Message, PlanUpdate, Thought, ThoughtEvent, ToolDone, ToolStart, ToolUpdate
 from thinkwell import events as ev
-from thinkwell.view import RunView, TimelineItem, ViewReducer
+from thinkwell._reducer import ViewReducer
+from thinkwell.view import RunView, TimelineItem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -169,6 +169,7 @@ async def test_include__all_tells_a_run_from_its_start_to_its_end() -> None:
         events = [event async for event in stream]
         assert [event.type for event in events] == [
             *["phase", "phase"],
+            "session",
             "turn_start",
             "phase",
             "phase",
@@ -176,7 +177,7 @@ async def test_include__all_tells_a_run_from_its_start_to_its_end() -> None:
             "turn_end",
             "phase",
         ]
-        assert [event.seq for event in events] == list(range(1, 9))
+        assert [event.seq for event in events] == list(range(1, 10))
         assert [event.at for event in events] == sorted(event.at for event in events)
         phases = [event.phase for event in events if isinstance(event, ev.PhaseChanged)]
         assert phases == ["initializing", "starting", "prompted", "responding", "completed"]

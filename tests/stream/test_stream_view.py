@@ -23,7 +23,7 @@ from thinkwell import (
     ToolUpdate,
 )
 from thinkwell import events as ev
-from thinkwell.view import ViewReducer
+from thinkwell._reducer import ViewReducer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -93,7 +93,7 @@ from thinkwell.questions import (
 from thinkwell.skills import Skill, load_skill
 from thinkwell.supervision import Supervisor, supervise
 from thinkwell.tools import Tool, ToolContext, tool
-from thinkwell.view import QuestionView, RunView, TimelineItem, ToolView
+from thinkwell.view import AnswerView, PhaseView, QuestionView, RunView, TimelineItem, TokenCounts, ToolView
 from thinkwell.workspace import Workspace
 
 __all__ = (
@@ -107,6 +107,7 @@ __all__ = (
     "Answer",
     "AnswerInvalid",
     "AnswerUnreadable",
+    "AnswerView",
     "AuthMethod",
     "Budget",
     "BudgetExceeded",
@@ -133,6 +134,7 @@ __all__ = (
     "PermissionMode",
     "PermissionPolicy",
     "PermissionQuestion",
+    "PhaseView",
     "PlanEntry",
     "PlanUpdate",
     "PolicyError",
@@ -177,6 +179,7 @@ __all__ = (
     "ThoughtStream",
     "ThoughtTimeout",
     "TimelineItem",
+    "TokenCounts",
     "Tool",
     "ToolContext",
     "ToolDone",

@@ -218,6 +218,13 @@ class Agent:
         )
         return open_session(self._link, plan)
 
+    def kill(self) -> None:
+        """Kill the agent's processes at once, without asking it: for when leaving its block takes too long.
+
+        Its runs fail with `AgentExited`. Where it was not started by us, the connection is closed.
+        """
+        self._link.kill()
+
     async def list_sessions(self, cwd: str | os.PathLike[str] | None = None) -> list[SessionInfo]:
         """Return the sessions that the agent remembers, in its order.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, assert_never
 
 from thinkwell import events as ev
+from thinkwell._json_schema import is_object
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -214,6 +215,7 @@ class Mapper:
                 content=tool.content,
                 status="in_progress" if ended else call.status,
                 name=call.name,
+                parent=_parent(call),
             )
         )
         if ended:
@@ -237,6 +239,7 @@ class Mapper:
                 locations=patch.locations or (),
                 raw_input=patch.raw_input,
                 raw_output=patch.raw_output,
+                meta=patch.meta,
             )
         )
 
@@ -266,6 +269,7 @@ class Mapper:
                 output=patch.raw_output,
                 locations=None if patch.locations is None else tool_locations(patch.locations),
                 name=patch.name,
+                parent=_parent(patch),
             )
         )
 
@@ -296,7 +300,17 @@ def _as_patch(call: s.ToolCallFields) -> s.ToolCallPatch:
         locations=call.locations,
         raw_input=call.raw_input,
         raw_output=call.raw_output,
+        meta=call.meta,
     )
+
+
+def _parent(call: s.ToolCallFields | s.ToolCallPatch) -> str | None:
+    """Return the id of the sub-agent's call that a call is part of. The protocol has no field for it."""
+    if call.meta is None:
+        return None
+    vendor: ev.JsonValue = call.meta.get("claudeCode")  # claude-agent-acp 0.49, acp-agent.js
+    parent: ev.JsonValue = vendor.get("parentToolUseId") if is_object(vendor) else None
+    return parent if isinstance(parent, str) and parent != call.tool_call_id else None
 
 
 def content_block(block: s.ContentBlock) -> ev.ContentBlock:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from thinkwell import events as ev
 from thinkwell._convert import content_block
-from thinkwell.view import ViewReducer
+from thinkwell._reducer import ViewReducer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,9 +18,9 @@ from anyio.lowlevel import checkpoint
 from msgspec import Struct
 
 from thinkwell import events as ev
+from thinkwell._reducer import ViewReducer
 from thinkwell._shrink import drop_text, merge_text
 from thinkwell.errors import BufferOverflow
-from thinkwell.view import ViewReducer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,6 +89,8 @@ class RunLog:
         *,
         clock: Callable[[], float] = time.monotonic,
         listeners: Sequence[Callable[[ev.ThoughtEvent], None]] = (),
+        agent: str = "",
+        cwd: str = "",
     ) -> None:
         self.events: list[ev.ThoughtEvent] = []
         """What is kept, in order of `seq`. Another list when events were merged or dropped."""
@@ -108,13 +110,18 @@ class RunLog:
         """Number of the last kept event."""
         self._clock = clock
         self._started = clock()
-        self._reducer = ViewReducer()
+        self._ended_at: float | None = None
+        self._reducer = ViewReducer(agent=agent, cwd=cwd)
         self._reduced = 0
         self._changed: anyio.Event | None = None
 
     def now(self) -> float:
         """Seconds since the run began."""
         return self._clock() - self._started
+
+    def elapsed(self) -> float:
+        """Seconds since the run began, or that it took."""
+        return self.now() if self._ended_at is None else self._ended_at
 
     def add(self, kind: Callable[..., E], /, **fields: object) -> E:
         """Make an event from its fields and append it."""
@@ -156,6 +163,7 @@ class RunLog:
     def end(self, error: Exception | None = None) -> None:
         """Append the end. Readers stop behind the last event."""
         self.ended = True
+        self._ended_at = self.now()
         self.error = error
         self._include = NOTHING
         self.publish()
@@ -247,6 +255,18 @@ class EventReader:
 
     def __aiter__(self) -> EventReader:
         return self
+
+    async def batch(self) -> list[ev.ThoughtEvent]:
+        """Wait for events, and take all that are there; none are the end."""
+        try:
+            events = [await self.__anext__()]
+        except StopAsyncIteration:
+            return []
+        log = self._log
+        more = log.events[self._index :]
+        self._index += len(more)
+        events += more if self._include is None else [e for e in more if e.type in self._include]
+        return events
 
     async def __anext__(self) -> ev.ThoughtEvent:
         log = self._log

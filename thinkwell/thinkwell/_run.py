@@ -104,6 +104,8 @@ class Run(Generic[T]):
             self.stop,
             clock=running_clock(),
             listeners=self._observers.listeners,
+            agent=link.name,
+            cwd=session.cwd,
         )
         link.launch_log.tell(self.log)
         self._phase: ev.Phase = "starting"
@@ -133,6 +135,8 @@ class Run(Generic[T]):
         self._turn = 0
         self._tools_told = False
         """Whether the readers know that the agent has fetched our tools."""
+        self._told_session: str | None = None
+        """The session that the readers know of."""
         self._reminders_left = options.reminders
         self._ticket: Ticket | None = None
         self._place: int | None = None
@@ -171,6 +175,11 @@ class Run(Generic[T]):
     def cancel(self) -> None:
         """Cancel the run."""
         self.stop(ThoughtCancelled())
+
+    def kill(self) -> None:
+        """End the agent's process at once."""
+        if not self.log.ended:
+            self._link.kill()
 
     async def wait(self) -> None:
         """Wait until the run is over."""
@@ -313,12 +322,15 @@ class Run(Generic[T]):
             with self._link.asking.opening(self._session):
                 await self._session.open(tools)
             self._idle.reset()
+        self._tell_session()
         if tools:
             self._reach("connecting_tools")
             await self._session.offer(tools, needed=self._needs_tools)
             if self._session.tools.seen:
                 self._tell_tools_seen()
                 self._reach("tools_ready")
+        if self._session.id != self._told_session:
+            self._tell_session()  # the agent would not fetch other tools in the one that it had
         blocks = prompt_blocks(self._spec, self._link, self._result_schema, self._session.server_name)
         while blocks:
             await self._run_turn(blocks)
@@ -328,6 +340,21 @@ class Run(Generic[T]):
         self._tools_told = True
         names = tuple(tool.name for tool in self.tool_specs())
         self.log.add(ev.ToolsSeen, names=names, via=self._session.tools.tried[-1])
+        self.log.publish()
+
+    def _tell_session(self) -> None:
+        session = self._session
+        assert session.id is not None
+        self._told_session = session.id
+        state = session.state
+        self.log.add(
+            ev.SessionOpened,
+            agent=self._link.name,
+            session_id=session.id,
+            cwd=session.cwd,
+            model=state.model,
+            mode=state.mode,
+        )
         self.log.publish()
 
     def _take_session(self) -> None:

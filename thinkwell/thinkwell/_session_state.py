@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from thinkwell import events as ev
 from thinkwell._convert import as_command
+from thinkwell._reducer import chosen_model
 from thinkwell.errors import CapabilityMissing
 from thinkwell_acp import schema as s
 
@@ -185,6 +186,11 @@ class SessionState:
         """The id of the mode that the session is in."""
         option = self._mode_option
         return self._mode if option is None else option.current_value
+
+    @property
+    def model(self) -> str | None:
+        """The name of the model that is chosen, where the agent tells."""
+        return chosen_model(s.to_builtins(self.options)) if self.options else None
 
     def check_mode(self, mode_id: str) -> None:
         """Check that a mode can be set.

@@ -52,6 +52,10 @@ class RunControl(Protocol):
         """Cancel the run."""
         ...
 
+    def kill(self) -> None:
+        """End the run's agent."""
+        ...
+
     async def wait(self) -> None:
         """Wait for the run's end."""
         ...
@@ -197,6 +201,11 @@ class ThoughtStream(Generic[T]):
         return view
 
     @property
+    def elapsed(self) -> float:
+        """Seconds since the run began; once it is over, how long it took."""
+        return self._log.elapsed()
+
+    @property
     def late(self) -> tuple[ev.ThoughtEvent, ...]:
         """What the agent sent after it had answered the prompt. No iterator delivers it.
 
@@ -242,6 +251,14 @@ class ThoughtStream(Generic[T]):
         ended.
         """
         self._run.cancel()
+
+    def kill(self) -> None:
+        """Kill the agent's processes at once, without asking it: for when `cancel` takes too long.
+
+        All runs of the agent fail with `AgentExited`, or end as cancelled where they were. Where the agent
+        was not started by us, the connection is closed. Nothing happens where the run has ended.
+        """
+        self._run.kill()
 
     async def wait(self) -> None:
         """Wait until the run is over. It never raises the run's error."""

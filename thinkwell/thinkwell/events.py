@@ -82,6 +82,7 @@ __all__ = (
     "ResourceLink",
     "ResultAttempt",
     "SessionInfoUpdate",
+    "SessionOpened",
     "Stalled",
     "TerminalContent",
     "TextContent",
@@ -155,6 +156,8 @@ class ToolStart(Event, frozen=True, kw_only=True, tag="tool_start"):
     status: ToolStatus = "pending"
     name: str | None = None
     """The tool's own name, from agents that give it."""
+    parent: str | None = None
+    """The id of the call of a sub-agent that this one is part of, from agents that tell."""
 
 
 class ToolUpdate(Event, frozen=True, kw_only=True, tag="tool_update"):
@@ -171,6 +174,7 @@ class ToolUpdate(Event, frozen=True, kw_only=True, tag="tool_update"):
     output: JsonValue = None
     locations: tuple[Location, ...] | None = None
     name: str | None = None
+    parent: str | None = None
 
 
 class ToolDone(Event, frozen=True, kw_only=True, tag="tool_done"):
@@ -239,6 +243,22 @@ class ConfigUpdate(Event, frozen=True, kw_only=True, tag="config"):
     type: ClassVar[Literal["config"]] = "config"
 
     options: tuple[JsonValue, ...] = ()
+
+
+class SessionOpened(Event, frozen=True, kw_only=True, tag="session"):
+    """The run has a session: a new one, or that of the turns before."""
+
+    type: ClassVar[Literal["session"]] = "session"
+
+    agent: str
+    """What the agent was asked for as."""
+    session_id: str
+    """The agent's name for it."""
+    cwd: str
+    """The folder in which it works."""
+    model: str | None = None
+    """The model that is chosen, as the agent calls it, where it tells."""
+    mode: str | None = None
 
 
 class SessionInfoUpdate(Event, frozen=True, kw_only=True, tag="session_info"):
@@ -434,6 +454,7 @@ ThoughtEvent: TypeAlias = (
     | ModeUpdate
     | CommandsUpdate
     | ConfigUpdate
+    | SessionOpened
     | SessionInfoUpdate
     | QuestionAsked
     | QuestionVerdict
@@ -466,6 +487,7 @@ EventType: TypeAlias = Literal[
     "mode",
     "commands",
     "config",
+    "session",
     "session_info",
     "question",
     "verdict",

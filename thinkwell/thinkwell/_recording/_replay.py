@@ -279,6 +279,17 @@ class _Replay(Generic[T]):
         self.advance()
         self.fail(ThoughtCancelled())
 
+    def kill(self) -> None:
+        """End the replay where it is: there is no agent."""
+        self.cancel()
+
+    @property
+    def elapsed(self) -> float:
+        """How far it is into the recorded run, in seconds."""
+        self.advance()
+        took = self._steps[-1].due if self._steps else 0.0
+        return min(took, (self._clock() - self._started) * self._speed) if self._speed else took
+
     async def wait(self) -> None:
         """Wait for the end of the events."""
         self.advance()
@@ -378,6 +389,10 @@ class _ReplayLog(RunLog):
         with anyio.CancelScope(deadline=self._run.due):
             await super().wait()
         self._run.advance()
+
+    def elapsed(self) -> float:
+        """Seconds since the run began, at the speed of the replay."""
+        return self._run.elapsed
 
     def view(self) -> RunView:
         """Return the run as it stands."""

@@ -1,0 +1,475 @@
+"""The reduction of a run's events to a `RunView`.
+
+Each event costs a bounded amount of work, and none is done before somebody looks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
+
+from msgspec.structs import replace
+
+from thinkwell import events as ev
+from thinkwell._json_schema import is_object
+from thinkwell.view import (
+    NO_TOOLS,
+    AnswerView,
+    PhaseView,
+    QuestionView,
+    RunView,
+    TimelineItem,
+    TokenCounts,
+    ToolView,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+__all__ = ("ViewReducer", "chosen_model")
+
+_ToolEvent: TypeAlias = ev.ToolStart | ev.ToolUpdate | ev.ToolDone
+_TOOL_EVENTS: Final = (ev.ToolStart, ev.ToolUpdate, ev.ToolDone)
+_RARE: Final = (ev.PlanUpdate, ev.UserMessage)
+"""What else is part of the conversation."""
+
+MERGE_AT: Final = 64
+"""Events of one tool call that are kept until somebody looks."""
+
+CONTENTS_AT: Final = 8
+"""The same, where the last has content, which may be long and replaces what was there."""
+
+PIECES: Final = 40
+"""Pieces of one text that are kept apart. Short ones take ten times the memory of their characters."""
+
+PACKED: Final = 24
+"""How many of them become one: fewer, because long ones stay apart."""
+
+
+class ViewReducer:
+    """Takes events one by one; `snapshot` shows what they come to.
+
+    Args:
+        agent: What the agent was asked for as.
+        cwd: The folder in which it works.
+    """
+
+    def __init__(self, *, agent: str = "", cwd: str = "") -> None:
+        self._session = ev.SessionOpened(agent=agent, cwd=cwd, session_id="")
+        self._phases: list[ev.PhaseChanged] = []
+        self._messages: list[list[str]] = []
+        """The pieces of each message."""
+        self._thoughts: list[list[str]] = []
+        """The pieces of each block of thoughts."""
+        self._users: list[list[str]] = []
+        """The pieces of each message of the user's."""
+        self._timeline: list[TimelineItem] = []
+        self._open: list[str] | None = None
+        """The message without an id that the next text without an id belongs to."""
+        self._open_thought: list[str] | None = None
+        """The same for thoughts. Never both: one ends the other."""
+        self._named: dict[str, list[str]] = {}
+        """The messages of the turn that have an id."""
+        self._named_thoughts: dict[str, list[str]] = {}
+        """The thoughts of the turn that have an id. Some agents use a message's id for them."""
+        self._named_users: dict[str, list[str]] = {}
+        self._tools: dict[str, ToolView] = {}
+        self._tool_news: dict[str, list[_ToolEvent]] = {}
+        """What was told of each tool call since it was merged last."""
+        self._shown_tools: Mapping[str, ToolView] | None = NO_TOOLS
+        """What the last snapshot showed, as long as it is still right."""
+        self._plans: dict[str, ev.PlanUpdate] = {}
+        self._plan_changes = 0
+        self._usage: ev.UsageUpdate | None = None
+        self._tokens: TokenCounts | None = None
+        self._questions: dict[str, QuestionView] = {}
+        self._verdicts: dict[str, list[ev.QuestionVerdict]] = {}
+        """Those on the open questions."""
+        self._answers: list[AnswerView] = []
+        self._attempts: list[ev.ResultAttempt] = []
+        self._notices: list[ev.Notice] = []
+        self._stalled: ev.Stalled | None = None
+        self._heard_at = 0.0
+        """When the last event came."""
+        self._denied: list[str] = []
+        self._mode: str | None = None
+        self._commands: tuple[ev.Command, ...] = ()
+        self._turns = 0
+        self._dropped = 0
+        self._stop_reason: str | None = None
+
+    def apply(self, events: Iterable[ev.ThoughtEvent]) -> None:  # noqa: C901 - calls would cost more than this
+        """Take the next events."""
+        open_, open_thought = self._open, self._open_thought
+        named, named_thoughts = self._named, self._named_thoughts
+        event: ev.ThoughtEvent | None = None
+        for event in events:
+            # Text and tool calls are nearly everything, so their way is short.
+            if isinstance(event, ev.Message):
+                open_thought = None
+                id_ = event.message_id
+                pieces = open_ if id_ is None else named.get(id_)
+                if pieces is None:
+                    if event.text:  # some agents send empty pieces; none is the last message of a turn
+                        open_ = self._begin("message", self._messages, event, named)
+                    continue
+                if id_ is not None:
+                    open_ = None
+            elif isinstance(event, ev.Thought):
+                open_ = None
+                id_ = event.message_id
+                pieces = open_thought if id_ is None else named_thoughts.get(id_)
+                if pieces is None:
+                    if event.text:
+                        open_thought = self._begin("thought", self._thoughts, event, named_thoughts)
+                    continue
+                if id_ is not None:
+                    open_thought = None
+            elif isinstance(event, _TOOL_EVENTS):
+                open_ = open_thought = None
+                self._tool(event)
+                continue
+            else:
+                if self._apply_rest(event):
+                    open_ = open_thought = None
+                continue
+            pieces.append(event.text)
+            if len(pieces) >= PIECES:
+                _pack(pieces)
+        self._open, self._open_thought = open_, open_thought
+        if event is not None:
+            self._heard_at = event.at
+
+    def _apply_rest(self, event: ev.ThoughtEvent) -> bool:
+        """Take any other event, and return whether it ends what was being said."""
+        if isinstance(event, _RARE):
+            self._plan_or_user(event)
+            return True
+        self._apply_state(event)  # such news may come in the middle of a message
+        return False
+
+    def _begin(
+        self,
+        kind: Literal["user", "thought", "message"],
+        blocks: list[list[str]],
+        event: ev.Thought | ev.Message | ev.UserMessage,
+        named: dict[str, list[str]],
+    ) -> list[str] | None:
+        """Begin a block of text; return it where the next piece without an id belongs to it."""
+        if blocks:
+            _joined(blocks[-1])  # most often it is complete
+        pieces = [event.text]
+        id_ = event.message_id
+        self._timeline.append(TimelineItem(kind=kind, index=len(blocks), id=id_))
+        blocks.append(pieces)
+        if id_ is None:
+            return pieces
+        named[id_] = pieces
+        return None
+
+    def _user(self, event: ev.UserMessage) -> None:
+        last = self._timeline[-1] if self._timeline else None
+        pieces = None
+        if event.message_id is not None:
+            pieces = self._named_users.get(event.message_id)
+        elif last is not None and last.kind == "user" and last.id is None:  # nothing is between them
+            pieces = self._users[-1]
+        if pieces is not None:
+            pieces.append(event.text)
+            if len(pieces) >= PIECES:
+                _pack(pieces)
+        elif event.text:
+            self._begin("user", self._users, event, self._named_users)
+
+    def _plan_or_user(self, event: ev.PlanUpdate | ev.UserMessage) -> None:
+        if isinstance(event, ev.UserMessage):
+            self._user(event)
+        elif event.removed:
+            self._plans.pop(event.id, None)
+        else:
+            known = self._plans.get(event.id)
+            if known is not None and _steps(known) != _steps(event):
+                self._plan_changes += 1
+            self._plans[event.id] = event
+
+    def _tool(self, event: _ToolEvent) -> None:
+        news = self._tool_news.get(event.id)
+        if news is None:
+            news = self._tool_news[event.id] = []
+            if event.id not in self._tools:
+                self._tools[event.id] = ToolView(id=event.id, started_at=event.at)  # its place in the order
+                self._timeline.append(TimelineItem(kind="tool", id=event.id))
+        news.append(event)
+        if len(news) >= MERGE_AT or (event.content and len(news) >= CONTENTS_AT):
+            self._merge_tool(event.id, news)
+
+    def _merge_tool(self, id_: str, news: list[_ToolEvent]) -> None:
+        view = self._tools[id_]
+        for event in news:
+            view = _merged(view, event)
+        news.clear()
+        self._tools[id_] = view
+        self._shown_tools = None
+
+    def _merge_tools(self) -> None:
+        for id_, news in self._tool_news.items():
+            self._merge_tool(id_, news)
+        self._tool_news.clear()
+
+    def _apply_state(self, event: ev.ThoughtEvent) -> None:
+        match event:
+            case ev.UsageUpdate():
+                known = None if self._usage is None else self._usage.cost
+                self._usage = event if event.cost is not None else replace(event, cost=known)
+            case ev.SessionOpened():
+                self._session = event
+                self._mode = event.mode
+            case ev.ConfigUpdate():
+                self._session = replace(self._session, model=chosen_model(event.options))
+            case ev.ModeUpdate():
+                self._mode = event.mode_id
+            case ev.CommandsUpdate():
+                self._commands = event.commands
+            case ev.QuestionAsked() | ev.QuestionVerdict() | ev.QuestionAnswered():
+                self._question(event)
+            case _:
+                self._apply_course(event)
+
+    def _apply_course(self, event: ev.ThoughtEvent) -> None:
+        match event:
+            case ev.PhaseChanged():
+                self._phases.append(event)
+            case ev.TurnStarted():
+                self._turns = event.number
+                self._timeline.append(TimelineItem(kind="turn", index=event.number))
+            case ev.TurnEnded():
+                self._stop_reason = event.stop_reason
+                if is_object(event.usage):
+                    self._tokens = _with_tokens(self._tokens or TokenCounts(), event.usage)
+            case ev.ResultAttempt():
+                self._attempts.append(event)
+            case ev.Notice():
+                self._notices.append(event)
+            case ev.Stalled():
+                self._stalled = event
+            case ev.Dropped():
+                self._dropped += event.count
+            case _:
+                pass  # nothing of it is shown
+
+    def _question(self, event: ev.QuestionAsked | ev.QuestionVerdict | ev.QuestionAnswered) -> None:
+        if isinstance(event, ev.QuestionAsked):
+            self._questions[event.id] = QuestionView(
+                id=event.id,
+                title=event.title,
+                asks=event.asks,
+                options=event.options,
+                fields=event.fields,
+                url=event.url,
+                tool_id=event.tool_id,
+                asked_at=event.at,
+                deadline=None if event.timeout is None else event.at + event.timeout,
+            )
+        elif isinstance(event, ev.QuestionVerdict):
+            self._verdicts.setdefault(event.id, []).append(event)
+        else:
+            verdicts = tuple(self._verdicts.pop(event.id, ()))
+            asked = self._questions.pop(event.id, None)
+            if asked is None:
+                return
+            if (event.choice or "").startswith("reject"):
+                self._denied.append(asked.title)
+            self._answers.append(
+                AnswerView(
+                    id=event.id,
+                    title=asked.title,
+                    asks=asked.asks,
+                    tool_id=asked.tool_id,
+                    choice=event.choice,
+                    by=event.by,
+                    why=event.why,
+                    verdicts=verdicts,
+                    asked_at=asked.asked_at,
+                    answered_at=event.at,
+                )
+            )
+
+    def dropped(self, count: int) -> None:
+        """Count events that the buffer has dropped."""
+        self._dropped += count
+
+    def last_message(self) -> str:
+        """Return the text of the last message."""
+        return _joined(self._messages[-1]) if self._messages else ""
+
+    def forget_messages(self) -> None:
+        """Begin a new message with the next text: a turn has begun."""
+        self._open = self._open_thought = None
+        for named in (self._named, self._named_thoughts, self._named_users):
+            named.clear()
+
+    def snapshot(self, error: Exception | None) -> RunView:
+        """Return the run as it stands."""
+        self._merge_tools()
+        messages = tuple(map(_joined, self._messages))
+        thoughts = tuple(map(_joined, self._thoughts))
+        if self._shown_tools is None:
+            self._shown_tools = MappingProxyType(self._tools.copy())
+        main = self._plans.get("main") or next(iter(self._plans.values()), None)
+        session = self._session
+        stalled = self._stalled
+        return RunView(
+            agent=session.agent,
+            cwd=session.cwd,
+            session_id=session.session_id or None,
+            model=session.model,
+            phase=self._phases[-1].phase if self._phases else "starting",
+            phases=tuple(map(_phase_view, self._phases, [*self._phases[1:], None])),
+            text="".join(messages),
+            messages=messages,
+            thoughts="".join(thoughts),
+            thought_blocks=thoughts,
+            user_messages=tuple(map(_joined, self._users)),
+            timeline=tuple(self._timeline),
+            tools=self._shown_tools,
+            plan=main.entries if main else (),
+            plans=MappingProxyType(self._plans.copy()),
+            plan_changes=self._plan_changes,
+            usage=self._usage,
+            tokens=self._tokens,
+            questions=tuple(map(self._with_verdicts, self._questions.values())),
+            answers=tuple(self._answers),
+            denied=tuple(self._denied),
+            attempts=tuple(self._attempts),
+            notices=tuple(self._notices),
+            stalled=None if stalled is None or self._heard_at > stalled.at else stalled,
+            mode=self._mode,
+            commands=self._commands,
+            turns=self._turns,
+            dropped=self._dropped,
+            stop_reason=self._stop_reason,
+            error=error,
+        )
+
+    def _with_verdicts(self, question: QuestionView) -> QuestionView:
+        verdicts = self._verdicts.get(question.id)
+        return dataclasses.replace(question, verdicts=tuple(verdicts)) if verdicts else question
+
+
+def chosen_model(options: Sequence[ev.JsonValue]) -> str | None:
+    """Return the name of the model that is chosen by a session's options, in the protocol's form.
+
+    An option that is for that has the category ``model`` (ACP, Session Config Options).
+    """
+    for option in options:
+        if is_object(option) and option.get("category") == "model":
+            value: ev.JsonValue = option.get("currentValue")
+            names = (choice.get("name") for choice in _choices(option) if choice.get("value") == value)
+            name: ev.JsonValue = next(names, value)
+            return name if isinstance(name, str) else None
+    return None
+
+
+def _choices(option: Mapping[str, ev.JsonValue]) -> Iterator[Mapping[str, ev.JsonValue]]:
+    """Return the choices of an option or of a group of it."""
+    inner: ev.JsonValue = option.get("options")
+    if isinstance(inner, list | tuple):
+        for choice in cast("Sequence[ev.JsonValue]", inner):
+            if is_object(choice):
+                yield choice
+                yield from _choices(choice)
+
+
+_COUNTS: Final = {
+    "total": "totalTokens",
+    "input": "inputTokens",
+    "output": "outputTokens",
+    "cached_read": "cachedReadTokens",
+    "cached_write": "cachedWriteTokens",
+    "thought": "thoughtTokens",
+}
+"""Where the protocol has them (ACP, ``Usage``)."""
+
+
+def _with_tokens(counts: TokenCounts, usage: Mapping[str, ev.JsonValue]) -> TokenCounts:
+    added: dict[str, int] = {}
+    for name, key in _COUNTS.items():
+        more: ev.JsonValue = usage.get(key)
+        if type(more) is int:
+            added[name] = (getattr(counts, name) or 0) + more
+    return replace(counts, **added)
+
+
+def _steps(plan: ev.PlanUpdate) -> tuple[object, ...]:
+    return plan.markdown, plan.uri, *(entry.content for entry in plan.entries)
+
+
+def _phase_view(event: ev.PhaseChanged, next_: ev.PhaseChanged | None) -> PhaseView:
+    seconds = event.seconds
+    if seconds is None and next_ is not None:
+        seconds = next_.at - event.at
+    return PhaseView(phase=event.phase, detail=event.detail, at=event.at, seconds=seconds)
+
+
+def _joined(pieces: list[str]) -> str:
+    if len(pieces) != 1:
+        pieces[:] = ["".join(pieces)]
+    return pieces[0]
+
+
+def _pack(pieces: list[str]) -> None:
+    """Join the last pieces, and as many more as leaves no character copied often, however long the text."""
+    begin = len(pieces) - PACKED
+    packed = "".join(pieces[begin:])
+    length = len(packed)
+    while begin and (more := len(pieces[begin - 1])) <= 2 * length:
+        begin -= 1
+        length += more
+    pieces[begin:] = ["".join([*pieces[begin:-PACKED], packed])]
+
+
+def _merged(old: ToolView, event: _ToolEvent) -> ToolView:
+    """Return a tool call with the news of an event in it."""
+    if isinstance(event, ev.ToolStart):
+        return ToolView(
+            id=event.id,
+            title=event.title,
+            name=event.name,
+            kind=event.kind,
+            status=event.status,
+            input=event.input,
+            content=event.content,
+            locations=event.locations,
+            started_at=old.started_at if old.ended_at is None else event.at,
+            parent=event.parent,
+        )
+    if isinstance(event, ev.ToolUpdate):
+        return ToolView(
+            id=event.id,
+            title=old.title if event.title is None else event.title,
+            name=event.name or old.name,
+            kind=event.kind or old.kind,
+            status=event.status or old.status,
+            input=old.input if event.input is None else event.input,
+            output=old.output if event.output is None else event.output,
+            content=old.content if event.content is None else event.content,
+            locations=old.locations if event.locations is None else event.locations,
+            started_at=old.started_at,
+            ended_at=old.ended_at,
+            parent=event.parent or old.parent,
+        )
+    return ToolView(
+        id=event.id,
+        title=event.title or old.title,
+        name=old.name,
+        kind=old.kind,
+        status=event.status,
+        input=old.input,
+        output=event.output,
+        content=event.content,
+        locations=old.locations,
+        started_at=old.started_at,
+        ended_at=event.at,
+        parent=old.parent,
+    )
