@@ -1,0 +1,213 @@
+"""A terminal in two zones: rows that are printed once, and below them some that are drawn again and again."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from typing import TYPE_CHECKING, Final, TextIO
+
+from rich.cells import chop_cells
+from rich.text import Text
+
+from thinkwell._display.cells import cells
+from thinkwell.progress._printing import Diversion
+from thinkwell.progress._rows import Row, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rich.console import Console, RenderableType
+
+_BEGIN: Final = "\x1b[?2026h\x1b[?7l"
+"""Show nothing before all of it is there; and what a terminal takes for wider than we do must not wrap."""
+_END: Final = "\x1b[?7h\x1b[?2026l"
+_WRAP: Final = "\x1b[?7h"
+_NO_WRAP: Final = "\x1b[?7l"
+_HIDE: Final = "\x1b[?25l"
+_SHOW: Final = "\x1b[?25h"
+_PLAIN: Final = "\x1b[0m"
+_ERASE_LINE: Final = "\x1b[K"
+_ERASE_BELOW: Final = "\x1b[J"
+
+UNFINISHED: Final = 10_000
+"""Characters of a line that the program has not finished; then it is broken."""
+
+
+class Screen:
+    """Draws on the terminal of a console, from any thread.
+
+    The cursor stands below the live zone, at the beginning of a row: whatever ends the program, its last
+    words and the shell's prompt come out below.
+
+    Args:
+        console: Whose terminal it is.
+        reflows: Whether the terminal wraps rows again when it becomes narrower. By default that is told by
+            the environment.
+    """
+
+    def __init__(self, console: Console, *, reflows: bool | None = None) -> None:
+        self._console = console
+        self._reflows = wraps_again(os.environ) if reflows is None else reflows
+        self._lock = threading.RLock()
+        self._diversion = Diversion(console, self.print, self.flush)
+        self._file: TextIO | None = None
+        """The terminal, while it is taken."""
+        self._live: list[Row] = []
+        self._shown: list[Row] = []
+        """The live zone as it stands on the terminal: the program's last line, too, where it goes on."""
+        self._width = 0
+        """The terminal's width when that was drawn; 0: everything is to be drawn again."""
+        self._unfinished = ""
+        """The program's last line, where it goes on."""
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal."""
+        return max(self._console.width, 1)
+
+    @property
+    def height(self) -> int:
+        """Rows of the terminal."""
+        return max(self._console.height, 1)
+
+    def rows(self, renderable: RenderableType) -> list[Row]:
+        """Return what is drawn as rows of this terminal."""
+        return rows_of(self._console, renderable, self.width)
+
+    def draw(self, above: Iterable[RenderableType], live: Sequence[RenderableType]) -> None:
+        """Print what is settled, and draw the live zone anew: with one write, or none where nothing changes.
+
+        Args:
+            above: What is printed above the live zone, once for all.
+            live: The live zone, which must be lower than the terminal.
+
+        Raises:
+            RuntimeError: Another live display is on this terminal.
+            OSError: The terminal is gone.
+        """
+        width = self.width
+        settled = [row for renderable in above for row in rows_of(self._console, renderable, width)]
+        rows = [row for renderable in live for row in rows_of(self._console, renderable, width)]
+        with self._lock:
+            taken = self._take()
+            self._live = rows[: max(self.height - 2, 1)]
+            self._write(taken, self._frame("".join(_written(row, width) for row in settled), width))
+
+    def print(self, text: str) -> bool:
+        """Print what the program has written, or return that this is not done here any more.
+
+        A line that goes on is seen with the next frame.
+        """
+        with self._lock:
+            if self._file is None:
+                return False
+            done, ended, self._unfinished = (self._unfinished + text).rpartition("\n")
+            if len(self._unfinished) > UNFINISHED:
+                done, ended, self._unfinished = done + ended + self._unfinished, "\n", ""
+            if ended:
+                lines = done.replace("\r\n", "\n").replace("\n", "\r\n")
+                printed = f"{_ERASE_BELOW}{_WRAP}{lines}{_PLAIN}\r\n{_NO_WRAP}"
+                self._write("", self._frame(printed, self.width))
+            return True
+
+    def flush(self) -> None:
+        """Show the program's last line, too."""
+        with self._lock:
+            if self._file is not None:
+                self._write("", self._frame("", self.width))
+
+    def release(self) -> None:
+        """Leave the terminal to others: the live zone vanishes. The next frame takes it back."""
+        with self._lock:
+            if self._file is None:
+                return
+            self._live = []
+            unfinished, self._unfinished = self._unfinished, ""
+            frame = self._frame("", self.width)
+            self._diversion.end()
+            atexit.unregister(self.release)
+            try:
+                self._write("", f"{frame}{unfinished}{_SHOW}")
+            finally:
+                self._file = None
+
+    def _take(self) -> str:
+        """Take the terminal, where it is not taken, and return what is to be written first."""
+        if self._file is not None:
+            return ""
+        self._file = self._diversion.begin()
+        atexit.register(self.release)
+        self._shown = []
+        return _HIDE
+
+    def _frame(self, above: str, width: int) -> str:
+        """Return what makes the terminal show a text of rows above and the live zone below it."""
+        rows = [*self._unfinished_row(width), *self._live]
+        before, drawn = self._shown, self._width
+        self._shown, self._width = rows, width
+        if above or width != drawn:
+            home = _up(sum(self._height(row, width) for row in before))
+            written = "".join(_written(row, width) for row in rows)
+            return f"{_BEGIN}{home}{above}{written}{_ERASE_BELOW}{_END}"
+        if rows == before:
+            return ""
+        return f"{_BEGIN}{_changes(before, rows, width)}{_END}"
+
+    def _height(self, row: Row, width: int) -> int:
+        """Return how many rows a row has become."""
+        if not self._reflows or cells(row.plain) <= width:
+            return 1
+        return len(chop_cells(row.plain, width))
+
+    def _unfinished_row(self, width: int) -> list[Row]:
+        last = self._unfinished.rpartition("\r")[2] or self._unfinished.rstrip("\r").rpartition("\r")[2]
+        if not last:
+            return []
+        text = Text.from_ansi(last)
+        return rows_of(self._console, text[-(width if last.isascii() else width // 2) :], width)[-1:]
+
+    def _write(self, first: str, frame: str) -> None:
+        text = first + frame
+        if not text:
+            return
+        assert self._file is not None
+        encoding = self._file.encoding or "utf-8"
+        try:
+            self._file.write(text.encode(encoding, "replace").decode(encoding))
+            self._file.flush()
+        except BlockingIOError:  # a child process has made the terminal so; nobody knows what it shows now
+            self._width = 0
+
+
+def wraps_again(environ: Mapping[str, str]) -> bool:
+    """Return whether a terminal, as its environment tells, wraps rows again when it becomes narrower.
+
+    Nearly all do. Where it is not so, its rows are cut.
+    """
+    if "XTERM_VERSION" in environ or environ.get("TERM") == "linux":
+        return False
+    return "STY" not in environ or "TMUX" in environ  # of GNU screen
+
+
+def _up(rows: int) -> str:
+    return f"\r\x1b[{rows}A" if rows else "\r"
+
+
+def _written(row: Row, width: int) -> str:
+    # In a full row, the cursor stands on the last character, which would be erased.
+    return f"{row.text}\r\n" if cells(row.plain) >= width else f"{row.text}{_ERASE_LINE}\r\n"
+
+
+def _changes(before: Sequence[Row], rows: Sequence[Row], width: int) -> str:
+    """Return what makes rows of others, in which only those that differ are written."""
+    same = 0
+    while same < min(len(before), len(rows)) and before[same] == rows[same]:
+        same += 1
+    parts = [_up(len(before) - same)]
+    for number in range(same, len(rows)):
+        equal = number < len(before) and before[number] == rows[number]
+        parts.append("\r\n" if equal else _written(rows[number], width))
+    if len(rows) < len(before):
+        parts.append(_ERASE_BELOW)
+    return "".join(parts)
