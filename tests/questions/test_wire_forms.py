@@ -14,8 +14,9 @@ from questions.form_strategies import Form, few, field_of, fields_of, forms
 from schema.wire_strategies import theirs
 
 from thinkwell import events as ev
+from thinkwell._display.urls import url_host
 from thinkwell._forms import FieldChoice, FormField, check_form
-from thinkwell._wire_questions import content_values, elicitation_question, form_fields, url_host
+from thinkwell._wire_questions import content_values, elicitation_question, form_fields
 from thinkwell.questions import FormQuestion, UrlQuestion
 from thinkwell_acp import schema as s
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import msgspec
 
+from thinkwell._display.text import visible
 from thinkwell._forms import FormValue, check_form
 from thinkwell.questions import PermissionQuestion, UrlQuestion
 
@@ -237,26 +237,6 @@ def _cut(text: str, limit: int) -> tuple[str, str]:
 
 def _json(value: object, *, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent)
-
-
-_BLANK: Final = re.compile(
-    "[\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
-)
-"""Characters that count as printable and show nothing; texts were hidden in some of them."""
-
-
-def visible(text: str) -> str:
-    """Return a text whose characters all show: the others are written as JSON escapes them."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        char if char == "\n" or (char.isprintable() and not _BLANK.match(char)) else _escaped(char)
-        for char in text
-    )
-
-
-def _escaped(char: str) -> str:
-    return json.dumps(char)[1:-1] if ord(char) > 0xFFFF else f"\\u{ord(char):04x}"
 
 
 def shown(text: str, length: int) -> str:

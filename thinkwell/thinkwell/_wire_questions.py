@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, assert_never
 
+from thinkwell._display.urls import url_host
 from thinkwell._forms import FieldChoice, FormField, FormValue
 from thinkwell.questions import FormQuestion, UrlQuestion
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-HOST_LENGTH: Final = 253
-"""Characters of the longest name that name servers know (RFC 1035)."""
 
 
 def elicitation_question(
@@ -183,32 +179,3 @@ def _titled(options: Sequence[s.EnumOption]) -> tuple[FieldChoice, ...]:
         value, description = option.const, option.description or ""
         choices.setdefault(value, FieldChoice(value=value, title=option.title, description=description))
     return tuple(choices.values())
-
-
-def url_host(url: str) -> str:
-    """Return the host that a browser goes to, in the form that name servers know; empty where it has none.
-
-    Empty too where that is not certain, such as for backslashes, missing slashes and encoded characters,
-    which browsers read in ways of their own: a user must not be shown another host than the one that is
-    opened. Names with other letters than those of ASCII appear as ``xn--…``, since letters of different
-    scripts look alike.
-    """
-    found = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#\\]*)(\\?)", url)
-    if found is None or found[2]:
-        return ""
-    host = re.sub(r":[0-9]*\Z", "", found[1].rpartition("@")[2].lower())
-    if re.fullmatch(r"\[[0-9a-f:.]+\]", host):
-        return host
-    labels = [_ascii_label(label) for label in host.split(".")] if len(host) <= HOST_LENGTH else [None]
-    return "" if None in labels else ".".join(map(str, labels))
-
-
-def _ascii_label(label: str) -> str | None:
-    if label.isascii():
-        return label if re.fullmatch("[a-z0-9_-]*", label) else None
-    # Compatibility forms and characters that are no letters become others on their way to a name server.
-    if unicodedata.normalize("NFKC", label) != label:
-        return None
-    if not all(char.isalnum() or char in "-_" or unicodedata.category(char)[0] == "M" for char in label):
-        return None
-    return "xn--" + label.encode("punycode").decode()

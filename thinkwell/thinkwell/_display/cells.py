@@ -1,0 +1,109 @@
+"""Widths of texts, in cells of a terminal. The texts are clean; see `thinkwell._display.text`."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_JOINER: Final = "\u200d"
+_EMOJI: Final = "\ufe0f"
+"""Makes the character before it an emoji, which takes two cells."""
+
+
+def cells(text: str) -> int:
+    """Return how many cells a line takes."""
+    return len(text) if text.isascii() else sum(width for _, width in _clusters(text))
+
+
+def clip(text: str, width: int) -> str:
+    """Return as much of a line as fits, with ``…`` where something is left out."""
+    if len(text) <= width and text.isascii():
+        return text
+    if width <= 0:
+        return ""
+    kept: list[str] = []
+    taken = 0
+    for cluster, wide in _clusters(text):
+        taken += wide
+        if taken < width:
+            kept.append(cluster)
+        elif taken > width:
+            return "".join(kept) + "…"
+    return text
+
+
+def pad(text: str, width: int) -> str:
+    """Return a line with spaces behind it, up to a width."""
+    return text + " " * (width - cells(text))
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Return a text as lines that fit, broken between words where that can be."""
+    return [part for row in text.split("\n") for part in _broken(row, max(width, 2))]
+
+
+def _broken(row: str, width: int) -> Iterator[str]:
+    if cells(row) <= width:
+        yield row.rstrip(" ")
+        return
+    indent = row[: len(row) - len(row.lstrip(" "))]
+    if len(indent) > width // 2:
+        indent = ""
+    taken, used = indent, len(indent)
+    for word in row.split():
+        wide = cells(word)
+        gap = 1 if taken.strip(" ") else 0
+        if used + gap + wide <= width:
+            taken, used = taken + " " * gap + word, used + gap + wide
+            continue
+        if gap:
+            yield taken
+        *full, last = _cut(word, width - len(indent))
+        yield from (indent + part for part in full)
+        taken, used = indent + last, len(indent) + cells(last)
+    yield taken
+
+
+def _cut(word: str, width: int) -> list[str]:
+    """Cut a word where lines end."""
+    parts: list[str] = []
+    part: list[str] = []
+    used = 0
+    for cluster, wide in _clusters(word):
+        if part and used + wide > width:
+            parts.append("".join(part))
+            part, used = [], 0
+        part.append(cluster)
+        used += wide
+    return [*parts, "".join(part)]
+
+
+def _clusters(text: str) -> Iterator[tuple[str, int]]:
+    """Yield what belongs together, with its width: a character and all that stands on it."""
+    cluster: list[str] = []
+    width = 0
+    joined = False
+    for char in text:
+        own = _width(char)
+        if cluster and (joined or own == 0):
+            cluster.append(char)
+            if char == _EMOJI:
+                width = 2
+        else:
+            if cluster:
+                yield "".join(cluster), width
+            cluster, width = [char], own
+        joined = char == _JOINER
+    if cluster:
+        yield "".join(cluster), width
+
+
+def _width(char: str) -> int:
+    if " " <= char <= "~":
+        return 1
+    if unicodedata.east_asian_width(char) in "WF":
+        return 2
+    return 0 if unicodedata.category(char) in ("Mn", "Me", "Cf") else 1

@@ -1,0 +1,349 @@
+"""Changes of files, as displays show them. The cost of comparing is bounded, whatever the texts are."""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from thinkwell._display.compare import STEPS, compare
+from thinkwell._display.paths import relative
+from thinkwell._display.text import clean
+from thinkwell.events import DiffContent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from thinkwell._display.compare import Change
+    from thinkwell.view import ToolView
+
+Sign: TypeAlias = Literal[" ", "+", "-"]
+
+SIZE: Final = 400_000
+"""Characters of both texts together, from which on only their common beginning and end are looked for."""
+
+CONTEXT: Final = 2
+"""Unchanged lines around a change."""
+
+HUNKS: Final = 20
+"""Hunks of a change that are kept."""
+
+SIDE: Final = 40
+"""Lines that were removed, and lines that were added, in one place, that are kept."""
+
+WIDTH: Final = 500
+"""Characters of a line that are kept."""
+
+WHOLE: Final = 20
+"""So many lines, with an end to the last one, are taken for a whole file."""
+
+KNOWN: Final = 500
+"""Changes that are remembered."""
+
+WORD_STEPS: Final = 2_000
+"""Comparisons after which two lines are taken for wholly different."""
+
+ALIKE: Final = 0.4
+"""So much of two lines is the same, or they do not stand for each other."""
+
+_WORDS: Final = re.compile(r"\w+|\s+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffLine:
+    """A line of a change."""
+
+    sign: Sign
+    text: str
+    """Clean, and of a bounded length."""
+    number: int | None = None
+    """Its number in the file: the new one, but for lines that were removed. ``None``: it is not known."""
+    spans: tuple[tuple[int, int], ...] = ()
+    """Which parts of the text changed, where a similar line stands in its place; from, and up to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hunk:
+    """Lines that changed, with some around them."""
+
+    lines: tuple[DiffLine, ...]
+    more_lines: int = 0
+    """How many follow that are not here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileChange:
+    """The change of a file."""
+
+    path: str
+    """Relative to the session's folder; a clean line."""
+    added: int
+    removed: int
+    hunks: tuple[Hunk, ...]
+    new_file: bool = False
+    more_hunks: int = 0
+    """How many follow that are not here."""
+    truncated: bool = False
+    """Whether the texts were too long, or too different, to be compared line by line: `added` and `removed`
+    may be more than was changed."""
+
+    def and_then(self, other: FileChange) -> FileChange:
+        """Return this change of a file and a later one as one."""
+        hunks = self.hunks + other.hunks
+        return FileChange(
+            path=self.path,
+            added=self.added + other.added,
+            removed=self.removed + other.removed,
+            hunks=hunks[:HUNKS],
+            new_file=self.new_file,
+            more_hunks=self.more_hunks + other.more_hunks + len(hunks[HUNKS:]),
+            truncated=self.truncated or other.truncated,
+        )
+
+
+class Totals(NamedTuple):
+    """What all changes come to."""
+
+    files: int
+    added: int
+    removed: int
+
+
+def changes_of(tool: ToolView, cwd: str) -> tuple[FileChange, ...]:
+    """Return the changes that a tool call shows, one for each file.
+
+    Args:
+        tool: The call. What was compared once is remembered.
+        cwd: The session's folder, to which paths are relative.
+    """
+    changes: dict[str, FileChange] = {}
+    lines = {place.path: place.line for place in tool.locations}
+    for part in tool.content:
+        if isinstance(part, DiffContent):
+            known = changes.get(part.path)
+            change = _change(part, lines.get(part.path), cwd)
+            changes[part.path] = change if known is None else known.and_then(change)
+    return tuple(changes.values())
+
+
+def total(tools: Iterable[ToolView], cwd: str = "") -> Totals:
+    """Return what the changes of completed calls come to. A file that was changed twice counts once."""
+    changes = [change for tool in tools if tool.status == "completed" for change in changes_of(tool, cwd)]
+    return Totals(
+        files=len({change.path for change in changes}),
+        added=sum(change.added for change in changes),
+        removed=sum(change.removed for change in changes),
+    )
+
+
+def _change(diff: DiffContent, number: int | None, cwd: str) -> FileChange:
+    path = relative(diff.path, cwd)
+    known = _known.find(diff, number)
+    if known is None:
+        known = _known.keep(diff, number, _compared(diff, number))
+    return replace(known, path=path)
+
+
+class _Known:
+    """The changes that were compared last. It holds no text of a file, but for the lines that are shown."""
+
+    def __init__(self) -> None:
+        self._changes: dict[_Key, FileChange] = {}
+        self._lock = threading.Lock()
+
+    def find(self, diff: DiffContent, number: int | None) -> FileChange | None:
+        return self._changes.get(_key(diff, number))
+
+    def keep(self, diff: DiffContent, number: int | None, change: FileChange) -> FileChange:
+        with self._lock:
+            if len(self._changes) >= KNOWN:
+                del self._changes[next(iter(self._changes))]
+            self._changes[_key(diff, number)] = change
+        return change
+
+
+_Key: TypeAlias = tuple[int, int, int, int, int | None]
+
+
+def _key(diff: DiffContent, number: int | None) -> _Key:
+    old = diff.old_text
+    # A text knows its hash, which nobody can foresee, so that is as good as the text.
+    return hash(diff.new_text), len(diff.new_text), hash(old), -1 if old is None else len(old), number
+
+
+_known: Final = _Known()
+
+
+# Comparing
+
+
+def _rows(text: str) -> list[str]:
+    rows = text.split("\n")
+    if not rows[-1]:
+        rows.pop()
+    return rows
+
+
+def _compared(diff: DiffContent, number: int | None) -> FileChange:
+    old, new = _rows(diff.old_text or ""), _rows(diff.new_text)
+    size = len(diff.old_text or "") + len(diff.new_text)
+    found = compare(old, new, steps=STEPS if size <= SIZE else 0)
+    base = _base(diff, number, found.changes)
+    groups = list(_groups(found.changes))
+    return FileChange(
+        path="",
+        added=sum(change.new_to - change.new_from for change in found.changes),
+        removed=sum(change.old_to - change.old_from for change in found.changes),
+        hunks=tuple(_hunk(group, old, new, base) for group in groups[:HUNKS]),
+        new_file=diff.old_text is None,
+        more_hunks=len(groups[HUNKS:]),
+        truncated=not found.exact,
+    )
+
+
+def _base(diff: DiffContent, number: int | None, changes: Sequence[Change]) -> int | None:
+    """Return the number of the text's first line in its file.
+
+    Some agents send whole files and some only the lines around a change; none says which.
+    """
+    if diff.old_text is None:
+        return 1
+    if number is not None:
+        return 1 if changes and number == changes[0].new_from + 1 else number
+    whole = diff.old_text.endswith("\n") and diff.old_text.count("\n") >= WHOLE
+    return 1 if whole else None
+
+
+def _groups(changes: Iterable[Change]) -> Iterator[list[Change]]:
+    """Yield the changes that stand together."""
+    group: list[Change] = []
+    for change in changes:
+        if group and change.old_from - group[-1].old_to > 2 * CONTEXT:
+            yield group
+            group = []
+        group.append(change)
+    if group:
+        yield group
+
+
+def _hunk(group: Sequence[Change], old: Sequence[str], new: Sequence[str], base: int | None) -> Hunk:
+    lines: list[DiffLine] = []
+    missing = 0
+    at = max(group[0].new_from - CONTEXT, 0)
+    for change in group:
+        lines += _unchanged(new, at, change.new_from, base)
+        shown = _changed(change, old, new, base) if len(lines) < 4 * SIDE else []
+        missing += change.old_to - change.old_from + change.new_to - change.new_from - len(shown)
+        lines += shown
+        at = change.new_to
+    lines += _unchanged(new, at, min(at + CONTEXT, len(new)), base)
+    return Hunk(lines=tuple(lines), more_lines=missing)
+
+
+def _unchanged(rows: Sequence[str], begin: int, end: int, base: int | None) -> list[DiffLine]:
+    return [DiffLine(sign=" ", text=_shown(rows[i]), number=_number(base, i)) for i in range(begin, end)]
+
+
+def _changed(change: Change, old: Sequence[str], new: Sequence[str], base: int | None) -> list[DiffLine]:
+    removed = [_shown(row) for row in old[change.old_from : min(change.old_to, change.old_from + SIDE)]]
+    added = [_shown(row) for row in new[change.new_from : min(change.new_to, change.new_from + SIDE)]]
+    spans = [_spans(was, now) for was, now in zip(removed, added, strict=False)]
+    nothing = [((), ())] * max(len(removed), len(added))
+    marks = [*spans, *nothing]
+    return [
+        *(
+            DiffLine(sign="-", text=row, number=_number(base, change.old_from + i), spans=marks[i][0])
+            for i, row in enumerate(removed)
+        ),
+        *(
+            DiffLine(sign="+", text=row, number=_number(base, change.new_from + i), spans=marks[i][1])
+            for i, row in enumerate(added)
+        ),
+    ]
+
+
+def _number(base: int | None, index: int) -> int | None:
+    return None if base is None else base + index
+
+
+def _shown(row: str) -> str:
+    text = clean(row[: 2 * WIDTH].removesuffix("\r").replace("\r", "␍"))
+    return text if len(text) <= WIDTH and len(row) <= 2 * WIDTH else f"{text[: WIDTH - 1]}…"
+
+
+_Spans: TypeAlias = tuple[tuple[int, int], ...]
+
+
+def _spans(was: str, now: str) -> tuple[_Spans, _Spans]:
+    """Return which parts of two lines differ; nothing where they have little in common."""
+    old, new = _WORDS.findall(was), _WORDS.findall(now)
+    found = compare(old, new, WORD_STEPS)
+    removed = _extents(old, [(change.old_from, change.old_to) for change in found.changes])
+    added = _extents(new, [(change.new_from, change.new_to) for change in found.changes])
+    length = len(was.strip()) + len(now.strip())
+    changed = sum(end - begin for begin, end in removed + added)
+    if not found.exact or length == 0 or (length - changed) / length < ALIKE:
+        return (), ()
+    return removed, added
+
+
+def _extents(words: Sequence[str], ranges: Sequence[tuple[int, int]]) -> _Spans:
+    """Return where words are, in characters. Those with nothing but white space between are one."""
+    spans: list[tuple[int, int]] = []
+    at = done = 0
+    for begin, end in ranges:
+        between = "".join(words[done:begin])
+        changed = "".join(words[begin:end])
+        at += len(between)
+        if changed and spans and between.isspace():
+            spans[-1] = (spans[-1][0], at + len(changed))
+        elif changed:
+            spans.append((at, at + len(changed)))
+        at += len(changed)
+        done = end
+    return tuple(spans)
+
+
+# Showing less
+
+
+class Excerpt(NamedTuple):
+    """The first lines of a change, and how much there is besides."""
+
+    lines: tuple[DiffLine, ...]
+    more_lines: int
+    """Lines of the first hunk that are not here."""
+    more_hunks: int
+
+
+def excerpt(change: FileChange, limit: int = 8) -> Excerpt:
+    """Return the first hunk of a change in a few lines, with some of what is removed and of what is added.
+
+    Args:
+        change: The change.
+        limit: Lines to return at most.
+    """
+    if not change.hunks:
+        return Excerpt((), 0, 0)
+    hunk = change.hunks[0]
+    lines = hunk.lines if len(hunk.lines) <= limit else _first_lines(hunk.lines, limit)
+    more = len(hunk.lines) - len(lines) + hunk.more_lines
+    return Excerpt(tuple(lines), more, len(change.hunks) - 1 + change.more_hunks)
+
+
+def _first_lines(lines: Sequence[DiffLine], limit: int) -> list[DiffLine]:
+    begin = next(i for i, each in enumerate(lines) if each.sign != " ")
+    lead = lines[max(begin - 1, 0) : begin] if limit > 2 else []
+    block: list[DiffLine] = []
+    for each in lines[begin:]:
+        if each.sign == " " or (block and block[-1].sign == "+" and each.sign == "-"):
+            break
+        block.append(each)
+    removed = [each for each in block if each.sign == "-"]
+    added = [each for each in block if each.sign == "+"]
+    room = limit - len(lead)
+    few = min(len(removed), max(room // 2, room - len(added)))
+    shown = [*lead, *removed[:few], *added[: room - few]]
+    rest = lines[begin + len(block) :]
+    return [*shown, *rest[: limit - len(shown)]] if len(shown) == len(lead) + len(block) else shown

@@ -1,0 +1,21 @@
+"""Paths as people read them."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import unquote
+
+from thinkwell._display.text import line
+
+PATH: Final = 500
+"""Characters of a path that are shown."""
+
+
+def relative(path: str, folder: str) -> str:
+    """Return a path as seen from a folder, where it is in it; as a clean line."""
+    if path.startswith("file://"):
+        path = unquote(path.removeprefix("file://"))
+    root = folder.rstrip("/\\")
+    if root and path.startswith(root) and path[len(root) : len(root) + 1] in ("/", "\\", ""):
+        path = path[len(root) + 1 :] or "."
+    return line(path, PATH)

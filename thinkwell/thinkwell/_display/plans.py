@@ -1,0 +1,120 @@
+"""Plans in a line, or in a few."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from thinkwell._display.cells import cells
+from thinkwell._display.text import line
+
+if TYPE_CHECKING:
+    from thinkwell.events import PlanEntry
+    from thinkwell.view import RunView
+
+STEP: Final = 200
+"""Characters of a step."""
+
+AROUND: Final = 2
+"""Steps before and after the current one that are shown of a long plan."""
+
+MARKS: Final = {"completed": "✔", "in_progress": "▸", "pending": "·"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A step of a plan."""
+
+    mark: str
+    """``✔``, ``▸`` or ``·``."""
+    text: str
+    """A clean line."""
+    done: bool
+    current: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A plan, or the part of it around the current step."""
+
+    steps: tuple[Step, ...]
+    done: int
+    """How many of all steps are done."""
+    total: int
+    before: int = 0
+    """How many steps come before these."""
+    after: int = 0
+    """How many come after these."""
+
+    @property
+    def progress(self) -> str:
+        """Such as ``1/3``."""
+        return f"{self.done}/{self.total}"
+
+    @property
+    def text(self) -> str:
+        """The steps in a line: ``✔ read the schema   ▸ write migration   · run tests``."""
+        shown = [f"{step.mark} {step.text}" for step in self.steps]
+        if self.before:
+            shown.insert(0, "…")
+        if self.after:
+            shown.append("…")
+        return "   ".join(shown)
+
+
+def plan_of(view: RunView, around: int | None = None) -> Plan | None:
+    """Return the plan of a run; ``None`` where there is none with steps.
+
+    Args:
+        view: The run.
+        around: How many steps before and after the current one; by default all.
+    """
+    steps = tuple(map(_step, view.plan))
+    if not steps:
+        return None
+    done = sum(step.done for step in steps)
+    begin, end = 0, len(steps)
+    if around is not None:
+        at = current(steps)
+        begin, end = max(at - around, 0), min(at + around + 1, len(steps))
+    return Plan(steps=steps[begin:end], done=done, total=len(steps), before=begin, after=len(steps) - end)
+
+
+def plan_line(view: RunView, width: int) -> Plan | None:
+    """Return as many steps of the plan as fit into a line; ``None`` where there is none.
+
+    Args:
+        view: The run.
+        width: Cells that `Plan.text` may take. The current step is there though it may not fit.
+    """
+    whole = plan_of(view)
+    if whole is None or cells(whole.text) <= width:
+        return whole
+    for around in range(AROUND, -1, -1):
+        plan = plan_of(view, around)
+        if plan is not None and (cells(plan.text) <= width or around == 0):
+            return plan
+    return whole  # pragma: no cover - the loop ends with the current step
+
+
+def plan_text(view: RunView) -> str:
+    """Return the plans that agents write as a text or keep in a file; empty where there is none."""
+    texts = [plan.markdown or plan.uri or "" for plan in view.plans.values() if not plan.entries]
+    return "\n\n".join(filter(None, texts))
+
+
+def current(steps: tuple[Step, ...]) -> int:
+    """Return the index of the step that is being done, or else of the next one."""
+    for index, step in enumerate(steps):
+        if step.current:
+            return index
+    return next((index for index, step in enumerate(steps) if not step.done), len(steps) - 1)
+
+
+def _step(entry: PlanEntry) -> Step:
+    return Step(
+        mark=MARKS[entry.status],
+        text=line(entry.content, STEP),
+        done=entry.status == "completed",
+        current=entry.status == "in_progress",
+    )

@@ -1,0 +1,266 @@
+"""What an agent asks, as it is put to a person, and what became of it.
+
+What a person is to approve is shown as it is: nothing of a command is dropped or shortened, and what does not
+show is written as an escape.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from thinkwell._display.diffs import changes_of
+from thinkwell._display.text import clean, exact, line
+from thinkwell._display.tools import describe
+from thinkwell._display.urls import url_host
+from thinkwell._json_schema import is_object
+from thinkwell._policy.arguments import COMMAND_KEYS, command_line, names_folder, telling
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell._display.diffs import FileChange
+    from thinkwell._display.tools import Call
+    from thinkwell._forms import FieldType, FormField
+    from thinkwell.events import JsonValue, QuestionOption, QuestionVerdict
+    from thinkwell.view import AnswerView, QuestionView, RunView, ToolView
+
+NAME: Final = 60
+"""Characters of the name of an option, a field or somebody who decides."""
+
+WHY: Final = 500
+"""Characters of a reason."""
+
+_KEYS: Final = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "d"}
+
+_LABELS: Final = {
+    "allow_once": "once",
+    "allow_always": "always",
+    "reject_once": "no",
+    "reject_always": "never",
+}
+
+_PLAIN_NAMES: Final = frozenset(
+    f"{word}{extra}"
+    for word in ("allow", "accept", "approve", "yes", "reject", "deny", "decline", "no", "always", "never")
+    for extra in ("", " once", " always", " allow", " reject", " deny", " it", " this time")
+) | frozenset(("always allow", "always reject", "always deny", "just once", "once"))
+"""Names of options that say no more than their kinds do."""
+
+_OUTCOMES: Final = {
+    "allow_once": "allowed",
+    "allow_always": "allowed for good",
+    "reject_once": "denied",
+    "reject_always": "denied for good",
+    "accept": "accepted",
+    "decline": "declined",
+}
+
+_TYPES: Final[dict[FieldType, str]] = {
+    "string": "text",
+    "number": "number",
+    "integer": "whole number",
+    "boolean": "yes or no",
+    "choice": "one of these",
+    "choices": "any of these",
+    "unknown": "value",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """An option of a permission question."""
+
+    key: str
+    """The key for it. It follows from what the option means and not from what the agent calls it."""
+    label: str
+    """A clean line: ``once``, ``always``, ``no``, ``never``, and the agent's words if they say more."""
+    option_id: str
+    """What to answer with: ``ChooseOption(option_id)``. As the agent sent it; not to be shown."""
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A field of a form."""
+
+    name: str
+    """What to answer with. As the agent sent it; not to be shown."""
+    label: str
+    """A clean line."""
+    type: FieldType
+    hint: str
+    """What may stand in it, a clean line: ``whole number, 1 to 10, required``."""
+    description: str
+    choices: tuple[tuple[str, str], ...]
+    """What may be chosen: the value to answer with, and its label."""
+    required: bool
+    default: str
+    """What stands in it at first, as a clean line; empty where nothing does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """An open question."""
+
+    id: str
+    asks: Literal["permission", "form", "url"]
+    title: str
+    """What the agent says of it, as a clean line. The model may have written it."""
+    call: Call | None
+    """The tool call that it is about, in a few words."""
+    command: str | None
+    """The whole command that would be run, of any number of lines."""
+    arguments: str
+    """What else the arguments of the call say, as JSON of any number of lines; may be empty."""
+    changes: tuple[FileChange, ...]
+    """What would be changed in files."""
+    url: str | None
+    """The whole address of the page that would be opened."""
+    host: str
+    """Where the address leads, in the form in which look-alikes show (``xn--…``)."""
+    options: tuple[Choice, ...]
+    fields: tuple[Field, ...]
+    verdicts: tuple[str, ...]
+    """What those who were asked before said of it: clean lines."""
+    deadline: float | None
+    """When it will be denied, in seconds from the start of the run."""
+
+    def left(self, now: float) -> float | None:
+        """Return the seconds that are left to answer; ``None`` where there is no deadline."""
+        return None if self.deadline is None else max(self.deadline - now, 0.0)
+
+
+def asked(question: QuestionView, view: RunView) -> Asked:
+    """Return an open question as it is put to a person."""
+    tool = None if question.tool_id is None else view.tools.get(question.tool_id)
+    raw = None if tool is None else tool.input
+    command = None if tool is None else command_line(raw)
+    changes = () if tool is None else changes_of(tool, view.cwd)
+    url = question.url
+    return Asked(
+        id=question.id,
+        asks=question.asks,
+        title=line(question.title),
+        call=None if tool is None else describe(tool, view.cwd),
+        command=None if command is None else exact(command),
+        arguments="" if tool is None else _arguments(tool, view.cwd, told=bool(command or changes)),
+        changes=changes,
+        url=None if url is None else exact(url),
+        host="" if url is None else url_host(url),
+        options=_choices(question.options),
+        fields=tuple(map(_field, question.fields)),
+        verdicts=tuple(map(verdict_words, question.verdicts)),
+        deadline=question.deadline,
+    )
+
+
+def answered(answer: AnswerView) -> str:
+    """Return what became of a question, as a clean line: ``denied by supervisor: it deletes files``."""
+    outcome = (
+        "withdrawn" if answer.choice is None else _OUTCOMES.get(answer.choice, line(answer.choice, NAME))
+    )
+    by = line(answer.by, NAME)
+    why = line(answer.why, WHY)
+    told = f"{outcome} by {by}" if by and by != "cancel" else outcome
+    return f"{told}: {why}" if why else told
+
+
+def allowed(answer: AnswerView) -> bool | None:
+    """Return whether the agent got what it asked for; ``None`` where the question was withdrawn."""
+    if answer.choice is None:
+        return None
+    return answer.choice.startswith("allow") or answer.choice == "accept"
+
+
+def verdict_words(verdict: QuestionVerdict) -> str:
+    """Return what somebody said of a question, as a clean line: ``supervisor: deny (it deletes files)``."""
+    said = "no answer" if verdict.verdict is None else line(verdict.verdict, NAME).replace("_", " ")
+    why = line(verdict.why, WHY)
+    return f"{line(verdict.by, NAME)}: {said}" + (f" ({why})" if why else "")
+
+
+def _arguments(tool: ToolView, cwd: str, *, told: bool) -> str:
+    """Return the arguments that nothing else tells of."""
+    raw: JsonValue = telling(tool.input)
+    if is_object(raw) and told:
+        raw = {key: value for key, value in raw.items() if not _is_told(key, value, tool, cwd)}
+    if not raw:
+        return ""
+    try:
+        return exact(json.dumps(raw, ensure_ascii=False, indent=2))
+    except (RecursionError, ValueError):
+        return "arguments that are nested too deep to be shown"
+
+
+def _is_told(key: str, value: JsonValue, tool: ToolView, cwd: str) -> bool:
+    if key in COMMAND_KEYS or key in ("args", "env", "environment"):
+        return True
+    if names_folder(key):
+        return bool(value == cwd)
+    # The texts of a change are in the change.
+    return bool(tool.content) and isinstance(value, str) and tool.kind in ("edit", "delete", "move")
+
+
+def _choices(options: Sequence[QuestionOption]) -> tuple[Choice, ...]:
+    """Return the options with their keys: a letter for the first of each known kind, else a digit."""
+    choices: list[Choice] = []
+    taken: set[str] = set()
+    for option in options:
+        key = _KEYS.get(option.kind, "")
+        if not key or key in taken:
+            key = next((digit for digit in "123456789" if digit not in taken), "")
+        taken.add(key)
+        choices.append(Choice(key=key, label=_label(option), option_id=option.id, kind=option.kind))
+    return tuple(choices)
+
+
+def _label(option: QuestionOption) -> str:
+    name = line(option.name, NAME)
+    label = _LABELS.get(option.kind)
+    if label is None:
+        return name or line(option.kind, NAME)
+    return label if not name or name.casefold().rstrip(".!") in _PLAIN_NAMES else f"{label}: {name}"
+
+
+def _field(field: FormField) -> Field:
+    return Field(
+        name=field.name,
+        label=line(field.title or field.name, NAME),
+        type=field.type,
+        hint=", ".join(_hints(field)),
+        description=clean(field.description[: 10 * WHY]).strip(),
+        choices=tuple((each.value, line(each.title or each.value, NAME)) for each in field.choices),
+        required=field.required,
+        default=_default(field.default),
+    )
+
+
+def _hints(field: FormField) -> list[str]:
+    hints = [_TYPES[field.type]]
+    of = {"string": " characters", "choices": " of them"}.get(field.type, "")
+    match field.minimum, field.maximum:
+        case None, None:
+            pass
+        case least, None:
+            hints.append(f"at least {least:g}{of}")
+        case None, most:
+            hints.append(f"at most {most:g}{of}")
+        case least, most:
+            hints.append(f"{least:g} to {most:g}{of}")
+    if field.format:
+        hints.append(line(field.format, NAME))
+    if field.required:
+        hints.append("required")
+    return hints
+
+
+def _default(value: JsonValue) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return line(", ".join(str(each) for each in value[:NAME]), WHY)
+    return line(str(value), WHY) if isinstance(value, str | int | float) else ""

@@ -1,0 +1,157 @@
+"""Texts that are fit to be shown. Agents send any characters, and some of them control a terminal.
+
+Nothing that an agent has sent is shown by any display before it went through one of these functions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from typing import Final
+
+LINE: Final = 2_000
+"""Characters that a line keeps: a title of a megabyte costs no more than that."""
+
+TAB: Final = 4
+"""Columns between the stops of tabs."""
+
+SEQUENCE: Final = 10_000
+"""Characters of an operating system command, or of a string for a device, that are dropped with it. What is
+longer is shown as text, so that none of what was said is lost behind one that never ends."""
+
+MARKS: Final = 8
+"""Combining characters that one character keeps. No script needs more; heaps of them cover other lines."""
+
+_PLAIN: Final = re.compile(r"[\n -~]*\Z")
+
+_SEQUENCES: Final = re.compile(
+    rf"""
+    (?: \x1b\[ | \x9b ) [0-?]*+ [\ -/]*+ [@-~]                               # colours, the cursor
+    | (?: \x1b\] | \x9d ) [^\x07\x1b\x9c]{{0,{SEQUENCE}}}+ (?: \x07 | \x1b\\ | \x9c )  # titles, links
+    | (?: \x1b[PX^_] | [\x90\x98\x9e\x9f] ) [^\x1b\x9c]{{0,{SEQUENCE}}}+ (?: \x1b\\ | \x9c )  # pictures
+    | \x1b [\ -/]*+ [0-OQ-WYZ\\`-~]                                          # character sets, resets
+    """,
+    re.VERBOSE,
+)
+"""What a terminal obeys. No part can match in two ways, so the time is linear."""
+
+_BREAKS: Final = re.compile(r"\r\n?")
+
+_DROPPED: Final = frozenset("\xad\u061c\u200b\u200e\u200f\u2060\ufeff")
+"""What does not show and changes nothing that matters: hints where to break a line, and their like."""
+
+_KEPT: Final = frozenset("\n\t\u200c\u200d\u3000")
+"""What no rule below is for: joiners make one emoji of several, and scripts need them."""
+
+_BLANK: Final = re.compile(
+    "[\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
+"""Characters that count as printable and show nothing; texts were hidden in some of them."""
+
+
+def is_clean(text: str) -> bool:
+    """Return whether a text is a line of plain characters, as nearly all names are."""
+    return text.isascii() and text.isprintable()
+
+
+def clean(text: str) -> str:
+    """Return prose, of any number of lines, of which nothing controls a terminal.
+
+    Escape sequences are dropped, as are characters that do not show and do no harm. Line ends become line
+    feeds, and tabs spaces. Any other control character has a stand-in that shows: ``␛`` for an escape, or the
+    character's number for what turns the direction of writing. Joiners and variation selectors stay.
+    """
+    if _PLAIN.match(text):
+        return text
+    text = _BREAKS.sub("\n", _SEQUENCES.sub("", text))
+    text = text.translate(_STAND_INS)
+    if not text.isascii():
+        text = _without_heaps(text)
+    return text.expandtabs(TAB) if "\t" in text else text
+
+
+def line(text: str, limit: int = LINE) -> str:
+    """Return a text as one line, its white space folded, of a bounded length. See `clean`."""
+    if len(text) <= limit and is_clean(text) and "  " not in text:
+        return text.strip(" ")
+    folded = " ".join(clean(text[: 4 * limit]).split())
+    return folded if len(folded) <= limit and len(text) <= 4 * limit else f"{folded[: limit - 1]}…"
+
+
+def exact(text: str) -> str:
+    """Return what a person is to approve: nothing is dropped, and what does not show is an escape.
+
+    Lines stay lines.
+    """
+    return visible(text)
+
+
+def visible(text: str) -> str:
+    """Return a text whose characters all show: the others are written as JSON escapes them."""
+    if is_clean(text):
+        return text
+    return "".join(
+        char if char == "\n" or (char.isprintable() and not _BLANK.match(char)) else _escaped(char)
+        for char in text
+    )
+
+
+def _escaped(char: str) -> str:
+    return json.dumps(char)[1:-1] if ord(char) > 0xFFFF else f"\\u{ord(char):04x}"
+
+
+class _StandIns(dict[int, str]):
+    """What each character is shown as; found out once for each."""
+
+    def __missing__(self, number: int) -> str:
+        stand_in = self[number] = _stand_in(chr(number))
+        return stand_in
+
+
+def _stand_in(char: str) -> str:
+    number = ord(char)
+    if char in _KEPT or char.isprintable():
+        return f"\\U{number:08x}" if 0xE0000 <= number <= 0xE0FFF else char
+    if char in _DROPPED:
+        return ""
+    if number < 0x20:
+        return chr(0x2400 + number)
+    if number == 0x7F:
+        return "␡"
+    match unicodedata.category(char):
+        case "Zs":
+            return " "
+        case "Cs":
+            return "\N{REPLACEMENT CHARACTER}"
+        case "Co" | "Cn" if number < 0xE0000 or number >= 0xF0000:  # fonts of icons, emoji of next year
+            return char
+        case _:
+            return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"
+
+
+class _Marks(dict[int, str]):
+    """Which characters stand on top of the one before; found out once for each."""
+
+    def __missing__(self, number: int) -> str:
+        char = chr(number)
+        marks = char in "\u200c\u200d" or unicodedata.category(char) in ("Mn", "Me")
+        mark = self[number] = "m" if marks else "."
+        return mark
+
+
+_STAND_INS: Final = _StandIns()
+_MARKS: Final = _Marks()
+_HEAP: Final = re.compile(f"(?<=m{{{MARKS}}})m+")
+
+
+def _without_heaps(text: str) -> str:
+    marked = text.translate(_MARKS)
+    if marked.startswith("m"):  # it would stand on what we write before it
+        text, marked = f"◌{text}", f".{marked}"
+    pieces: list[str] = []
+    done = 0
+    for heap in _HEAP.finditer(marked):
+        pieces.append(text[done : heap.start()])
+        done = heap.end()
+    return "".join([*pieces, text[done:]]) if pieces else text
