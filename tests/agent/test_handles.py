@@ -52,7 +52,8 @@ def names(type_: type) -> set[str]:
         (ThoughtResult, {"done", "exception"}),
         (
             ThoughtStream,
-            {"answer", "cancel", "elapsed", "events", "id", "kill", "late", "session_id", "view", "wait"},
+            {"answer", "cancel", "elapsed", "events", "id", "kill", "late", "recording", "session_id"}
+            | {"view", "wait"},
         ),
         (
             ThinkBuilder,

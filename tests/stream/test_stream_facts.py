@@ -132,6 +132,19 @@ def test_the_model_is_that_of_the_options_whatever_they_look_like(options: Any, 
     assert chosen_model(options) == model
 
 
+async def test_a_stream_knows_the_file_that_it_is_recorded_in(tmp_path: Path) -> None:
+    path = tmp_path / "r.ndjson"
+    async with scripted(speaks, record=path) as agent:
+        stream = agent.think().text("Hi").stream()
+        await stream.wait()
+        assert stream.recording == path
+    assert replay(path, speed=0).recording == path
+    async with scripted(speaks) as agent:
+        stream = agent.think().text("Hi").stream()
+        await stream.wait()
+        assert stream.recording is None
+
+
 # What was used, asked, tried and said
 
 

@@ -419,6 +419,7 @@ async def _opened(
             await stack.enter_async_context(link.workspace)
         line = pipe if recorder is None else recorder.tapped(pipe)
         client = await stack.enter_async_context(connect(line, link))
+        link.recording = None if recorder is None else recorder.path
         link.attach(client)
         if isinstance(pipe, StdioTransport):
             link.process, link.command, link.kill = pipe, pipe.command, pipe.kill

@@ -23,6 +23,7 @@ from thinkwell_acp._recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Sequence
+    from pathlib import Path
 
     from thinkwell._asking import Asker
     from thinkwell._launching import LaunchLog
@@ -90,6 +91,8 @@ class Link(ClientHandler):
         """Ends the agent's process."""
         self.process: StdioTransport | None = None
         """The agent's process, where we started it."""
+        self.recording: Path | None = None
+        """The file in which everything is recorded."""
         self.command: tuple[str, ...] = ()
         """What was started; empty where the agent ran already."""
         self.login = SharedLogin(name, login, tasks)

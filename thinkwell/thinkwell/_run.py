@@ -40,6 +40,7 @@ from thinkwell_acp.mcp import ToolOutput
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from thinkwell._builder import Options, Spec
     from thinkwell._link import Link
@@ -158,6 +159,11 @@ class Run(Generic[T]):
     def session_id(self) -> str | None:
         """The agent's name for the session."""
         return self._session.id
+
+    @property
+    def recording(self) -> Path | None:
+        """The file in which the agent is recorded."""
+        return self._link.recording
 
     @property
     def late(self) -> tuple[ev.ThoughtEvent, ...]:

@@ -13,6 +13,7 @@ from thinkwell.errors import ThoughtCancelled
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Generator
+    from pathlib import Path
     from types import TracebackType
     from typing import Self
 
@@ -37,6 +38,11 @@ class RunControl(Protocol):
     @property
     def session_id(self) -> str | None:
         """The agent's name for the session; ``None`` until it is known."""
+        ...
+
+    @property
+    def recording(self) -> Path | None:
+        """The file in which the run is recorded."""
         ...
 
     @property
@@ -199,6 +205,11 @@ class ThoughtStream(Generic[T]):
         if view.error is not None:
             self.result.exception()  # who looks at the view of a failed run has seen the error
         return view
+
+    @property
+    def recording(self) -> Path | None:
+        """The file of ``open_agent(record=…)``, or that a replay is from; ``None`` without."""
+        return self._run.recording
 
     @property
     def elapsed(self) -> float:

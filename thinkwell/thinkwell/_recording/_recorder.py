@@ -64,7 +64,7 @@ class Recorder(Observer):
     def __init__(
         self, path: Path, redactor: Redactor, clock: Callable[[], float], *, new: bool = False
     ) -> None:
-        self._path = path
+        self.path = path
         self._redactor = redactor
         self._holder: Holder[rec.Record] = Holder(redactor)
         self._forms: dict[str | int, ev.JsonValue] = {}
@@ -108,7 +108,7 @@ class Recorder(Observer):
             yield
         except Exception as exc:
             if self._file is not None:
-                logger.warning("The recording %s ends here, the runs go on: %s", self._path, exc)
+                logger.warning("The recording %s ends here, the runs go on: %s", self.path, exc)
                 logger.debug("It ends because of this", exc_info=True)
             self._close()
 

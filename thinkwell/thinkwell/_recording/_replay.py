@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 import anyio
@@ -264,6 +265,11 @@ class _Replay(Generic[T]):
     def session_id(self) -> str | None:
         self.advance()
         return self._session_id
+
+    @property
+    def recording(self) -> Path:
+        """The file that it is from."""
+        return Path(self._path)
 
     @property
     def late(self) -> tuple[ev.ThoughtEvent, ...]:
