@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from thinkwell.agents import AgentProfile, RegistryUpdate
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the arguments say, and return the exit code: 0, 1 where it failed, 2 for wrong usage."""
-    parser = argparse.ArgumentParser(
-        prog="python -m thinkwell.agents", description="The agents that open_agent(NAME) can start."
-    )
+def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m thinkwell.agents") -> int:
+    """Do what the arguments say, and return the exit code: 0, 1 where it failed, 2 for wrong usage.
+
+    Args:
+        arguments: Those of this process by default.
+        prog: What the program is called in messages.
+    """
+    parser = argparse.ArgumentParser(prog=prog, description="The agents that open_agent(NAME) can start.")
     parser.set_defaults(name=None, json=False)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     listing = commands.add_parser("list", help="list them (the default)")

@@ -85,6 +85,15 @@ def known_agents() -> tuple[AgentProfile, ...]:
     return tuple(profiles)
 
 
+def names_of_agents() -> list[str]:
+    """Return the names of all agents that have a profile, without reading most of them.
+
+    Raises:
+        ProfileError: A file that has to be read for it cannot be.
+    """
+    return _Sources().names()
+
+
 def _known(sources: _Sources, wanted: str) -> str:
     """Return what to say of the names that there are."""
     try:

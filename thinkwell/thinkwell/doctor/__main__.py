@@ -14,7 +14,7 @@ import anyio
 from thinkwell._recording._redact import Redactor
 from thinkwell.agents._choosing import choose, environment
 from thinkwell.doctor import Diagnosis
-from thinkwell.doctor._command_line import read_command_line
+from thinkwell.doctor._command_line import PROG, read_command_line
 from thinkwell.doctor._diagnose import examine
 from thinkwell.doctor._examination import beforehand
 from thinkwell.doctor._present import is_present
@@ -35,9 +35,14 @@ INTERRUPTED: Final = 130
 """128 and the number of the signal, as shells have it."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Check what the arguments name, and return the exit code."""
-    given = read_command_line(arguments)
+def main(arguments: Sequence[str] | None = None, *, prog: str = PROG) -> int:
+    """Check what the arguments name, and return the exit code.
+
+    Args:
+        arguments: Those of this process by default.
+        prog: What the program is called in messages.
+    """
+    given = read_command_line(arguments, prog=prog)
     logger = logging.getLogger("thinkwell")
     logger.addHandler(logging.NullHandler())  # what it logs is in the checks
     out = cast("io.TextIOWrapper", sys.stdout)

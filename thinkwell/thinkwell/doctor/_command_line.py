@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from thinkwell.agents import AgentProfile
     from thinkwell.mcp_servers import McpServer
 
+PROG: Final = "python -m thinkwell.doctor"
+
 EXITS: Final = """\
 exit codes: 0 every check went well; 1 a check failed; 2 wrong usage; 3 an agent works, but wants a login
 (and no other failed); 130 interrupted. It never sends a prompt, so it spends no tokens."""
@@ -46,9 +48,9 @@ class CommandLine(Struct, frozen=True, kw_only=True):
     json: bool
 
 
-def read_command_line(arguments: Sequence[str] | None) -> CommandLine:
+def read_command_line(arguments: Sequence[str] | None, *, prog: str = PROG) -> CommandLine:
     """Read the arguments; by default those of this process. What cannot be used ends it (`SystemExit`)."""
-    parser = _parser()
+    parser = _parser(prog)
     given = parser.parse_args(arguments)
     if given.command is not None and (given.agents or given.all):
         parser.error("give agents or --command, not both")
@@ -84,9 +86,9 @@ class _WrongUsageError(Exception):
     """Something that was given cannot be used."""
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m thinkwell.doctor",
+        prog=prog,
         description="Check agents, step by step: whether they are there, start, want a login, see our tools.",
         epilog=EXITS,
     )

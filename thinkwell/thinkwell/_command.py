@@ -1,0 +1,29 @@
+"""The way into the command ``thinkwell``. It runs, and says so, where what the command needs is missing."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+MISSING: Final = """\
+The command `thinkwell` needs {name}, which is not installed. Install what it needs:
+
+    {python} -m pip install 'thinkwell[cli]'
+
+The library works without it: `python -m thinkwell.doctor` and `python -m thinkwell.agents` do too.
+"""
+
+WRONG_USAGE: Final = 2
+
+
+def main() -> int:
+    """Run the command with the arguments of this process, and return its exit code."""
+    try:
+        import rich  # noqa: F401 - to miss it here rather than later  # pyright: ignore[reportUnusedImport]
+        from thinkwell.cli._app import run_app
+    except ModuleNotFoundError as exc:
+        if exc.name is None or exc.name.partition(".")[0] not in ("rich", "typer"):
+            raise
+        sys.stderr.write(MISSING.format(name=exc.name, python=sys.executable))
+        return WRONG_USAGE
+    return run_app()

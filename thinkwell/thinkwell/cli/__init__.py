@@ -1,0 +1,5 @@
+"""The command ``thinkwell``, for which the extra ``cli`` is needed: ``pip install 'thinkwell[cli]'``."""
+
+from __future__ import annotations
+
+__all__ = ()

@@ -1,0 +1,77 @@
+"""Options that several commands have, declared once.
+
+Nothing here loads more than typer: the help and the completion of the shell wait for it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
+
+import typer
+
+from thinkwell.cli._completing import agent_names
+from thinkwell.cli._terminal import Style
+
+HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
+"""Settings of every command."""
+
+AgentOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--agent",
+        "-a",
+        metavar="NAME",
+        help="The agent: claude, codex, gemini@latest; `thinkwell agents` lists them. By default the one "
+        "that the environment names (THINKWELL_AGENT_CMD, THINKWELL_AGENT), else the built-in one.",
+        autocompletion=agent_names,
+    ),
+]
+CommandOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--command", metavar="LINE", help='The command of any other agent: "my-agent --acp".'),
+]
+CwdOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--cwd",
+        metavar="DIR",
+        help="The folder to work in; by default this one.",
+        exists=True,
+        file_okay=False,
+        resolve_path=True,
+    ),
+]
+PermissionsOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--permissions",
+        "-p",
+        metavar="RULE",
+        help="What the agent may do when it asks: deny, ask, allow, or a TOML file of rules. By default ask "
+        "in a terminal, deny elsewhere.",
+    ),
+]
+RecordOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--record", metavar="FILE", dir_okay=False, help="Record everything there, for `thinkwell replay`."
+    ),
+]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+VerboseOption: TypeAlias = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show thoughts and outputs of tools in full.")
+]
+QuietOption: TypeAlias = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show no progress; errors are still told.")
+]
+StyleOption: TypeAlias = Annotated[
+    Style,
+    typer.Option(
+        "--style",
+        help="How progress is shown: live redraws it in place, lines only adds to it; auto goes by what "
+        "standard error is.",
+        show_choices=True,
+        show_default=False,
+    ),
+]

@@ -1,0 +1,105 @@
+"""What a run is to return, by ``--schema`` or ``--type``, and how it is written."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Final
+
+import typer
+
+from thinkwell._builder import output_type
+from thinkwell._output import JsonSchema
+
+HIDDEN: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e0fff]")
+"""Characters that JSON lets stand as they are, and that do something to a terminal or hide in it."""
+
+
+def read_output(schema: Path | None, type_: str | None) -> object:
+    """Return the output type: a `JsonSchema`, a type, or ``None`` for text.
+
+    Raises:
+        typer.BadParameter: It cannot be read, or is no type for a result.
+    """
+    if schema is not None and type_ is not None:
+        raise typer.BadParameter("give --schema or --type, not both", param_hint="--type")
+    if schema is not None:
+        return _checked(_read_schema(schema), "--schema")
+    if type_ is not None:
+        return _checked(_import_type(type_), "--type")
+    return None
+
+
+def _checked(output: object, option: str) -> object:
+    try:
+        output_type(output, "think({})")
+    except TypeError as exc:
+        raise typer.BadParameter(str(exc).strip(), param_hint=option) from None
+    return output
+
+
+def _read_schema(path: Path) -> JsonSchema:
+    hint = "--schema"
+    try:
+        found: object = json.loads(path.read_text("utf-8-sig"))
+    except OSError as exc:
+        raise typer.BadParameter(f"{path}: {exc.strerror}", param_hint=hint) from None
+    except (ValueError, RecursionError) as exc:  # no JSON and no UTF-8 are ValueErrors
+        raise typer.BadParameter(f"{path} is no JSON: {exc}", param_hint=hint) from None
+    if not isinstance(found, dict):
+        kind = type(found).__name__
+        raise typer.BadParameter(f"{path} holds a {kind}; a JSON Schema is an object", param_hint=hint)
+    return JsonSchema(found)
+
+
+def _import_type(name: str) -> object:
+    """Import ``package.module:Name``, as it can be imported in the current folder."""
+    module_name, colon, path = name.partition(":")
+    if not (colon and module_name and path):
+        raise typer.BadParameter(
+            f"{name!r} names no type; give MODULE:NAME, such as models:Review or builtins:int",
+            param_hint="--type",
+        )
+    if sys.path[0] != (here := str(Path.cwd())):
+        sys.path.insert(0, here)  # a program that is installed has its own folder there
+    try:
+        thing: object = importlib.import_module(module_name)
+    except Exception as exc:  # whatever the module raises
+        why = f"{type(exc).__name__}: {exc}"
+        raise typer.BadParameter(f"{module_name!r} cannot be imported: {why}", param_hint="--type") from None
+    for part in path.split("."):
+        if not hasattr(thing, part):
+            raise typer.BadParameter(f"{module_name!r} has no {path!r}", param_hint="--type")
+        thing = getattr(thing, part)
+    return thing
+
+
+def result_text(value: object, output: object = None) -> str:
+    """Return a result as it is written to standard output: text as it is, everything else as JSON.
+
+    Args:
+        value: The result.
+        output: What it is of; ``None`` where it is text, or JSON already.
+    """
+    if isinstance(value, str) and output is None:
+        return value if value.endswith("\n") else value + "\n"
+    return result_json(value, output, indent=2) + "\n"
+
+
+def result_json(value: object, output: object = None, *, indent: int | None = None) -> str:
+    """Return a result as JSON, in which nothing is hidden."""
+    if output is None or isinstance(output, JsonSchema):
+        text = json.dumps(value, indent=indent, ensure_ascii=False)
+    else:
+        from pydantic import TypeAdapter  # loaded with the type
+
+        adapter: TypeAdapter[object] = output if isinstance(output, TypeAdapter) else TypeAdapter(output)
+        text = adapter.dump_json(value, indent=indent, by_alias=True).decode()
+    return HIDDEN.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return json.dumps(found[0])[1:-1]

@@ -1,0 +1,36 @@
+"""Where a command shows what happens, and how."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class Style(StrEnum):
+    """How progress is shown."""
+
+    AUTO = "auto"
+    LIVE = "live"
+    LINES = "lines"
+
+
+class How(Struct, frozen=True, kw_only=True):
+    """How a run is shown."""
+
+    as_json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    style: Style = Style.AUTO
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether somebody sits there who can be asked."""
+        return not (self.as_json or self.quiet) and is_terminal(sys.stdin) and is_terminal(sys.stderr)
+
+
+def is_terminal(stream: object) -> bool:
+    """Return whether a stream is a terminal. It is ``None`` where it was closed before the program began."""
+    isatty = getattr(stream, "isatty", None)
+    return isatty is not None and isatty()
