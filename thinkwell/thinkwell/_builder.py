@@ -23,11 +23,13 @@ from thinkwell.tools import tool as make_tool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Self
 
     from thinkwell._output import Output
     from thinkwell._stream import ThoughtStream
 
 T = TypeVar("T")
+A = TypeVar("A", bound="Addressee")
 
 ANOTHER: Final = ".tool(fn, name=…)"
 
@@ -75,12 +77,8 @@ class Explanation:
         return f"{blocks}\n--- tools ---\n{tools or '(none)'}"
 
 
-class Starter(Protocol):
-    """Who starts the run: an agent, or a session."""
-
-    def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
-        """Start a run and return its handle."""
-        ...
+class Addressee(Protocol):
+    """For whom a prompt is made: an agent, or a session."""
 
     def explain(self, spec: Spec[T]) -> Explanation:
         """Return what a run would send."""
@@ -95,40 +93,45 @@ class Starter(Protocol):
         ...
 
 
-class ThinkBuilder(Generic[T]):
-    """A task for an agent. Every method returns a new builder, so that one can be kept and used again.
+class Starter(Addressee, Protocol):
+    """Who starts the run."""
 
-    Made by `Agent.think` and `Session.think`; `stream` starts the run.
-    """
+    def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
+        """Start a run and return its handle."""
+        ...
+
+
+class PromptBuilder(Generic[T, A]):
+    """What is to be sent, put together step by step. How it is run is told by those who derive from it."""
 
     __slots__ = ("_spec", "_starter")
 
-    def __init__(self, starter: Starter, spec: Spec[T]) -> None:
+    def __init__(self, starter: A, spec: Spec[T]) -> None:
         self._starter = starter
         self._spec = spec
 
     def __repr__(self) -> str:
         spec = self._spec
         parts, tools = _counted(spec.parts, "part"), _counted(spec.tools, "tool")
-        return f"<ThinkBuilder for {spec.output.name}, {parts}, {tools}>"
+        return f"<{type(self).__name__} for {spec.output.name}, {parts}, {tools}>"
 
-    def _with(self, **changes: Any) -> ThinkBuilder[T]:
-        return ThinkBuilder(self._starter, replace(self._spec, **changes))
+    def _with(self, **changes: Any) -> Self:
+        return type(self)(self._starter, replace(self._spec, **changes))
 
-    def _add(self, part: prompt.Part, content: str = "content") -> ThinkBuilder[T]:
+    def _add(self, part: prompt.Part, content: str = "content") -> Self:
         self._starter.check(part)
         return self._with(
             parts=prompt.joined((*self._spec.parts, part)),
             has_content=self._spec.has_content or not (content == "" or content.isspace()),
         )
 
-    def _add_block(self, text: str, content: str) -> ThinkBuilder[T]:
+    def _add_block(self, text: str, content: str) -> Self:
         """Add text that has to begin on a line of its own."""
         last = self._spec.parts[-1] if self._spec.parts else None
         glue = "" if not isinstance(last, prompt.TextPart) or last.text.endswith("\n") else "\n"
         return self._add(prompt.TextPart(glue + text), content)
 
-    def text(self, content: str) -> ThinkBuilder[T]:
+    def text(self, content: str) -> Self:
         """Add text as it is.
 
         Raises:
@@ -137,11 +140,11 @@ class ThinkBuilder(Generic[T]):
         """
         return self._add(prompt.TextPart(prompt.checked(content, "text()")), content)
 
-    def line(self, content: str = "") -> ThinkBuilder[T]:
+    def line(self, content: str = "") -> Self:
         """Add text and a line end. Raises as `text` does."""
         return self._add(prompt.TextPart(prompt.checked(content, "line()") + "\n"), content)
 
-    def quote(self, content: str, *, tag: str = "quote") -> ThinkBuilder[T]:
+    def quote(self, content: str, *, tag: str = "quote") -> Self:
         """Add text between tags that show where it begins and ends, whatever stands in it.
 
         Raises:
@@ -151,12 +154,12 @@ class ThinkBuilder(Generic[T]):
         name = prompt.checked(tag, "quote(tag=…)")
         return self._add_block(prompt.quoted(prompt.checked(content, "quote()"), name), content)
 
-    def code(self, content: str, *, language: str = "") -> ThinkBuilder[T]:
+    def code(self, content: str, *, language: str = "") -> Self:
         """Add text between code fences. Raises as `text` does."""
         name = prompt.checked(language, "code(language=…)")
         return self._add_block(prompt.fenced(prompt.checked(content, "code()"), name), content)
 
-    def image(self, data_or_path: bytes | str | os.PathLike[str]) -> ThinkBuilder[T]:
+    def image(self, data_or_path: bytes | str | os.PathLike[str]) -> Self:
         """Add a PNG, JPEG, GIF or WebP image: its bytes, or the path of a file.
 
         Raises:
@@ -166,7 +169,7 @@ class ThinkBuilder(Generic[T]):
         """
         return self._add(prompt.image_part(data_or_path))
 
-    def resource(self, path_or_uri: str | os.PathLike[str]) -> ThinkBuilder[T]:
+    def resource(self, path_or_uri: str | os.PathLike[str]) -> Self:
         """Add a file or a URI. A file is sent whole where the agent takes that, and as a link elsewhere.
 
         Raises:
@@ -182,7 +185,7 @@ class ThinkBuilder(Generic[T]):
         name: str | None = None,
         description: str | None = None,
         mention: bool = True,
-    ) -> ThinkBuilder[T]:
+    ) -> Self:
         """Offer a tool: a typed function, sync or async. See `thinkwell.tool` for the arguments.
 
         Raises:
@@ -202,7 +205,7 @@ class ThinkBuilder(Generic[T]):
             )
         return self._with(tools=(*self._spec.tools, new))
 
-    def skill(self, path_or_skill: str | os.PathLike[str] | Skill) -> ThinkBuilder[T]:
+    def skill(self, path_or_skill: str | os.PathLike[str] | Skill) -> Self:
         """Offer a skill: its folder, the SKILL.md in it, or one that is made of texts and functions.
 
         The prompt has its name and description. The agent gets the rest by the tools ``activate_skill``,
@@ -219,7 +222,7 @@ class ThinkBuilder(Generic[T]):
         skills = (*self._spec.skills, new)
         return self._with(skills=skills, tools=offered(self._spec.tools, skills))
 
-    def cwd(self, path: str | os.PathLike[str]) -> ThinkBuilder[T]:
+    def cwd(self, path: str | os.PathLike[str]) -> Self:
         """Let the agent work in another folder than `open_agent` was given.
 
         Raises:
@@ -227,7 +230,7 @@ class ThinkBuilder(Generic[T]):
         """
         return self._with(cwd=existing_folder(path, "cwd()"))
 
-    def meta(self, mapping: Mapping[str, ev.JsonValue]) -> ThinkBuilder[T]:
+    def meta(self, mapping: Mapping[str, ev.JsonValue]) -> Self:
         """Add to the prompt's ``_meta``, which the protocol reserves for extensions and trace context.
 
         Raises:
@@ -238,6 +241,56 @@ class ThinkBuilder(Generic[T]):
         except (TypeError, ValueError) as exc:
             raise TypeError(f"meta({mapping!r:.200}): this cannot be written as JSON: {exc}") from exc
         return self._with(meta={**(self._spec.meta or {}), **mapping})
+
+    def explain(self) -> Explanation:
+        """Return the exact prompt and the tools' schemas. Nothing is sent.
+
+        Where the agent has other sessions open, a prompt names the MCP server of its own; for a session that
+        is yet to be opened, that name stands as ``thinkwell…``.
+        """
+        return self._starter.explain(self._spec)
+
+    def _options(
+        self,
+        include: ev.Include,
+        *,
+        buffer: Buffer | None,
+        timeout: float | None,
+        idle_timeout: float | None,
+        retries: int,
+        reminders: int,
+        budget: Budget | None,
+    ) -> Options:
+        """Check what a run is started with; `ThinkBuilder.stream` tells what it means."""
+        if not self._spec.has_content:
+            raise ValueError(
+                'the prompt is empty; say what to think about: agent.think(…).text("…").stream()'
+            )
+        check_count("retries", retries)
+        check_count("reminders", reminders)
+        for name, seconds in (("timeout", timeout), ("idle_timeout", idle_timeout)):
+            if seconds is not None:
+                check_seconds(name, seconds)
+        _check_type("buffer", buffer, Buffer, "Buffer(max_events=…)")
+        _check_type("budget", budget, Budget, "Budget(max_tokens=…)")
+        return Options(
+            include=ev.included(include),
+            buffer=buffer,
+            timeout=timeout,
+            idle_timeout=idle_timeout,
+            retries=retries,
+            reminders=reminders,
+            budget=budget,
+        )
+
+
+class ThinkBuilder(PromptBuilder[T, Starter]):
+    """A task for an agent. Every method returns a new builder, so that one can be kept and used again.
+
+    Made by `Agent.think` and `Session.think`; `stream` starts the run.
+    """
+
+    __slots__ = ()
 
     def stream(
         self,
@@ -269,19 +322,8 @@ class ThinkBuilder(Generic[T]):
             ValueError: The prompt is empty, or an argument is out of range.
             AgentClosed: The agent's block has been left.
         """
-        if not self._spec.has_content:
-            raise ValueError(
-                'the prompt is empty; say what to think about: agent.think(…).text("…").stream()'
-            )
-        check_count("retries", retries)
-        check_count("reminders", reminders)
-        for name, seconds in (("timeout", timeout), ("idle_timeout", idle_timeout)):
-            if seconds is not None:
-                check_seconds(name, seconds)
-        _check_type("buffer", buffer, Buffer, "Buffer(max_events=…)")
-        _check_type("budget", budget, Budget, "Budget(max_tokens=…)")
-        options = Options(
-            include=ev.included(include),
+        options = self._options(
+            include,
             buffer=buffer,
             timeout=timeout,
             idle_timeout=idle_timeout,
@@ -317,14 +359,6 @@ class ThinkBuilder(Generic[T]):
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
                 await stream.wait()
             raise
-
-    def explain(self) -> Explanation:
-        """Return the exact prompt and the tools' schemas. Nothing is sent.
-
-        Where the agent has other sessions open, a prompt names the MCP server of its own; for a session that
-        is yet to be opened, that name stands as ``thinkwell…``.
-        """
-        return self._starter.explain(self._spec)
 
 
 def output_type(given: object, call: str) -> Output[Any]:
