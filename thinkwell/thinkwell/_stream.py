@@ -12,7 +12,7 @@ from thinkwell import events as ev
 from thinkwell.errors import ThoughtCancelled
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Generator
+    from collections.abc import AsyncIterator, Callable, Collection, Generator
     from pathlib import Path
     from types import TracebackType
     from typing import Self
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from thinkwell.view import RunView
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 logger = logging.getLogger("thinkwell")
 
@@ -128,13 +129,13 @@ class Outcome(Generic[T]):
             logger.warning(about, self.run_id, agent, self.error)
 
 
-class ThoughtResult(Generic[T]):
+class ThoughtResult(Generic[T_co]):
     """The result of a run, to be awaited: any number of times, from any number of tasks.
 
     It settles whether or not anybody awaits it. Cancelling an ``await`` cancels that wait and nothing else.
     """
 
-    def __init__(self, outcome: Outcome[T]) -> None:
+    def __init__(self, outcome: Outcome[T_co]) -> None:
         self._outcome = outcome
 
     def __repr__(self) -> str:
@@ -156,10 +157,10 @@ class ThoughtResult(Generic[T]):
         self._outcome.seen = self._outcome.done() and self._outcome.error is not None
         return self._outcome.error
 
-    def __await__(self) -> Generator[object, None, T]:
+    def __await__(self) -> Generator[object, None, T_co]:
         return self._wait().__await__()
 
-    async def _wait(self) -> T:
+    async def _wait(self) -> T_co:
         outcome = self._outcome
         if outcome.done():
             await checkpoint()
@@ -171,7 +172,7 @@ class ThoughtResult(Generic[T]):
         return outcome.value[0]
 
 
-class ThoughtStream(Generic[T]):
+class ThoughtStream(Generic[T_co]):
     """A run of an agent: its `result`, and its events by ``async for``.
 
     The run has started and goes on by itself. Each ``async for`` sees every event from the first; leaving the
@@ -179,14 +180,24 @@ class ThoughtStream(Generic[T]):
     its end.
     """
 
-    def __init__(self, log: RunLog, result: ThoughtResult[T], run: RunControl) -> None:
+    def __init__(self, log: RunLog, result: ThoughtResult[T_co], run: RunControl) -> None:
         self._log = log
         self._run = run
-        self.result: ThoughtResult[T] = result
+        self.result: ThoughtResult[T_co] = result
         """The validated result: ``await stream.result``."""
 
     def __repr__(self) -> str:
         return f"<ThoughtStream {self.id} {self._log.view().phase}, {len(self._log.events)} events>"
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, str]:
+        """Return the run as it stands, as a notebook shows it. IPython takes what it wants of that."""
+        from thinkwell._display.html import Picture, page  # only notebooks pay for it
+
+        recording = None if self.recording is None else str(self.recording)
+        picture = Picture(view=self.view, now=self.elapsed, recording=recording)
+        return {"text/plain": repr(self), "text/html": page(picture)}
 
     @property
     def id(self) -> str:
