@@ -27,7 +27,7 @@ class Shown:
     """Where the run is recorded."""
     asking: str | None = None
     """Id of the one open question, of all runs, that the keyboard answers now: show it whole, with its keys.
-    The others wait their turn. ``None`` where the keyboard answers none: say who else will, and until when."""
+    The others wait their turn. ``None`` where the keyboard answers none of this run's."""
     problem: str = ""
     """What was wrong with the last key or answer to that question; clean, one line."""
     cancelling: bool = False

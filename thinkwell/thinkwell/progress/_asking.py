@@ -1,0 +1,182 @@
+"""Questions of an agent, answered at the keyboard: one after another, by one key or line by line."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final, TextIO
+
+import anyio
+
+from thinkwell._display.questions import asked as shown_as
+from thinkwell._display.text import exact, line
+from thinkwell.errors import AnswerInvalid, QuestionNotOpen
+from thinkwell.progress._choices import FILL_IN, keys_of
+from thinkwell.progress._drawing import is_live
+from thinkwell.progress._explaining import explanation
+from thinkwell.progress._filling import fill_in
+from thinkwell.progress._keys import POLL_INTERVAL
+from thinkwell.questions import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from thinkwell._display.questions import Field
+    from thinkwell.progress._drawing import Drawing
+    from thinkwell.progress._keys import Keyboard
+    from thinkwell.questions import Answer
+    from thinkwell.view import QuestionView
+
+GRACE: Final = 0.25
+"""Seconds from when a question is seen in which no key counts: it was meant for something else."""
+
+HOW_TO_FILL_IN: Final = "Enter ends a line, Ctrl-D leaves the form."
+
+BACKGROUND_INTERVAL: Final = 1.0
+"""Seconds between looks at whether a program in the background has come to the front."""
+
+
+class Asking:
+    """Asks the open questions of runs, in their order.
+
+    Args:
+        drawing: Shows which question is asked.
+        keyboard: Where the answers come from. It is closed at the end.
+        out: The terminal.
+    """
+
+    def __init__(self, drawing: Drawing, keyboard: Keyboard, out: TextIO) -> None:
+        self._drawing = drawing
+        self._keyboard = keyboard
+        self._out = out
+        self._answered: set[tuple[int, str]] = set()
+        """What was answered; the log tells it a moment later."""
+        self._again = False
+        """Whether the terminal was elsewhere meanwhile, so that a question is to be put again."""
+
+    async def run(self) -> None:
+        """Ask whatever comes up, until cancelled or until nothing is drawn any more."""
+        try:
+            while not self._drawing.painter.ended:
+                found = self._next()
+                if found is None:
+                    await self._drawing.news()
+                elif not self._keyboard.take():
+                    await anyio.sleep(BACKGROUND_INTERVAL)
+                else:
+                    await self._put(*found)
+        finally:
+            self._keyboard.close()
+
+    def step_back(self) -> None:
+        """Give the keyboard back: the program is about to be stopped. Its question is put again later."""
+        self._again = True
+        self._keyboard.release()
+
+    def _next(self) -> tuple[int, QuestionView] | None:
+        """Return the first open question, with the number of its run."""
+        for index, stream in enumerate(self._drawing.streams):
+            if is_live(stream):
+                for question in stream.view.questions:
+                    if (index, question.id) not in self._answered:
+                        return index, question
+        return None
+
+    async def _put(self, index: int, question: QuestionView) -> None:
+        """Put a question to the person at the keyboard, until it is answered or gone."""
+        drawing, keyboard = self._drawing, self._keyboard
+        self._again = False
+        try:
+            drawing.ask((index, question.id))
+            if question.url is not None:
+                await self._print(lambda: f"\n{exact(question.url or '')}\n\n")
+            if await drawing.drawn():
+                await anyio.sleep(GRACE)
+                keyboard.forget()
+                await self._listen(index, question)
+        finally:
+            drawing.ask(None)
+            keyboard.release()
+
+    async def _listen(self, index: int, question: QuestionView) -> None:
+        """Do what the keys mean, until the question is answered or gone, or is to be put again."""
+        while self._is_open(index, question) and not self._again:
+            key = self._keyboard.key()
+            if key is None:
+                await anyio.sleep(POLL_INTERVAL)
+            elif await self._press(key, index, question):
+                self._answered.add((index, question.id))
+                return
+
+    def _is_open(self, index: int, question: QuestionView) -> bool:
+        return any(each.id == question.id for each in self._drawing.streams[index].view.questions)
+
+    async def _press(self, key: str, index: int, question: QuestionView) -> bool:
+        """Do what a key means, and return whether the question has its answer."""
+        view = self._drawing.streams[index].view
+        asked = shown_as(question, view)
+        keys = keys_of(asked)
+        meant = next((each for each in keys if each.key == key.lower()), None)
+        if meant is None:
+            known = ", ".join(f"[{each.key}]" for each in keys)
+            self._drawing.ask((index, question.id), f"[{exact(key)}] means nothing here: press {known}")
+            return False
+        if meant.answer is not None:
+            return self._answer(index, question, Reply(meant.answer, f"[{meant.key}] was pressed"))
+        if meant.key == FILL_IN:
+            return await self._fill_in(index, question, asked.fields)
+        tool = None if question.tool_id is None else view.tools.get(question.tool_id)
+        await self._print(partial(explanation, asked, tool))
+        await self._drawing.drawn()
+        self._keyboard.forget()
+        return False
+
+    def _answer(self, index: int, question: QuestionView, answer: Answer) -> bool:
+        """Give an answer, and return whether the question has one."""
+        try:
+            self._drawing.streams[index].answer(question.id, answer, by="human")
+        except QuestionNotOpen:  # somebody else was faster
+            return True
+        except AnswerInvalid as exc:
+            self._drawing.ask((index, question.id), line(str(exc)))
+            return False
+        return True
+
+    async def _fill_in(self, index: int, question: QuestionView, shown: Sequence[Field]) -> bool:
+        """Fill in a form, line by line, and return whether the question has its answer."""
+
+        async def read(prompt: str) -> str:
+            await self._write(lambda: prompt)
+            while (text := self._keyboard.line()) is None:
+                if self._again or not self._is_open(index, question):
+                    raise _Gone
+                await anyio.sleep(POLL_INTERVAL)
+            return text
+
+        async with self._drawing.away():
+            self._keyboard.take(lines=True)
+            try:
+                await self._write(lambda: f"{HOW_TO_FILL_IN}\n")
+                values = await fill_in(question.fields, shown, read)
+                return self._answer(index, question, Reply(values, "it was filled in"))
+            except EOFError:
+                await self._write(lambda: "\n")
+            except _Gone:
+                await self._write(lambda: "\nThe question is gone.\n")
+            self._keyboard.take()
+            return False
+
+    async def _print(self, text: Callable[[], str]) -> None:
+        """Write something above what is drawn."""
+        async with self._drawing.away():
+            await self._write(text)
+
+    async def _write(self, text: Callable[[], str]) -> None:
+        def write() -> None:
+            self._out.write(text())
+            self._out.flush()
+
+        await self._drawing.painter.do(write)
+
+
+class _Gone(Exception):  # noqa: N818 - it is none that anybody sees
+    """The question is not open any more, or is to be put again."""

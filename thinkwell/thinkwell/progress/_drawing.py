@@ -1,0 +1,197 @@
+"""When a display draws: at news, now and then without any, and at the end."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from pydantic_core import to_json
+
+from thinkwell._recording._replay import _Replay as Replay
+from thinkwell.progress._painter import Painter
+from thinkwell.progress._renderer import Shown
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from thinkwell._stream import ThoughtStream
+    from thinkwell.progress._interrupt import CtrlC
+    from thinkwell.progress._renderer import Renderer
+
+FRAME: Final = 1 / 12
+"""Seconds between frames, at least. The eye does not follow text that changes more often."""
+
+TICK: Final = 1.0
+"""Seconds between frames, at most, while something runs: clocks go on without news."""
+
+LAST_FRAME_TIMEOUT: Final = 3.0
+"""Seconds that a terminal gets for the last frame when the block is left. One that takes no output, because
+somebody has pressed Ctrl-S or nobody reads, must not keep the program from going on."""
+
+
+class Drawing:
+    """Draws runs until they are all over, or until `leave`.
+
+    Everything but the drawing itself happens in the event loop, and none of it waits for the drawing.
+    """
+
+    def __init__(
+        self,
+        streams: Sequence[ThoughtStream[object]],
+        labels: Sequence[str],
+        renderer: Renderer,
+        ctrl_c: CtrlC,
+        *,
+        result: bool,
+    ) -> None:
+        self.streams = streams
+        self.painter = Painter(renderer)
+        self._labels = labels
+        self._renderer = renderer
+        self._ctrl_c = ctrl_c
+        self._with_result = result
+        self._results: dict[int, str] = {}
+        self._going_on = len(streams)
+        self._asking: tuple[int, str] | None = None
+        self._problem = ""
+        self._away = 0
+        """How many have the terminal for themselves."""
+        self._news = anyio.Event()
+        self._due = anyio.Event()
+        self._over = anyio.Event()
+        self._awaited: anyio.Event | None = None
+        """Set with the next frame."""
+        self._finished = anyio.Event()
+
+    async def watch(self, stream: ThoughtStream[object]) -> None:
+        """Look out for news of a run until it is over."""
+        log = stream._log
+        while not log.ended:
+            await log.wait()
+            self._news.set()
+        self._going_on -= 1
+        if not self._going_on:
+            self._over.set()
+
+    async def until_over(self) -> None:
+        """Draw until all runs are over, or until `leave`."""
+        while not self._over.is_set():
+            self._news = anyio.Event()
+            self._due.set()
+            self._due = anyio.Event()
+            await self._draw()
+            with anyio.move_on_after(FRAME):
+                await self._over.wait()
+            with anyio.move_on_after(TICK - FRAME):
+                await self._news.wait()
+
+    def poke(self) -> None:
+        """Let something be drawn soon."""
+        self._news.set()
+
+    async def finish(self) -> None:
+        """Draw the end."""
+        self._ctrl_c.release()  # there is nothing more to cancel: it is the program's again
+        await self.painter.do(partial(self._renderer.finish, self._look()))
+        self._finished.set()
+
+    async def leave(self) -> None:
+        """Draw the end as things stand, where that is still to be done, and in bounded time."""
+        self._over.set()
+        self._news.set()
+        with anyio.move_on_after(LAST_FRAME_TIMEOUT):
+            await self._finished.wait()
+        self.painter.end()
+
+    async def news(self) -> None:
+        """Wait until the next frame is due: until then, nothing has happened."""
+        await self._due.wait()
+
+    async def drawn(self) -> bool:
+        """Wait until everything that is so by now was drawn; return whether it was."""
+        if self._awaited is None:
+            self._awaited = anyio.Event()
+        self._news.set()
+        await self._awaited.wait()
+        return not self.painter.ended
+
+    def ask(self, question: tuple[int, str] | None, problem: str = "") -> None:
+        """Say which question the keyboard answers now, and what was wrong with the last answer to it.
+
+        Args:
+            question: The number of its run and its id; ``None``: it answers none.
+            problem: Fit to be shown, on one line.
+        """
+        self._asking = question
+        self._problem = problem
+        self._news.set()
+
+    @asynccontextmanager
+    async def away(self, timeout: float | None = None) -> AsyncGenerator[None]:  # noqa: ASYNC109 - as stated
+        """Leave the terminal to a block, which may use it by way of `painter`.
+
+        Args:
+            timeout: Seconds after which the block begins even where the terminal takes no output.
+        """
+        self._away += 1
+        try:
+            if self._away == 1:
+                with anyio.move_on_after(timeout):
+                    await self.painter.do(self._renderer.suspend)
+            yield
+        finally:
+            self._away -= 1
+            if not self._away:
+                self.painter.begin(self._renderer.resume)
+                self._news.set()
+
+    async def _draw(self) -> None:
+        if self._away:
+            return
+        awaited, self._awaited = self._awaited, None
+        await self.painter.do(partial(self._renderer.draw, self._look()))
+        if awaited is not None:
+            awaited.set()
+
+    def _look(self) -> tuple[Shown, ...]:
+        """Return all runs as they stand."""
+        return tuple(self._shown(index, stream) for index, stream in enumerate(self.streams))
+
+    def _shown(self, index: int, stream: ThoughtStream[object]) -> Shown:
+        view = stream.view
+        presses = 0 if stream._log.ended else self._ctrl_c.presses
+        asking = self._asking is not None and self._asking[0] == index
+        return Shown(
+            label=self._labels[index],
+            view=view,
+            now=stream.elapsed,
+            result=self._result(index, stream),
+            recording=None if stream.recording is None else str(stream.recording),
+            asking=self._asking[1] if self._asking is not None and asking else None,
+            problem=self._problem if asking else "",
+            cancelling=presses > 0,
+            killed=presses > 1,
+        )
+
+    def _result(self, index: int, stream: ThoughtStream[object]) -> str | None:
+        """Return the text of a result, which is made once."""
+        if self._with_result and index not in self._results and (value := stream.result._outcome.value):
+            self._results[index] = result_text(value[0])
+        return self._results.get(index)
+
+
+def is_live(stream: ThoughtStream[object]) -> bool:
+    """Return whether a stream is of a run that goes on now: what a replay asks was answered long ago."""
+    return not isinstance(stream._run, Replay)
+
+
+def result_text(value: object) -> str:
+    """Return a result as people read it: a text as it is, everything else as indented JSON."""
+    if isinstance(value, str):
+        return value
+    try:
+        return to_json(value, indent=2, bytes_mode="base64", inf_nan_mode="constants", fallback=repr).decode()
+    except Exception as exc:  # the user's own type may do anything
+        return f"a {type(value).__name__} that cannot be shown: {type(exc).__name__}"

@@ -1,0 +1,67 @@
+"""Everything that there is to a question, for who wants to know before answering."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from thinkwell._display.compare import compare
+from thinkwell._display.text import exact
+from thinkwell.events import DiffContent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from thinkwell._display.questions import Asked
+    from thinkwell.view import ToolView
+
+EXPLAINED: Final = 200_000
+"""Characters that are shown at most. What is longer says so: nobody reads it, and no terminal keeps it."""
+
+
+def explanation(asked: Asked, tool: ToolView | None) -> str:
+    """Return what is asked, the whole input of the tool call and the changes that it would make.
+
+    Nothing in it is dropped: what does not show is written as an escape.
+    """
+    text = "\n".join(_parts(asked, tool))
+    if len(text) > EXPLAINED:
+        text = f"{text[:EXPLAINED]}\n… and {len(text) - EXPLAINED} more characters, which are not shown"
+    return f"\n{text}\n\n"
+
+
+def _parts(asked: Asked, tool: ToolView | None) -> Iterator[str]:
+    yield asked.title
+    if tool is None:
+        yield "The agent shows no tool call for it."
+        return
+    name = f" {exact(tool.name)}" if tool.name else ""
+    yield f"Tool call{name}, of kind {tool.kind}"
+    for location in tool.locations:
+        yield f"at {exact(location.path)}" + ("" if location.line is None else f":{location.line}")
+    if asked.command is not None:
+        yield f"Command:\n{asked.command}"
+    yield f"Input:\n{_json(tool)}"
+    for part in tool.content:
+        if isinstance(part, DiffContent):
+            yield from _change(part)
+    yield from asked.verdicts
+
+
+def _json(tool: ToolView) -> str:
+    if tool.input is None:
+        return "the agent does not show it"
+    try:
+        return exact(json.dumps(tool.input, ensure_ascii=False, indent=2))
+    except (RecursionError, ValueError):
+        return "it is nested too deep to be shown"
+
+
+def _change(diff: DiffContent) -> Iterator[str]:
+    """Yield every line that would be taken away or come in, whole."""
+    old, new = (diff.old_text or "").splitlines(), diff.new_text.splitlines()
+    yield f"{'Change of' if diff.old_text is not None else 'New file'} {exact(diff.path)}:"
+    for change in compare(old, new).changes:
+        yield f"@@ line {change.new_from + 1}"
+        yield from (f"- {exact(row)}" for row in old[change.old_from : change.old_to])
+        yield from (f"+ {exact(row)}" for row in new[change.new_from : change.new_to])

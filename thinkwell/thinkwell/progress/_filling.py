@@ -1,0 +1,91 @@
+"""A form, filled in field by field with lines of text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from thinkwell._display.text import clean, line
+from thinkwell._forms import check_form
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from thinkwell._display.questions import Field
+    from thinkwell.questions import FormField, FormValue
+
+EMPTY: Final = "-"
+"""What leaves a field empty that has a default."""
+
+_BOOLEANS: Final = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}
+
+
+async def fill_in(
+    fields: Sequence[FormField], shown: Sequence[Field], read: Callable[[str], Awaitable[str]]
+) -> dict[str, FormValue | None]:
+    """Ask for the values of a form, each until it fits, and return them by the names of the fields.
+
+    Args:
+        fields: The fields.
+        shown: The same, as they are shown.
+        read: Asks for a line.
+    """
+    values: dict[str, FormValue | None] = {}
+    for field, labels in zip(fields, shown, strict=True):
+        problem = ""
+        while True:
+            text = (await read(problem + _prompt(labels))).strip()
+            given = _given(field, text)
+            _, errors = check_form((field,), given)
+            if not errors:
+                break
+            problem = f"  {line(errors[field.name])}\n"
+        values.update(given)
+    return values
+
+
+def _prompt(field: Field) -> str:
+    """Return what is shown before a line is typed."""
+    text = f"\n{field.label} ({field.hint})\n"
+    if field.description:
+        text += "".join(f"  {row}\n" for row in clean(field.description).split("\n"))
+    text += "".join(f"  {number}  {label}\n" for number, (_, label) in enumerate(field.choices, 1))
+    if field.default:
+        text += f"  Enter: {field.default}" + ("\n" if field.required else f"; {EMPTY}: leave it empty\n")
+    return f"{text}> "
+
+
+def _given(field: FormField, text: str) -> Mapping[str, FormValue | None]:
+    """Return what was typed as a value of the field's type, where it can be one."""
+    if not text:
+        return {}  # its default, or nothing
+    if text == EMPTY and field.default is not None and not field.required:
+        return {field.name: None}
+    return {field.name: _value(field, text)}
+
+
+def _value(field: FormField, text: str) -> FormValue:
+    match field.type:
+        case "integer" | "number":
+            for kind in (int, float):
+                try:
+                    return kind(text)
+                except ValueError:
+                    pass
+        case "boolean":
+            return _BOOLEANS.get(text.casefold(), text)
+        case "choice":
+            return _chosen(field, text)
+        case "choices":
+            return [_chosen(field, part) for part in text.replace(",", " ").split()]
+        case "string" | "unknown":
+            pass
+    return text
+
+
+def _chosen(field: FormField, text: str) -> str:
+    """Return the choice of this number, value or title."""
+    values = [choice.value for choice in field.choices]
+    if text not in values and text.isdecimal() and 1 <= int(text) <= len(values):
+        return values[int(text) - 1]
+    titles = {choice.title.casefold(): choice.value for choice in field.choices}
+    return titles.get(text.casefold(), text) if text not in values else text

@@ -1,0 +1,88 @@
+"""Signals from the keyboard, and Ctrl-C above all: once cancels, twice kills."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+
+class CtrlC:
+    """What Ctrl-C does to runs.
+
+    The first one cancels. The second one kills, and gives Ctrl-C back to the program: a third one does what
+    it did without us.
+
+    Args:
+        cancel: Called with the first one.
+        kill: Called with the second one.
+    """
+
+    def __init__(self, cancel: Callable[[], None], kill: Callable[[], None]) -> None:
+        self._cancel = cancel
+        self._kill = kill
+        self._receiver = ExitStack()
+        self.presses = 0
+        """How often it was pressed."""
+
+    def press(self) -> None:
+        """Do what the next Ctrl-C does, for who receives it in another way. Call it in the event loop."""
+        self.presses += 1
+        if self.presses == 1:
+            self._cancel()
+            return
+        self.release()
+        self._kill()
+
+    @contextmanager
+    def received(self) -> Generator[bool]:
+        """Receive Ctrl-C for the time of a block, or until `release`; yields whether that can be done.
+
+        It cannot in other threads than the main one, where the program ignores Ctrl-C, and where something
+        that is not Python receives it. Then nothing changes.
+        """
+        with self._receiver:
+            yield self._receiver.enter_context(signal_received(signal.SIGINT, self.press))
+
+    def release(self) -> None:
+        """Give Ctrl-C back to the program."""
+        self._receiver.close()
+
+
+@contextmanager
+def signal_received(number: signal.Signals, function: Callable[[], None]) -> Generator[bool]:
+    """Call a function in the event loop when a signal comes, for the time of a block; yields whether it will.
+
+    Whoever received it before does so again afterwards.
+    """
+    call_soon = _call_soon()
+    before = signal.getsignal(number)
+    if before is None or before is signal.SIG_IGN:
+        yield False
+        return
+    try:
+        # Not by way of the event loop: that of asyncio knows one receiver, and forgets the one before.
+        signal.signal(number, lambda _number, _frame: call_soon(function))
+    except ValueError:  # this is not the main thread
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        signal.signal(number, before)
+
+
+def _call_soon() -> Callable[[Callable[[], None]], object]:
+    """Return what calls a function in the running event loop, and wakes it, even from a signal's handler."""
+    if "trio" in sys.modules:  # else it cannot be running, and need not be there
+        import trio
+
+        if trio.lowlevel.in_trio_run():
+            return trio.lowlevel.current_trio_token().run_sync_soon
+    import asyncio
+
+    return asyncio.get_running_loop().call_soon_threadsafe

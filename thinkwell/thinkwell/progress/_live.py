@@ -1,0 +1,253 @@
+"""`Live` and `show`: runs that are shown while they go on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias, TypeVar, cast, get_args
+
+import anyio
+
+from thinkwell.progress._keys import find_keyboard
+from thinkwell.progress._output import direct
+from thinkwell.progress._showing import showing
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from typing import Self
+
+    from rich.console import Console
+
+    from thinkwell._stream import ThoughtStream
+    from thinkwell.progress._interrupt import CtrlC
+    from thinkwell.progress._renderer import Renderer
+
+T = TypeVar("T")
+
+Style: TypeAlias = Literal["auto", "live", "lines", "json"]
+"""How runs are shown; see `Live`."""
+
+_Chosen: TypeAlias = Literal["live", "lines", "json", "notebook"]
+
+
+class Live(anyio.AsyncContextManagerMixin):
+    """Shows runs for the time of a block: ``async with Live(stream): …``.
+
+    What is drawn never slows the runs: they go on at their own pace, and a slow terminal is shown fewer
+    frames. Leaving the block early changes nothing in the runs. Whatever fails in drawing is logged, once,
+    and nothing more is drawn; the runs go on. When the block is left, the state in which things are is drawn
+    last; a terminal that has not taken that after 3 seconds (somebody has pressed Ctrl-S) is left alone.
+
+    Args:
+        streams: The runs: of one agent or of several, and replays.
+        labels: What the runs are called, in the same order; by default after their agents.
+        console: Where to draw; by default the standard error.
+        style: ``live``: drawn again in place. ``lines``: only ever added to. ``json``: one event a line.
+            ``auto``: ``live`` in a terminal, and HTML in a notebook; ``lines`` elsewhere, in a terminal that
+            can do no better (``TERM=dumb``), and where one of the variables ``NO_COLOR`` and ``CI`` is set.
+        verbose: Show all of the thoughts, and of what tools give out.
+        result: Show the results at the end.
+        answer: Let open questions be answered at the keyboard, where there is a terminal.
+        ctrl_c: Let Ctrl-C cancel the runs, and a second one kill their agents; a third one is the program's.
+            In other threads than the main one, and where the program ignores Ctrl-C, it changes nothing.
+        github: Fold long parts as logs of GitHub Actions do (``::group::``); by default where
+            ``GITHUB_ACTIONS`` is set.
+
+    Raises:
+        ValueError: There is no such style, or there are not as many labels as runs.
+        ImportError: A live display needs rich: ``pip install 'thinkwell[cli]'``.
+    """
+
+    def __init__(
+        self,
+        *streams: ThoughtStream[object],
+        labels: Sequence[str] = (),
+        console: Console | None = None,
+        style: Style = "auto",
+        verbose: bool = False,
+        result: bool = True,
+        answer: bool = True,
+        ctrl_c: bool = False,
+        github: bool | None = None,
+    ) -> None:
+        if style not in get_args(Style):
+            raise ValueError(f'Live(style={style!r}): choose "auto", "live", "lines" or "json"')
+        if labels and len(labels) != len(streams):
+            raise ValueError(
+                f"Live(labels=…): {len(labels)} labels for {len(streams)} runs; give one for each"
+            )
+        self._streams = streams
+        self._labels = tuple(labels) or default_labels(streams)
+        self._console = console
+        self._out = direct(sys.stderr) if console is None else cast("TextIO", console.file)
+        self._terminal = self._out.isatty() if console is None else console.is_terminal
+        self._style: _Chosen = choose_style(style, console, terminal=self._terminal, environ=os.environ)
+        if self._style == "live":
+            _check_rich()
+        self._verbose = verbose
+        self._result = result
+        self._answer = answer
+        self._ctrl_c = ctrl_c
+        self._github = bool(os.environ.get("GITHUB_ACTIONS")) if github is None else github
+        self._pressing: CtrlC | None = None
+
+    @asynccontextmanager
+    async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
+        keyed = self._answer and self._terminal and self._style in ("live", "lines")
+        async with showing(
+            self._streams,
+            self._labels,
+            self._made(),
+            self._out,
+            keyboard=find_keyboard() if keyed else None,
+            ctrl_c=self._ctrl_c,
+            result=self._result,
+        ) as self._pressing:
+            yield self
+
+    def press_ctrl_c(self) -> None:
+        """Do what Ctrl-C does: for programs that receive it in another way. Call it in the event loop.
+
+        The first one cancels the runs, the second one kills their agents.
+        """
+        assert self._pressing is not None, "the block is entered"
+        self._pressing.press()
+
+    def _made(self) -> Renderer:
+        """Return what draws."""
+        if self._style == "notebook":
+            from thinkwell.progress._notebook import NotebookRenderer  # needs IPython
+
+            return NotebookRenderer()
+        if self._style == "live":
+            from thinkwell.progress._live_renderer import LiveRenderer  # needs rich
+
+            return LiveRenderer(
+                self._console or _console(self._out), verbose=self._verbose, result=self._result
+            )
+        from thinkwell.progress._lines import LinesRenderer
+
+        width = self._console.width if self._console is not None and self._terminal else None
+        return LinesRenderer(
+            self._out, width=width, verbose=self._verbose, github=self._github, result=self._result
+        )
+
+
+async def show(
+    stream: ThoughtStream[T],
+    /,
+    *,
+    label: str | None = None,
+    console: Console | None = None,
+    style: Style = "auto",
+    verbose: bool = False,
+    result: bool = True,
+    answer: bool = True,
+    ctrl_c: bool = True,
+    github: bool | None = None,
+) -> T:
+    """Show a run until its end, and return its result.
+
+    ::
+
+        review = await show(agent.think(Review).text("Review this module.").stream())
+
+    A caller who is cancelled cancels the run. Everything else is as with `Live`, but that Ctrl-C is received
+    unless told otherwise.
+
+    Args:
+        stream: The run.
+        label: What it is called; by default after its agent.
+        console: Where to draw; by default the standard error.
+        style: How; see `Live`.
+        verbose: Show all of the thoughts, and of what tools give out.
+        result: Show the result at the end.
+        answer: Let open questions be answered at the keyboard.
+        ctrl_c: Let Ctrl-C cancel the run, and a second one kill its agent.
+        github: Fold long parts as logs of GitHub Actions do.
+
+    Raises:
+        ThinkwellError: The run's own error, such as `ThoughtCancelled` after Ctrl-C.
+        ValueError: There is no such style.
+        ImportError: A live display needs rich: ``pip install 'thinkwell[cli]'``.
+    """
+    live = Live(
+        stream,
+        labels=() if label is None else (label,),
+        console=console,
+        style=style,
+        verbose=verbose,
+        result=result,
+        answer=answer,
+        ctrl_c=ctrl_c,
+        github=github,
+    )
+    async with live:
+        try:
+            while not stream._log.ended:
+                await stream._log.wait()
+        except anyio.get_cancelled_exc_class():
+            stream.cancel()
+            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+                await stream.wait()
+            raise
+    return await stream.result
+
+
+def default_labels(streams: Sequence[ThoughtStream[object]]) -> tuple[str, ...]:
+    """Return the names of the agents; with those of the runs where several runs have the same."""
+    agents = [stream.view.agent or stream.id for stream in streams]
+    return tuple(
+        agent if agents.count(agent) == 1 else f"{agent} {stream.id}"
+        for agent, stream in zip(agents, streams, strict=True)
+    )
+
+
+def choose_style(
+    style: Style, console: Console | None, *, terminal: bool, environ: Mapping[str, str]
+) -> _Chosen:
+    """Return how runs are shown, where the program leaves that open.
+
+    Args:
+        style: What the program says.
+        console: Where it wants to draw.
+        terminal: Whether that is a terminal.
+        environ: The environment.
+    """
+    if style != "auto":
+        return style
+    if console is None and _in_notebook():
+        return "notebook"
+    plain = environ.get("NO_COLOR") or environ.get("CI", "").lower() not in ("", "0", "false")
+    return "lines" if plain or not terminal or environ.get("TERM") in ("dumb", "unknown") else "live"
+
+
+def _in_notebook() -> bool:
+    if "ipykernel" not in sys.modules:
+        return False
+    from thinkwell.progress._notebook import in_notebook
+
+    return in_notebook()
+
+
+def _console(out: TextIO) -> Console:
+    """Return a console for a terminal."""
+    from rich.console import Console
+
+    return Console(file=out)
+
+
+def _check_rich() -> None:
+    """Check that what a live display needs is there.
+
+    Raises:
+        ImportError: It is not there; the message says how to get it.
+    """
+    if find_spec("rich") is None:
+        raise ImportError(
+            "thinkwell.progress: a live display needs rich, which is not installed; pip install "
+            "'thinkwell[cli]', or take style=\"lines\"",
+            name="rich",
+        )

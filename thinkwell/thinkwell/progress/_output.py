@@ -1,0 +1,55 @@
+"""Where displays write: the standard error, past its buffer."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import sys
+from typing import TextIO, cast
+
+
+def direct(stream: TextIO) -> TextIO:
+    """Return a stream that writes to the same file without taking the lock of the other's buffer.
+
+    A thread that waits for a terminal that takes no output would hold that lock; Python could then not even
+    end. Streams that are no file of the system's are returned as they are.
+    """
+    try:
+        fd = stream.fileno()
+    except (OSError, ValueError):
+        return stream
+    if sys.platform == "win32":  # consoles take text, not bytes
+        return stream
+    return cast("TextIO", _Direct(stream, fd))
+
+
+class _Direct(io.TextIOBase):
+    """Text that goes to a file descriptor as it is written."""
+
+    def __init__(self, stream: TextIO, fd: int) -> None:
+        super().__init__()
+        self._stream = stream
+        self._fd = fd
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # a text stream's own has no getter there
+        return self._stream.encoding or "utf-8"
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def isatty(self) -> bool:
+        return os.isatty(self._fd)
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str, /) -> int:
+        left = memoryview(text.encode(self.encoding, "replace"))
+        while left:
+            try:
+                left = left[os.write(self._fd, left) :]
+            except BlockingIOError:  # another program with the same terminal has set that nobody waits
+                select.select([], [self._fd], [])
+        return len(text)

@@ -1,0 +1,133 @@
+"""What goes on while runs are shown: the drawing, the questions, the signals of the keyboard."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import ExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from thinkwell.progress._asking import Asking
+from thinkwell.progress._drawing import Drawing
+from thinkwell.progress._interrupt import CtrlC, signal_received
+from thinkwell_acp._tasks import background_tasks
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+    from typing import TextIO
+
+    from thinkwell._stream import ThoughtStream
+    from thinkwell.progress._keys import Keyboard
+    from thinkwell.progress._renderer import Renderer
+
+STOP_TIMEOUT: Final = 0.5
+"""Seconds that a display gets to leave the terminal when Ctrl-Z is pressed."""
+
+FOREGROUND_INTERVAL: Final = 0.5
+"""Seconds between looks at whether a program that was stopped is in the foreground again."""
+
+
+@asynccontextmanager
+async def showing(
+    streams: Sequence[ThoughtStream[object]],
+    labels: Sequence[str],
+    renderer: Renderer,
+    out: TextIO,
+    *,
+    keyboard: Keyboard | None = None,
+    ctrl_c: bool = False,
+    result: bool = True,
+) -> AsyncGenerator[CtrlC]:
+    """Show runs for the time of a block, and yield what Ctrl-C does to them.
+
+    Args:
+        streams: The runs.
+        labels: What they are called.
+        renderer: What draws them.
+        out: Where it draws to.
+        keyboard: Where questions are answered; ``None``: they are not. It is closed at the end.
+        ctrl_c: Whether Ctrl-C is received.
+        result: Whether results are shown.
+    """
+
+    def cancel() -> None:
+        for stream in streams:
+            stream.cancel()
+        drawing.poke()
+
+    def kill() -> None:
+        for stream in streams:
+            stream.kill()
+        drawing.poke()
+
+    pressing = CtrlC(cancel, kill)
+    drawing = Drawing(streams, labels, renderer, pressing, result=result)
+    asking = None if keyboard is None else Asking(drawing, keyboard, out)
+    async with background_tasks() as tasks:
+        with ExitStack() as signals:
+            if ctrl_c:
+                signals.enter_context(pressing.received())
+            if sys.platform != "win32" and out.isatty():
+                stops = Stops(drawing, asking)
+                hear = signal_received(signal.SIGTSTP, lambda: tasks.start_soon(stops.stop))
+                signals.enter_context(hear)
+            tasks.start_soon(_attend, drawing, asking)
+            try:
+                yield pressing
+            finally:
+                with anyio.CancelScope(shield=True):  # bounded
+                    await drawing.leave()
+
+
+async def _attend(drawing: Drawing, asking: Asking | None) -> None:
+    """Draw, and ask, until all runs are over; then draw the end."""
+    async with anyio.create_task_group() as group:
+        for stream in drawing.streams:
+            group.start_soon(drawing.watch, stream)
+        if asking is not None:
+            group.start_soon(asking.run)
+        await drawing.until_over()
+        group.cancel_scope.cancel()
+    await drawing.finish()
+
+
+if sys.platform != "win32":
+
+    class Stops:
+        """What Ctrl-Z does: the terminal is left as it should be before the program stops."""
+
+        def __init__(self, drawing: Drawing, asking: Asking | None) -> None:
+            self._drawing = drawing
+            self._asking = asking
+            self._stopped = False
+
+        async def stop(self) -> None:
+            """Stop, and come back when the program goes on in the foreground."""
+            if self._stopped:
+                return
+            self._stopped = True
+            if self._asking is not None:
+                self._asking.step_back()
+            async with self._drawing.away(timeout=STOP_TIMEOUT):
+                before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+                signal.raise_signal(signal.SIGTSTP)
+                signal.signal(signal.SIGTSTP, before)
+                while _in_background():  # noqa: ASYNC110 - nothing would tell
+                    await anyio.sleep(FOREGROUND_INTERVAL)
+            self._stopped = False
+
+    def _in_background() -> bool:
+        """Return whether the terminal is another program's by now."""
+        try:
+            terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+        except OSError:
+            return False
+        try:
+            return os.tcgetpgrp(terminal) != os.getpgrp()
+        except OSError:
+            return False
+        finally:
+            os.close(terminal)
