@@ -1,0 +1,107 @@
+"""Runs in a Jupyter notebook: one output of the cell, drawn anew while they go on."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextvars import Context, copy_context
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from thinkwell._display import numbers, phases
+from thinkwell._display.html import FRAME_LIMIT, Picture, page, pages
+from thinkwell._display.text import line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from thinkwell.progress._renderer import Shown
+
+EVERY: Final = 0.25
+"""Seconds between two pages. Each is sent to the browser whole, which lays it out anew."""
+
+
+def in_notebook() -> bool:
+    """Return whether this program is a Jupyter kernel. A terminal with IPython is none."""
+    if "ipykernel" not in sys.modules:
+        return False
+    from IPython.core.getipython import get_ipython  # loaded: ipykernel is
+
+    return getattr(get_ipython(), "kernel", None) is not None
+
+
+class Handle(Protocol):
+    """An output of a cell that can be replaced: IPython's ``DisplayHandle``."""
+
+    def display(self, obj: dict[str, str], *, raw: bool) -> None:
+        """Show something in the cell that runs."""
+        ...
+
+    def update(self, obj: dict[str, str], *, raw: bool) -> None:
+        """Put something into its place."""
+        ...
+
+
+class NotebookRenderer:
+    """Draws runs as HTML in the output of the cell that made it."""
+
+    def __init__(self, handle: Handle | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Draw into the output of the cell that runs.
+
+        Args:
+            handle: Another place to draw to.
+            clock: Tells the seconds between two pages.
+        """
+        if handle is None:
+            from IPython.display import DisplayHandle  # an optional program brings it
+
+            handle = cast("Callable[[], Handle]", DisplayHandle)()
+        self._handle = handle
+        self._clock = clock
+        self._context = copy_context()
+        """Of the cell in which this was made: what a worker thread draws first is to stand there."""
+        self._drawn_at: float | None = None
+        self._drawn = ""
+
+    def draw(self, runs: Sequence[Shown], /) -> None:
+        """Draw the runs, unless they were drawn a moment ago: they are drawn again each second."""
+        if self._drawn_at is None or self._clock() >= self._drawn_at + EVERY:
+            self._show(runs, FRAME_LIMIT)
+
+    def finish(self, runs: Sequence[Shown], /) -> None:
+        """Draw the end."""
+        self._show(runs, None)
+
+    def suspend(self) -> None:
+        """Do nothing: an output is nobody else's."""
+
+    def resume(self) -> None:
+        """Do nothing."""
+
+    def _show(self, runs: Sequence[Shown], limit: int | None) -> None:
+        pictures = [_picture(run) for run in runs]
+        bounds = {} if limit is None else {"limit": limit}
+        html = page(pictures[0], **bounds) if len(pictures) == 1 else pages(pictures, **bounds)
+        if html == self._drawn:
+            return
+        bundle = {"text/html": html, "text/plain": "\n".join(map(_plain, runs))}
+        if self._drawn_at is None:
+            self._context.run(self._handle.display, bundle, raw=True)
+        else:  # the output is known by its name; some programs listen only to the cell that runs now
+            Context().run(self._handle.update, bundle, raw=True)
+        self._drawn, self._drawn_at = html, self._clock()
+
+
+def _picture(run: Shown) -> Picture:
+    return Picture(
+        view=run.view,
+        now=run.now,
+        label=run.label,
+        result=run.result,
+        recording=run.recording,
+        cancelling=run.cancelling,
+    )
+
+
+def _plain(run: Shown) -> str:
+    """Return a run in a line, for what shows no HTML."""
+    return f"{line(run.label)}: {phases.words(run.view)} {numbers.clock(run.now)}"
