@@ -6,8 +6,8 @@ import re
 from html.parser import HTMLParser
 
 ELEMENTS = frozenset({
-    "b", "code", "del", "details", "div", "ins", "li", "mark", "pre", "span",
-    "style", "summary", "table", "td", "th", "tr", "ul",
+    "b", "code", "del", "details", "div", "ins", "mark", "pre", "span",
+    "style", "summary", "table", "td", "th", "tr",
 })  # fmt: skip
 """What a page is made of."""
 
@@ -39,7 +39,7 @@ class Page(HTMLParser):
                 self.unfolded += 1
         self.elements.append(tag)
         self._open.append(tag)
-        if tag in ("div", "tr", "li", "pre", "summary"):
+        if tag in ("div", "tr", "pre", "summary"):
             self.text += "\n"
 
     def handle_endtag(self, tag: str) -> None:

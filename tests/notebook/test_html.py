@@ -210,12 +210,12 @@ def test_plan() -> None:
     done = [ev.PlanEntry(content=f"done {number}", status="completed") for number in range(98)]
     here = ev.PlanEntry(content="write", status="in_progress")
     rest = [ev.PlanEntry(content=f"step {number}") for number in range(98)]
-    assert read(RunView(**WORKING, plan=(done[0], here))).lines[1:4] == ["plan 1/2", "✔ done 0", "▸ write"]
-    long = read(RunView(**WORKING, plan=(*done, here, *rest))).lines
-    assert long[1:4] == ["plan 98/197", "… 78 before", "✔ done 78"]
-    assert "▸ write" in long
-    assert "… 79 more" in long
-    assert "… 157 before" in read(RunView(**WORKING, plan=(*done, *done, here))).lines
+    assert read(RunView(**WORKING, plan=(done[0], here))).lines[1] == "plan 1/2 ✔ done 0 ▸ write"
+    long = read(RunView(**WORKING, plan=(*done, here, *rest))).lines[1]
+    assert long.startswith("plan 98/197 … 78 before ✔ done 78")
+    assert "✔ done 97 ▸ write · step 0" in long
+    assert long.endswith("… 79 more")
+    assert "… 157 before" in read(RunView(**WORKING, plan=(*done, *done, here))).text
 
 
 def test_open_questions() -> None:
@@ -338,10 +338,15 @@ def test_sums() -> None:
 def test_several_runs() -> None:
     done = Picture(view=RunView(**DONE, **timeline("message: Fine.")), now=9.0, label="first")
     failed = Picture(view=RunView(**FAILED, error=RuntimeError("no")), now=9.0, label="second")
-    working = Picture(view=RunView(**WORKING), now=9.0, label="third")
+    asked = QuestionView(id="w", title="Log in", asks="url", url="https://example.org/login")
+    used = ev.UsageUpdate(used=18_200, size=200_000)
+    working = Picture(view=RunView(**WORKING, questions=(asked,), usage=used), now=9.0, label="third")
     shown = Page(pages([done, working, failed]))
     rows = [row for row in shown.lines if row.endswith("00:09")]
-    assert [row[:4] for row in rows if "·" not in row] == ["✘sec", "✔fir", "▸thi"]
+    assert rows[0] == "✘secondfailed00:09"
+    assert "✔firstdone00:09" in rows
+    assert rows[-1] == "▸thirdwaiting for an answer · 18.2k/200k ctx00:09"
+    assert shown.lines[-2:] == ["https://example.org/login", "leads to example.org"]
     assert "Fine." in shown.text
     assert "Fine." not in Page(pages([done] * 60)).text  # so many have no room but for a row
     assert "50000 runs" in Page(pages([working] * 50_000)).text

@@ -197,3 +197,42 @@ drawn.wait()
     )
     assert [page.lines[0][:5] for page in pictures(shown[0])] == ["▸late"]
     assert not shown[1]
+
+
+def test_a_run_is_drawn_in_the_cell_that_waits_for_it(tmp_path: Path) -> None:
+    shown = executed(
+        SCRIPTED,
+        """
+from thinkwell.progress import show
+
+async with ScriptedAgent(played).open() as agent:
+    said = await show(agent.think().text("Review it.").stream())
+print(said)
+""",
+        folder=tmp_path,
+    )
+    (page,) = pictures(shown[1])
+    assert "done" in page.lines[0]
+    assert "It is fine." in page.lines
+    assert shown[1][-1]["text"] == "It is **fine**.\n"
+
+
+def test_several_runs_are_drawn_while_a_cell_does_something_else(tmp_path: Path) -> None:
+    shown = executed(
+        SCRIPTED,
+        """
+from thinkwell.progress import Live
+
+async with ScriptedAgent(played).open() as one, ScriptedAgent(script.refuses()).open() as two:
+    streams = one.think().text("a").stream(), two.think().text("b").stream()
+    async with Live(*streams, labels=("tests", "docs")):
+        for stream in streams:
+            await stream.wait()
+        print("both are over")
+""",
+        folder=tmp_path,
+    )
+    (page,) = pictures(shown[1])
+    rows = [line for line in page.lines if line.endswith("00:00") and "·" not in line]
+    assert rows == ["✘docsfailed00:00", "✔testsdone00:00"]
+    assert any(output["text"] == "both are over\n" for output in shown[1])

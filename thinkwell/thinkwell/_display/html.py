@@ -40,6 +40,9 @@ RESULT: Final = 20_000
 FIELDS: Final = 60
 """Fields of a result that have rows of their own."""
 
+AROUND: Final = 100
+"""Characters of the elements around a run that is one of several."""
+
 COMMAND: Final = 8_000
 """Characters of what somebody is asked to allow."""
 
@@ -108,19 +111,24 @@ def _whole(body: Html) -> str:
     return tag("div", Html(f"<style>{STYLE}</style>"), body, kind="thinkwell-run")
 
 
-def _several(picture: Picture, room: int) -> Html:
+def _several(picture: Picture, left: int) -> Html:
     mark, kind = _MARKS[picture.status]
+    used = " · ".join(usage.usage_parts(picture.view))
     row = tag(
         "span",
         tag("span", verbatim(mark), kind=f"tw-mark {kind}"),
         tag("b", name(picture.label or picture.view.agent or "run", NAME)),
-        tag("span", _phase(picture), kind="tw-dim"),
+        tag("span", joined((_phase(picture), name(used, NAME)), " · "), kind="tw-dim"),
         tag("span", verbatim(numbers.clock(picture.now)), kind="tw-time"),
         kind="tw-row",
     )
-    if not picture.over or room < LEAST:
+    room = Room(left - len(row) - AROUND)
+    if not picture.over:
+        asked = room.take(lambda scale: _open_questions(picture.view, picture.now, scale))
+        return tag("div", row, asked, kind="tw-item")
+    if left < LEAST:
         return tag("div", row, kind="tw-item")
-    body = tag("div", _run(picture, room - len(row) - 100), kind="thinkwell-run")
+    body = tag("div", _run(picture, room.left), kind="thinkwell-run")
     return tag("details", tag("summary", row), body, kind="tw-item")
 
 
@@ -170,15 +178,15 @@ def _plan(entries: Sequence[ev.PlanEntry], steps: int, limit: int) -> Html:
         return NOTHING
     done = sum(entry.status == "completed" for entry in entries)
     begin = max(0, min(done - steps // 2, len(entries) - steps))
-    parts = [tag("li", verbatim(f"plan {done}/{len(entries)}"), kind="tw-dim")]
+    parts = [tag("span", verbatim(f"plan {done}/{len(entries)}"), kind="tw-dim")]
     if begin:
-        parts.append(tag("li", verbatim(f"… {begin} before"), kind="tw-dim"))
+        parts.append(tag("span", verbatim(f"… {begin} before"), kind="tw-dim"))
     for entry in entries[begin : begin + steps]:
         mark, kind = _STEPS[entry.status]
-        parts.append(tag("li", verbatim(f"{mark} "), name(entry.content, limit), kind=kind))
+        parts.append(tag("span", verbatim(f"{mark} "), name(entry.content, limit), kind=kind))
     if rest := len(entries) - begin - steps:
-        parts.append(tag("li", verbatim(f"… {rest} more"), kind="tw-dim") if rest > 0 else NOTHING)
-    return tag("ul", *parts, kind="tw-plan")
+        parts.append(tag("span", verbatim(f"… {rest} more"), kind="tw-dim") if rest > 0 else NOTHING)
+    return tag("div", joined(parts, " "), kind="tw-plan")
 
 
 def _open_questions(view: RunView, now: float, scale: int) -> Html:
@@ -234,7 +242,7 @@ def _error(error: Exception, status: RunStatus, limit: int) -> Html:
         "div",
         tag("div", verbatim(shortened(words.what, limit)), kind="tw-text"),
         quoted,
-        tag("div", verbatim(shortened(words.next, limit)), kind="tw-text") if words.next else NOTHING,
+        tag("div", verbatim(f"→ {shortened(words.next, limit)}"), kind="tw-text") if words.next else NOTHING,
         kind=f"tw-box {_MARKS[status][1]}",
     )
 
@@ -280,11 +288,15 @@ def _value(result: str, scale: int) -> Html:
         return _code(result, limit)
     shown = list(value.items())[: max(1, FIELDS // scale)]
     each = max(NAME, limit // len(shown))
-    rows = [tag("tr", tag("th", name(key, NAME // 2)), tag("td", _field(one, each))) for key, one in shown]
+    rows = [_row(name(key, NAME // 2), _field(one, each)) for key, one in shown]
     more = len(value) - len(shown)
     if more:
-        rows.append(tag("tr", tag("th", verbatim(f"… {numbers.plural(more, 'more field')}")), tag("td")))
-    return tag("table", *rows)
+        rows.append(_row(verbatim(f"… {numbers.plural(more, 'more field')}"), NOTHING))
+    return tag("table", *rows, kind="tw-fields")
+
+
+def _row(key: Html, value: Html) -> Html:
+    return tag("tr", tag("th", key), tag("td", value), kind="tw-field")
 
 
 def _field(value: ev.JsonValue, limit: int) -> Html:

@@ -18,8 +18,8 @@ Html = NewType("Html", str)
 """Text that is safe to put into a page."""
 
 Element: TypeAlias = Literal[
-    "b", "code", "del", "details", "div", "ins", "li", "mark", "pre", "span",
-    "summary", "table", "td", "th", "tr", "ul",
+    "b", "code", "del", "details", "div", "ins", "mark", "pre", "span",
+    "summary", "table", "td", "th", "tr",
 ]  # fmt: skip
 """The elements that a page is made of. None of them loads or runs anything."""
 

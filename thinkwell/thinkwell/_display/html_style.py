@@ -21,8 +21,7 @@ html[theme=dark] .thinkwell-run{color-scheme:dark}
 .thinkwell-run .tw-dim,.thinkwell-run .tw-time,.thinkwell-run .tw-thought{opacity:.68}
 .thinkwell-run .tw-ok{color:var(--tw-ok)}.thinkwell-run .tw-bad{color:var(--tw-bad)}
 .thinkwell-run .tw-ask{color:var(--tw-ask)}.thinkwell-run .tw-now{color:var(--tw-now)}
-.thinkwell-run .tw-plan{display:flex;flex-wrap:wrap;gap:0 1.1em;list-style:none;margin:.35em 0 .1em;padding:0}
-.thinkwell-run .tw-plan li{margin:0}
+.thinkwell-run .tw-plan{display:flex;flex-wrap:wrap;gap:0 1.1em;margin:.35em 0 .1em}
 .thinkwell-run .tw-plan .tw-over{opacity:.6;text-decoration:line-through}
 .thinkwell-run .tw-plan .tw-here{font-weight:600}
 .thinkwell-run .tw-line{margin-top:.5em;padding-top:.45em;border-top:1px solid var(--tw-line)}
@@ -30,7 +29,7 @@ html[theme=dark] .thinkwell-run{color-scheme:dark}
 .thinkwell-run .tw-item{margin:.1em 0;padding:0}
 .thinkwell-run .tw-row{display:inline-flex;gap:.55em;align-items:baseline;width:calc(100% - 1.4em);
  vertical-align:top}
-.thinkwell-run div.tw-item>.tw-row{margin-left:1.15em;width:calc(100% - 1.15em)}
+.thinkwell-run div.tw-item>.tw-row{margin-left:1.1em;width:calc(100% - 1.45em)}
 .thinkwell-run .tw-mark{flex:none;min-width:1em;text-align:center}
 .thinkwell-run .tw-verb{flex:none;min-width:3.6em;opacity:.75}
 .thinkwell-run .tw-target{font-family:var(--tw-mono);font-size:.93em}
@@ -60,10 +59,11 @@ html[theme=dark] .thinkwell-run{color-scheme:dark}
 .thinkwell-run .tw-box.tw-bad{border-left-color:var(--tw-bad)}
 .thinkwell-run .tw-box.tw-bad>*{color:var(--jp-content-font-color1,var(--vscode-foreground,CanvasText))}
 .thinkwell-run .tw-box.tw-bad>b:first-child{color:var(--tw-bad)}
-.thinkwell-run table{border-collapse:collapse;font-size:1em;margin:.3em 0;color:inherit;border:0}
-.thinkwell-run th,.thinkwell-run td{text-align:left;vertical-align:top;padding:.2em 1em .2em 0;border:0;
- border-bottom:1px solid var(--tw-line);background:none;white-space:pre-wrap;max-width:none}
-.thinkwell-run th{font-weight:600;white-space:nowrap}
+.thinkwell-run table.tw-fields{border-collapse:collapse;font-size:1em;margin:.3em 0;color:inherit;border:0}
+.thinkwell-run .tw-fields tr.tw-field:nth-child(n){background:none}
+.thinkwell-run .tw-fields .tw-field>*{text-align:left;vertical-align:top;padding:.2em 1em .2em 0;border:0;
+ border-bottom:1px solid var(--tw-line);background:none;color:inherit;white-space:pre-wrap;max-width:none}
+.thinkwell-run .tw-fields .tw-field>th{font-weight:600;white-space:nowrap}
 .thinkwell-run td pre{margin:0}
 .thinkwell-run .thinkwell-run{border:0;padding:.2em 0 .2em 1.2em;margin:0}
 """
