@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import sys
 import threading
@@ -11,10 +12,11 @@ import pytest
 from progress.terminal import Terminal, controls
 from rich.text import Text
 
+from thinkwell.progress import _screen
 from thinkwell.progress._screen import Screen, wraps_again
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 
 print_ = print
@@ -89,6 +91,16 @@ def test_a_full_row_keeps_its_last_character() -> None:
 
 def test_what_is_wider_than_the_screen_is_wrapped() -> None:
     assert Shown(columns=10).draw("one two three", "日本語日本語") == ["one two", "three", "日本語日本", "語"]
+
+
+def test_nothing_is_left_of_the_row_before_where_a_terminal_takes_a_text_for_shorter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = Shown(columns=10)
+    shown.draw("0123456789")
+    draw = shown.terminal.screen.draw
+    monkeypatch.setattr(shown.terminal.screen, "draw", lambda data: draw(data.replace("x", "")))
+    assert shown.draw("xxxxxx6789") == ["6789"]
 
 
 def test_the_cursor_is_hidden_and_stands_below(shown: Shown) -> None:
@@ -360,6 +372,42 @@ def test_a_terminal_that_is_full_for_a_moment_is_drawn_anew(shown: Shown) -> Non
     shown.terminal.write = full  # type: ignore[method-assign]
     shown.draw("two")
     assert shown.draw("two") == ["two"]
+
+
+def test_at_the_end_of_the_program_the_terminal_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_exit: list[Callable[[], object]] = []
+    monkeypatch.setattr(atexit, "register", at_exit.append)
+    shown = Shown()
+    shown.draw("live", above=["settled"])
+    (leave,) = at_exit
+    leave()
+    assert (shown.terminal.rows, shown.terminal.screen.cursor.hidden) == (["settled"], False)
+
+
+def test_at_the_end_of_the_program_a_frame_that_hangs_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at_exit: list[Callable[[], object]] = []
+    monkeypatch.setattr(atexit, "register", at_exit.append)
+    monkeypatch.setattr(_screen, "LEAVE_TIMEOUT", 0.01)
+    shown = Shown()
+    shown.draw("live")
+    hanging, over = threading.Event(), threading.Event()
+
+    def hangs(text: str, /) -> int:
+        hanging.set()
+        over.wait()
+        return len(text)
+
+    shown.terminal.write = hangs  # type: ignore[method-assign]
+    thread = threading.Thread(target=shown.draw, args=["more"])
+    thread.start()
+    hanging.wait()
+    at_exit[0]()
+    over.set()
+    thread.join()
+    assert shown.terminal.screen.cursor.hidden
+    shown.screen.release()
 
 
 def test_a_terminal_that_is_gone(shown: Shown) -> None:

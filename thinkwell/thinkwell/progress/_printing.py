@@ -88,6 +88,7 @@ class Diversion:
         for name in ("stdout", "stderr"):
             stream = cast("TextIO | None", getattr(sys, name))
             if stream is not None and not _taken(stream) and (stream is terminal or _shows(stream)):
+                stream.flush()
                 setattr(sys, name, self._stand_in(stream))
         if self._console.file is terminal:
             self._console.file = self._stand_in(terminal)

@@ -30,6 +30,9 @@ _PLAIN: Final = "\x1b[0m"
 _ERASE_LINE: Final = "\x1b[K"
 _ERASE_BELOW: Final = "\x1b[J"
 
+LEAVE_TIMEOUT: Final = 0.5
+"""Seconds that a program that ends waits for a frame that is being written."""
+
 UNFINISHED: Final = 10_000
 """Characters of a line that the program has not finished; then it is broken."""
 
@@ -126,18 +129,26 @@ class Screen:
             unfinished, self._unfinished = self._unfinished, ""
             frame = self._frame("", self.width)
             self._diversion.end()
-            atexit.unregister(self.release)
+            atexit.unregister(self._leave)
             try:
                 self._write("", f"{frame}{unfinished}{_SHOW}")
             finally:
                 self._file = None
+
+    def _leave(self) -> None:
+        """Leave the terminal because the program ends, unless a thread waits for the terminal for ever."""
+        if self._lock.acquire(timeout=LEAVE_TIMEOUT):
+            try:
+                self.release()
+            finally:
+                self._lock.release()
 
     def _take(self) -> str:
         """Take the terminal, where it is not taken, and return what is to be written first."""
         if self._file is not None:
             return ""
         self._file = self._diversion.begin()
-        atexit.register(self.release)
+        atexit.register(self._leave)
         self._shown = []
         return _HIDE
 
@@ -195,8 +206,11 @@ def _up(rows: int) -> str:
 
 
 def _written(row: Row, width: int) -> str:
-    # In a full row, the cursor stands on the last character, which would be erased.
-    return f"{row.text}\r\n" if cells(row.plain) >= width else f"{row.text}{_ERASE_LINE}\r\n"
+    # Behind a full row, the cursor stands on its last character, which would be erased. But a terminal may
+    # take the row for shorter than we do.
+    if cells(row.plain) >= width:
+        return f"{_ERASE_LINE}{row.text}\r\n"
+    return f"{row.text}{_ERASE_LINE}\r\n"
 
 
 def _changes(before: Sequence[Row], rows: Sequence[Row], width: int) -> str:

@@ -1,0 +1,366 @@
+"""What is settled, as it is drawn."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rich.padding import Padding
+from rich.text import Text
+
+from thinkwell._display import diffs, numbers, questions, tools
+from thinkwell._display.cells import wrap
+from thinkwell._display.plans import MARKS
+from thinkwell._display.text import clean, line
+from thinkwell.progress._markdown import WIDEST, Code, Prose
+from thinkwell.progress._settling import (
+    Answered,
+    Calls,
+    Noticed,
+    PlanChanged,
+    Refused,
+    Said,
+    Skipped,
+    Thought,
+    Turn,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+
+    from thinkwell import events as ev
+    from thinkwell._display.diffs import DiffLine, FileChange
+    from thinkwell._display.tools import Call
+    from thinkwell.progress._settling import Settled
+    from thinkwell.view import AnswerView, RunView, ToolView
+
+VERB: Final = 7
+"""Columns of a verb."""
+
+OUTPUT: Final = 5
+"""Rows of the output of a call that has failed."""
+
+VERBOSE_OUTPUT: Final = 20
+"""Rows of the output of any call, with ``verbose``."""
+
+HUNK: Final = 8
+"""Rows of a change."""
+
+CHANGES: Final = 3
+"""Changes of one call that are shown."""
+
+INNER: Final = 8
+"""Calls of a sub-agent that are shown, the last ones; those that failed always are."""
+
+STEPS: Final = 12
+"""Steps of a new plan that are shown."""
+
+SHORTEST: Final = 1.0
+"""Seconds: thoughts that were shorter are not told of."""
+
+USER: Final = 3
+"""Rows of what the user said."""
+
+REASONS: Final = 3
+"""Reasons why a result is not valid that are shown."""
+
+_UNFINISHED: Final = re.compile(r"␛(?:\[[0-9;]*)?\Z")
+"""A sequence of which only the beginning has come, as `clean` shows it."""
+
+ICON_STYLES: Final = {
+    "done": "green",
+    "failed": "bold red",
+    "cancelled": "yellow",
+    "running": "cyan",
+    "pending": "dim",
+}
+
+
+def whole(seconds: float) -> str:
+    """Return a duration in whole seconds: ``3s``, ``1:42``."""
+    return numbers.seconds(int(seconds)).replace(".0s", "s")
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One row: a text at the left, which is cut where there is no room, and one at the right."""
+
+    left: Text
+    right: Text | None = None
+    widest: int = WIDEST
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = min(options.max_width, self.widest)
+        left, right = self.left.copy(), self.right
+        left.no_wrap = True
+        if right is None or right.cell_len + 12 > width:  # there is no room for both
+            left.truncate(width, overflow="ellipsis")
+            yield left
+            return
+        left.truncate(width - right.cell_len - 1, overflow="ellipsis", pad=True)
+        yield Text.assemble(left, " ", right, no_wrap=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Hanging:
+    """A text, wrapped beside what stands before it."""
+
+    before: Text
+    text: str
+    style: str = ""
+    limit: int = 1_000
+    """Rows at most."""
+    repeat: bool = False
+    """Whether what stands before it does so in each row."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = min(options.max_width, WIDEST) - self.before.cell_len
+        rows = wrap(self.text, width)
+        if len(rows) > self.limit:
+            rows = [*rows[: self.limit - 1], f"{rows[self.limit - 1]} …"]
+        blank = Text(" " * self.before.cell_len)
+        for number, row in enumerate(rows):
+            before = self.before if not number or self.repeat else blank
+            yield Text.assemble(before, (row, self.style), no_wrap=True, overflow="ellipsis")
+
+
+def call_bar(call: Call, *, depth: int = 0, time: str | None = None, more: str = "") -> Bar:
+    """Return the row of a tool call.
+
+    Args:
+        call: The call.
+        depth: How deep it stands in calls of sub-agents.
+        time: What is told as its time; by default how long it took.
+        more: What is told besides.
+    """
+    style = ICON_STYLES[call.status]
+    left = Text.assemble(
+        " " * (1 + 2 * depth), (call.icon, style), " ", (f"{call.verb:<{VERB}}", "bold"), " ", call.target
+    )
+    if time is None:
+        time = "" if call.seconds is None else numbers.seconds(call.seconds)
+    details = [_detail(call.detail), Text(more, "dim"), Text(f"{time:>5}", "dim")]
+    return Bar(left, Text("  ").join(each for each in details if each.plain.strip()))
+
+
+def _detail(detail: str) -> Text:
+    """Return ``+42 −3`` in its colours, and other details in theirs."""
+    text = Text(detail, "red" if detail.startswith("exit") else "")
+    text.highlight_regex(r"\+\d+", "green")
+    text.highlight_regex(r"−\d+", "red")
+    return text
+
+
+def hunk_rows(change: FileChange, limit: int = HUNK) -> list[Bar]:
+    """Return the first hunk of a change, and how much there is besides."""
+    shown = diffs.excerpt(change, limit)
+    rows = [_diff_row(each) for each in _without_blanks(shown.lines)]
+    rest = [numbers.plural(shown.more_lines, "more line")] if shown.more_lines else []
+    rest += [numbers.plural(shown.more_hunks, "more hunk")] if shown.more_hunks else []
+    rest += ["too long to compare"] if change.truncated else []
+    return [*rows, Bar(Text(f"         … {', '.join(rest)}", "dim"))] if rest else rows
+
+
+def _without_blanks(lines: Sequence[DiffLine]) -> Sequence[DiffLine]:
+    """Return lines without unchanged empty ones at both ends."""
+    begin, end = 0, len(lines)
+    while begin < end and lines[begin].sign == " " and not lines[begin].text.strip():
+        begin += 1
+    while begin < end and lines[end - 1].sign == " " and not lines[end - 1].text.strip():
+        end -= 1
+    return lines[begin:end]
+
+
+def all_hunks(change: FileChange) -> list[Bar]:
+    """Return everything that is known of a change."""
+    rows: list[Bar] = []
+    for hunk in change.hunks:
+        rows += [Bar(Text("       …", "dim"))] if rows else []
+        rows += [_diff_row(each) for each in hunk.lines]
+        rows += _left_out(hunk.more_lines, "more line")
+    rows += _left_out(change.more_hunks, "more hunk")
+    return [*rows, Bar(Text("         … too long to compare", "dim"))] if change.truncated else rows
+
+
+def _left_out(count: int, word: str) -> list[Bar]:
+    return [Bar(Text(f"         … {numbers.plural(count, word)}", "dim"))] if count else []
+
+
+def _diff_row(row: DiffLine) -> Bar:
+    style = {"+": "green", "-": "red", " ": "dim"}[row.sign]
+    number = "" if row.number is None else str(row.number)
+    text = Text(row.text, style)
+    for begin, end in row.spans:
+        text.stylize("bold reverse", begin, end)
+    return Bar(Text.assemble((f"{number:>7} ", "dim"), (f"{row.sign} ", style), text))
+
+
+def change_bar(change: FileChange, indent: int = 5) -> Bar:
+    """Return the row above a change: which file, and how many lines."""
+    counts = _detail(
+        " ".join(filter(None, (f"+{change.added}", f"−{change.removed}" * bool(change.removed))))
+    )
+    about = "  new file" if change.new_file else ""
+    return Bar(Text.assemble(" " * indent, (change.path, "bold"), "  ", counts, (about, "dim")))
+
+
+def output_rows(text: str, limit: int) -> list[Bar]:
+    """Return the last lines of what a tool has put out, which is clean already."""
+    text = _UNFINISHED.sub("", text)
+    rows = [row for row in text.rstrip().split("\n") if row.strip()]
+    return [Bar(Text(f"     {row}", "dim")) for row in rows[-limit:]]
+
+
+class Blocks:
+    """Draws what is settled in one run, in its order.
+
+    Args:
+        verbose: Whether outputs and thoughts are drawn whole.
+        answer: Whether what the agent says is drawn.
+    """
+
+    def __init__(self, *, verbose: bool = False, answer: bool = True) -> None:
+        self._verbose = verbose
+        self._answer = answer
+        self._above = ""
+        """The kind of what was drawn last: between words and deeds, there is an empty row."""
+
+    def draw(self, things: Sequence[Settled], view: RunView) -> list[RenderableType]:
+        """Return what to print for things of a run."""
+        return [each for thing in things for each in self._spaced(thing, view)]
+
+    def _spaced(self, thing: Settled, view: RunView) -> Iterator[RenderableType]:
+        said = isinstance(thing, Said)
+        goes_on = isinstance(thing, Said) and thing.piece.goes_on
+        drawn = list(self._thing(thing, view))
+        if not drawn:
+            return
+        if self._above and not goes_on and (said or self._above == "said"):
+            yield Text("")
+        yield from drawn
+        self._above = "said" if said else "done"
+
+    def _thing(self, thing: Settled, view: RunView) -> Iterator[RenderableType]:
+        match thing:
+            case Calls():
+                yield from self._calls(thing, view)
+            case Said():
+                if self._answer:
+                    yield from _said(thing)
+            case Thought():
+                yield from self._thought(thing)
+            case Answered():
+                yield from _answered(thing.answer, view)
+            case PlanChanged():
+                yield from _plan(thing.entries)
+            case Refused():
+                yield from _refused(thing.attempt)
+            case Noticed():
+                yield from _notice(thing.notice)
+            case Turn():
+                yield Text(f" ↻ turn {thing.number}", "dim")
+            case Skipped():
+                yield Text(f" … {thing.count:,} more things happened at once", "dim")
+            case _:
+                said = clean(thing.text[:1_000]).strip()
+                yield Hanging(Text(" › ", "dim"), said, "dim", limit=USER)
+
+    def _calls(self, calls: Calls, view: RunView) -> Iterator[RenderableType]:
+        if len(calls.tools) > 1:
+            yield call_bar(tools.fold(calls.tools, view.cwd))
+            if self._verbose:
+                for tool in calls.tools:
+                    yield call_bar(tools.describe(tool, view.cwd), depth=1)
+            return
+        for tool in calls.tools:
+            yield from self._call(tool, 0, view)
+        inner = calls.inner
+        if not self._verbose:
+            kept = inner[-INNER:]
+            failed = [each for each in inner[: len(inner) - len(kept)] if each[1].status == "failed"][-INNER:]
+            if left_out := len(inner) - len(kept) - len(failed):
+                yield Text(f"   … {numbers.plural(left_out, 'more call')}", "dim")
+            inner = (*failed, *kept)
+        for depth, tool in inner:
+            yield from self._call(tool, depth, view)
+
+    def _call(self, tool: ToolView, depth: int, view: RunView) -> Iterator[RenderableType]:
+        yield call_bar(tools.describe(tool, view.cwd), depth=depth)
+        changes = () if tool.status == "failed" or depth else diffs.changes_of(tool, view.cwd)
+        for change in changes[:CHANGES]:
+            if len(changes) > 1:
+                yield change_bar(change)
+            yield from hunk_rows(change)
+        if len(changes) > CHANGES:
+            yield Text(f"     … {numbers.plural(len(changes) - CHANGES, 'more file')}", "dim")
+        limit = VERBOSE_OUTPUT if self._verbose else OUTPUT if tool.status == "failed" else 0
+        if limit:
+            indent = 2 * depth
+            yield from (Padding(row, (0, 0, 0, indent)) for row in output_rows(tools.output_of(tool), limit))
+
+    def _thought(self, thought: Thought) -> Iterator[RenderableType]:
+        seconds = thought.seconds
+        if self._verbose:
+            yield Hanging(Text(" ┆ ", "dim"), clean(thought.text).strip(), "dim italic", repeat=True)
+        if seconds is not None and seconds >= SHORTEST:
+            yield Text(f" ┆ thought for {whole(seconds)}", "dim italic")
+
+
+def _said(said: Said) -> Iterator[RenderableType]:
+    piece = said.piece
+    if piece.skipped:
+        yield Text(f" … {piece.skipped:,} characters are not shown here", "dim")
+    if piece.code is None:
+        yield Padding(Prose(piece.text), (0, 1, 0, 1))
+    else:
+        yield Padding(Code(piece.text, piece.code), (0, 1, 0, 3))
+
+
+def _answered(answer: AnswerView, view: RunView) -> Iterator[RenderableType]:
+    tool = None if answer.tool_id is None else view.tools.get(answer.tool_id)
+    call = None if tool is None else tools.describe(tool, view.cwd)
+    about = f"{call.verb} {call.target}" if call is not None and call.target else line(answer.title)
+    icon, style = {True: ("✔", "green"), False: ("✘", "yellow"), None: ("⊘", "dim")}[
+        questions.allowed(answer)
+    ]
+    yield Bar(Text.assemble(" ", (icon, style), " ", (f"{'asked':<{VERB}}", "bold"), " ", about))
+    yield Hanging(Text(" " * (VERB + 2) + "→ ", "dim"), questions.answered(answer), style)
+
+
+def _plan(entries: Sequence[ev.PlanEntry]) -> Iterator[RenderableType]:
+    yield Text(" ≡ the plan has changed", "bold")
+    for entry in entries[:STEPS]:
+        yield step_bar(entry)
+    if len(entries) > STEPS:
+        yield Text(f"     … {numbers.plural(len(entries) - STEPS, 'more step')}", "dim")
+
+
+def step_bar(entry: ev.PlanEntry) -> Bar:
+    """Return the row of a step of a plan."""
+    styles = {"completed": "dim strike", "in_progress": "bold", "pending": ""}
+    mark = MARKS[entry.status]
+    return Bar(
+        Text.assemble(
+            "   ",
+            (mark, "green" if mark == "✔" else "cyan"),
+            " ",
+            (line(entry.content), styles[entry.status]),
+        )
+    )
+
+
+def _refused(attempt: ev.ResultAttempt) -> Iterator[RenderableType]:
+    yield Text.assemble(
+        " ", ("✘", "yellow"), " ", (f"{'result':<{VERB}}", "bold"), " was not valid; the agent was told why"
+    )
+    for error in attempt.errors[:REASONS]:
+        yield Hanging(Text("     "), line(error), "dim", limit=REASONS)
+
+
+def _notice(notice: ev.Notice) -> Iterator[RenderableType]:
+    style = {"error": "red", "warning": "yellow"}.get(notice.severity, "cyan")
+    said = ": ".join(filter(None, (line(notice.title), line(notice.description or ""))))
+    yield Hanging(Text(" ! ", f"bold {style}"), said, style)

@@ -1,0 +1,260 @@
+"""The live zone of one run: what goes on, in as few rows as there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rich.text import Text
+
+from thinkwell._display import numbers, phases, tools
+from thinkwell._display.cells import cells, wrap
+from thinkwell._display.paths import relative
+from thinkwell._display.plans import plan_line
+from thinkwell._display.text import clean, line
+from thinkwell._display.usage import context_share, usage_parts
+from thinkwell.progress._blocks import Bar, call_bar, output_rows, step_bar, whole
+from thinkwell.progress._markdown import WIDEST
+from thinkwell.progress._question import question_bar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell._display.tools import Call
+    from thinkwell.progress._renderer import Shown
+    from thinkwell.progress._settling import Running, Settling
+    from thinkwell.view import ToolView
+
+SHARE: Final = 3
+"""The live zone has at most one row of so many of the terminal."""
+
+SPINNER: Final = "◐◓◑◒"
+
+LOOKED_AT: Final = 2_000
+"""Characters of a text that goes on of which the last rows are shown."""
+
+THOUGHT: Final = 2
+"""Rows of thoughts."""
+
+OUTPUT: Final = 5
+"""Rows of the output of a call that goes on."""
+
+STEPS: Final = 5
+"""Rows of a plan that does not fit into one."""
+
+WAITED: Final = 3
+"""Seconds from which on it is told how long something takes."""
+
+METER: Final = 8
+"""Columns of the bar that shows how full the context window is."""
+
+_FULL: Final = ((0.9, "red"), (0.7, "yellow"), (0.0, "cyan"))
+"""The colours of that bar, from a share on."""
+
+
+def room(height: int) -> int:
+    """Return how many rows the live zone may have."""
+    return max(height // SHARE, 1)
+
+
+def spinner(now: float) -> str:
+    """Return the mark of what goes on, which turns once in four seconds."""
+    return SPINNER[int(now) % len(SPINNER)]
+
+
+@dataclass(slots=True)
+class _Section:
+    """Rows that belong together, some of which may be left out."""
+
+    rows: Sequence[Bar] = ()
+    last: bool = False
+    """Whether the first ones are left out, and not the last."""
+    taken: int = field(default=0, init=False)
+
+    def shown(self) -> Sequence[Bar]:
+        if not self.taken:
+            return ()
+        return self.rows[-self.taken :] if self.last else self.rows[: self.taken]
+
+
+class Frame:
+    """Draws the live zone of one run.
+
+    Args:
+        settling: What of the run is not settled.
+        answer: Whether what the agent says is drawn.
+    """
+
+    def __init__(self, settling: Settling, *, answer: bool = True) -> None:
+        self._settling = settling
+        self._answer = answer
+        self._held: tuple[tuple[ToolView, ...], Bar] | None = None
+
+    def draw(self, shown: Shown, question: Sequence[Bar], width: int, height: int) -> list[Bar]:
+        """Return the rows, each of which fits.
+
+        Args:
+            shown: The run.
+            question: The rows of the question that is asked.
+            width: Columns of the terminal.
+            height: Rows of the terminal.
+        """
+        width = min(width, WIDEST)
+        running = self._settling.running
+        header = _Section([header_bar(shown, running)])
+        plan = _Section(_plan(shown, width))
+        thought = _Section(self._thought(shown, width), last=True)
+        held = _Section(self._held_bar(shown))
+        called, put_out = _calls(shown, running)
+        calls, output = _Section(called, last=True), _Section(put_out, last=True)
+        said = _Section(self._said(shown, width), last=True)
+        waiting = _Section(_waiting(shown))
+        asked = _Section(question, last=True)
+        usage = _Section(_usage(shown))
+        told = bool(called or said.rows or thought.rows) and not (shown.cancelling or shown.killed)
+        status = _Section(() if told or question or shown.view.phase in phases.OVER else [status_bar(shown)])
+        sections = [header, plan, thought, held, calls, output, status, said, waiting, asked, usage]
+        left = room(height)
+        for section, rows in (
+            *((asked, len(question)), (header, 1), (status, 1), (waiting, 1), (calls, 2), (said, 2)),
+            *((plan, 1), (usage, 1), (thought, THOUGHT), (held, 1), (output, 3), (calls, len(called))),
+            *((said, 6), (output, OUTPUT), (plan, STEPS), (waiting, 3), (said, len(said.rows))),
+        ):
+            taken = min(max(rows, section.taken), len(section.rows), section.taken + left)
+            left -= taken - section.taken
+            section.taken = taken
+        return [row for section in sections for row in section.shown()]
+
+    def _thought(self, shown: Shown, width: int) -> list[Bar]:
+        text = " ".join(clean(self._settling.thinking(shown.view)[-LOOKED_AT:]).split())
+        if not text:
+            return []
+        rows = wrap(text, width - 3 - len(" (thinking)"))[-THOUGHT:]
+        bars = [Bar(Text(f" ┆ {row}", "dim italic")) for row in rows]
+        return [*bars[:-1], Bar(bars[-1].left, Text("(thinking)", "dim"))]
+
+    def _held_bar(self, shown: Shown) -> list[Bar]:
+        held = self._settling.held
+        if not held:
+            return []
+        if self._held is None or self._held[0] is not held:
+            self._held = held, call_bar(tools.fold(held, shown.view.cwd))
+        return [self._held[1]]
+
+    def _said(self, shown: Shown, width: int) -> list[Bar]:
+        text, code = self._settling.saying(shown.view)
+        text = clean(text[-LOOKED_AT:]).strip("\n")
+        if not text.strip() or not self._answer:
+            return []
+        indent = "   " if code else " "
+        *rows, last = wrap(text, width - len(indent) - 1)
+        bars = [Bar(Text(f"{indent}{row}")) for row in rows]
+        return [*bars, Bar(Text.assemble(indent, last, ("▌", "cyan")))]
+
+
+def header_bar(shown: Shown, running: Sequence[Running]) -> Bar:
+    """Return the first row: what runs, where, and for how long."""
+    view = shown.view
+    agent = line(view.agent)
+    names = dict.fromkeys(filter(None, (line(shown.label), agent, line(view.model or ""))))
+    first, *others = [*names, *([f"[{line(view.mode)}]"] if view.mode else []), _home(view.cwd)]
+    left = Text.assemble(" ", (first, "bold"), (" · ".join(["", *filter(None, others)]), "dim"))
+    going_on = sum(not each.depth for each in running)
+    count = [Text(f"{spinner(shown.now)} {numbers.plural(going_on, 'tool')}", "cyan")] if going_on else []
+    return Bar(left, Text("  ").join([Text(numbers.clock(int(shown.now))), *count]))
+
+
+def _home(folder: str) -> str:
+    """Return a folder as shells write it."""
+    home = str(Path.home())
+    shown = relative(folder, home)
+    if shown == ".":
+        return "~"
+    return shown if shown == line(folder) else f"~/{shown}"
+
+
+def status_bar(shown: Shown) -> Bar:
+    """Return the row that tells what is being done."""
+    words = phases.words(shown.view, cancelling=shown.cancelling)
+    if shown.killed:
+        return Bar(Text(" ⊘ killing the agent", "bold red"))
+    if shown.cancelling:
+        return Bar(Text.assemble((f" ⊘ {words}", "bold yellow"), ("   Ctrl-C again kills the agent", "dim")))
+    style = "yellow" if shown.view.stalled is not None or shown.view.questions else "cyan"
+    since = shown.view.phases[-1].at if shown.view.phases else 0.0
+    waited = int(shown.now - max(since, 0.0))
+    return Bar(
+        Text.assemble((f" {spinner(shown.now)} {words}", style), " …"),
+        Text(whole(waited), "dim") if waited >= WAITED else None,
+    )
+
+
+def _plan(shown: Shown, width: int) -> list[Bar]:
+    left = Text(" plan  ", "bold")
+    entries = shown.view.plan
+    plan = plan_line(shown.view, width - left.cell_len - len(f"  {len(entries)}/{len(entries)}"))
+    if plan is None:
+        return []
+    right = Text(plan.progress, "dim")
+    steps = Text("   ").join(
+        Text.assemble(
+            (step.mark, "green" if step.done else "cyan"),
+            " ",
+            (step.text, "dim strike" if step.done else "bold" if step.current else ""),
+        )
+        for step in plan.steps
+    )
+    before = Text("…  " if plan.before else "", "dim")
+    after = Text("  …" if plan.after else "", "dim")
+    if not (plan.before or plan.after):
+        return [Bar(Text.assemble(left, steps), right)]
+    if cells(plan.text) + left.cell_len + right.cell_len + 2 <= width and len(plan.steps) > 1:
+        return [Bar(Text.assemble(left, before, steps, after), right)]
+    return [
+        Bar(Text.assemble(left, before, steps, after), right),
+        *(step_bar(entry) for entry in entries[plan.before + 1 : plan.before + STEPS]),
+    ]
+
+
+def _calls(shown: Shown, running: Sequence[Running]) -> tuple[list[Bar], list[Bar]]:
+    """Return the rows of the calls that go on, one that puts something out as the last, and its output."""
+    view = shown.view
+    asked = {question.tool_id for question in view.questions}
+    calls = [each for each in running[-2 * SHARE * 10 :] if each.tool.id not in asked]
+    loud = next((each for each in reversed(calls) if each.tool.content or each.tool.output is not None), None)
+    if loud is not None and not any(each.depth for each in calls):
+        calls = [*(each for each in calls if each is not loud), loud]
+    bars = [_running_bar(each, tools.describe(each.tool, view.cwd), shown.now) for each in calls]
+    if loud is None or calls[-1] is not loud:
+        return bars, []
+    return bars, output_rows(tools.output_of(loud.tool, LOOKED_AT), OUTPUT)
+
+
+def _running_bar(running: Running, call: Call, now: float) -> Bar:
+    taken = whole(max(now - call.started_at, 0.0))
+    more = f"{numbers.plural(running.done, 'call')} done" if running.done else ""
+    return call_bar(call, depth=running.depth, time=taken, more=more)
+
+
+def _waiting(shown: Shown) -> list[Bar]:
+    """Return the rows of questions that the keyboard does not answer now."""
+    return [
+        question_bar(question, shown.view, shown.now)
+        for question in shown.view.questions
+        if question.id != shown.asking
+    ]
+
+
+def _usage(shown: Shown) -> list[Bar]:
+    parts = usage_parts(shown.view)
+    if not parts:
+        return []
+    share = context_share(shown.view)
+    left = Text(" ")
+    if share is not None:
+        filled = round(share * METER)
+        style = next(style for least, style in _FULL if share >= least)
+        left.append("━" * filled, style)
+        left.append("─" * (METER - filled) + " ", "bright_black")
+    return [Bar(Text.assemble(left, (" · ".join(parts), "dim")))]

@@ -1,0 +1,129 @@
+"""Runs in a terminal that can be drawn on: what is settled goes up, what goes on is drawn anew below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rich.text import Text
+
+from thinkwell._display.phases import OVER
+from thinkwell._display.summary import status_of
+from thinkwell._display.text import line
+from thinkwell.progress import _many
+from thinkwell.progress._blocks import Bar, Blocks
+from thinkwell.progress._card import card
+from thinkwell.progress._frame import Frame, room
+from thinkwell.progress._markdown import WIDEST
+from thinkwell.progress._question import Question
+from thinkwell.progress._screen import Screen
+from thinkwell.progress._settling import Answered, Noticed, Settling
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console, RenderableType
+
+    from thinkwell.progress._renderer import Shown
+
+_TOLD: Final = (Answered, Noticed)
+"""What is printed of each of several runs, besides its end."""
+
+
+class LiveRenderer:
+    """Draws on the terminal of a console.
+
+    Args:
+        console: Whose terminal it is.
+        verbose: Whether thoughts, outputs and results are drawn whole.
+        result: Whether the result is on the end card.
+        answer: Whether what the agent says is drawn.
+        reflows: Whether the terminal wraps rows again when it becomes narrower; see `Screen`.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        *,
+        verbose: bool = False,
+        result: bool = True,
+        answer: bool = True,
+        reflows: bool | None = None,
+    ) -> None:
+        self._screen = Screen(console, reflows=reflows)
+        self._verbose = verbose
+        self._result = result
+        self._answer = answer
+        self._question = Question()
+        self._runs: list[_Drawn] = []
+
+    def draw(self, runs: Sequence[Shown], /) -> None:
+        """Draw the runs as they stand."""
+        above = self._settled(runs, end=False)
+        printed, question = self._asked(runs)
+        screen = self._screen
+        if len(runs) == 1:
+            live = self._runs[0].frame.draw(runs[0], question, screen.width, screen.height)
+        else:
+            live = _many.draw(runs, [each.settling for each in self._runs], question, screen.height)
+        screen.draw([*above, *printed], live)
+
+    def finish(self, runs: Sequence[Shown], /) -> None:
+        """Draw the end."""
+        above = self._settled(runs, end=True)
+        if len(runs) == 1:
+            shown = runs[0]
+            above += card(shown, verbose=self._verbose, said=self._answer) if self._result else ()
+        else:
+            above += _many.closing(runs)
+        try:
+            self._screen.draw(above, ())
+        finally:
+            self._screen.release()
+
+    def suspend(self) -> None:
+        """Leave the terminal to somebody else."""
+        self._screen.release()
+
+    def resume(self) -> None:
+        """Take the terminal back, with the next frame."""
+
+    def _settled(self, runs: Sequence[Shown], *, end: bool) -> list[RenderableType]:
+        """Return what is to be printed of each run."""
+        while len(self._runs) < len(runs):
+            self._runs.append(_Drawn(verbose=self._verbose, answer=self._answer))
+        above: list[RenderableType] = []
+        width = _many.labels_width(runs)
+        for run, drawn in zip(runs, self._runs, strict=True):
+            things = drawn.settling.look(run.view, run.now, end=end)
+            if len(runs) == 1:
+                above += drawn.blocks.draw(things, run.view)
+                continue
+            told = drawn.blocks.draw([each for each in things if isinstance(each, _TOLD)], run.view)
+            above += [Text(f" {line(run.label)}", "bold"), *told] if told else []
+            pinned = status_of(run.view) == "failed" and not end
+            if not drawn.ended and not pinned and (end or run.view.phase in OVER):
+                drawn.ended = True
+                above += _many.finished(run, width)
+        return above
+
+    def _asked(self, runs: Sequence[Shown]) -> tuple[list[Bar], list[Bar]]:
+        """Return what of the question that the keyboard answers is to be printed, and its live rows."""
+        for run in runs:
+            if run.asking is not None:
+                width = min(self._screen.width, WIDEST)
+                printed, live = self._question.draw(run, width, room(self._screen.height))
+                if len(runs) > 1 and live:
+                    whose = Bar(Text(f" {line(run.label)}", "bold"))
+                    return ([whose, *printed] if printed else [], [whose, *live])
+                return printed, live
+        return [], []
+
+
+class _Drawn:
+    """What is known of one run from what was drawn of it."""
+
+    def __init__(self, *, verbose: bool, answer: bool) -> None:
+        self.settling = Settling(verbose=verbose)
+        self.blocks = Blocks(verbose=verbose, answer=answer)
+        self.frame = Frame(self.settling, answer=answer)
+        self.ended = False

@@ -1,0 +1,385 @@
+"""What of a run will not change any more, once each: it is printed above the live zone."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from thinkwell._display.phases import OVER
+from thinkwell._display.tools import folds
+from thinkwell.progress._prose import TAIL, Prose
+from thinkwell.view import TimelineItem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from thinkwell import events as ev
+    from thinkwell.progress._prose import Piece
+    from thinkwell.view import AnswerView, RunView, ToolView
+
+FOLDED: Final = 40
+"""Tool calls that share a line at most."""
+
+AT_ONCE: Final = 200
+"""Things that are printed at once at most; of more, the last ones."""
+
+RESUMABLE: Final = 16
+"""Messages of which more may come after something else was said."""
+
+DEEPEST: Final = 4
+"""How deep calls of sub-agents are shown in one another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """Tool calls that have ended and share a line, or one with the calls that it made."""
+
+    tools: tuple[ToolView, ...]
+    inner: tuple[tuple[int, ToolView], ...] = ()
+    """The calls of a sub-agent, with how deep each stands in it, from 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A piece of what the agent says."""
+
+    piece: Piece
+    first: bool
+    """Whether its message begins with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thought:
+    """The agent has thought."""
+
+    text: str
+    seconds: float | None
+    """How long; ``None`` where nobody saw when it began."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserSaid:
+    """What the user said, as the agent repeats it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """Another prompt was sent."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanChanged:
+    """The plan was replaced by one with other steps."""
+
+    entries: tuple[ev.PlanEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """A question was answered."""
+
+    answer: AnswerView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The agent gave a result that is not valid."""
+
+    attempt: ev.ResultAttempt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noticed:
+    """A remark of the agent's."""
+
+    notice: ev.Notice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """There was too much at once."""
+
+    count: int
+
+
+Settled: TypeAlias = (
+    Calls | Said | Thought | UserSaid | Turn | PlanChanged | Answered | Refused | Noticed | Skipped
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A tool call that goes on."""
+
+    tool: ToolView
+    depth: int
+    """How deep it stands in calls of sub-agents."""
+    done: int
+    """How many calls that it made have ended."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A part of the conversation that is not settled."""
+
+    item: TimelineItem
+    place: int
+    """Its index in the timeline."""
+    since: float | None
+    """When it was first seen, by the run's clock; ``None`` where nobody knows when it began."""
+    prose: Prose = field(default_factory=Prose)
+    begun: bool = False
+    """Whether a piece of it is settled."""
+    length: int = 0
+    """How long its text was."""
+
+
+class Settling:
+    """Finds what is settled in one run, look by look, and knows what is not.
+
+    A look costs as much as has happened since the last one.
+
+    Args:
+        verbose: Whether every thought is told where it was thought.
+    """
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        self._verbose = verbose
+        self._seen: int | None = None
+        """How many items of the timeline were looked at; ``None``: nobody has looked."""
+        self._open: list[_Open] = []
+        self._resumable: deque[_Open] = deque(maxlen=RESUMABLE)
+        """Settled messages with a name, of which more may come."""
+        self._tools: Mapping[str, ToolView] | None = None
+        self._mused: list[Thought] = []
+        """Thoughts between the calls that are held."""
+        self._answers = self._attempts = self._notices = self._plans = 0
+        self._reports: list[tuple[float, Settled]] = []
+        """News with their times, in order, which are told before what came after them."""
+        self._found: list[Settled] = []
+        self.held: tuple[ToolView, ...] = ()
+        """Calls that have ended and wait for others to share their line."""
+        self.running: tuple[Running, ...] = ()
+        """Calls that go on."""
+
+    def look(self, view: RunView, now: float, *, end: bool = False) -> list[Settled]:
+        """Return what is settled now and was not before.
+
+        Args:
+            view: The run.
+            now: The time, in seconds since the run began.
+            end: Whether nobody will look again.
+        """
+        over = view.phase in OVER
+        self._take(view, now)
+        self._news(view)
+        self._texts_and_calls(view, now, over=over, end=end)
+        self._report(math.inf)
+        if over or end or self._others_go_on(view):
+            self._let_go()
+        found, self._found = self._found, []
+        if len(found) > AT_ONCE:
+            found = [Skipped(count=len(found) - AT_ONCE), *found[-AT_ONCE:]]
+        return found
+
+    def saying(self, view: RunView) -> tuple[str, bool]:
+        """Return the end of what the agent is saying, as it sent it, and whether that is code."""
+        for each in reversed(self._open):
+            if each.item.kind == "message":
+                return each.prose.tail(view.messages[each.item.index]), each.prose.in_code
+        return "", False
+
+    def thinking(self, view: RunView) -> str:
+        """Return the end of what the agent is thinking, as it sent it."""
+        for each in reversed(self._open):
+            if each.item.kind == "thought":
+                return view.thought_blocks[each.item.index][-TAIL:]
+        return ""
+
+    def _take(self, view: RunView, now: float) -> None:
+        """Take what has begun since the last look."""
+        last = len(view.timeline) - 1
+        first = self._seen is None
+        for place in range(self._seen or 0, last + 1):
+            seen = not first and (place == last or view.timeline[place].kind == "tool")
+            self._open.append(_Open(item=view.timeline[place], place=place, since=now if seen else None))
+        self._seen = last + 1
+        if view.tools is not self._tools and view.phase not in OVER:
+            self._tools = view.tools
+            self._take_again(view)
+        for each in list(self._resumable):
+            if len(view.messages[each.item.index]) > each.length:
+                self._resumable.remove(each)
+                self._open.append(each)
+
+    def _take_again(self, view: RunView) -> None:
+        """Take calls that have begun under the name of one that is settled."""
+        known = {each.item.id for each in self._open if each.item.kind == "tool"}
+        for tool in view.tools.values():
+            if tool.ended_at is None and tool.id not in known:
+                item = TimelineItem(kind="tool", id=tool.id)
+                self._open.append(_Open(item=item, place=len(view.timeline) - 1, since=None))
+
+    def _news(self, view: RunView) -> None:
+        if view.plan_changes > self._plans:
+            self._plans = view.plan_changes
+            if view.plan:
+                self._put(PlanChanged(entries=view.plan))
+        reports: list[tuple[float, Settled]] = [
+            *((notice.at, Noticed(notice=notice)) for notice in view.notices[self._notices :]),
+            *((answer.answered_at, Answered(answer=answer)) for answer in view.answers[self._answers :]),
+            *(
+                (attempt.at, Refused(attempt=attempt))
+                for attempt in view.attempts[self._attempts :]
+                if not attempt.accepted
+            ),
+        ]
+        self._reports = sorted(reports, key=itemgetter(0))
+        self._notices = len(view.notices)
+        self._answers = len(view.answers)
+        self._attempts = len(view.attempts)
+
+    def _texts_and_calls(self, view: RunView, now: float, *, over: bool, end: bool) -> None:
+        families = _Families(self._open, view, apart=over)
+        still: list[_Open] = []
+        last = len(view.timeline) - 1
+        for each in self._open:
+            if each.item.kind != "tool":
+                whole = over or end or each.place < last
+                self._text(each, view, now, whole=whole)
+                if not whole:
+                    still.append(each)
+            elif families.settled(each.item.id or ""):
+                self._call(families.calls(each.item.id or ""))
+            elif not families.told(each.item.id or ""):
+                still.append(each)
+        self._open = still
+        self.running = families.running()
+
+    def _text(self, each: _Open, view: RunView, now: float, *, whole: bool) -> None:
+        item = each.item
+        match item.kind:
+            case "message":
+                text = view.messages[item.index]
+                for piece in each.prose.take(text, whole=whole):
+                    self._put(Said(piece=piece, first=not each.begun))
+                    each.begun = True
+                each.length = len(text)
+                if whole and item.id is not None:
+                    self._resumable.append(each)
+            case "thought" if whole:
+                seconds = None if each.since is None else max(now - each.since, 0.0)
+                self._thought(Thought(text=view.thought_blocks[item.index], seconds=seconds))
+            case "user" if whole:
+                self._put(UserSaid(text=view.user_messages[item.index]))
+            case "turn" if whole and item.index > 1:
+                self._put(Turn(number=item.index))
+            case _:
+                pass
+
+    def _thought(self, thought: Thought) -> None:
+        if self.held and not self._verbose:
+            self._mused.append(thought)
+        else:
+            self._put(thought)
+
+    def _report(self, until: float) -> None:
+        while self._reports and self._reports[0][0] <= until:
+            self._put(self._reports.pop(0)[1])
+
+    def _call(self, calls: Calls) -> None:
+        self._report(calls.tools[0].ended_at or 0.0)
+        if calls.inner or not folds(calls.tools[0]):
+            self._put(calls)
+            return
+        self.held += calls.tools
+        if len(self.held) >= FOLDED:
+            self._let_go()
+
+    def _others_go_on(self, view: RunView) -> bool:
+        """Return whether something else goes on than what may share the line of what is held."""
+        said, _ = self.saying(view)
+        return bool(said.strip()) or any(each.tool.kind not in ("read", "search") for each in self.running)
+
+    def _put(self, thing: Settled) -> None:
+        self._let_go()
+        self._found.append(thing)
+
+    def _let_go(self) -> None:
+        """Settle what is held."""
+        if self.held:
+            self._found.append(Calls(tools=self.held))
+            self.held = ()
+        if self._mused:
+            known = [each.seconds for each in self._mused if each.seconds is not None]
+            texts = "\n\n".join(each.text for each in self._mused)
+            self._found.append(Thought(text=texts, seconds=sum(known) if known else None))
+            self._mused = []
+
+
+class _Families:
+    """Which of the calls that are not settled belong to which, at one look."""
+
+    def __init__(self, opened: list[_Open], view: RunView, *, apart: bool) -> None:
+        self._tools = {
+            each.item.id: view.tools[each.item.id]
+            for each in opened
+            if each.item.kind == "tool" and each.item.id is not None
+        }
+        self._apart = apart
+        """Whether those that are open are settled all the same."""
+        self._roots = {id_: self._root(tool) for id_, tool in self._tools.items()}
+        self._members: dict[str, list[tuple[int, ToolView]]] = {}
+        for id_, (root, depth) in self._roots.items():
+            self._members.setdefault(root, []).append((depth, self._tools[id_]))
+
+    def _root(self, tool: ToolView) -> tuple[str, int]:
+        """Return the call that a call belongs to, or itself, and how deep it stands in it."""
+        seen = {tool.id}
+        at = tool
+        while at.parent is not None and at.parent in self._tools:
+            if at.parent in seen:
+                return tool.id, 0  # whatever the agent means by that
+            at = self._tools[at.parent]
+            seen.add(at.id)
+        return at.id, min(len(seen) - 1, DEEPEST)
+
+    def _ended(self, tool: ToolView) -> bool:
+        return self._apart or tool.ended_at is not None
+
+    def settled(self, id_: str) -> bool:
+        """Return whether a call has ended and belongs to no other."""
+        return self._roots[id_][0] == id_ and self._ended(self._tools[id_])
+
+    def told(self, id_: str) -> bool:
+        """Return whether a call is told of with the one that it belongs to."""
+        return self.settled(self._roots[id_][0]) and self._ended(self._tools[id_])
+
+    def calls(self, id_: str) -> Calls:
+        """Return a call with those that it made."""
+        inner = [(depth, tool) for depth, tool in self._members[id_] if depth and self._ended(tool)]
+        return Calls(tools=(self._tools[id_],), inner=tuple(inner))
+
+    def running(self) -> tuple[Running, ...]:
+        """Return the calls that go on, each below the one that it belongs to."""
+        if self._apart:
+            return ()
+        return tuple(
+            Running(
+                tool=tool,
+                depth=depth,
+                done=0
+                if depth
+                else sum(other.ended_at is not None for _, other in members) - self.settled(root),
+            )
+            for root, members in self._members.items()
+            for depth, tool in members
+            if tool.ended_at is None
+        )
