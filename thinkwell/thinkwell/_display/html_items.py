@@ -147,7 +147,12 @@ class _Items:
             (
                 *(_answer(answer) for answer in self._answers.get(tool.id, ())[-LISTED // scale - 1 :]),
                 *(
-                    file_change(change, HUNKS, ROWS // scale, named=change.path != call.target)
+                    file_change(
+                        change,
+                        HUNKS,
+                        ROWS // scale,
+                        named=len(changes) > 1 or not call.target.startswith(change.path),
+                    )
                     for change in changes[: max(1, FILES // scale)]
                 ),
                 _more(len(changes) - max(1, FILES // scale), "file"),
