@@ -20,6 +20,7 @@ def main() -> int:
     """Run the command with the arguments of this process, and return its exit code."""
     try:
         import rich  # noqa: F401 - to miss it here rather than later  # pyright: ignore[reportUnusedImport]
+
         from thinkwell.cli._app import run_app
     except ModuleNotFoundError as exc:
         if exc.name is None or exc.name.partition(".")[0] not in ("rich", "typer"):

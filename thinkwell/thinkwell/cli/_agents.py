@@ -1,16 +1,12 @@
 """``thinkwell agents``: ``python -m thinkwell.agents`` under another name."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
 from thinkwell.cli._completing import agent_names
 from thinkwell.cli._options import HELP_OPTIONS, JsonOption
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PROG = "thinkwell agents"
 
@@ -26,7 +22,7 @@ def list_agents(context: typer.Context, as_json: JsonOption = False) -> None:
       thinkwell agents                all of them
       thinkwell agents show claude    what is known of one, and where it stands
       thinkwell agents update         fetch the public registry of agents
-    """
+    """  # noqa: D301
     if context.invoked_subcommand is None:
         _run(["list"], as_json=as_json)
     if as_json:

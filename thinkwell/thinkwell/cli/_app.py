@@ -4,19 +4,21 @@ A module of a command declares its options, with what typer needs and no more, a
 when it is called: the help, and the completion of the shell, wait for everything that is imported here.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Final
 
 import typer
 from typer.core import TyperGroup
 
 from thinkwell.cli._agents import agents
+from thinkwell.cli._chat import chat
 from thinkwell.cli._demo import demo
 from thinkwell.cli._doctor import doctor
+from thinkwell.cli._login import login
+from thinkwell.cli._new import new
 from thinkwell.cli._options import HELP_OPTIONS
 from thinkwell.cli._replay import replay
 from thinkwell.cli._run import run
+from thinkwell.cli._sessions import sessions
 from thinkwell.cli._version import print_version, version
 
 ORDER: Final = (
@@ -59,14 +61,18 @@ def thinkwell(
       thinkwell run -a claude "Explain this project"
 
     `thinkwell COMMAND --help` has examples of each, and that of run its exit codes.
-    """
+    """  # noqa: D301
 
 
 app.command(short_help="Watch a run; needs no key and no network.")(demo)
 app.command(short_help="Let an agent do one task.")(run)
+app.command(short_help="Talk with an agent.")(chat)
 app.command(short_help="Show a recorded run again.")(replay)
 app.add_typer(agents, short_help="Show which agents can be used.")
 app.command(short_help="See whether an agent works.")(doctor)
+app.command(short_help="Log in to an agent.")(login)
+app.command(short_help="List what an agent remembers.")(sessions)
+app.command(short_help="Make a project to begin with.")(new)
 app.command(short_help="Show the version.")(version)
 
 

@@ -6,11 +6,15 @@ from __future__ import annotations
 def agent_names(incomplete: str) -> list[str]:
     """Return the names of the agents that begin like this.
 
-    A completion says nothing where it fails: whatever was printed would stand in the line that is typed.
+    Nothing is said of what goes wrong: it would stand in the line that is being typed.
     """
-    import logging
-
-    logging.disable()
     from thinkwell.agents._sources import BUILTIN, names_of_agents
+    from thinkwell.cli._terminal import silence_logs
+    from thinkwell.errors import ThinkwellError
 
-    return [name for name in (BUILTIN.name, *names_of_agents()) if name.startswith(incomplete)]
+    silence_logs()
+    try:
+        names = names_of_agents()
+    except ThinkwellError:
+        names = []
+    return [name for name in (BUILTIN.name, *names) if name.startswith(incomplete)]

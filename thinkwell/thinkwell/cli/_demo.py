@@ -1,7 +1,5 @@
 """``thinkwell demo``: what somebody new types first."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -37,8 +35,8 @@ def demo(
       thinkwell demo
       thinkwell demo ../another-project --style lines
       thinkwell demo --record demo.ndjson && thinkwell replay demo.ndjson
-    """
+    """  # noqa: D301
     from thinkwell.cli._demonstration import demonstrate
 
     with told():
-        demonstrate(folder or Path.cwd(), How(style=style, verbose=verbose), record)
+        raise typer.Exit(demonstrate(folder or Path.cwd(), How(style=style, verbose=verbose), record))

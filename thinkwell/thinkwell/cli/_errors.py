@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from thinkwell.cli._exit import BROKEN_PIPE, INTERRUPTED, exit_code
+from thinkwell.cli._terminal import silence_logs
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 @contextmanager
 def told() -> Generator[None]:
     """Tell of an error that ends the block, and end the command with the exit code for it."""
+    silence_logs()
     try:
         yield
         sys.stdout.flush()
@@ -30,8 +32,10 @@ def told() -> Generator[None]:
     except Exception as exc:
         if not is_expected(exc):
             raise
-        tell(exc)
-        raise typer.Exit(exit_code(exc)) from None
+        code = exit_code(exc)
+        if code != INTERRUPTED:  # who has typed Ctrl-C knows
+            tell(exc)
+        raise typer.Exit(code) from None
 
 
 def is_expected(error: BaseException) -> bool:
@@ -41,13 +45,18 @@ def is_expected(error: BaseException) -> bool:
     return isinstance(error, ThinkwellError | OSError)
 
 
-def tell(error: BaseException) -> None:
-    """Write what happened, and what to type next, to standard error."""
+def tell(error: BaseException, *, displayed: bool = False) -> None:
+    """Write what happened, and what to type next, to standard error.
+
+    Args:
+        error: What happened.
+        displayed: Whether a display has said that already, so that only what to type is left to say.
+    """
     from thinkwell._display.text import clean
 
     what, advice = words(error)
-    lines = [f"Error: {what}", *([advice] if advice else [])]
-    sys.stderr.write(clean("\n".join(lines)) + "\n")
+    lines = [*([] if displayed else [f"Error: {what}"]), *([advice] if advice else [])]
+    sys.stderr.write(clean("".join(f"{line}\n" for line in lines)))
     sys.stderr.flush()
 
 
@@ -67,9 +76,10 @@ def words(error: BaseException) -> tuple[str, str]:
                 f"Next, type: thinkwell login {error.agent}",
             )
         case errors.AgentNotFound():
-            reason = error.reason.partition(" For another: open_agent(")[0].rstrip(".")
-            next_ = error.next_command or "thinkwell agents    (lists them; --command takes any other)"
-            return f"Agent {error.agent!r} was not found: {reason}.", f"Next, type: {next_}"
+            reason, more, _ = error.reason.partition(" (known: ")  # forty names
+            reason = reason.partition(" For another: ")[0].rstrip(".;")
+            next_ = error.next_command or ("thinkwell agents" if more else "")
+            return f"Agent {error.agent!r} was not found: {reason}", next_ and f"Next, type: {next_}"
         case errors.ThoughtTimeout(idle=True):
             what = f"Nothing was heard of the agent for {error.seconds:g} seconds, and the run was cancelled"
             return what, "Give a longer --idle-timeout where it needs that"

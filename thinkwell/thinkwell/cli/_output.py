@@ -7,11 +7,12 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import typer
 
 from thinkwell._builder import output_type
+from thinkwell._json_schema import is_object
 from thinkwell._output import JsonSchema
 
 HIDDEN: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e0fff]")
@@ -49,7 +50,7 @@ def _read_schema(path: Path) -> JsonSchema:
         raise typer.BadParameter(f"{path}: {exc.strerror}", param_hint=hint) from None
     except (ValueError, RecursionError) as exc:  # no JSON and no UTF-8 are ValueErrors
         raise typer.BadParameter(f"{path} is no JSON: {exc}", param_hint=hint) from None
-    if not isinstance(found, dict):
+    if not is_object(found):
         kind = type(found).__name__
         raise typer.BadParameter(f"{path} holds a {kind}; a JSON Schema is an object", param_hint=hint)
     return JsonSchema(found)
@@ -96,10 +97,13 @@ def result_json(value: object, output: object = None, *, indent: int | None = No
     else:
         from pydantic import TypeAdapter  # loaded with the type
 
-        adapter: TypeAdapter[object] = output if isinstance(output, TypeAdapter) else TypeAdapter(output)
+        kind = cast("type[object]", output)
+        adapter = (
+            cast("TypeAdapter[object]", output) if isinstance(output, TypeAdapter) else TypeAdapter(kind)
+        )
         text = adapter.dump_json(value, indent=indent, by_alias=True).decode()
-    return HIDDEN.sub(_escaped, text)
+    return HIDDEN.sub(escaped, text)
 
 
-def _escaped(found: re.Match[str]) -> str:
+def escaped(found: re.Match[str]) -> str:
     return json.dumps(found[0])[1:-1]

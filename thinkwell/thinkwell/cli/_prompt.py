@@ -44,7 +44,7 @@ def read_prompt(words: Sequence[str]) -> Prompt:
 
 def _standard_input(*, asked: bool) -> str:
     """Return the whole of standard input."""
-    if sys.stdin is None:  # type: ignore[redundant-expr]  # as it is where it was closed
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - it was closed
         raise typer.BadParameter("there is none, and standard input is closed", param_hint="PROMPT")
     if sys.stdin.isatty():
         if not asked:

@@ -1,7 +1,5 @@
 """``thinkwell replay``: a recording, shown again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -52,11 +50,9 @@ def replay(
       thinkwell replay run.ndjson --speed 10
       thinkwell replay run.ndjson --speed 0 --json | jq -r .type
       thinkwell replay run.ndjson --run run-2 --quiet
-    """
+    """  # noqa: D301
     from thinkwell.cli._replaying import replay_file
 
     with told():
         how = How(as_json=as_json, quiet=quiet, verbose=verbose, style=style)
-        code = replay_file(file, how, run=run, speed=speed)
-        if code:
-            raise typer.Exit(code)
+        raise typer.Exit(replay_file(file, how, run=run, speed=speed))

@@ -1,7 +1,5 @@
 """``thinkwell run``: one task, its result on standard output."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -112,7 +110,7 @@ def run(
       5    a limit was reached: time, silence, cost, tokens
       130  Ctrl-C
       141  whoever read the output has stopped
-    """
+    """  # noqa: D301
     from thinkwell.cli._task import read_task, run_task
 
     with told():
@@ -132,4 +130,4 @@ def run(
             budget={"max_cost": max_cost, "max_tokens": max_tokens},
             how=how,
         )
-        run_task(task, how)
+        raise typer.Exit(run_task(task, how))

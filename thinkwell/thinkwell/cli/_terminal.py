@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from enum import StrEnum
 
+import typer
 from msgspec import Struct
 
 
@@ -24,6 +26,15 @@ class How(Struct, frozen=True, kw_only=True):
     verbose: bool = False
     style: Style = Style.AUTO
 
+    def check(self) -> None:
+        """Check that no two of them exclude each other.
+
+        Raises:
+            typer.BadParameter: They do.
+        """
+        if self.as_json and self.quiet:
+            raise typer.BadParameter("give --json or --quiet, not both", param_hint="--json")
+
     @property
     def can_ask(self) -> bool:
         """Whether somebody sits there who can be asked."""
@@ -34,3 +45,8 @@ def is_terminal(stream: object) -> bool:
     """Return whether a stream is a terminal. It is ``None`` where it was closed before the program began."""
     isatty = getattr(stream, "isatty", None)
     return isatty is not None and isatty()
+
+
+def silence_logs() -> None:
+    """Keep what the library logs off the screen: the command tells it in its own way, or need not."""
+    logging.getLogger("thinkwell").addHandler(logging.NullHandler())

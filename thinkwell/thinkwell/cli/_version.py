@@ -15,7 +15,7 @@ def version() -> None:
     typer.echo(_text())
 
 
-def print_version(wanted: bool) -> None:  # noqa: FBT001 - a callback of an option
+def print_version(wanted: bool) -> None:
     """Print it and end, where that is wanted."""
     if wanted:
         typer.echo(_text())

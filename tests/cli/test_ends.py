@@ -1,0 +1,152 @@
+"""How `thinkwell run` ends: exit codes, and what is said on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from cli.command import run_command
+from cli.typing_in import home, program, scripted
+from doctor.patients import ODD
+
+from thinkwell import errors
+from thinkwell.cli._errors import words
+from thinkwell.cli._exit import exit_code
+from thinkwell.testing import Script, script
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ("home",)
+
+
+@pytest.mark.parametrize(
+    ("played", "arguments", "code", "problem"),
+    [
+        (script.refuses(), (), 1, "refused"),
+        (script.says("no idea").stops().says("none"), ("--type", "builtins:int"), 1, "without a result"),
+        (script.says("a").crashes(7), (), 3, "exited with code 7"),
+        (script.hangs_up(), (), 3, "before it had finished"),
+        (script.fails(message="out of order"), (), 3, "out of order"),
+        (script.hangs(), ("--timeout", "0.3"), 5, "Give a longer --timeout"),
+        (script.hangs(), ("--idle-timeout", "0.3"), 5, "Give a longer --idle-timeout"),
+    ],
+    ids=lambda value: None if isinstance(value, Script) else str(value),
+)
+def test_exit_codes(played: Script, arguments: tuple[str, ...], code: int, problem: str, home: Path) -> None:
+    done = run_command("run", "go", "--command", scripted(home, played), *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert problem in done.err
+    assert "Traceback" not in done.err
+
+
+def test_an_agent_that_is_not_known(home: Path) -> None:
+    done = run_command("run", "go", "--agent", "claud")
+    assert (done.code, done.out) == (3, "")
+    assert (
+        done.err
+        == "Error: Agent 'claud' was not found: no agent of that name is known; did you mean 'claude'?\n"
+    )
+    done = run_command("run", "go", "--agent", "nobody-at-all")
+    assert done.err.endswith("Next, type: thinkwell agents\n")
+
+
+def test_an_agent_that_does_not_start(home: Path) -> None:
+    done = run_command("run", "go", "--command", f"{sys.executable} -c 'import sys; sys.exit(9)'")
+    assert done.code == 3
+    assert "could not be started" in done.err
+    missing = run_command("run", "go", "--command", "/nowhere/agent")
+    assert missing.code == 3
+    assert "there is no program /nowhere/agent" in missing.err
+
+
+def test_an_agent_that_wants_a_login(home: Path) -> None:
+    (home / "pyproject.toml").write_text(
+        f"[tool.thinkwell.agents.mine.program]\ncommand = {json.dumps([sys.executable, ODD, 'login'])}\n",
+        "utf-8",
+    )
+    done = run_command("run", "go", "--agent", "mine")
+    assert done.code == 4
+    assert "Next, type: thinkwell login mine" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--agent", "claude", "--command", "x"], "--agent or --command, not both"),
+        (["--command", "'x"], "close the quotes"),
+        (["--command", ""], "the command is empty"),
+        (["--timeout", "0"], "give seconds above 0"),
+        (["--idle-timeout", "nan"], "give seconds above 0"),
+        (["--max-cost", "-1"], "give a number above 0"),
+        (["--permissions", "perhaps"], "none of deny, ask, allow"),
+        (["--permissions", "parser.py"], "parser.py"),
+        (["--mcp", "nowhere.json"], "nowhere.json"),
+        (["--cwd", "nowhere"], "nowhere"),
+        (["--style", "loud"], "loud"),
+        (["--json", "--quiet"], "not both"),
+    ],
+)
+def test_wrong_usage_starts_nothing(arguments: list[str], problem: str, home: Path) -> None:
+    done = run_command("run", "go", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert problem in done.err
+
+
+def test_a_variable_that_cannot_be_read(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THINKWELL_AGENT_CMD", "'x")
+    done = run_command("run", "go")
+    assert done.code == 2
+    assert "THINKWELL_AGENT_CMD" in done.err
+
+
+def test_a_budget(home: Path) -> None:
+    done = run_command("run", "go", "--max-tokens", "1000", "--max-cost", "0.5")
+    assert done.code == 0, done.err
+    failed = errors.BudgetExceeded("tokens", 5, 7)
+    assert exit_code(failed) == 5
+    assert words(failed)[1].startswith("Give a larger --max-tokens")
+
+
+def test_a_recording_that_cannot_be_written(home: Path) -> None:
+    done = run_command("run", "go", "--record", "nowhere/run.ndjson")
+    assert (done.code, done.out) == (1, "")
+    assert "nowhere/run.ndjson: No such file or directory" in done.err
+
+
+def test_what_an_agent_says_of_an_error_controls_no_terminal(home: Path) -> None:
+    played = script.fails(message="\x1b]0;title\x07\x1b[2Jgone\x9b")
+    done = program("run", "go", "--command", scripted(home, played))
+    assert done.returncode == 3
+    assert b"gone" in done.stderr
+    assert b"\x1b" not in done.stderr
+
+
+def test_a_bug_of_ours_is_shown_as_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("thinkwell.cli._task.run_task", broken)
+    with pytest.raises(ZeroDivisionError):
+        run_command("run", "go")
+
+
+@pytest.mark.parametrize(
+    ("failed", "code"),
+    [
+        (errors.LoginFailed("a", "b", "c"), 4),
+        (errors.BufferOverflow(1), 5),
+        (errors.RecordingCut("a", "b"), 6),
+        (errors.ThoughtCancelled(), 130),
+        (errors.ProfileError("a", "b"), 2),
+        (errors.QuestionsStopped("enough"), 1),
+        (OSError(), 1),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_every_error_has_its_code(failed: Exception, code: int) -> None:
+    assert exit_code(failed) == code
+    what, _ = words(failed)
+    assert "open_agent(" not in what

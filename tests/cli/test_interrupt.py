@@ -1,0 +1,136 @@
+"""Ctrl-C, readers that go away, agents that are killed: nothing is left running."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from cli.typing_in import LIMIT, THINKWELL, home, scripted
+
+from thinkwell.testing import script
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+if sys.platform == "win32":
+    pytest.skip("terminals of POSIX systems", allow_module_level=True)
+
+from cli.terminal import CTRL_C, in_terminal, processes_with
+
+__all__ = ("home",)
+
+SHOWN = (("--style", "live"), ("--style", "lines"), ("--json",))
+
+
+@pytest.mark.parametrize("how", SHOWN, ids=" ".join)
+def test_ctrl_c_cancels(how: Sequence[str], home: Path) -> None:
+    command = scripted(home, script.says("ready\n\n").hangs())
+    with in_terminal("run", "go", "--command", command, *how) as terminal:
+        terminal.wait_for("ready")
+        terminal.type(CTRL_C)
+        assert terminal.end() == 130
+    assert b"Traceback" not in terminal.shown
+    assert processes_with(str(home)) == []
+
+
+@pytest.mark.parametrize("how", SHOWN, ids=" ".join)
+def test_a_second_ctrl_c_kills(how: Sequence[str], home: Path) -> None:
+    command = scripted(home, script.says("ready\n\n").hangs(deaf=True))
+    with in_terminal("run", "go", "--command", command, *how) as terminal:
+        terminal.wait_for("ready")
+        terminal.type(CTRL_C)
+        terminal.type(CTRL_C)
+        assert terminal.end() == 130
+    assert b"Traceback" not in terminal.shown
+    assert processes_with(str(home)) == []
+
+
+def test_ctrl_c_while_the_agent_starts(home: Path) -> None:
+    waits = f"{sys.executable} -c 'import time; time.sleep(600)  # {home}'"
+    with in_terminal("run", "go", "--command", waits) as terminal:
+        terminal.wait_for("starting")
+        terminal.type(CTRL_C)
+        assert terminal.end() == 130
+    assert b"Traceback" not in terminal.shown
+    assert processes_with(str(home)) == []
+
+
+def test_ctrl_c_while_the_prompt_is_typed(home: Path) -> None:
+    with in_terminal("run", "-") as terminal:
+        terminal.wait_for("end it with Ctrl-D")
+        terminal.type(CTRL_C)
+        assert terminal.end() == 130
+    assert b"Traceback" not in terminal.shown
+
+
+def test_a_reader_that_goes_away_ends_the_run(home: Path) -> None:
+    command = scripted(home, script.says("a").hangs())
+    run = subprocess.Popen(
+        [*THINKWELL, "run", "go", "--json", "--command", command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        assert json.loads(run.stdout.readline())["type"] == "phase"
+        run.stdout.close()
+        os.kill(agent_of(str(home)), signal.SIGTERM)  # news, so that something is written
+        assert run.wait(LIMIT) == 141
+        assert run.stderr.read() == b""
+    assert processes_with(str(home)) == []
+
+
+def test_a_result_that_nobody_reads(home: Path) -> None:
+    command = scripted(home, script.says("a" * 1_000_000))
+    line = 'set -o pipefail; "$@" | head -c 1'
+    ran = subprocess.run(
+        ["bash", "-c", line, "bash", *THINKWELL, "run", "go", "-q", "--command", command],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (141, b"a", b"")
+
+
+def test_an_agent_that_is_killed(home: Path) -> None:
+    command = scripted(home, script.says("ready").hangs())
+    with (
+        subprocess.Popen(
+            [*THINKWELL, "run", "go", "--json", "--command", command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as run,
+        ExitStack() as stack,
+    ):
+        stack.callback(run.kill)
+        assert run.stdout is not None
+        assert run.stderr is not None
+        while b"ready" not in run.stdout.readline():
+            pass
+        os.kill(agent_of(str(home)), signal.SIGKILL)
+        last = json.loads(run.stdout.read().splitlines()[-1])
+        assert run.wait(LIMIT) == 3
+        assert b"killed by signal 9" in run.stderr.read()
+    assert (last["type"], last["error"]["type"]) == ("error", "AgentExited")
+    assert processes_with(str(home)) == []
+
+
+def agent_of(mark: str) -> int:
+    """Return the process of the agent that a run has started."""
+    (pid,) = [
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+        if mark.encode() in (line := path.read_bytes()) and b"thinkwell.testing" in line.split(b"\0")
+    ]
+    return pid

@@ -1,0 +1,86 @@
+"""Where the prompt of `thinkwell run` comes from."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from cli.command import run_command
+from cli.typing_in import LIMIT, THINKWELL, home, program, scripted
+
+from thinkwell.testing import script
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ("home",)
+
+
+def told(folder: Path, expected: str, *words: str, stdin: str = "") -> str:
+    """Return what the run says whose prompt has to contain a text."""
+    command = scripted(folder, script.expects(expected).says("yes"))
+    done = run_command("run", "--command", command, *words, stdin=stdin)
+    assert done.code == 0, done.err
+    return done.out
+
+
+def test_words_are_the_prompt(home: Path) -> None:
+    assert told(home, "fix the bug", "fix", "the bug") == "yes\n"
+
+
+def test_standard_input_is_the_prompt_where_there_are_no_words(home: Path) -> None:
+    assert told(home, "fix\nthe bug", stdin="\ufefffix\r\nthe bug\n") == "yes\n"
+    assert told(home, "fix", "-", stdin="fix") == "yes\n"
+
+
+def test_a_dash_adds_standard_input_to_the_words(home: Path) -> None:
+    expected = "Review this:\n\n<stdin>\n- a\n+ b\n</stdin>\n"
+    assert told(home, expected, "Review this:", "-", stdin="- a\n+ b") == "yes\n"
+
+
+@pytest.mark.parametrize("stdin", ["", " \n"])
+def test_an_empty_prompt_is_wrong_usage(stdin: str, home: Path) -> None:
+    for words in ([], ["-"], ["Review", "-"], [" "]):
+        done = run_command("run", *words, stdin=stdin)
+        assert (done.code, done.out) == (2, "")
+        assert "standard input is empty" in done.err
+
+
+def test_what_is_no_text_is_wrong_usage(home: Path) -> None:
+    done = program("run", stdin=b"\xff\xfe")
+    assert done.returncode == 2
+    assert b"not UTF-8 (byte 0)" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX systems")
+def test_a_standard_input_that_is_closed(home: Path) -> None:
+    line = '"$@" <&-'
+    for words, code in (([], 2), (["Say what parser.py does"], 0)):
+        ran = subprocess.run(
+            ["sh", "-c", line, "sh", *THINKWELL, "run", "-q", *words],
+            capture_output=True,
+            check=False,
+            timeout=LIMIT,
+        )
+        assert ran.returncode == code, ran.stderr
+        assert (b"parser.py" in ran.stdout) is (code == 0)
+
+
+def test_a_standard_input_that_never_ends_is_left_alone_where_there_are_words(home: Path) -> None:
+    with subprocess.Popen(
+        [*THINKWELL, "run", "-q", "Say what parser.py does"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as run:
+        try:
+            assert run.wait(LIMIT) == 0
+        finally:
+            run.kill()
+
+
+def test_files_are_shown_to_the_agent(home: Path) -> None:
+    done = run_command("run", "-q", "Say what this does", "--file", "parser.py")
+    assert "parser.py is Python" in done.out
+    missing = run_command("run", "hi", "--file", "nowhere.py")
+    assert missing.code == 2
+    assert "nowhere.py" in missing.err

@@ -1,0 +1,71 @@
+"""A run, followed to its end: its progress on standard error, or its events on standard output."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, TypeVar
+
+from thinkwell._display.text import clean
+from thinkwell.cli._errors import tell
+from thinkwell.cli._exit import INTERRUPTED, OK, exit_code
+from thinkwell.cli._json_lines import print_events
+from thinkwell.cli._output import result_text
+from thinkwell.cli._terminal import is_terminal
+from thinkwell.errors import ThinkwellError
+from thinkwell.progress import Live
+from thinkwell.progress._interrupt import CtrlC
+from thinkwell.progress._output import direct
+
+if TYPE_CHECKING:
+    from thinkwell import ThoughtStream
+    from thinkwell.cli._terminal import How
+
+T = TypeVar("T")
+
+
+async def finish(stream: ThoughtStream[T], how: How, output: object = None, *, run: str | None = None) -> int:
+    """Follow a run to its end, write its result or tell of its error, and return the exit code.
+
+    Where both outputs are one terminal, the display shows the result, and it is not written again.
+
+    Args:
+        stream: The run.
+        how: How it is shown.
+        output: What its result is of; ``None`` for text, or JSON as it is.
+        run: What to call it in JSON, where there are several.
+
+    Raises:
+        BrokenPipeError: Nobody reads the result, or the events.
+    """
+    displayed = False
+    ctrl_c = CtrlC(stream.cancel, stream.kill)
+    try:
+        if how.as_json:
+            with ctrl_c.received():
+                await print_events(stream, output, run)
+        elif how.quiet:
+            with ctrl_c.received():
+                await stream.wait()
+            write_result(await stream.result, output)
+        else:
+            whole = is_terminal(sys.stderr) and is_terminal(sys.stdout)
+            async with Live(
+                stream, style=how.style.value, verbose=how.verbose, result=whole, ctrl_c=True
+            ) as live:
+                await stream.wait()
+            ctrl_c, displayed = live._pressing or ctrl_c, True
+            value = await stream.result
+            if not whole:
+                write_result(value, output)
+    except ThinkwellError as exc:
+        if ctrl_c.presses:
+            return INTERRUPTED
+        tell(exc, displayed=displayed)
+        return exit_code(exc)
+    return OK
+
+
+def write_result(value: object, output: object = None) -> None:
+    """Write a result to standard output. A terminal gets nothing that would control it."""
+    text = result_text(value, output)
+    direct(sys.stdout).write(clean(text) if is_terminal(sys.stdout) else text)
