@@ -99,7 +99,11 @@ def test_nothing_is_left_of_the_row_before_where_a_terminal_takes_a_text_for_sho
     shown = Shown(columns=10)
     shown.draw("0123456789")
     draw = shown.terminal.screen.draw
-    monkeypatch.setattr(shown.terminal.screen, "draw", lambda data: draw(data.replace("x", "")))
+
+    def without_x(data: str) -> None:
+        draw(data.replace("x", ""))
+
+    monkeypatch.setattr(shown.terminal.screen, "draw", without_x)
     assert shown.draw("xxxxxx6789") == ["6789"]
 
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 SHARE: Final = 3
 """The live zone has at most one row of so many of the terminal."""
 
+GAP: Final = 7
+"""Rows of a live zone that has room for an empty one above it."""
+
 SPINNER: Final = "◐◓◑◒"
 
 LOOKED_AT: Final = 2_000
@@ -112,19 +115,22 @@ class Frame:
         waiting = _Section(_waiting(shown))
         asked = _Section(question, last=True)
         usage = _Section(_usage(shown))
-        told = bool(called or said.rows or thought.rows) and not (shown.cancelling or shown.killed)
-        status = _Section(() if told or question or shown.view.phase in phases.OVER else [status_bar(shown)])
+        told = bool(called or said.rows or thought.rows or waiting.rows or question)
+        told = told and not (shown.cancelling or shown.killed)
+        status = _Section(() if told or shown.view.phase in phases.OVER else [status_bar(shown)])
         sections = [header, plan, thought, held, calls, output, status, said, waiting, asked, usage]
-        left = room(height)
-        for section, rows in (
+        gap = room(height) >= GAP
+        left = room(height) - gap
+        for section, most in (
             *((asked, len(question)), (header, 1), (status, 1), (waiting, 1), (calls, 2), (said, 2)),
             *((plan, 1), (usage, 1), (thought, THOUGHT), (held, 1), (output, 3), (calls, len(called))),
             *((said, 6), (output, OUTPUT), (plan, STEPS), (waiting, 3), (said, len(said.rows))),
         ):
-            taken = min(max(rows, section.taken), len(section.rows), section.taken + left)
+            taken = min(max(most, section.taken), len(section.rows), section.taken + left)
             left -= taken - section.taken
             section.taken = taken
-        return [row for section in sections for row in section.shown()]
+        rows = [row for section in sections for row in section.shown()]
+        return [Bar(Text("")), *rows] if gap else rows
 
     def _thought(self, shown: Shown, width: int) -> list[Bar]:
         text = " ".join(clean(self._settling.thinking(shown.view)[-LOOKED_AT:]).split())
@@ -182,8 +188,8 @@ def status_bar(shown: Shown) -> Bar:
     if shown.cancelling:
         return Bar(Text.assemble((f" ⊘ {words}", "bold yellow"), ("   Ctrl-C again kills the agent", "dim")))
     style = "yellow" if shown.view.stalled is not None or shown.view.questions else "cyan"
-    since = shown.view.phases[-1].at if shown.view.phases else 0.0
-    waited = int(shown.now - max(since, 0.0))
+    phases_ = shown.view.phases
+    waited = int(shown.now - max(phases_[-1].at, 0.0)) if phases_ and shown.view.phase != "responding" else 0
     return Bar(
         Text.assemble((f" {spinner(shown.now)} {words}", style), " …"),
         Text(whole(waited), "dim") if waited >= WAITED else None,

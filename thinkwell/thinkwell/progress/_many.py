@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from thinkwell.progress._renderer import Shown
     from thinkwell.progress._settling import Settling
 
-LABEL = 24
+LABEL: Final = 24
 """Columns of the name of a run at most."""
+
+RESULT: Final = 200
+"""Characters of a result that are shown."""
 
 
 def labels_width(runs: Sequence[Shown]) -> int:
@@ -66,6 +69,8 @@ def finished(run: Shown, width: int) -> list[RenderableType]:
     if run.view.error is not None and status_of(run.view) == "failed":
         words = error_words(run.view.error)
         rows += [Hanging(Text("     → "), words.next, "bold")] if words.next else []
+    elif run.result is not None:
+        rows.append(Hanging(Text("     → "), line(run.result, RESULT), "dim"))
     return rows
 
 

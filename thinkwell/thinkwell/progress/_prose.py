@@ -118,12 +118,13 @@ class Prose:
             self._goes_on = True
 
     def _cut(self, text: str) -> Iterator[Piece]:
-        """Cut a line that does not end where words do."""
+        """Cut what does not end, where a line or a word does."""
         while len(text) - self._at > LONGEST:
-            space = text.rfind(" ", self._at + LONGEST // 2, self._at + LONGEST)
-            end = self._at + LONGEST if space < 0 else space
-            yield from self._piece(text, end, end)
-            self._scanned = max(self._scanned, end)
+            half, most = self._at + LONGEST // 2, self._at + LONGEST
+            found = (text.rfind(char, half, most) for char in "\n ")
+            end = next((each for each in found if each >= 0), -1)
+            yield from self._piece(text, most if end < 0 else end, most if end < 0 else end + 1)
+            self._scanned = max(self._scanned, self._at)
             self._goes_on = True
 
     def _piece(self, text: str, end: int, then: int) -> Iterator[Piece]:
@@ -131,9 +132,9 @@ class Prose:
         found = text[self._at : end]
         self._at, self._lines = then, 0
         if self._fence:
-            found = "\n".join(row.removeprefix(self._indent) for row in found.rstrip("\n").split("\n"))
-            if found or self._goes_on:
-                yield Piece(text=found, code=self._language, goes_on=self._goes_on, skipped=self._left_out())
+            code = "\n".join(row.removeprefix(self._indent) for row in found.rstrip("\n").split("\n"))
+            if code or (found and self._goes_on):
+                yield Piece(text=code, code=self._language, goes_on=self._goes_on, skipped=self._left_out())
         elif found.strip():
             yield Piece(text=found.strip("\n"), goes_on=self._goes_on, skipped=self._left_out())
 

@@ -374,7 +374,7 @@ class _Families:
         return tuple(
             Running(
                 tool=tool,
-                depth=depth,
+                depth=depth - (depth > 0 and self.settled(root)),
                 done=0
                 if depth
                 else sum(other.ended_at is not None for _, other in members) - self.settled(root),
