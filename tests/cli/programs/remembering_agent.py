@@ -1,0 +1,118 @@
+"""An agent that remembers sessions in a file, and can do what its arguments name.
+
+It answers with what it was told. ``die`` ends it, ``refuse`` makes it answer with an error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import anyio
+import msgspec
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from scripted import ScriptedAgent, Turn
+
+from thinkwell_acp import RpcError, own_stdio, serve_agent
+from thinkwell_acp import schema as s
+
+FILE = Path(os.environ["SESSIONS"])
+MODES = (
+    s.SessionMode(id="ask", name="Ask", description="asks first"),
+    s.SessionMode(id="code", name="Code"),
+)
+OPTIONS = (
+    s.SessionConfigSelect(
+        id="model",
+        name="Model",
+        current_value="small",
+        options=(
+            s.SessionConfigSelectOption(value="small", name="Small", description="quick"),
+            s.SessionConfigSelectOption(value="large", name="Large"),
+        ),
+    ),
+    s.SessionConfigBoolean(id="brave", name="brave", current_value=False),
+)
+COMMANDS = (
+    s.AvailableCommand(
+        name="review",
+        description="Review\x1b[2J the change",
+        input=s.UnstructuredCommandInput(hint="what"),
+    ),
+    s.AvailableCommand(name="help", description="Its own"),
+    s.AvailableCommand(name="bad\x1bname", description="Not to be typed"),
+)
+
+
+async def answers(turn: Turn) -> None:
+    match turn.text:
+        case "die":
+            sys.stderr.write("It was too much.\n")
+            sys.stderr.flush()
+            os._exit(3)
+        case "refuse":
+            raise RpcError(-32603, "no model")
+        case "usage":
+            turn.update(s.UsageUpdate(used=1200, size=200_000))
+        case _:
+            pass
+    turn.say(f"You said: {turn.text!r}")
+
+
+class Remembering(ScriptedAgent):
+    def __init__(self, *can: str) -> None:
+        able = s.AgentCapabilities(
+            load_session="load" in can,
+            mcp_capabilities=s.McpCapabilities(acp=True),
+            session_capabilities=s.SessionCapabilities(
+                list=s.SessionListCapabilities() if "list" in can else None,
+                delete=s.SessionDeleteCapabilities() if "delete" in can else None,
+                resume=s.SessionResumeCapabilities() if "resume" in can else None,
+            ),
+        )
+        super().__init__([answers], capabilities=able)
+        self.known = msgspec.json.decode(FILE.read_bytes(), type=list[s.SessionInfo])
+        if "modes" in can:
+            self.modes = s.SessionModeState(current_mode_id="ask", available_modes=MODES)
+        if "options" in can:
+            self.options = list(OPTIONS)
+        self.can = can
+        self.replay = [
+            s.UserMessageChunk(content=s.TextContent(text="Hello?")),
+            s.AgentMessageChunk(content=s.TextContent(text="Hello yourself.")),
+        ]
+
+    def check(self, session_id: str) -> None:
+        if session_id not in {info.session_id for info in self.known}:
+            raise RpcError(-32602, "no such session")
+
+    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+        response = await super().new_session(request)
+        if "commands" in self.can:
+            news = s.AvailableCommandsUpdate(available_commands=COMMANDS)
+            self.client.update(response.session_id, news)
+        return response
+
+    async def load_session(self, request: s.LoadSessionRequest, /) -> s.LoadSessionResponse:
+        self.check(request.session_id)
+        return await super().load_session(request)
+
+    async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
+        self.check(request.session_id)
+        return await super().resume_session(request)
+
+    async def delete_session(self, request: s.DeleteSessionRequest, /) -> s.DeleteSessionResponse:
+        response = await super().delete_session(request)
+        FILE.write_bytes(msgspec.json.encode(self.known))
+        return response
+
+
+async def main() -> None:
+    async with serve_agent(own_stdio(), Remembering(*sys.argv[1:])) as side:
+        await side.wait_closed()
+
+
+anyio.run(main)
