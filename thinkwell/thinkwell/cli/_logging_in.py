@@ -1,0 +1,101 @@
+"""A login, from the question which way to go to its end."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from thinkwell import LoginRequired, login
+from thinkwell._display.text import line
+from thinkwell.cli._exit import LOGIN_REQUIRED, OK
+from thinkwell.cli._task import chosen_agent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from thinkwell import AuthMethod
+    from thinkwell.agents import AgentProfile
+
+__all__ = ("log_in",)
+
+SEVERAL: Final = 2
+"""Ways to log in, from which on one has to be chosen."""
+
+
+def log_in(agent: str | None, method: str | None, command: str | None, cwd: Path | None) -> int:
+    """Log in, say what came of it, and return the exit code.
+
+    Raises:
+        LoginFailed: It did not work.
+        AgentError: The agent could not be started, or opened no session.
+    """
+    profile = chosen_agent(agent, command)
+    again = ["thinkwell", "login", *([agent] if agent else []), *(["--command", command] if command else [])]
+    attempt = partial(login, agent, command=command, cwd=cwd)
+    try:
+        try:
+            anyio.run(partial(attempt, method))
+        except LoginRequired as exc:
+            # That there are several is the first thing to be found: nothing was tried yet.
+            chosen = _asked(profile, exc.methods) if method is None and len(exc.methods) >= SEVERAL else None
+            if chosen is None:
+                raise
+            anyio.run(partial(attempt, chosen))
+    except LoginRequired as exc:
+        sys.stderr.write("\n".join(_what_now(exc, profile, again, method)) + "\n")
+        return LOGIN_REQUIRED
+    sys.stderr.write(f"Logged in: agent {line(profile.name)} opens sessions\n")
+    return OK
+
+
+def _asked(profile: AgentProfile, methods: Sequence[AuthMethod]) -> str | None:
+    """Ask a person which way to go; ``None`` where there is nobody, or no answer."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    sys.stderr.write(f"Agent {line(profile.name)} offers:\n")
+    for number, method in enumerate(methods, 1):
+        sys.stderr.write(f"  {number}  {_shown(method)}\n")
+    while True:
+        sys.stderr.write(f"Which one? [1-{len(methods)}] ")
+        sys.stderr.flush()
+        said = sys.stdin.readline().strip()
+        if not said:
+            return None
+        for number, method in enumerate(methods, 1):
+            if said in (str(number), method.id):
+                return method.id
+
+
+def _what_now(
+    error: LoginRequired, profile: AgentProfile, again: Sequence[str], method: str | None
+) -> list[str]:
+    """Return the lines that say why there was no login, and what to type next."""
+    who = f"agent {line(profile.name)}"
+    several = len(error.methods) >= SEVERAL
+    if not error.methods:
+        lines = [f"Error: {who} offers no login"]
+    elif method is None and several:
+        lines = [f"Error: {who} offers several logins, and none was chosen:"]
+    elif method is not None and all(method != known.id for known in error.methods):
+        lines = [f"Error: {who} offers no login {line(method)!r}, but:"]
+    else:
+        lines = [f"Error: {who}: {line(error.reason)}. It offers:"]
+    lines += [f"  {_shown(known)}" for known in error.methods]
+    if error.methods:
+        ids = "ID" if several else shlex.quote(line(error.methods[0].id))
+        lines.append(f"Next, type: {shlex.join(again)} --method {ids}")
+    if profile.login:
+        lines.append(f"A login with its own program counts too: {profile.login}")
+    return lines
+
+
+def _shown(method: AuthMethod) -> str:
+    kind = " (in this terminal)" if method.type == "terminal" else ""
+    about = f": {line(method.description)}" if method.description else ""
+    name = f"  {line(method.name)}" if method.name != method.id else ""
+    return f"{line(method.id)}{name}{kind}{about}"
