@@ -27,9 +27,9 @@ class Terminal:
         self.process = process
         self._text = ""
 
-    def expect(self, pattern: str) -> str:
+    def expect(self, pattern: str, patience: float = PATIENCE) -> str:
         """Read until this is shown, and return all that is new up to there."""
-        give_up = time.monotonic() + PATIENCE
+        give_up = time.monotonic() + patience
         while (found := re.search(pattern, self._text)) is None:
             ready, _, _ = select.select([self._fd], [], [], max(give_up - time.monotonic(), 0))
             if not ready:

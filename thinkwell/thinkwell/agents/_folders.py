@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-__all__ = ("cache_folder", "config_folder")
+__all__ = ("cache_folder", "config_folder", "state_folder")
 
 APP = "thinkwell"
 
@@ -30,6 +30,16 @@ def cache_folder() -> Path:
     if sys.platform == "win32":
         return _folder("LOCALAPPDATA", "AppData", "Local")
     return _folder("XDG_CACHE_HOME", ".cache")
+
+
+def state_folder() -> Path:
+    r"""Return the folder of what a program keeps of its use; it need not exist.
+
+    ``$XDG_STATE_HOME/thinkwell``, else ``~/.local/state/thinkwell``. On Windows ``%LOCALAPPDATA%\thinkwell``.
+    """
+    if sys.platform == "win32":
+        return _folder("LOCALAPPDATA", "AppData", "Local")
+    return _folder("XDG_STATE_HOME", ".local", "state")
 
 
 def _folder(variable: str, *default: str) -> Path:

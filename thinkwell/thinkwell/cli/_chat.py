@@ -1,0 +1,79 @@
+"""``thinkwell chat``: a conversation with an agent."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from thinkwell.cli._errors import told
+from thinkwell.cli._options import (
+    AgentOption,
+    CommandOption,
+    CwdOption,
+    PermissionsOption,
+    RecordOption,
+    StyleOption,
+    VerboseOption,
+)
+from thinkwell.cli._terminal import How, Style
+
+
+def chat(
+    agent: AgentOption = None,
+    command: CommandOption = None,
+    load: Annotated[
+        str | None,
+        typer.Option("--load", metavar="ID", help="Go on with an old session: see `thinkwell sessions`."),
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option("--resume", metavar="ID", help="The same, without its conversation being repeated."),
+    ] = None,
+    cwd: CwdOption = None,
+    permissions: PermissionsOption = None,
+    record: RecordOption = None,
+    history: Annotated[
+        bool,
+        typer.Option(
+            "--history/--no-history",
+            help="Remember what is typed, for the arrow keys; what looks like a secret, and lines that begin "
+            "with a space, are not.",
+        ),
+    ] = True,
+    style: StyleOption = Style.AUTO,
+    verbose: VerboseOption = False,
+) -> None:
+    """Talk with an agent, turn by turn; it knows what was said before.
+
+    /help lists the commands, those of the agent among them, and Tab completes them. A line that ends with a
+    backslash goes on in the next one; lines between two lines of three quotes are one text. Ctrl-C cancels
+    what the agent does, a second one kills it; Ctrl-D leaves.
+
+    Where standard input is no terminal, each line of it is a turn, and the answers go to standard output.
+
+    \b
+    Examples:
+      thinkwell chat -a claude --cwd ../api
+      thinkwell chat -a claude --load 6a1f…
+      printf 'List the modules.\\nWhich is the largest?\\n' | thinkwell chat > answers.txt
+    """
+    if load is not None and resume is not None:
+        raise typer.BadParameter("give --load or --resume, not both", param_hint="--resume")
+    with told():
+        from thinkwell.cli._chatting import ChatOptions, hold_chat
+        from thinkwell.cli._task import chosen_agent, read_permissions
+
+        how = How(verbose=verbose, style=style)
+        options = ChatOptions(
+            profile=chosen_agent(agent, command),
+            agent=(*(["--agent", agent] if agent else []), *(["--command", command] if command else [])),
+            load=load,
+            resume=resume,
+            cwd=cwd,
+            permissions=read_permissions(permissions, can_ask=how.can_ask),
+            record=record,
+            history=history,
+            how=how,
+        )
+        raise typer.Exit(hold_chat(options))
