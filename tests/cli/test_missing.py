@@ -1,0 +1,36 @@
+"""What is said where the extra is not installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+BLOCKED = """
+import sys
+sys.modules[{name!r}] = None
+from thinkwell._command import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("name", ["typer", "rich"])
+def test_what_is_missing_is_named_with_what_to_type(name: str) -> None:
+    code = BLOCKED.format(name=name)
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert f"needs {name}, which is not installed" in ran.stderr
+    assert "-m pip install 'thinkwell[cli]'" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_what_else_is_missing_is_a_bug() -> None:
+    code = BLOCKED.format(name="thinkwell.cli._app")
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ran.returncode == 1
+    assert "ModuleNotFoundError" in ran.stderr

@@ -1,0 +1,134 @@
+"""``thinkwell demo`` and ``thinkwell replay``: what somebody sees before there is an agent."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from cli.command import run_command
+from cli.typing_in import home, program, scripted
+
+from thinkwell import ThinkwellError, open_agent
+from thinkwell.testing import ScriptedAgent, script
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ("home",)
+
+
+@pytest.fixture
+def recording(home: Path) -> Path:
+    """A recording of three runs: a text, a value, a failure."""
+    agent = ScriptedAgent(
+        script.says("hello").stops().says("thinking").returns({"a": 1}).stops().fails(message="out of order")
+    )
+
+    async def record() -> None:
+        async with agent.open(record=home / "run.ndjson") as opened:
+            await opened.think().text("one").run()
+            stream = opened.think(dict[str, int]).text("two").stream()
+            await stream.wait()
+            failed = opened.think().text("three").stream()
+            await failed.wait()
+            assert isinstance(failed.result.exception(), ThinkwellError)
+
+    anyio.run(record)
+    return home / "run.ndjson"
+
+
+def test_all_runs_of_a_recording_are_shown_in_their_order(recording: Path) -> None:
+    done = run_command("replay", str(recording), "--speed", "0")
+    assert done.out == 'hello\n{\n  "a": 1\n}\n'
+    assert done.code == 3
+    assert "out of order" in done.err
+
+
+def test_one_run(recording: Path) -> None:
+    runs = re.findall(r'"type":"run","at":[^,]+,"run":"([^"]+)"', recording.read_text("utf-8"))
+    done = run_command("replay", str(recording), "--run", runs[1], "--quiet")
+    assert (done.code, json.loads(done.out), done.err) == (0, {"a": 1}, "")
+    one = program("replay", str(recording), "--speed", "0", "--json", "--run", runs[0])
+    assert all("run" not in json.loads(line) for line in one.stdout.splitlines())
+    none = run_command("replay", str(recording), "--run", "run-none")
+    assert none.code == 2
+    assert f"holds no 'run-none', but {', '.join(runs)}" in none.err
+
+
+def test_a_recording_as_json(recording: Path) -> None:
+    done = program("replay", str(recording), "--speed", "0", "--json")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 3
+    assert [line["value"] for line in lines if line["type"] == "result"] == ["hello", {"a": 1}]
+    assert len({line["run"] for line in lines}) == 3
+    assert lines[-1]["error"]["type"] == "AgentReported"
+    assert "out of order" in lines[-1]["error"]["message"]
+
+
+def test_a_recording_that_is_cut(recording: Path) -> None:
+    lines = recording.read_bytes().splitlines(keepends=True)
+    end = next(number for number, line in enumerate(lines) if b'"type":"message"' in line)
+    recording.write_bytes(b"".join(lines[:end]))
+    done = run_command("replay", str(recording), "--speed", "0")
+    assert done.code == 6
+    assert "is cut" in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "code", "problem"),
+    [
+        ("", (), 6, "is no recording"),
+        (None, (), 2, "does not exist"),
+        ("", ("--speed", "-1"), 2, "no number from 0 on"),
+        ("", ("--speed", "nan"), 2, "no number from 0 on"),
+        ("", ("--json", "--quiet"), 2, "not both"),
+    ],
+)
+def test_what_cannot_be_replayed(
+    text: str | None, arguments: tuple[str, ...], code: int, problem: str, home: Path
+) -> None:
+    if text is not None:
+        (home / "run.ndjson").write_text(text, "utf-8")
+    done = run_command("replay", "run.ndjson", *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert problem in done.err
+
+
+def test_a_recording_without_a_run(home: Path) -> None:
+    async def record() -> None:
+        async with open_agent("builtin", record="run.ndjson"):
+            pass
+
+    anyio.run(record)
+    done = run_command("replay", "run.ndjson")
+    assert done.code == 6
+    assert "no run was begun in it" in done.err
+
+
+def test_the_demo(home: Path) -> None:
+    done = program("demo", "--record", "demo.ndjson")
+    assert done.returncode == 0, done.stderr
+    assert set(json.loads(done.stdout)) == {"title", "summary", "score", "suggestions"}
+    assert b"parser.py" in done.stderr
+    assert b"thinkwell run -a claude" in done.stderr
+    again = program("replay", "demo.ndjson", "--speed", "0")
+    assert json.loads(again.stdout) == json.loads(done.stdout)
+
+
+def test_the_demo_of_a_folder(home: Path) -> None:
+    other = home / "other"
+    other.mkdir()
+    (other / "special.py").write_text("def special(): pass\n", "utf-8")
+    done = run_command("demo", str(other))
+    assert done.code == 0, done.err
+    assert "special.py" in done.out
+    assert run_command("demo", "nowhere").code == 2
+
+
+def test_a_run_is_recorded(home: Path) -> None:
+    command = scripted(home, script.says("hello"))
+    assert run_command("run", "go", "-q", "--command", command, "--record", "run.ndjson").out == "hello\n"
+    assert run_command("replay", "run.ndjson", "-q").out == "hello\n"
