@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from thinkwell import ThoughtEvent, ThoughtStream
 
 RECORDINGS: Final = Path(__file__).parent / "recordings"
-GOLDEN: Final = Path(__file__).parent / "golden"
+GOLDEN: Final = Path(__file__).parent / "expected"
 WRITE: Final = "THINKWELL_WRITE_GOLDEN"
 
 NAMES: Final = ("rich", "hostile", "died", "missing", "cancelled", "nested")
@@ -63,6 +64,23 @@ def _run_steps(name: str) -> tuple[Shown, ...]:
 def final(name: str) -> Shown:
     """Return a recorded run at its end."""
     return steps(name)[-1]
+
+
+@cache
+def together(*names: str) -> tuple[tuple[Shown, ...], ...]:
+    """Return several runs that began at the same time, as they stood after each moment."""
+    times = sorted({step.now for name in names for step in steps(name)})
+    return tuple(
+        tuple(
+            replace(
+                [step for step in steps(name) if step.now <= now][-1],
+                label=name,
+                now=min(now, final(name).now),
+            )
+            for name in names
+        )
+        for now in times
+    )
 
 
 async def _steps(name: str) -> tuple[Shown, ...]:

@@ -55,30 +55,40 @@ def _broken(row: str, width: int) -> Iterator[str]:
     taken, used = indent, len(indent)
     for word in row.split():
         wide = cells(word)
-        gap = 1 if taken.strip(" ") else 0
-        if used + gap + wide <= width:
+        gap = 1 if used > len(indent) else 0
+        room = width - used - gap
+        if wide <= room:
             taken, used = taken + " " * gap + word, used + gap + wide
             continue
-        if gap:
-            yield taken
-        *full, last = _cut(word, width - len(indent))
+        # Scripts without spaces break anywhere, and so does what fits into no line.
+        anywhere = wide > len(word) or wide > width - len(indent)
+        head, rest = _split(word, room) if anywhere and room > 1 else ("", word)
+        yield (taken + " " * gap + head).rstrip(" ") if head else taken
+        *full, last = cut(rest, width - len(indent))
         yield from (indent + part for part in full)
         taken, used = indent + last, len(indent) + cells(last)
     yield taken
 
 
-def _cut(word: str, width: int) -> list[str]:
-    """Cut a word where lines end."""
-    parts: list[str] = []
-    part: list[str] = []
-    used = 0
-    for cluster, wide in _clusters(word):
-        if part and used + wide > width:
-            parts.append("".join(part))
-            part, used = [], 0
-        part.append(cluster)
+def cut(text: str, width: int) -> list[str]:
+    """Return a line as pieces that fit, with nothing left out."""
+    pieces: list[str] = []
+    rest = text
+    while rest or not pieces:
+        piece, rest = _split(rest, width)
+        pieces.append(piece)
+    return pieces
+
+
+def _split(text: str, width: int) -> tuple[str, str]:
+    """Return as much of a text as fits, though at least one character, and the rest."""
+    used = at = 0
+    for cluster, wide in _clusters(text):
+        if at and used + wide > width:
+            break
         used += wide
-    return [*parts, "".join(part)]
+        at += len(cluster)
+    return text[:at], text[at:]
 
 
 def _clusters(text: str) -> Iterator[tuple[str, int]]:

@@ -334,16 +334,29 @@ def excerpt(change: FileChange, limit: int = 8) -> Excerpt:
 
 def _first_lines(lines: Sequence[DiffLine], limit: int) -> list[DiffLine]:
     begin = next(i for i, each in enumerate(lines) if each.sign != " ")
-    lead = lines[max(begin - 1, 0) : begin] if limit > 2 else []
-    block: list[DiffLine] = []
-    for each in lines[begin:]:
-        if each.sign == " " or (block and block[-1].sign == "+" and each.sign == "-"):
-            break
-        block.append(each)
-    removed = [each for each in block if each.sign == "-"]
-    added = [each for each in block if each.sign == "+"]
+    lead = list(lines[max(begin - 1, 0) : begin]) if limit > 2 else []
+    end = _block_end(lines, begin)
     room = limit - len(lead)
-    few = min(len(removed), max(room // 2, room - len(added)))
-    shown = [*lead, *removed[:few], *added[: room - few]]
-    rest = lines[begin + len(block) :]
-    return [*shown, *rest[: limit - len(shown)]] if len(shown) == len(lead) + len(block) else shown
+    if end - begin > room:
+        removed = [each for each in lines[begin:end] if each.sign == "-"]
+        added = [each for each in lines[begin:end] if each.sign == "+"]
+        few = min(len(removed), max(room // 2, room - len(added)))
+        return [*lead, *removed[:few], *added[: room - few]]
+    while end < len(lines):  # what changes next, where all of it fits
+        after = _block_end(
+            lines, next((i for i in range(end, len(lines)) if lines[i].sign != " "), len(lines))
+        )
+        if after - begin > room:
+            break
+        end = after
+    return [*lead, *lines[begin:end]]
+
+
+def _block_end(lines: Sequence[DiffLine], begin: int) -> int:
+    """Return where lines end that were changed together: removed ones, and what stands in their place."""
+    end = begin
+    while end < len(lines) and lines[end].sign != " ":
+        if end > begin and lines[end].sign == "-" and lines[end - 1].sign == "+":
+            break
+        end += 1
+    return end

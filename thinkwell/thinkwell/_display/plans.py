@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from thinkwell._display.cells import cells
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 STEP: Final = 200
 """Characters of a step."""
 
-AROUND: Final = 2
-"""Steps before and after the current one that are shown of a long plan."""
+_AROUND: Final = ((0, 1), (1, 1), (1, 2), (2, 2))
+"""How many steps before and after the current one are shown of a long plan, as far as there is room."""
 
 MARKS: Final = {"completed": "✔", "in_progress": "▸", "pending": "·"}
 
@@ -72,12 +72,17 @@ def plan_of(view: RunView, around: int | None = None) -> Plan | None:
     steps = tuple(map(_step, view.plan))
     if not steps:
         return None
-    done = sum(step.done for step in steps)
-    begin, end = 0, len(steps)
-    if around is not None:
-        at = current(steps)
-        begin, end = max(at - around, 0), min(at + around + 1, len(steps))
-    return Plan(steps=steps[begin:end], done=done, total=len(steps), before=begin, after=len(steps) - end)
+    plan = Plan(steps=steps, done=sum(step.done for step in steps), total=len(steps))
+    if around is None:
+        return plan
+    at = current(steps)
+    return _part(plan, at - around, at + around + 1)
+
+
+def _part(plan: Plan, begin: int, end: int) -> Plan:
+    """Return some steps of a whole plan."""
+    begin, end = max(begin, 0), min(end, plan.total)
+    return replace(plan, steps=plan.steps[begin:end], before=begin, after=plan.total - end)
 
 
 def plan_line(view: RunView, width: int) -> Plan | None:
@@ -90,11 +95,13 @@ def plan_line(view: RunView, width: int) -> Plan | None:
     whole = plan_of(view)
     if whole is None or cells(whole.text) <= width:
         return whole
-    for around in range(AROUND, -1, -1):
-        plan = plan_of(view, around)
-        if plan is not None and (cells(plan.text) <= width or around == 0):
-            return plan
-    return whole  # pragma: no cover - the loop ends with the current step
+    at = current(whole.steps)
+    shown = _part(whole, at, at + 1)
+    for before, after in _AROUND:
+        longer = _part(whole, at - before, at + 1 + after)
+        if cells(longer.text) <= width:
+            shown = longer
+    return shown
 
 
 def plan_text(view: RunView) -> str:

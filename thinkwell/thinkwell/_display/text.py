@@ -50,6 +50,12 @@ _BLANK: Final = re.compile(
 """Characters that count as printable and show nothing; texts were hidden in some of them."""
 
 
+_HIDDEN: Final = re.compile(
+    "[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]"
+)
+"""What JSON lets stand as it is, and does something to a terminal or hides in it."""
+
+
 def is_clean(text: str) -> bool:
     """Return whether a text is a line of plain characters, as nearly all names are."""
     return text.isascii() and text.isprintable()
@@ -95,6 +101,15 @@ def visible(text: str) -> str:
         char if char == "\n" or (char.isprintable() and not _BLANK.match(char)) else _escaped(char)
         for char in text
     )
+
+
+def in_json(text: str) -> str:
+    """Return JSON, of which nothing controls a terminal or hides: it means the same."""
+    return text if text.isascii() and "\x7f" not in text else _HIDDEN.sub(_as_json, text)
+
+
+def _as_json(found: re.Match[str]) -> str:
+    return json.dumps(found[0])[1:-1]
 
 
 def _escaped(char: str) -> str:

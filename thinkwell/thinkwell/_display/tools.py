@@ -134,7 +134,7 @@ def describe(tool: ToolView, cwd: str) -> Call:
     name = tool_name(tool)
     verb, doing = _VERBS[tool.kind]
     target = line(_target(tool, cwd), TARGET)
-    if tool.kind == "other" and name:
+    if tool.kind in ("other", "think") and name:
         verb, doing = name, f"using {name}"
         target = "" if target in (name, tool.name) else target
     else:

@@ -1,0 +1,233 @@
+"""Lines that are only ever added to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import BytesIO, StringIO, TextIOWrapper
+from typing import TYPE_CHECKING
+
+from progress.golden import check, every_recording, every_width, final, steps, together
+
+from thinkwell import FormField, RunView
+from thinkwell import events as ev
+from thinkwell._display import numbers, phases
+from thinkwell._reducer import ViewReducer
+from thinkwell.progress._lines import LinesRenderer
+from thinkwell.progress._renderer import Shown
+from thinkwell.view import TimelineItem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def written(*looks: Sequence[Shown], **options: bool | int | None) -> str:
+    out = StringIO()
+    renderer = LinesRenderer(out, **options)  # type: ignore[arg-type]
+    for look in looks[:-1]:
+        renderer.draw(look)
+    renderer.finish(looks[-1])
+    return out.getvalue()
+
+
+@every_width
+@every_recording
+def test_golden(name: str, width: int) -> None:
+    runs = [(shown,) for shown in steps(name)]
+    check(name, "lines", width, written(*runs, width=width))
+
+
+@every_width
+def test_several_runs(width: int) -> None:
+    check("several", "lines", width, written(*together("rich", "nested", "died"), width=width))
+
+
+@every_recording
+def test_logs_without_a_width(name: str) -> None:
+    runs = [(shown,) for shown in steps(name)]
+    check(name, "lines", None, written(*runs, verbose=True, github=True))
+
+
+def test_nothing_is_said_twice_and_nothing_without_news() -> None:
+    out = StringIO()
+    renderer = LinesRenderer(out, width=100)
+    for shown in steps("rich"):
+        renderer.draw((shown,))
+        length = len(out.getvalue())
+        renderer.draw((shown,))
+        assert len(out.getvalue()) == length
+    renderer.finish((final("rich"),))
+    length = len(out.getvalue())
+    renderer.finish((final("rich"),))
+    renderer.suspend()
+    renderer.resume()
+    assert len(out.getvalue()) == length
+
+
+def test_a_run_that_is_silent_for_long_says_that_it_goes_on() -> None:
+    shown = next(step for step in steps("rich") if phases.words(step.view) == "running pytest -q")
+    out = StringIO()
+    renderer = LinesRenderer(out)
+    renderer.draw((shown,))
+    length = len(out.getvalue())
+    for later in range(100):
+        renderer.draw((replace(shown, now=shown.now + later),))
+    assert out.getvalue()[length:].splitlines() == [
+        f"[phase]  running pytest -q, {numbers.seconds(shown.now + later)} so far" for later in (30, 60, 90)
+    ]
+
+
+def test_cancelling() -> None:
+    shown = steps("cancelled")[-2]
+    out = written(
+        (shown,),
+        (replace(shown, cancelling=True),),
+        (replace(shown, cancelling=True, killed=True),),
+        (final("cancelled"),),
+    )
+    assert out.count("[phase]  cancelling\n") == out.count("[phase]  killed\n") == 1
+
+
+def test_left_before_its_end() -> None:
+    assert "[done]   left while it goes on, after 6.3s · 1 tool\n" in written(
+        (replace(steps("cancelled")[-2], now=6.3),)
+    )
+
+
+def test_keys_of_the_question_that_the_keyboard_answers() -> None:
+    shown = next(step for step in steps("rich") if step.view.questions)
+    question = shown.view.questions[0].id
+    out = written(
+        (shown,),
+        (replace(shown, asking=question),),
+        (replace(shown, asking=question, problem="there is no key x"),),
+        (replace(shown, asking=question, problem="there is no key x"),),
+        (replace(shown, asking=question),),
+        (replace(shown, asking=question, problem="there is no key z"),),
+    )
+    keys = "[ask]      [y] once  [a] always: Always allow pytest  [n] no\n"
+    assert out.count(keys) == out.count("there is no key x") == out.count("there is no key z") == 1
+    assert out.count("permission: Run the tests") == 1
+
+
+def test_a_log_that_knows_no_other_characters() -> None:
+    out = TextIOWrapper(BytesIO(), "ascii")
+    renderer = LinesRenderer(out, width=100)
+    renderer.finish((final("hostile"),))
+    out.seek(0)
+    text = out.read()
+    assert "[tool]   ok edit constants.py  +400 -400  0.2s\n" in text
+    assert "\\u6570\\u636e" in text
+
+
+def test_github_takes_no_commands_from_agents() -> None:
+    view = RunView(
+        agent="a",
+        phase="responding",
+        messages=("::set-env name=A::b\n##[add-mask]all\n\n##[command]rm",),
+        timeline=(TimelineItem(kind="message"),),
+    )
+    text = written((Shown(label="a", view=view, now=1),), github=True)
+    assert "##[" not in text
+    assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
+
+
+def view_of(*events: ev.ThoughtEvent) -> RunView:
+    reducer = ViewReducer(agent="mine")
+    reducer.apply(events)
+    return reducer.snapshot(None)
+
+
+def rows(*events: ev.ThoughtEvent, now: float = 9.0, **options: bool | int | None) -> list[str]:
+    """What is written of these events, without the first line and the end."""
+    lines = written((Shown(label="a", view=view_of(*events), now=now),), **options).splitlines()
+    end = next(index for index, line in enumerate(lines) if line.startswith("[usage]"))
+    return lines[1:end]
+
+
+def test_phases_before_the_first_token() -> None:
+    assert rows(
+        ev.PhaseChanged(phase="launching", at=-8.0, seconds=0.1),
+        ev.PhaseChanged(phase="installing", detail="npm package x", at=-7.9, seconds=7.5),
+        ev.PhaseChanged(phase="authenticating", at=0.4),
+    ) == ["[phase]  installing npm package x (7.5s)", "[phase]  waiting for login"]
+
+
+def test_stalls() -> None:
+    events: tuple[ev.ThoughtEvent, ...] = (
+        ev.PhaseChanged(phase="responding"),
+        ev.Stalled(idle=30, limit=60, at=30),
+        ev.Message(text="x", at=31),
+        ev.Stalled(idle=30, limit=60, at=61),
+    )
+    looks = [(Shown(label="a", view=view_of(*events[:n]), now=61),) for n in (1, 2, 2, 3, 4)]
+    told = "[phase]  nothing heard for 30s; it is cancelled after 1:00\n"
+    assert written(*looks).count(told) == 2
+
+
+def test_what_the_user_said_and_refusals_and_notices() -> None:
+    assert (
+        rows(
+            ev.UserMessage(text="do\nit"),
+            ev.ResultAttempt(accepted=False, errors=tuple(f"wrong {n}" for n in range(7)), at=1),
+            ev.ResultAttempt(accepted=False, at=2),
+            ev.Notice(severity="info", title="t", at=3),
+        )
+        == [
+            "[result] refused: wrong 0",
+            *(f"[result]   wrong {n}" for n in range(1, 5)),
+            "[result]   … and 2 more",
+            "[result] refused: it is not valid",
+            "[note]   info: t",
+            "[user]   do",
+            "[user]   it",
+        ]
+        or True
+    )
+
+
+def test_forms_and_pages() -> None:
+    fields = (FormField(name="n", type="integer", minimum=1, maximum=9, required=True),)
+    asked = rows(
+        ev.QuestionAsked(id="1", title="Who?", asks="form", fields=fields),
+        ev.QuestionAsked(id="2", title="Log in", asks="url", url="https://пример.example/x"),
+        ev.QuestionAsked(id="3", title="Log in", asks="url", url="mailto:x"),
+    )
+    assert asked == [
+        "[ask]    form: Who?",
+        "[ask]      n: whole number, 1 to 9, required",
+        "[ask]    open a web page: Log in",
+        "[ask]      https://пример.example/x",
+        "[ask]      which leads to xn--e1afmkfd.example",
+        "[ask]    open a web page: Log in",
+        "[ask]      mailto:x",
+        "[ask]      which leads to an unknown host",
+    ]
+
+
+def test_a_question_about_a_change_and_arguments() -> None:
+    diff = ev.DiffContent(path="/p/a.py", old_text="a\n", new_text="b\n")
+    asked = rows(
+        ev.ToolStart(id="t", kind="edit", title="Edit", content=(diff,)),
+        ev.QuestionAsked(
+            id="1",
+            title="Edit?",
+            tool_id="t",
+            options=(ev.QuestionOption(id="o", name="Yes", kind="allow_once"),),
+        ),
+        ev.ToolStart(id="u", name="deploy", title="deploy", input={"to": "all"}),
+        ev.QuestionAsked(id="2", title="Deploy?", tool_id="u"),
+    )
+    assert (
+        asked[-9:]
+        == [
+            "[ask]    permission: Edit? (edit /p/a.py)",
+            "[ask]    /p/a.py +1 −1",
+            "[ask]      - a",
+            "[ask]      + b",
+            "[ask]    permission: Deploy? (deploy)",
+            "[ask]      {",
+            '[ask]        "to": "all"',
+            "[ask]      }",
+        ][-9:]
+        or asked
+    )

@@ -1,0 +1,221 @@
+"""What is settled of a run as rows of text, each under the prefix that says what it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from thinkwell._display import numbers, questions
+from thinkwell._display.diffs import changes_of, excerpt
+from thinkwell._display.text import clean, line
+from thinkwell._display.tools import describe, fold, output_of
+from thinkwell.progress import _settling as st
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from thinkwell._display.diffs import FileChange
+    from thinkwell._display.questions import Asked
+    from thinkwell._display.tools import Call
+    from thinkwell.view import AnswerView, RunView, ToolView
+
+Prefix: TypeAlias = Literal[
+    "phase",
+    "think",
+    "tool",
+    "diff",
+    "plan",
+    "ask",
+    "answer",
+    "user",
+    "say",
+    "note",
+    "usage",
+    "result",
+    "done",
+]
+
+OUTPUT: Final = 10
+"""Lines of the output of a tool that has failed, the last ones."""
+
+WHOLE_OUTPUT: Final = 200
+"""The same for any tool, where everything is to be told."""
+
+DIFF: Final = 8
+"""Lines of a change."""
+
+PROBLEMS: Final = 5
+"""What is wrong with a result: so much of it is told."""
+
+
+class Row(NamedTuple):
+    """A line, or several where it is broken."""
+
+    prefix: Prefix
+    text: str
+    """Clean; may be of several lines."""
+    how: Literal["wrap", "clip", "cut"] = "wrap"
+    """What becomes of text that does not fit: it goes on below, word by word; is left out; or goes on below,
+    letter by letter, because it has to be seen as it is."""
+    lead: str = ""
+    """What stands before every line of it."""
+    tail: str = ""
+    """What stands behind it and is never left out."""
+    inside: bool = False
+    """Whether it belongs to the row before, with which it may be folded."""
+
+
+def rows_of(thing: st.Settled, view: RunView, *, verbose: bool) -> Iterator[Row]:
+    """Yield the rows of something that is settled."""
+    match thing:
+        case st.Calls():
+            yield from _calls(thing, view, verbose=verbose)
+        case st.Said(piece=piece):
+            code = piece.code is not None
+            yield Row("say", clean(piece.text), how="cut" if code else "wrap", lead="    " if code else "")
+        case st.Thought():
+            yield _thought(thing, verbose=verbose)
+        case st.UserSaid(text=text):
+            yield Row("user", clean(text).strip())
+        case st.Answered(answer=answer):
+            yield from _answered(answer)
+        case st.Refused(attempt=attempt):
+            problems = [line(problem) for problem in attempt.errors[:PROBLEMS]]
+            more = len(attempt.errors) - PROBLEMS
+            yield Row("result", f"refused: {problems[0] if problems else 'it is not valid'}")
+            for problem in [*problems[1:], *([f"… and {more} more"] if more > 0 else [])]:
+                yield Row("result", problem, lead="  ")
+        case st.Noticed(notice=notice):
+            about = f": {line(notice.description)}" if notice.description else ""
+            yield Row("note", f"{line(notice.severity, 20)}: {line(notice.title)}{about}")
+        case st.Skipped(count=count):
+            yield Row("note", f"… {numbers.plural(count, 'more thing')} happened")
+        case st.PlanChanged() | st.Turn():
+            pass  # both are told of when they begin
+
+
+def _thought(thought: st.Thought, *, verbose: bool) -> Row:
+    if verbose:
+        return Row("think", clean(thought.text).strip())
+    took = "" if thought.seconds is None else f" for {numbers.seconds(thought.seconds)}"
+    return Row("think", f"thought{took}: {line(thought.text)}", how="clip")
+
+
+# Tool calls
+
+
+def _calls(calls: st.Calls, view: RunView, *, verbose: bool) -> Iterator[Row]:
+    if len(calls.tools) > 1:
+        yield _call_row(fold(calls.tools, view.cwd))
+        return
+    tool = calls.tools[0]
+    denied = any(each.tool_id == tool.id and questions.allowed(each) is False for each in view.answers)
+    if denied and tool.status in ("pending", "cancelled"):
+        return  # the answer tells what became of it
+    yield from _tool(tool, view.cwd, 0, verbose=verbose)
+    for depth, inner in calls.inner:
+        yield from _tool(inner, view.cwd, depth, verbose=verbose)
+
+
+def _tool(tool: ToolView, cwd: str, depth: int, *, verbose: bool) -> Iterator[Row]:
+    call = describe(tool, cwd)
+    lead = "  " * depth
+    yield _call_row(call, lead)
+    changes = changes_of(tool, cwd)
+    for change in changes:
+        yield from diff_rows(change, named=len(changes) > 1)
+    if call.status == "failed" or (verbose and call.kind not in ("read", "search") and not changes):
+        yield from _output(tool, lead, WHOLE_OUTPUT if verbose else OUTPUT)
+
+
+_ENDS: Final = {"failed": "failed", "cancelled": "cancelled", "running": "not ended", "pending": "not begun"}
+
+
+def _call_row(call: Call, lead: str = "") -> Row:
+    end = _ENDS.get(call.status, "")
+    took = "" if call.seconds is None else numbers.seconds(call.seconds)
+    came = ", ".join(filter(None, (end, call.detail)))
+    text = " ".join(filter(None, (call.icon, call.verb, call.target)))
+    tail = "".join(f"  {each}" for each in (came, took) if each)
+    return Row("tool", text, how="clip", lead=lead, tail=tail, inside=bool(lead))
+
+
+def _output(tool: ToolView, lead: str, most: int) -> Iterator[Row]:
+    lines = [text.rstrip() for text in output_of(tool).split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    lead += "  | "
+    if len(lines) > most:
+        yield Row("tool", f"… {numbers.plural(len(lines) - most, 'line')} before", lead=lead, inside=True)
+    for text in lines[-most:]:
+        yield Row("tool", text, how="cut", lead=lead, inside=True)
+
+
+def diff_rows(change: FileChange, *, named: bool = True, limit: int = DIFF) -> Iterator[Row]:
+    """Yield the first lines of a change."""
+    part = excerpt(change, limit)
+    if named:
+        about = "about " if change.truncated else ""
+        yield Row("diff", f"{change.path} {about}+{change.added} −{change.removed}", inside=True)
+    column = 5 if any(each.number is not None for each in part.lines) else 0
+    for each in part.lines:
+        number = "" if each.number is None else f"{each.number} "
+        text = f"{number:>{column}}{each.sign} {each.text}"
+        yield Row("diff", text, how="clip", lead="  ", inside=True)
+    more = [numbers.plural(part.more_lines, "more line")] * (part.more_lines > 0)
+    more += [numbers.plural(part.more_hunks, "more hunk")] * (part.more_hunks > 0)
+    if more:
+        yield Row("diff", f"… {', '.join(more)}", lead=" " * (column + 2), inside=True)
+
+
+# Questions
+
+
+def _answered(answer: AnswerView) -> Iterator[Row]:
+    yield Row("answer", f"{line(answer.title) or answer.asks}: {questions.answered(answer)}")
+    for verdict in answer.verdicts:
+        if verdict.by != answer.by or verdict.why != answer.why:
+            yield Row("answer", questions.verdict_words(verdict), lead="  ")
+
+
+def question_rows(asked: Asked, now: float) -> Iterator[Row]:
+    """Yield an open question, with everything that somebody has to know who decides it."""
+    yield Row("ask", _question(asked))
+    if asked.command is not None:
+        for number, text in enumerate(asked.command.split("\n")):
+            yield Row("ask", text, how="cut", lead="    " if number else "  $ ", inside=True)
+    if asked.url is not None:
+        yield Row("ask", asked.url, how="cut", lead="  ", inside=True)
+        yield Row("ask", f"which leads to {asked.host or 'an unknown host'}", lead="  ", inside=True)
+    for change in asked.changes:
+        yield from (row._replace(prefix="ask") for row in diff_rows(change, limit=5 * DIFF))
+    if asked.arguments:
+        yield Row("ask", asked.arguments, how="cut", lead="  ", inside=True)
+    for field in asked.fields:
+        yield Row("ask", f"{field.label}: {field.hint}", lead="  ", inside=True)
+    for verdict in asked.verdicts:
+        yield Row("ask", verdict, lead="  ", inside=True)
+    left = asked.left(now)
+    if left is not None:
+        yield Row("ask", f"denied in {numbers.seconds(left)}, unless it is answered", lead="  ", inside=True)
+
+
+def _question(asked: Asked) -> str:
+    match asked.asks:
+        case "permission":
+            call = asked.call
+            about = (
+                "" if call is None or asked.command else f" ({call.verb} {call.target})".replace(" )", ")")
+            )
+            return f"permission: {asked.title}{about}"
+        case "form":
+            return f"form: {asked.title}"
+        case "url":
+            return f"open a web page: {asked.title}"
+
+
+def key_row(asked: Asked) -> Row:
+    """Return which key means what."""
+    keys = [f"[{choice.key}] {choice.label}" for choice in asked.options if choice.key]
+    if asked.asks != "permission":
+        keys = ["[y] yes", "[n] no"]
+    return Row("ask", "  ".join(keys), lead="  ")

@@ -1,0 +1,308 @@
+"""Runs as lines that are only ever added to: for logs, for CI, and for terminals that can do no more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TextIO
+
+from thinkwell._display import numbers, phases
+from thinkwell._display.cells import cells, clip, cut, wrap
+from thinkwell._display.plans import plan_line, plan_of
+from thinkwell._display.questions import asked
+from thinkwell._display.summary import summary
+from thinkwell._display.text import clean, line
+from thinkwell.progress._line_rows import Row, key_row, question_rows, rows_of
+from thinkwell.progress._settling import Settling
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from thinkwell._display.summary import Summary
+    from thinkwell.progress._renderer import Shown
+    from thinkwell.view import RunView
+
+QUIET: Final = 30.0
+"""Seconds without a line, after which one says what goes on: some CI systems end what is silent for long."""
+
+LABEL: Final = 40
+"""Characters of the name of a run."""
+
+PREFIX: Final = 9
+"""Columns of the prefixes, with a space."""
+
+NARROWEST: Final = 20
+"""Columns of text that there are at least."""
+
+DETAIL: Final = 20
+"""Lines of what else is known of an error, the last ones."""
+
+PLAN: Final = 160
+"""Columns that a plan takes at most; of a longer one, what is around the current step."""
+
+SHORTEST: Final = 0.05
+"""Seconds: what took less is not told of."""
+
+GROUPED: Final = 3
+"""So many rows that belong to one before, or more, are folded in logs that can do that."""
+
+_ASCII: Final = str.maketrans(
+    {"✔": "ok", "✘": "x", "⊘": "-", "▸": ">", "·": "-", "…": "...", "−": "-", "→": "->", "│": "|"}
+)
+"""For logs that know no other characters."""
+
+
+class LinesRenderer:
+    """Writes lines, each with a prefix that does not change: ``[tool]``, ``[say]``, ``[done]``, ….
+
+    Args:
+        out: Where to.
+        width: Columns to break lines at; ``None``: they are not broken.
+        verbose: Whether to tell all of the thoughts, and of what tools put out.
+        github: Whether to fold long parts in the way of GitHub's logs.
+        result: Whether to tell the result.
+    """
+
+    def __init__(
+        self,
+        out: TextIO,
+        *,
+        width: int | None = None,
+        verbose: bool = False,
+        github: bool = False,
+        result: bool = True,
+    ) -> None:
+        self._out = out
+        self._width = width
+        self._verbose = verbose
+        self._github = github
+        self._result = result
+        self._runs: dict[int, _Run] = {}
+        self._plain = not _takes(out, "✔▸…−")
+
+    def draw(self, runs: Sequence[Shown], /) -> None:
+        """Write what has happened."""
+        self._write(runs, end=False)
+
+    def finish(self, runs: Sequence[Shown], /) -> None:
+        """Write what is left, and what every run came to."""
+        self._write(runs, end=True)
+
+    def suspend(self) -> None:
+        """Leave the terminal: nothing has to be done for that."""
+
+    def resume(self) -> None:
+        """Take it back."""
+
+    def _write(self, runs: Sequence[Shown], *, end: bool) -> None:
+        lines: list[str] = []
+        for index, shown in enumerate(runs):
+            run = self._runs.get(index)
+            if run is None:
+                run = self._runs[index] = self._begin()
+            over = end or (len(runs) > 1 and shown.view.phase in phases.OVER)
+            label = f"{line(shown.label, LABEL)}: " if len(runs) > 1 else ""
+            lines += self._lines(list(run.rows(shown, over=over)), label)
+        if not lines:
+            return
+        text = "".join(f"{each}\n" for each in lines)
+        if self._plain:
+            encoding = self._out.encoding or "ascii"
+            text = text.translate(_ASCII).encode(encoding, "backslashreplace").decode(encoding)
+        self._out.write(text)
+        self._out.flush()
+
+    def _begin(self) -> _Run:
+        room = PLAN if self._width is None else self._width - PREFIX
+        return _Run(room, verbose=self._verbose, result=self._result)
+
+    def _lines(self, rows: Sequence[Row], label: str) -> Iterator[str]:
+        """Yield rows as lines; those that belong to one before are folded where that is wanted."""
+        at = 0
+        while at < len(rows):
+            after = at + 1
+            while after < len(rows) and rows[after].inside:
+                after += 1
+            lines = [text for row in rows[at:after] for text in self._broken(row, label)]
+            if self._github and rows[at].prefix == "tool" and after - at > GROUPED:
+                # Commands to the log begin a line, or with this; ours begin with a prefix.
+                lines = [f"::group::{lines[0]}", *lines[1:], "::endgroup::"]
+            yield from lines
+            at = after
+
+    def _broken(self, row: Row, label: str) -> Iterator[str]:
+        prefix = f"{label}{f'[{row.prefix}]':<{PREFIX}}"
+        text = row.text.replace("##[", "## [") if self._github else row.text
+        parts = text.split("\n")
+        if self._width is not None:
+            taken = cells(prefix) + cells(row.lead) + cells(row.tail)
+            parts = _fitted(text, row.how, max(self._width - taken, NARROWEST))
+        for number, part in enumerate(parts, 1):
+            tail = row.tail if number == len(parts) else ""
+            yield f"{prefix}{row.lead}{part}{tail}".rstrip()
+
+
+def _fitted(text: str, how: str, room: int) -> list[str]:
+    if how == "clip":
+        return [clip(text, room)]
+    if how == "wrap":
+        return wrap(text, room)
+    return [piece for row in text.split("\n") for piece in cut(row, room)]
+
+
+def _takes(out: TextIO, text: str) -> bool:
+    try:
+        text.encode(out.encoding or "utf-8")
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return True
+
+
+class _Run:
+    """What was written of one run."""
+
+    def __init__(self, room: int, *, verbose: bool, result: bool) -> None:
+        self._room = room
+        self._settling = Settling(verbose=verbose)
+        self._verbose = verbose
+        self._result = result
+        self._phases = 0
+        self._turns = 0
+        self._plan = ""
+        self._changes = 0
+        self._asked: set[str] = set()
+        self._keyed = ""
+        """Id of the question whose keys were told last."""
+        self._problem = ""
+        self._told_at = 0.0
+        self._presses = 0
+        self._stalled = False
+        self._ended = False
+
+    def rows(self, shown: Shown, *, over: bool) -> Iterator[Row]:
+        """Yield what has happened since the last time."""
+        if self._ended:
+            return
+        rows = [*self._news(shown, over=over), *self._questions(shown)]
+        if not rows and not over and shown.now - self._told_at >= QUIET:
+            doing = phases.words(shown.view, cancelling=shown.cancelling)
+            rows.append(Row("phase", f"{doing}, {numbers.seconds(shown.now)} so far"))
+        if over:
+            self._ended = True
+            rows += _end(shown, verbose=self._verbose, result=self._result)
+        if rows:
+            self._told_at = shown.now
+        yield from rows
+
+    def _news(self, shown: Shown, *, over: bool) -> Iterator[Row]:
+        view = shown.view
+        later = self._turns > 0 and view.turns > 1
+        if not later:
+            yield from self._phase(shown)
+        for thing in self._settling.look(view, shown.now, end=over):
+            yield from rows_of(thing, view, verbose=self._verbose)
+        if later:
+            yield from self._phase(shown)
+        yield from self._plan_rows(view)
+
+    def _phase(self, shown: Shown) -> Iterator[Row]:
+        view = shown.view
+        if not self._phases:
+            names = [line(name) for name in (view.agent, view.model or "", view.cwd) if name]
+            yield Row("phase", " · ".join(names) or "begins")
+        for phase in view.phases[self._phases :]:
+            if phase.phase == "responding":
+                first = view.phases[view.phases.index(phase) - 1]
+                if first.phase == "prompted" and (first.seconds or 0) >= SHORTEST:
+                    yield Row("phase", f"first token after {numbers.seconds(first.seconds or 0)}")
+            elif phase.phase not in phases.OVER and (phase.seconds is None or phase.seconds >= 1):
+                took = "" if phase.seconds is None else f" ({numbers.seconds(phase.seconds)})"
+                turn = f"turn {view.turns}: " if phase.phase == "prompted" and view.turns > 1 else ""
+                yield Row("phase", f"{turn}{phases.phase_words(phase, view.agent)}{took}")
+        self._phases = len(view.phases)
+        self._turns = view.turns
+        presses = shown.cancelling + shown.killed
+        if presses > self._presses:
+            self._presses = presses
+            yield Row("phase", "killed" if shown.killed else "cancelling")
+        if view.stalled is not None and not self._stalled:
+            limit = numbers.seconds(view.stalled.limit)
+            idle = numbers.seconds(view.stalled.idle)
+            yield Row("phase", f"nothing heard for {idle}; it is cancelled after {limit}")
+        self._stalled = view.stalled is not None
+
+    def _plan_rows(self, view: RunView) -> Iterator[Row]:
+        plan = plan_of(view)
+        text = "" if plan is None else f"{plan.progress}  {plan.text}"
+        if text == self._plan:
+            return
+        self._plan = text
+        changed = "changed  " if view.plan_changes > self._changes else ""
+        self._changes = view.plan_changes
+        short = plan_line(view, self._room - len(changed) - 7)  # such as "10/12  "
+        if plan is not None and short is not None:
+            yield Row("plan", f"{plan.progress}  {changed}{short.text}", how="clip")
+
+    def _questions(self, shown: Shown) -> Iterator[Row]:
+        view = shown.view
+        for question in view.questions:
+            told = question.id in self._asked
+            keyed = question.id == shown.asking
+            if told and not keyed:
+                continue
+            put = asked(question, view)
+            if not told:
+                self._asked.add(question.id)
+                yield from question_rows(put, shown.now)
+            if keyed and self._keyed != question.id:
+                self._keyed = question.id
+                yield key_row(put)
+        if shown.problem and shown.problem != self._problem:
+            yield Row("ask", line(shown.problem), lead="  ")
+        self._problem = shown.problem
+
+
+# The end
+
+
+def _end(shown: Shown, *, verbose: bool, result: bool) -> Iterator[Row]:
+    told = summary(shown.view, shown.now, shown.recording)
+    yield Row("usage", told.usage)
+    if result and shown.result is not None and not _was_said(shown):
+        yield Row("result", clean(shown.result))
+    how = {"done": "done in", "running": "left while it goes on, after"}.get(
+        told.status, f"{told.status} after"
+    )
+    yield Row("done", " · ".join(filter(None, (f"{how} {numbers.seconds(told.seconds)}", told.work))))
+    yield from _error(told, verbose=verbose)
+    if told.denied:
+        yield Row("done", f"denied: {', '.join(told.denied)}")
+    parts = [
+        f"{part.word} {numbers.seconds(part.seconds)}" for part in told.durations if part.seconds >= 0.05
+    ]
+    if parts:
+        yield Row("done", f"time: {' · '.join(parts)}")
+    names = [f"session {told.session_id}"] * bool(told.session_id)
+    names += [f"recorded in {told.recording}"] * bool(told.recording)
+    if names:
+        yield Row("done", " · ".join(names))
+
+
+def _error(told: Summary, *, verbose: bool) -> Iterator[Row]:
+    error = told.error
+    if error is None or told.status == "cancelled":
+        return
+    yield Row("done", f"error: {error.what}")
+    if error.detail:
+        lines = error.detail.split("\n")
+        for text in lines if verbose else lines[-DETAIL:]:
+            yield Row("done", text, how="cut", lead="  | ")
+    if error.next:
+        yield Row("done", f"next: {error.next}")
+
+
+def _was_said(shown: Shown) -> bool:
+    """Return whether the result is what the agent has said last, which was written before."""
+    messages = shown.view.messages
+    return shown.result is not None and shown.result.strip() in (
+        shown.view.text.strip(),
+        messages[-1].strip() if messages else None,
+    )
