@@ -1,11 +1,12 @@
 """The agent that every measured client talks to: it plays a turn that it rendered before anyone asked.
 
-    python -I -S agent.py MIX COUNT SESSIONS
+    python -I -S agent.py MIX COUNT SESSIONS [RATE]
 
 Only the standard library, and little of it: the time from spawn to the first event contains this program's
 own start. Requests are scanned for their method and id instead of being parsed; the turn is one block of
 bytes in memory, written in large pieces, so that no client ever waits for it. The turn starts when SESSIONS
-prompts have come in; its updates are dealt round-robin to the sessions, COUNT to each.
+prompts have come in; its updates are dealt round-robin to the sessions, COUNT to each. With a RATE, so many
+updates are written in each second.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from __future__ import annotations
 import os
 import sys
 from itertools import cycle, islice
+from time import monotonic, sleep
 
 BLOCK = 1 << 20
 """Bytes offered to the pipe at once."""
+
+TICK = 0.01
+"""Seconds between two writes, where there is a rate."""
 
 DIFF_BYTES = 1 << 20
 """Old and new text of one diff together."""
@@ -183,8 +188,9 @@ def value_of(line: bytes, key: bytes) -> bytes:
 class Agent:
     """Answers requests line by line and plays the turn once enough prompts are in."""
 
-    def __init__(self, turn: bytes, sessions: int) -> None:
+    def __init__(self, turn: bytes, sessions: int, rate: float = 0.0) -> None:
         self.turn = turn
+        self.rate = rate
         self.sessions = sessions
         self.opened = 0
         self.prompts: list[bytes] = []
@@ -219,10 +225,23 @@ class Agent:
 
     def play(self) -> None:
         """Write the turn, then the answers to its prompts."""
-        self.write(self.turn)
+        if self.rate:
+            self.trickle()
+        else:
+            self.write(self.turn)
         for request in self.prompts:
             self.reply(request, '{"stopReason":"end_turn"}')
         self.prompts.clear()
+
+    def trickle(self) -> None:
+        """Write the turn at its rate, whatever the clock and the pipe do in between."""
+        lines = self.turn.splitlines(keepends=True)
+        begun, done = monotonic(), 0
+        while done < len(lines):
+            due = min(len(lines), int((monotonic() - begun + TICK) * self.rate))
+            self.write(b"".join(lines[done:due]))
+            done = due
+            sleep(TICK)
 
     def serve(self) -> None:
         """Answer until the client closes its end."""
@@ -235,7 +254,8 @@ class Agent:
 
 def main() -> None:
     mix, count, sessions = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    Agent(render(mix, count, sessions), sessions).serve()
+    rate = float(sys.argv[4]) if len(sys.argv) > 4 else 0.0
+    Agent(render(mix, count, sessions), sessions, rate).serve()
 
 
 if __name__ == "__main__":

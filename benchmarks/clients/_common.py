@@ -45,6 +45,8 @@ class Order:
     """Updates per session, or requests."""
     sessions: int = 1
     backend: str = "asyncio"
+    rate: float = 0.0
+    """Updates per second; 0: as fast as they are taken."""
 
     @property
     def command(self) -> list[str]:
@@ -57,6 +59,7 @@ class Order:
             self.mix,
             str(self.count if self.streams else 1),
             str(self.sessions),
+            *([str(self.rate)] if self.rate else []),
         ]
 
     @property
