@@ -42,7 +42,7 @@ class Launching:
             self._stands = True
             sys.stderr.write(ERASED + clip(f" {words} …", shutil.get_terminal_size().columns - 1))
         elif self._lines and event.phase == "installing":
-            sys.stderr.write(f"[phase] {words}\n")
+            sys.stderr.write(f"[phase]  {words}\n")
         sys.stderr.flush()
 
     def done(self) -> None:

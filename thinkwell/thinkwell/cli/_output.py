@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import importlib
 import json
-import re
 import sys
 from pathlib import Path
-from typing import Final, cast
+from typing import cast
 
 import typer
 
 from thinkwell._builder import output_type
+from thinkwell._display.text import in_json
 from thinkwell._json_schema import is_object
 from thinkwell._output import JsonSchema
-
-HIDDEN: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e0fff]")
-"""Characters that JSON lets stand as they are, and that do something to a terminal or hide in it."""
 
 
 def read_output(schema: Path | None, type_: str | None) -> object:
@@ -87,23 +84,10 @@ def result_text(value: object, output: object = None) -> str:
     """
     if isinstance(value, str) and output is None:
         return value if value.endswith("\n") else value + "\n"
-    return result_json(value, output, indent=2) + "\n"
-
-
-def result_json(value: object, output: object = None, *, indent: int | None = None) -> str:
-    """Return a result as JSON, in which nothing is hidden."""
     if output is None or isinstance(output, JsonSchema):
-        text = json.dumps(value, indent=indent, ensure_ascii=False)
-    else:
-        from pydantic import TypeAdapter  # loaded with the type
+        return in_json(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
+    from pydantic import TypeAdapter  # loaded with the type
 
-        kind = cast("type[object]", output)
-        adapter = (
-            cast("TypeAdapter[object]", output) if isinstance(output, TypeAdapter) else TypeAdapter(kind)
-        )
-        text = adapter.dump_json(value, indent=indent, by_alias=True).decode()
-    return HIDDEN.sub(escaped, text)
-
-
-def escaped(found: re.Match[str]) -> str:
-    return json.dumps(found[0])[1:-1]
+    kind = cast("type[object]", output)
+    adapter = cast("TypeAdapter[object]", output) if isinstance(output, TypeAdapter) else TypeAdapter(kind)
+    return in_json(adapter.dump_json(value, indent=2, by_alias=True).decode()) + "\n"

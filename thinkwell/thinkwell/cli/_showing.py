@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, TypeVar
 from thinkwell._display.text import clean
 from thinkwell.cli._errors import tell
 from thinkwell.cli._exit import INTERRUPTED, OK, exit_code
-from thinkwell.cli._json_lines import print_events
 from thinkwell.cli._output import result_text
 from thinkwell.cli._terminal import is_terminal
-from thinkwell.errors import ThinkwellError
 from thinkwell.progress import Live
 from thinkwell.progress._interrupt import CtrlC
+from thinkwell.progress._json import JsonLines, follow
 from thinkwell.progress._output import direct
 
 if TYPE_CHECKING:
@@ -39,30 +38,30 @@ async def finish(stream: ThoughtStream[T], how: How, output: object = None, *, r
     """
     displayed = False
     ctrl_c = CtrlC(stream.cancel, stream.kill)
-    try:
-        if how.as_json:
-            with ctrl_c.received():
-                await print_events(stream, output, run)
-        elif how.quiet:
-            with ctrl_c.received():
-                await stream.wait()
-            write_result(await stream.result, output)
-        else:
-            whole = is_terminal(sys.stderr) and is_terminal(sys.stdout)
-            async with Live(
-                stream, style=how.style.value, verbose=how.verbose, result=whole, ctrl_c=True
-            ) as live:
-                await stream.wait()
-            ctrl_c, displayed = live._pressing or ctrl_c, True
-            value = await stream.result
-            if not whole:
-                write_result(value, output)
-    except ThinkwellError as exc:
+    if how.as_json:
+        with ctrl_c.received():
+            await follow(stream, JsonLines(direct(sys.stdout)), run)
+    elif how.quiet:
+        with ctrl_c.received():
+            await stream.wait()
+    else:
+        live = Live(stream, style=how.style.value, verbose=how.verbose, result=_one_terminal(), ctrl_c=True)
+        async with live:
+            await stream.wait()
+        ctrl_c, displayed = live._pressing or ctrl_c, True
+    if (error := stream.result.exception()) is not None:
         if ctrl_c.presses:
             return INTERRUPTED
-        tell(exc, displayed=displayed)
-        return exit_code(exc)
+        tell(error, displayed=displayed)
+        return exit_code(error)
+    if not (how.as_json or (displayed and _one_terminal())):
+        write_result(await stream.result, output)
     return OK
+
+
+def _one_terminal() -> bool:
+    """Return whether both outputs are shown in a terminal."""
+    return is_terminal(sys.stderr) and is_terminal(sys.stdout)
 
 
 def write_result(value: object, output: object = None) -> None:
