@@ -262,11 +262,13 @@ class EventReader:
             events = [await self.__anext__()]
         except StopAsyncIteration:
             return []
-        log = self._log
-        more = log.events[self._index :]
-        self._index += len(more)
-        events += more if self._include is None else [e for e in more if e.type in self._include]
-        return events
+        return events + self.batch_nowait()
+
+    def batch_nowait(self) -> list[ev.ThoughtEvent]:
+        """Take all events that are there."""
+        events = self._log.events[self._index :]
+        self._index += len(events)
+        return events if self._include is None else [e for e in events if e.type in self._include]
 
     async def __anext__(self) -> ev.ThoughtEvent:
         log = self._log

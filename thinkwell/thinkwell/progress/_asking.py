@@ -87,8 +87,6 @@ class Asking:
         self._again = False
         try:
             drawing.ask((index, question.id))
-            if question.url is not None:
-                await self._print(lambda: f"\n{exact(question.url or '')}\n\n")
             if await drawing.drawn():
                 await anyio.sleep(GRACE)
                 keyboard.forget()
@@ -162,6 +160,9 @@ class Asking:
                 await self._write(lambda: "\n")
             except _Gone:
                 await self._write(lambda: "\nThe question is gone.\n")
+            except anyio.get_cancelled_exc_class():
+                self._drawing.painter.begin(partial(self._put_out, "\n"))
+                raise
             self._keyboard.take()
             return False
 
@@ -171,11 +172,11 @@ class Asking:
             await self._write(text)
 
     async def _write(self, text: Callable[[], str]) -> None:
-        def write() -> None:
-            self._out.write(text())
-            self._out.flush()
+        await self._drawing.painter.do(lambda: self._put_out(text()))
 
-        await self._drawing.painter.do(write)
+    def _put_out(self, text: str) -> None:
+        self._out.write(text)
+        self._out.flush()
 
 
 class _Gone(Exception):  # noqa: N818 - it is none that anybody sees

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from thinkwell.questions import Verdict
 
 EXPLAIN: Final = "e"
-"""Shows everything that there is to a permission question."""
+"""Prints everything that there is to a question."""
 
 FILL_IN: Final = "f"
 """Begins to fill in a form."""
@@ -33,7 +33,8 @@ def keys_of(asked: Asked) -> tuple[Key, ...]:
     if asked.asks == "form":
         return (Key(FILL_IN, "fill in"), Key("n", "no", "decline"))
     if asked.asks == "url":
-        return (Key("y", "I have opened it", "accept"), Key("n", "no", "decline"))
+        show = Key(EXPLAIN, "show it to be copied")
+        return (Key("y", "I have opened it", "accept"), Key("n", "no", "decline"), show)
     keys = [Key(each.key, each.label, ChooseOption(each.option_id)) for each in asked.options if each.key]
     if not any(each.kind.startswith("reject") for each in asked.options):
         keys.append(Key("n", "no", "deny"))  # nobody has to allow what he is asked

@@ -10,14 +10,14 @@ import anyio
 from pydantic_core import to_json
 
 from thinkwell._recording._replay import _Replay as Replay
+from thinkwell.progress._interrupt import CtrlC
 from thinkwell.progress._painter import Painter
 from thinkwell.progress._renderer import Shown
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from thinkwell._stream import ThoughtStream
-    from thinkwell.progress._interrupt import CtrlC
     from thinkwell.progress._renderer import Renderer
 
 FRAME: Final = 1 / 12
@@ -42,15 +42,14 @@ class Drawing:
         streams: Sequence[ThoughtStream[object]],
         labels: Sequence[str],
         renderer: Renderer,
-        ctrl_c: CtrlC,
         *,
-        result: bool,
+        result: bool = True,
     ) -> None:
         self.streams = streams
-        self.painter = Painter(renderer)
+        self.ctrl_c = CtrlC(self._cancel, self._kill)
+        self.painter = Painter(renderer.suspend)
         self._labels = labels
         self._renderer = renderer
-        self._ctrl_c = ctrl_c
         self._with_result = result
         self._results: dict[int, str] = {}
         self._going_on = len(streams)
@@ -61,6 +60,8 @@ class Drawing:
         self._news = anyio.Event()
         self._due = anyio.Event()
         self._over = anyio.Event()
+        if not streams:
+            self._over.set()
         self._awaited: anyio.Event | None = None
         """Set with the next frame."""
         self._finished = anyio.Event()
@@ -93,8 +94,8 @@ class Drawing:
 
     async def finish(self) -> None:
         """Draw the end."""
-        self._ctrl_c.release()  # there is nothing more to cancel: it is the program's again
-        await self.painter.do(partial(self._renderer.finish, self._look()))
+        self.ctrl_c.release()  # there is nothing more to cancel: it is the program's again
+        await self.painter.do(self._frame(end=True))
         self._finished.set()
 
     async def leave(self) -> None:
@@ -151,9 +152,23 @@ class Drawing:
         if self._away:
             return
         awaited, self._awaited = self._awaited, None
-        await self.painter.do(partial(self._renderer.draw, self._look()))
+        await self.painter.do(self._frame(end=False))
         if awaited is not None:
             awaited.set()
+
+    def _frame(self, *, end: bool) -> Callable[[], None]:
+        """Return what draws the runs as they stand now."""
+        return partial(self._renderer.finish if end else self._renderer.draw, self._look())
+
+    def _cancel(self) -> None:
+        for stream in self.streams:
+            stream.cancel()
+        self.poke()
+
+    def _kill(self) -> None:
+        for stream in self.streams:
+            stream.kill()
+        self.poke()
 
     def _look(self) -> tuple[Shown, ...]:
         """Return all runs as they stand."""
@@ -161,7 +176,7 @@ class Drawing:
 
     def _shown(self, index: int, stream: ThoughtStream[object]) -> Shown:
         view = stream.view
-        presses = 0 if stream._log.ended else self._ctrl_c.presses
+        presses = 0 if stream._log.ended else self.ctrl_c.presses
         asking = self._asking is not None and self._asking[0] == index
         return Shown(
             label=self._labels[index],

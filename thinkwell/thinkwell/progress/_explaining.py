@@ -32,6 +32,9 @@ def explanation(asked: Asked, tool: ToolView | None) -> str:
 
 def _parts(asked: Asked, tool: ToolView | None) -> Iterator[str]:
     yield asked.title
+    if asked.url is not None:
+        yield asked.url
+        return
     if tool is None:
         yield "The agent shows no tool call for it."
         return

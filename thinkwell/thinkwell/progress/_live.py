@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias, TypeVar, cast, get
 
 import anyio
 
+from thinkwell.progress._drawing import Drawing
+from thinkwell.progress._json import JsonLines
 from thinkwell.progress._keys import find_keyboard
+from thinkwell.progress._lines import LinesRenderer
 from thinkwell.progress._output import direct
 from thinkwell.progress._showing import showing
+from thinkwell.progress._telling import Telling
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -96,15 +100,10 @@ class Live(anyio.AsyncContextManagerMixin):
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
         keyed = self._answer and self._terminal and self._style in ("live", "lines")
-        async with showing(
-            self._streams,
-            self._labels,
-            self._made(),
-            self._out,
-            keyboard=find_keyboard() if keyed else None,
-            ctrl_c=self._ctrl_c,
-            result=self._result,
-        ) as self._pressing:
+        keyboard = find_keyboard() if keyed else None
+        drawing = self._drawing()
+        self._pressing = drawing.ctrl_c
+        async with showing(drawing, self._out, keyboard=keyboard, ctrl_c=self._ctrl_c):
             yield self
 
     def press_ctrl_c(self) -> None:
@@ -114,6 +113,11 @@ class Live(anyio.AsyncContextManagerMixin):
         """
         assert self._pressing is not None, "the block is entered"
         self._pressing.press()
+
+    def _drawing(self) -> Drawing:
+        if self._style == "json":
+            return Telling(self._streams, self._labels, JsonLines(self._out))
+        return Drawing(self._streams, self._labels, self._made(), result=self._result)
 
     def _made(self) -> Renderer:
         """Return what draws."""
@@ -127,8 +131,6 @@ class Live(anyio.AsyncContextManagerMixin):
             return LiveRenderer(
                 self._console or _console(self._out), verbose=self._verbose, result=self._result
             )
-        from thinkwell.progress._lines import LinesRenderer
-
         width = self._console.width if self._console is not None and self._terminal else None
         return LinesRenderer(
             self._out, width=width, verbose=self._verbose, github=self._github, result=self._result

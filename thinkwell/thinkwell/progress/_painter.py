@@ -16,8 +16,6 @@ from anyio.lowlevel import current_token
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from thinkwell.progress._renderer import Renderer
-
 logger = logging.getLogger("thinkwell")
 
 _Job: TypeAlias = "tuple[Callable[[], None], anyio.Event]"
@@ -28,10 +26,13 @@ class Painter:
 
     The thread is a daemon: one that hangs in a terminal that takes no output keeps no program from ending.
     What fails is logged, once, and nothing is drawn afterwards.
+
+    Args:
+        give_up: Called in the thread where drawing has failed, so that the terminal is as it should be.
     """
 
-    def __init__(self, renderer: Renderer) -> None:
-        self.renderer = renderer
+    def __init__(self, give_up: Callable[[], None]) -> None:
+        self._give_up = give_up
         self.ended = False
         """Whether nothing is drawn any more."""
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -79,4 +80,4 @@ class Painter:
             # Here and not in the event loop: the log may go to the very terminal that takes no output.
             logger.exception("Progress is not shown any more: drawing it failed. The run goes on")
             with suppress(Exception):
-                self.renderer.suspend()  # leaves the terminal as it should be
+                self._give_up()

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from thinkwell.progress._asking import Asking
-from thinkwell.progress._drawing import Drawing
-from thinkwell.progress._interrupt import CtrlC, signal_received
+from thinkwell.progress._interrupt import signal_received
 from thinkwell_acp._tasks import background_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator
     from typing import TextIO
 
-    from thinkwell._stream import ThoughtStream
+    from thinkwell.progress._drawing import Drawing
     from thinkwell.progress._keys import Keyboard
-    from thinkwell.progress._renderer import Renderer
 
 STOP_TIMEOUT: Final = 0.5
 """Seconds that a display gets to leave the terminal when Ctrl-Z is pressed."""
@@ -32,51 +30,28 @@ FOREGROUND_INTERVAL: Final = 0.5
 
 @asynccontextmanager
 async def showing(
-    streams: Sequence[ThoughtStream[object]],
-    labels: Sequence[str],
-    renderer: Renderer,
-    out: TextIO,
-    *,
-    keyboard: Keyboard | None = None,
-    ctrl_c: bool = False,
-    result: bool = True,
-) -> AsyncGenerator[CtrlC]:
-    """Show runs for the time of a block, and yield what Ctrl-C does to them.
+    drawing: Drawing, out: TextIO, *, keyboard: Keyboard | None = None, ctrl_c: bool = False
+) -> AsyncGenerator[None]:
+    """Show runs for the time of a block.
 
     Args:
-        streams: The runs.
-        labels: What they are called.
-        renderer: What draws them.
+        drawing: What draws them.
         out: Where it draws to.
         keyboard: Where questions are answered; ``None``: they are not. It is closed at the end.
         ctrl_c: Whether Ctrl-C is received.
-        result: Whether results are shown.
     """
-
-    def cancel() -> None:
-        for stream in streams:
-            stream.cancel()
-        drawing.poke()
-
-    def kill() -> None:
-        for stream in streams:
-            stream.kill()
-        drawing.poke()
-
-    pressing = CtrlC(cancel, kill)
-    drawing = Drawing(streams, labels, renderer, pressing, result=result)
     asking = None if keyboard is None else Asking(drawing, keyboard, out)
     async with background_tasks() as tasks:
         with ExitStack() as signals:
             if ctrl_c:
-                signals.enter_context(pressing.received())
+                signals.enter_context(drawing.ctrl_c.received())
             if sys.platform != "win32" and out.isatty():
                 stops = Stops(drawing, asking)
                 hear = signal_received(signal.SIGTSTP, lambda: tasks.start_soon(stops.stop))
                 signals.enter_context(hear)
             tasks.start_soon(_attend, drawing, asking)
             try:
-                yield pressing
+                yield
             finally:
                 with anyio.CancelScope(shield=True):  # bounded
                     await drawing.leave()

@@ -1,0 +1,62 @@
+"""Runs as lines of JSON: what is drawn is not how they stand, but what has happened."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from thinkwell.progress._drawing import Drawing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from thinkwell._log import EventReader
+    from thinkwell._stream import ThoughtStream
+    from thinkwell.progress._json import JsonLines
+    from thinkwell.progress._renderer import Shown
+
+
+class Telling(Drawing):
+    """Writes the events of runs as they come, and the result of each."""
+
+    def __init__(
+        self, streams: Sequence[ThoughtStream[object]], labels: Sequence[str], lines: JsonLines
+    ) -> None:
+        super().__init__(streams, labels, _Nothing())
+        self._lines = lines
+        self._names = [None] if len(streams) == 1 else list(labels)
+        self._readers = [cast("EventReader", stream.events()) for stream in streams]
+        self._told: set[int] = set()
+        """The runs whose end was written."""
+
+    def _frame(self, *, end: bool) -> Callable[[], None]:
+        work: list[Callable[[], None]] = []
+        for index, (stream, reader) in enumerate(zip(self.streams, self._readers, strict=True)):
+            name = self._names[index]
+            if events := reader.batch_nowait():
+                work.append(partial(self._lines.events, events, name))
+            if stream._log.ended and index not in self._told:
+                self._told.add(index)
+                work.append(partial(self._end, stream, name))
+        return lambda: [each() for each in work].clear()
+
+    def _end(self, stream: ThoughtStream[object], name: str | None) -> None:
+        error = stream.result.exception()
+        if error is not None:
+            self._lines.error(error, name)
+        else:
+            self._lines.result(stream.result._outcome.value[0], name)
+
+
+class _Nothing:
+    """Draws nothing."""
+
+    def draw(self, runs: Sequence[Shown], /) -> None:
+        """Draw nothing."""
+
+    finish = draw
+
+    def suspend(self) -> None:
+        """Do nothing."""
+
+    resume = suspend
