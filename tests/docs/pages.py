@@ -11,6 +11,15 @@ PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
 
 _SNIPPET = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
+_PROGRAM = re.compile(
+    r"anyio\.run\(|^(from thinkwell\.sync\b.* import |from thinkwell import sync$)", re.MULTILINE
+)
+
+
+def is_program(code: str) -> bool:
+    """Whether a snippet is a whole program, and not a piece that goes on where the one before it ended."""
+    return _PROGRAM.search(code) is not None
+
 
 def snippets(page: Path) -> list[tuple[int, str]]:
     """The line and the text of each snippet of a page."""

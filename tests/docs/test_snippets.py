@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from docs.pages import PAGES, ROOT, snippets
+from docs.pages import PAGES, ROOT, is_program, snippets
 
 import thinkwell
 
@@ -35,7 +35,7 @@ def programs() -> list[object]:
         pytest.param(page, line, code, id=f"{page.relative_to(ROOT)}:{line}")
         for page in PAGES
         for line, code in snippets(page)
-        if "anyio.run(" in code
+        if is_program(code)
     ]
 
 
@@ -60,9 +60,10 @@ def test_program(page: Path, line: int, code: str, project: Path) -> None:
 @pytest.mark.parametrize("page", [p for p in PAGES if snippets(p)], ids=lambda p: p.name)
 async def test_fragments(page: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other snippets of a page run one after another, where `agent` is the built-in agent."""
-    shutil.copytree(ROOT / "examples", project / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("examples", "docs/skills"):
+        shutil.copytree(ROOT / folder, project / folder, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.chdir(project)  # some write files
-    fragments = [(line, code) for line, code in snippets(page) if "anyio.run(" not in code]
+    fragments = [(line, code) for line, code in snippets(page) if not is_program(code)]
     names: dict[str, object] = {"anyio": anyio, "__name__": "snippets"}
     with anyio.fail_after(60):
         async with thinkwell.open_agent("builtin", cwd=project, env={"THINKWELL_BUILTIN_PACE": "0"}) as agent:

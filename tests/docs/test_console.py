@@ -1,0 +1,58 @@
+"""Every line for a shell that the documentation shows with the command `thinkwell` is one that it takes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+from docs.pages import PAGES, ROOT
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from thinkwell.cli._app import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FENCE = re.compile(r"^```(?:console|text|bash|sh)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+CALL = re.compile(r"(?:^\$ |[|;&] *|^\$ .*\| *)thinkwell +(.*)$", re.MULTILINE)
+REST = frozenset("|<>;&")
+"""What ends the arguments of a command, for a shell."""
+
+
+def calls() -> Iterator[tuple[Path, str]]:
+    """The arguments of each call of the command, with the page that shows it."""
+    for page in PAGES:
+        for fence in FENCE.findall(page.read_text("utf-8")):
+            for line in CALL.findall(fence.replace("\\\n", " ")):
+                yield page, line
+
+
+def arguments(line: str) -> list[str]:
+    """What a shell makes of a line, up to where something else begins."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words = list(lexer)
+    end = next((place for place, word in enumerate(words) if word[0] in REST), len(words))
+    return words[:end]
+
+
+@pytest.mark.parametrize(
+    ("page", "line"), [pytest.param(*call, id=f"{call[0].relative_to(ROOT)}:{call[1]}") for call in calls()]
+)
+def test_the_command_takes_what_a_page_shows(page: Path, line: str) -> None:
+    command = get_command(app)
+    words = arguments(line)
+    while isinstance(command, TyperGroup) and words and not words[0].startswith("-"):
+        word = words.pop(0)
+        assert word in command.commands, f"{page}: thinkwell {line}"
+        command = command.commands[word]
+    with command.make_context("thinkwell", [], resilient_parsing=True) as context:
+        command.make_parser(context).parse_args(words)  # raises where there is no such option
+
+
+def test_the_pages_show_some() -> None:
+    assert len(list(calls())) > 5
