@@ -1,0 +1,38 @@
+"""The same without ``await``, for scripts, notebooks and threads.
+
+::
+
+    from thinkwell.sync import open_agent
+
+    with open_agent() as agent:
+        stream = agent.think(Review).text("Review this module:").quote(source).stream()
+        for event in stream:
+            ...
+        review = stream.result()
+
+What is not here, such as events, errors and `thinkwell.tool`, comes from `thinkwell`: it is the same.
+"""
+
+from __future__ import annotations
+
+from thinkwell.sync._agent import Agent, open_agent
+from thinkwell.sync._builder import ThinkBuilder
+from thinkwell.sync._login import login
+from thinkwell.sync._opening import Opener
+from thinkwell.sync._replay import replay
+from thinkwell.sync._session import Session
+from thinkwell.sync._stream import ThoughtStream
+from thinkwell.sync._supervision import Supervisor, supervise
+
+__all__ = (
+    "Agent",
+    "Opener",
+    "Session",
+    "Supervisor",
+    "ThinkBuilder",
+    "ThoughtStream",
+    "login",
+    "open_agent",
+    "replay",
+    "supervise",
+)

@@ -1,0 +1,127 @@
+"""`ThinkBuilder`: what an agent is to think about, for callers who block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from thinkwell._builder import PromptBuilder
+from thinkwell.sync._stream import ThoughtStream
+
+if TYPE_CHECKING:
+    from thinkwell import events as ev
+    from thinkwell._builder import Explanation, Options, Spec
+    from thinkwell._builder import Starter as AsyncStarter
+    from thinkwell._limits import Budget
+    from thinkwell._log import Buffer
+    from thinkwell._prompt import Part
+    from thinkwell.sync._loop import LoopThread
+
+T = TypeVar("T")
+
+
+class Starter:
+    """Starts runs in the loop's thread.
+
+    Args:
+        loop: The thread.
+        starter: Who starts them there.
+        owner: The agent or session, which stays open as long as it may be used.
+    """
+
+    def __init__(self, loop: LoopThread, starter: AsyncStarter, owner: object) -> None:
+        self._loop = loop
+        self._starter = starter
+        self._owner = owner
+
+    def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
+        """Start a run."""
+        stream = self._loop.ask(lambda: self._starter.start(spec, options))
+        return ThoughtStream(self._loop, stream, self._owner)
+
+    def explain(self, spec: Spec[T]) -> Explanation:
+        """Return what a run would send."""
+        return self._loop.ask(lambda: self._starter.explain(spec))
+
+    def check(self, part: Part) -> None:
+        """Check that the agent takes such a part of a prompt."""
+        self._starter.check(part)
+
+
+class ThinkBuilder(PromptBuilder[T, Starter]):
+    """A task for an agent. Every method returns a new builder, so that one can be kept and used again.
+
+    Made by `Agent.think` and `Session.think`; `run` returns the result, and `stream` a handle to watch.
+    """
+
+    __slots__ = ()
+
+    def stream(
+        self,
+        *,
+        include: ev.Include = "default",
+        buffer: Buffer | None = None,
+        timeout: float | None = None,
+        idle_timeout: float | None = None,
+        retries: int = 3,
+        reminders: int = 1,
+        budget: Budget | None = None,
+    ) -> ThoughtStream[T]:
+        """Start the run and return its handle at once. It goes on in the background.
+
+        Args:
+            include: Kinds of events to keep: ``"default"``, ``"all"``, or a set of tags. What is left out
+                is not kept; `ThoughtStream.view` counts it all the same.
+            buffer: A bound for the events that are kept; none by default.
+            timeout: Seconds after which the run is cancelled and the result raises `ThoughtTimeout`.
+            idle_timeout: Seconds without a sign of life from the agent after which the same happens. The
+                clock stands still while a tool runs or a question waits. A `Stalled` event comes at half of
+                it.
+            retries: How often the agent may try again after an invalid result.
+            reminders: How often an agent that ends its turn without a result is asked for it.
+            budget: What the run may use, alone or together with others; see `Budget`.
+
+        Raises:
+            TypeError: An argument is of another type.
+            ValueError: The prompt is empty, or an argument is out of range.
+            AgentClosed: The agent was closed.
+        """
+        options = self._options(
+            include,
+            buffer=buffer,
+            timeout=timeout,
+            idle_timeout=idle_timeout,
+            retries=retries,
+            reminders=reminders,
+            budget=budget,
+        )
+        return self._starter.start(self._spec, options)
+
+    def run(
+        self,
+        *,
+        buffer: Buffer | None = None,
+        timeout: float | None = None,
+        idle_timeout: float | None = None,
+        retries: int = 3,
+        reminders: int = 1,
+        budget: Budget | None = None,
+    ) -> T:
+        """Run it and return the result as soon as it is there. Ctrl-C cancels the run; twice kills the agent.
+
+        Raises:
+            ThinkwellError: The run has failed.
+        """
+        stream = self.stream(
+            buffer=buffer,
+            timeout=timeout,
+            idle_timeout=idle_timeout,
+            retries=retries,
+            reminders=reminders,
+            budget=budget,
+        )
+        try:
+            return stream.result()
+        except BaseException:
+            if not stream.done():  # what was raised is not the run's: Ctrl-C, or a signal handler's
+                stream._end()
+            raise

@@ -1,0 +1,70 @@
+"""What is opened for the time of a block, or until it is closed."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from thinkwell.sync._loop import Held
+
+
+class Closable(Protocol):
+    """What can be closed."""
+
+    def close(self) -> None:
+        """Close it."""
+        ...
+
+
+C_co = TypeVar("C_co", bound=Closable, covariant=True)
+T = TypeVar("T")
+
+
+class Opener(Generic[C_co]):
+    """What `open_agent`, `Agent.session` and `Session.fork` return: open it with ``with``, or by `start`."""
+
+    def __init__(self, start: Callable[[], C_co]) -> None:
+        self._start = start
+        self._entered: list[C_co] = []
+
+    def start(self) -> C_co:
+        """Open it until its ``close`` is called: for notebooks, where no block can go on from cell to cell.
+
+        Raises what the block would.
+        """
+        return self._start()
+
+    def __enter__(self) -> C_co:
+        opened = self._start()
+        self._entered.append(opened)
+        return opened
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._entered.pop().close()
+
+
+class Opened(Generic[T]):
+    """What is open in the loop's thread."""
+
+    def __init__(self, held: Held[T]) -> None:
+        self._held = held
+
+    def close(self) -> None:
+        """Leave it, as the end of its block would, and wait for that. Nothing happens where it is closed.
+
+        Ctrl-C meanwhile kills the agent; `KeyboardInterrupt` is raised when nothing of it runs any more.
+        """
+        self._held.close()
+
+    def __del__(self) -> None:
+        """Close what nobody has closed and nobody can any more."""
+        held: Held[T] | None = getattr(self, "_held", None)
+        if held is not None and not held.loop.forked and not held.left.done():
+            held.leave()
+            warnings.warn(f"{self!r} was never closed", ResourceWarning, source=self, stacklevel=1)

@@ -1,0 +1,248 @@
+"""`ThoughtStream`: the handle of a run, for callers who block."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from thinkwell import events as ev
+from thinkwell.sync._loop import LoopEnded, WaitedTooLong
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+    from types import TracebackType
+    from typing import Self
+
+    from thinkwell._log import EventReader, RunLog
+    from thinkwell._stream import ThoughtStream as AsyncThoughtStream
+    from thinkwell.questions import Answer
+    from thinkwell.sync._loop import LoopThread
+    from thinkwell.view import RunView
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class EventIterator:
+    """An iterator over a log, with a place of its own. Threads that share one share its events out.
+
+    Args:
+        loop: Where the log is written.
+        log: The log.
+        include: Kinds of events to deliver; ``None``: all.
+        after: Number of the event behind which it starts.
+        owner: Stays alive as long as the iterator.
+    """
+
+    __slots__ = ("_after", "_include", "_log", "_loop", "_over", "_owner", "_reader", "_ready")
+
+    def __init__(
+        self, loop: LoopThread, log: RunLog, include: frozenset[str] | None, after: int, owner: object
+    ) -> None:
+        self._loop = loop
+        self._log = log
+        self._include = include
+        self._after = after
+        self._owner = owner
+        self._reader: EventReader | None = None
+        self._ready: deque[ev.ThoughtEvent] = deque()
+        self._over = False
+
+    def __iter__(self) -> EventIterator:
+        return self
+
+    def __next__(self) -> ev.ThoughtEvent:
+        while True:
+            try:
+                return self._ready.popleft()
+            except IndexError:
+                if self._over:
+                    raise StopIteration from None
+            try:
+                self._loop.call(self._fetch)
+            except LoopEnded:
+                self._loop.ask(self._fetch_rest)
+
+    async def _fetch(self) -> None:
+        """Take what there is. Not by way of the result: an interrupted caller must not lose it."""
+        if self._reader is None:
+            self._reader = self._log.reader(self._include, self._after)
+        events = await self._reader.batch()
+        self._ready.extend(events)
+        self._over = not events
+
+    def _fetch_rest(self) -> None:
+        """Take all from a log that grows no more."""
+        if not self._over:
+            self._over = True
+            place = self._after if self._reader is None else self._reader.place
+            events = self._log.events[self._log.index_after(place) :]
+            self._ready.extend(e for e in events if self._include is None or e.type in self._include)
+
+
+class ThoughtStream(Generic[T_co]):
+    """A run of an agent: its `result`, and its events by ``for``.
+
+    The run has started and goes on by itself. Each ``for`` sees every event from the first; leaving the loop
+    cancels nothing. Used as ``with stream:``, the run is cancelled when the block is left before its end. It
+    may be used in several threads at once.
+    """
+
+    def __init__(self, loop: LoopThread, stream: AsyncThoughtStream[T_co], owner: object) -> None:
+        self._loop = loop
+        self._stream = stream
+        self._owner = owner  # an agent is closed when nobody can use it any more
+
+    def __repr__(self) -> str:
+        return self._loop.ask(repr, self._stream)
+
+    @property
+    def id(self) -> str:
+        """Name of the run, unique in this process."""
+        return self._stream.id
+
+    @property
+    def session_id(self) -> str | None:
+        """The agent's name for the session; ``None`` until it is known."""
+        return self._loop.ask(lambda: self._stream.session_id)
+
+    @property
+    def view(self) -> RunView:
+        """The run as it stands."""
+        return self._loop.ask(lambda: self._stream.view)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run began; once it is over, how long it took."""
+        return self._loop.ask(lambda: self._stream.elapsed)
+
+    @property
+    def late(self) -> tuple[ev.ThoughtEvent, ...]:
+        """What the agent sent after it had answered the prompt. No iterator delivers it.
+
+        In a session, everything up to the next turn counts as that.
+        """
+        return self._loop.ask(lambda: self._stream.late)
+
+    def result(self, timeout: float | None = None) -> T_co:
+        """Wait for the validated result, and return it: any number of times, from any number of threads.
+
+        It comes as soon as it is there, though the agent may go on to the end of its turn. Ctrl-C ends the
+        wait and nothing else.
+
+        Args:
+            timeout: Seconds to wait. The run goes on after that.
+
+        Raises:
+            TimeoutError: The time is up.
+            ThinkwellError: The run has failed.
+        """
+        outcome = self._stream.result._outcome
+
+        async def settled() -> None:
+            if not outcome.done():
+                await outcome.wait()
+
+        self._wait_for(settled, timeout, "has no result")
+        error = self._stream.result.exception()
+        if error is not None:
+            raise error.with_traceback(None)  # it comes from here, and not from where others have waited
+        return outcome.value[0]
+
+    def done(self) -> bool:
+        """Return whether there is a result or an error."""
+        return self._loop.ask(self._stream.result.done)
+
+    def exception(self) -> Exception | None:
+        """Return the error, or ``None`` where there is a result or nothing yet."""
+        return self._loop.ask(self._stream.result.exception)
+
+    def __iter__(self) -> Iterator[ev.ThoughtEvent]:
+        return EventIterator(self._loop, self._stream._log, None, 0, self)
+
+    def events(self, *, include: ev.Include | None = None, after: int = 0) -> Iterator[ev.ThoughtEvent]:
+        """Return an iterator of its own.
+
+        Args:
+            include: Kinds of events to deliver, of those that the run keeps; all of them by default.
+            after: Number of the last event that was seen already. Where a buffer has merged text around it
+                meanwhile, the text is delivered whole.
+
+        Raises:
+            ValueError: There is no such kind of event.
+        """
+        kinds = None if include is None else ev.included(include)
+        return EventIterator(self._loop, self._stream._log, kinds, after, self)
+
+    def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
+        """Answer an open question of `view.questions`. The first answer counts.
+
+        Args:
+            question_id: Which question.
+            answer: The answer; see `thinkwell.questions`.
+            by: Who answers, for the log.
+
+        Raises:
+            QuestionNotOpen: The run has no such open question.
+            AnswerInvalid: The answer does not fit the question, which stays open.
+        """
+        self._loop.ask(lambda: self._stream.answer(question_id, answer, by=by))
+
+    def cancel(self) -> None:
+        """Cancel the run.
+
+        The agent is told, its open questions are answered as cancelled, and the result raises
+        `ThoughtCancelled`. Returns at once; `wait` waits for the end. Nothing happens where the run has
+        ended.
+        """
+        self._loop.ask(self._stream.cancel)
+
+    def kill(self) -> None:
+        """Kill the agent's processes at once, without asking it: for when `cancel` takes too long.
+
+        All runs of the agent fail with `AgentExited`, or end as cancelled where they were. Where the agent
+        was not started by us, the connection is closed. Nothing happens where the run has ended.
+        """
+        self._loop.ask(self._stream.kill)
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until the run is over. It never raises the run's error.
+
+        Args:
+            timeout: Seconds to wait. The run goes on after that.
+
+        Raises:
+            TimeoutError: The time is up.
+        """
+        self._wait_for(self._stream.wait, timeout, "is not over")
+
+    def _wait_for(self, what: Callable[[], Awaitable[None]], timeout: float | None, still: str) -> None:
+        try:
+            self._loop.call(what, timeout=timeout)
+        except LoopEnded:
+            pass  # then the run is over, with everything else
+        except WaitedTooLong:
+            raise TimeoutError(
+                f"{self.id} {still} after {timeout:g} seconds; it goes on: wait again, or cancel() it"
+            ) from None
+
+    def _end(self) -> None:
+        """Cancel the run and wait for its end; Ctrl-C meanwhile kills the agent."""
+        interrupted: KeyboardInterrupt | None = None
+        self.cancel()
+        while True:
+            try:
+                self.wait()
+                break
+            except KeyboardInterrupt as exc:
+                interrupted = exc
+                self.kill()
+        if interrupted is not None:
+            raise interrupted
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._end()
