@@ -14,7 +14,7 @@ from thinkwell._display.diffs import changes_of
 from thinkwell._display.text import clean, exact, line
 from thinkwell._display.tools import describe
 from thinkwell._display.urls import url_host
-from thinkwell._json_schema import is_object
+from thinkwell._json_schema import is_array, is_object
 from thinkwell._policy.arguments import COMMAND_KEYS, command_line, names_folder, telling
 
 if TYPE_CHECKING:
@@ -261,6 +261,6 @@ def _default(value: JsonValue) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, list):
+    if is_array(value):
         return line(", ".join(str(each) for each in value[:NAME]), WHY)
     return line(str(value), WHY) if isinstance(value, str | int | float) else ""

@@ -28,13 +28,14 @@ _PLAIN: Final = re.compile(r"[\n -~]*\Z")
 _SEQUENCES: Final = re.compile(
     rf"""
     (?: \x1b\[ | \x9b ) [0-?]*+ [\ -/]*+ [@-~]                               # colours, the cursor
-    | (?: \x1b\] | \x9d ) [^\x07\x1b\x9c]{{0,{SEQUENCE}}}+ (?: \x07 | \x1b\\ | \x9c )  # titles, links
-    | (?: \x1b[PX^_] | [\x90\x98\x9e\x9f] ) [^\x1b\x9c]{{0,{SEQUENCE}}}+ (?: \x1b\\ | \x9c )  # pictures
+    | (?: \x1b\] | \x9d ) [^\x07\x1b\x80-\x9f]{{0,{SEQUENCE}}}+ (?: \x07 | \x1b\\ | \x9c )  # titles, links
+    | (?: \x1b[PX^_] | [\x90\x98\x9e\x9f] ) [^\x1b\x80-\x9f]{{0,{SEQUENCE}}}+ (?: \x1b\\ | \x9c )  # pictures
     | \x1b [\ -/]*+ [0-OQ-WYZ\\`-~]                                          # character sets, resets
     """,
     re.VERBOSE,
 )
-"""What a terminal obeys. No part can match in two ways, so the time is linear."""
+"""What a terminal obeys. No part can match in two ways, and none goes on past where another may begin, so that
+the time is linear."""
 
 _BREAKS: Final = re.compile(r"\r\n?")
 
@@ -116,6 +117,10 @@ def _escaped(char: str) -> str:
     return json.dumps(char)[1:-1] if ord(char) > 0xFFFF else f"\\u{ord(char):04x}"
 
 
+_ICONS: Final = range(0xE0, 0xF9)
+"""Where fonts have characters of their own: the first bytes of their numbers."""
+
+
 class _StandIns(dict[int, str]):
     """What each character is shown as; found out once for each."""
 
@@ -139,8 +144,8 @@ def _stand_in(char: str) -> str:
             return " "
         case "Cs":
             return "\N{REPLACEMENT CHARACTER}"
-        case "Co" | "Cn" if number < 0xE0000 or number >= 0xF0000:  # fonts of icons, emoji of next year
-            return char
+        case "Co" | "Cn" if number < 0xE0000 and (number > 0xFFFF or number >> 8 in _ICONS):
+            return char  # emoji of next year, and the icons of fonts
         case _:
             return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"
 

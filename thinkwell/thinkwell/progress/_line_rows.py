@@ -104,10 +104,10 @@ def _thought(thought: st.Thought, *, verbose: bool) -> Row:
 
 
 def _calls(calls: st.Calls, view: RunView, *, verbose: bool) -> Iterator[Row]:
-    if len(calls.tools) > 1:
+    tool, *others = calls.tools
+    if others:
         yield _call_row(fold(calls.tools, view.cwd))
         return
-    tool = calls.tools[0]
     denied = any(each.tool_id == tool.id and questions.allowed(each) is False for each in view.answers)
     if denied and tool.status in ("pending", "cancelled"):
         return  # the answer tells what became of it
