@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,8 @@ __all__ = ("home",)
         (script.says("a").crashes(7), (), 3, "exited with code 7"),
         (script.hangs_up(), (), 3, "before it had finished"),
         (script.fails(message="out of order"), (), 3, "out of order"),
-        (script.hangs(), ("--timeout", "0.3"), 5, "Give a longer --timeout"),
-        (script.hangs(), ("--idle-timeout", "0.3"), 5, "Give a longer --idle-timeout"),
+        (script.hangs(), ("--timeout", "0.3"), 5, "give a longer --timeout"),
+        (script.hangs(), ("--idle-timeout", "0.3"), 5, "give a longer --idle-timeout"),
     ],
     ids=lambda value: None if isinstance(value, Script) else str(value),
 )
@@ -57,6 +58,11 @@ def test_an_agent_that_does_not_start(home: Path) -> None:
     done = run_command("run", "go", "--command", f"{sys.executable} -c 'import sys; sys.exit(9)'")
     assert done.code == 3
     assert "could not be started" in done.err
+    (home / "pyproject.toml").write_text(
+        f"[tool.thinkwell.agents.mine.program]\ncommand = {json.dumps([sys.executable, '-c', '1'])}\n",
+        "utf-8",
+    )
+    assert "Next, type: thinkwell doctor mine\n" in run_command("run", "go", "-a", "mine").err
     missing = run_command("run", "go", "--command", "/nowhere/agent")
     assert missing.code == 3
     assert "there is no program /nowhere/agent" in missing.err
@@ -70,6 +76,9 @@ def test_an_agent_that_wants_a_login(home: Path) -> None:
     done = run_command("run", "go", "--agent", "mine")
     assert done.code == 4
     assert "Next, type: thinkwell login mine" in done.err
+    done = run_command("run", "go", "--command", shlex.join([sys.executable, ODD, "login"]))
+    assert done.code == 4
+    assert 'Next, type: thinkwell login --command "…"' in done.err
 
 
 @pytest.mark.parametrize(
@@ -102,12 +111,20 @@ def test_a_variable_that_cannot_be_read(home: Path, monkeypatch: pytest.MonkeyPa
     assert "THINKWELL_AGENT_CMD" in done.err
 
 
+def test_what_was_denied_is_named_with_the_option(home: Path) -> None:
+    failed = errors.ResultMissing("end_turn", "", denied=["rm -rf"])
+    what, next_ = words(failed)
+    assert what == "The agent ended its turn (end_turn) without a result\nIt said nothing"
+    assert next_ == "Next: allow what it needs by --permissions"
+    assert words(errors.ResultRefused("a" * 1_000_000))[0].count("a") < 10_000
+
+
 def test_a_budget(home: Path) -> None:
     done = run_command("run", "go", "--max-tokens", "1000", "--max-cost", "0.5")
     assert done.code == 0, done.err
     failed = errors.BudgetExceeded("tokens", 5, 7)
     assert exit_code(failed) == 5
-    assert words(failed)[1].startswith("Give a larger --max-tokens")
+    assert words(failed)[1].startswith("Next: give a larger --max-tokens")
 
 
 def test_a_recording_that_cannot_be_written(home: Path) -> None:

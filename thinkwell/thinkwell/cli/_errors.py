@@ -46,7 +46,7 @@ def is_expected(error: BaseException) -> bool:
 
 
 def tell(error: BaseException, *, displayed: bool = False) -> None:
-    """Write what happened, and what to type next, to standard error.
+    """Write what happened, and what to do next, to standard error.
 
     Args:
         error: What happened.
@@ -54,51 +54,67 @@ def tell(error: BaseException, *, displayed: bool = False) -> None:
     """
     from thinkwell._display.text import clean
 
-    what, advice = words(error)
-    lines = [*([] if displayed else [f"Error: {what}"]), *([advice] if advice else [])]
-    sys.stderr.write(clean("".join(f"{line}\n" for line in lines)))
+    what, next_ = words(error)
+    lines = [advice(error)] if displayed else [f"Error: {what}", next_]
+    sys.stderr.write(clean("".join(f"{line}\n" for line in lines if line)))
     sys.stderr.flush()
 
 
 def words(error: BaseException) -> tuple[str, str]:
-    """Return what happened, and what to do next; empty where the first says that too.
+    """Return what happened, and what to do next; empty where that is not known."""
+    from thinkwell._display.summary import error_words
+    from thinkwell.errors import AgentNotFound
 
-    The errors' own words are for programs. Here the next step is something to type.
-    """
+    if isinstance(error, AgentNotFound):
+        reason = error.reason.partition(" (known: ")[0]  # forty names
+        reason = reason.partition(" For another: ")[0].rstrip(".;")
+        return f"Agent {error.agent!r} was not found: {reason}", advice(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}", ""
+    told = error_words(error)
+    what = f"{told.what}\n{told.detail}" if told.detail else told.what
+    return what, advice(error) or (f"Next: {told.next}" if told.next else "")
+
+
+def advice(error: BaseException) -> str:
+    """Return what to type next, where errors say it for programs, or not at all."""
     from thinkwell import errors
 
     match error:
-        case errors.LoginRequired():
-            offered = ", ".join(method.id for method in error.methods)
-            ways = f" It offers: {offered}." if offered else ""
-            return (
-                f"Agent {error.agent!r}: {error.reason}.{ways}",
-                f"Next, type: thinkwell login {error.agent}",
-            )
+        case errors.LoginRequired() | errors.LoginFailed():
+            return f"Next, type: {_login(error.agent)}"
         case errors.AgentNotFound():
-            reason, more, _ = error.reason.partition(" (known: ")  # forty names
-            reason = reason.partition(" For another: ")[0].rstrip(".;")
-            next_ = error.next_command or ("thinkwell agents" if more else "")
-            return f"Agent {error.agent!r} was not found: {reason}", next_ and f"Next, type: {next_}"
-        case errors.ThoughtTimeout(idle=True):
-            what = f"Nothing was heard of the agent for {error.seconds:g} seconds, and the run was cancelled"
-            return what, "Give a longer --idle-timeout where it needs that"
-        case errors.ThoughtTimeout():
-            return str(error), "Give a longer --timeout where it needs that"
-        case errors.BudgetExceeded():
-            used = f"{error.spent:g} of {error.limit:g} {error.what.replace('_', ' ')}"
-            return (
-                f"The run has used up what it may: {used}",
-                "Give a larger --max-tokens or --max-cost to go on",
-            )
-        case errors.ResultMissing() if error.denied:
-            return str(error).replace("`permissions=`", "--permissions"), ""
+            next_ = error.next_command or ("thinkwell agents" if " (known: " in error.reason else "")
+            return next_ and f"Next, type: {next_}"
         case errors.AgentStartFailed():
-            return str(error), f"To see more, type: thinkwell doctor {error.agent}"
-        case OSError() if error.filename is not None:
-            return f"{error.filename}: {error.strerror}", ""
+            return f"Next, type: thinkwell doctor {error.agent}" if _is_known(error.agent) else ""
+        case errors.ThoughtTimeout():
+            option = "--idle-timeout" if error.idle else "--timeout"
+            return f"Next: give a longer {option} where it needs that"
+        case errors.BudgetExceeded():
+            return "Next: give a larger --max-tokens or --max-cost to go on"
+        case errors.ResultMissing() if error.denied:
+            return "Next: allow what it needs by --permissions"
         case _:
-            return str(error), ""
+            return ""
+
+
+def _login(agent: str) -> str:
+    return (
+        f"thinkwell login {agent}" if _is_known(agent) else 'thinkwell login --command "…", with its command'
+    )
+
+
+def _is_known(agent: str) -> bool:
+    """Return whether an agent can be named, and was not started by its command."""
+    from thinkwell.agents import find_agent
+    from thinkwell.errors import ThinkwellError
+
+    try:
+        find_agent(agent)
+    except ThinkwellError:
+        return False
+    return True
 
 
 def stop_writing() -> None:

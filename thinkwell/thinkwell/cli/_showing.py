@@ -9,7 +9,7 @@ from thinkwell._display.text import clean
 from thinkwell.cli._errors import tell
 from thinkwell.cli._exit import INTERRUPTED, OK, exit_code
 from thinkwell.cli._output import result_text
-from thinkwell.cli._terminal import is_terminal
+from thinkwell.cli._terminal import Style, is_terminal
 from thinkwell.progress import Live
 from thinkwell.progress._interrupt import CtrlC
 from thinkwell.progress._json import JsonLines, follow
@@ -45,7 +45,9 @@ async def finish(stream: ThoughtStream[T], how: How, output: object = None, *, r
         with ctrl_c.received():
             await stream.wait()
     else:
-        live = Live(stream, style=how.style.value, verbose=how.verbose, result=_one_terminal(), ctrl_c=True)
+        # In a terminal the end of a display has it, wherever it goes besides; in a log it would stand twice.
+        on_display = is_terminal(sys.stderr) or how.style == Style.LIVE
+        live = Live(stream, style=how.style.value, verbose=how.verbose, result=on_display, ctrl_c=True)
         async with live:
             await stream.wait()
         ctrl_c, displayed = live._pressing or ctrl_c, True
