@@ -44,6 +44,14 @@ class Terminal:
         """Type."""
         os.write(self._master, keys)
 
+    def press(self, key: bytes, *, until: str) -> None:
+        """Press a key, again and again, until a text comes: keys that come too early do not count."""
+        deadline = time.monotonic() + LIMIT
+        while until.encode() not in self.shown and time.monotonic() < deadline:
+            self.type(key)
+            self._read(0.2)
+        self.wait_for(until)
+
     def end(self) -> int:
         """Wait until the program has ended, and return its exit code."""
         deadline = time.monotonic() + LIMIT
