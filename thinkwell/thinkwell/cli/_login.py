@@ -1,7 +1,5 @@
 """``thinkwell login``: log in to an agent."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
@@ -15,7 +13,7 @@ def login(
     agent: Annotated[
         str | None,
         typer.Argument(
-            metavar="[AGENT]",
+            metavar="AGENT",
             help="Which agent; by default the one that the environment names.",
             autocompletion=agent_names,
         ),
@@ -30,7 +28,13 @@ def login(
     """Log in to an agent by a way that it offers, and check that it opens a session then.
 
     Where it offers several, you are asked which one to go; without a terminal they are listed.
-    """
+
+    \b
+    Examples:
+      thinkwell login claude
+      thinkwell login codex --method chat-gpt
+      thinkwell login --command "my-agent --acp"
+    """  # noqa: D301
     with told():
         from thinkwell.cli._logging_in import log_in
 

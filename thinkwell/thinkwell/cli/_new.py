@@ -1,7 +1,5 @@
 """``thinkwell new``: a starter project."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -22,10 +20,10 @@ def new(
     Nothing is written over.
 
     \b
-    thinkwell new my-review
-    cd my-review
-    uv run my-review .
-    """
+    Examples:
+      thinkwell new my-review && cd my-review && uv run my-review .
+      thinkwell new . --name my-review        in the folder that is there
+    """  # noqa: D301
     from thinkwell.cli._project import NewProjectError, make_project, next_steps, plan_project
 
     try:
