@@ -236,3 +236,25 @@ async with ScriptedAgent(played).open() as one, ScriptedAgent(script.refuses()).
     rows = [line for line in page.lines if line.endswith("00:00") and "·" not in line]
     assert rows == ["✘docsfailed00:00", "✔testsdone00:00"]
     assert any(output["text"] == "both are over\n" for output in shown[1])
+
+
+def test_a_stream_of_the_blocking_api_shows_itself_too(tmp_path: Path) -> None:
+    played = ScriptedAgent(script.says("It is **fine**."), folder=tmp_path)
+    shown = executed(
+        f"""
+from thinkwell.sync import open_agent
+
+agent = open_agent(command={[*played.program()]!r}).start()
+stream = agent.think().text("Review it.").stream()
+print(stream.result())
+stream.wait()
+stream
+""",
+        "agent.close()",
+        folder=tmp_path,
+    )
+    assert shown[0][0]["text"] == "It is **fine**.\n"
+    (page,) = pictures(shown[0])
+    assert "done" in page.lines[0]
+    assert "It is fine." in page.lines
+    assert shown[0][-1]["data"]["text/plain"].startswith("<ThoughtStream ")

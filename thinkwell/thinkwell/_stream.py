@@ -193,11 +193,9 @@ class ThoughtStream(Generic[T_co]):
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, str]:
         """Return the run as it stands, as a notebook shows it. IPython takes what it wants of that."""
-        from thinkwell._display.html import Picture, page  # only notebooks pay for it
+        from thinkwell._display.html import bundle  # only notebooks pay for it
 
-        recording = None if self.recording is None else str(self.recording)
-        picture = Picture(view=self.view, now=self.elapsed, recording=recording)
-        return {"text/plain": repr(self), "text/html": page(picture)}
+        return bundle(repr(self), self.view, self.elapsed, self.recording)
 
     @property
     def id(self) -> str:

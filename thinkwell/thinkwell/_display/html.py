@@ -19,6 +19,7 @@ from thinkwell._json_schema import is_array, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from thinkwell import events as ev
     from thinkwell._display.questions import Asked
@@ -96,6 +97,19 @@ def page(picture: Picture, *, limit: int = PAGE_LIMIT) -> str:
     return _whole(_run(picture, limit - len(_whole(NOTHING))))
 
 
+def bundle(plain: str, view: RunView, now: float, recording: Path | None) -> dict[str, str]:
+    """Return a run as notebooks take it: by kinds, of which they choose.
+
+    Args:
+        plain: The run as text.
+        view: The run.
+        now: Seconds since it began.
+        recording: Where it is recorded.
+    """
+    picture = Picture(view=view, now=now, recording=None if recording is None else str(recording))
+    return {"text/plain": plain, "text/html": page(picture)}
+
+
 def pages(pictures: Sequence[Picture], *, limit: int = PAGE_LIMIT) -> str:
     """Return several runs as one page: a row for each, those that failed first.
 
@@ -152,7 +166,8 @@ def _head(picture: Picture, limit: int) -> Html:
     view = picture.view
     mark, kind = _MARKS[picture.status]
     title = name(picture.label or view.agent or "run", limit)
-    facts = [fact for fact in (picture.label and view.agent, view.model, view.mode, view.cwd) if fact]
+    agent = view.agent if picture.label and picture.label != view.agent else ""
+    facts = [fact for fact in (agent, view.model, view.mode, view.cwd) if fact]
     running = len(phases.running(view))
     state = joined(
         (

@@ -9,7 +9,7 @@ from thinkwell import events as ev
 from thinkwell.sync._loop import LoopEnded, WaitedTooLong
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Collection, Iterator
     from types import TracebackType
     from typing import Self
 
@@ -94,6 +94,14 @@ class ThoughtStream(Generic[T_co]):
 
     def __repr__(self) -> str:
         return self._loop.ask(repr, self._stream)
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, str]:
+        """Return the run as it stands, as a notebook shows it. IPython takes what it wants of that."""
+        from thinkwell._display.html import bundle  # only notebooks pay for it
+
+        return bundle(repr(self), self.view, self.elapsed, self._stream.recording)
 
     @property
     def id(self) -> str:
