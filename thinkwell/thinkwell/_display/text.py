@@ -34,8 +34,8 @@ _SEQUENCES: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""What a terminal obeys. No part can match in two ways, and none goes on past where another may begin, so that
-the time is linear."""
+"""What a terminal obeys. No part can match in two ways, and none goes on past where another may begin, so it
+takes linear time."""
 
 _BREAKS: Final = re.compile(r"\r\n?")
 

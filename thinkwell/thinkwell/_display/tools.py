@@ -45,18 +45,19 @@ ICONS: Final[dict[CallStatus, str]] = {
     "pending": "·",
 }
 
-_VERBS: Final[dict[ToolKind, tuple[str, str]]] = {
-    "read": ("read", "reading"),
-    "edit": ("edit", "editing"),
-    "delete": ("delete", "deleting"),
-    "move": ("move", "moving"),
-    "search": ("search", "searching for"),
-    "execute": ("run", "running"),
-    "think": ("think", "thinking about"),
-    "fetch": ("fetch", "fetching"),
-    "switch_mode": ("mode", "switching to"),
-    "other": ("tool", "using"),
+_VERBS: Final[dict[ToolKind, tuple[str, str, str]]] = {
+    "read": ("read", "reading", "reading"),
+    "edit": ("edit", "editing", "editing"),
+    "delete": ("delete", "deleting", "deleting"),
+    "move": ("move", "moving", "moving"),
+    "search": ("search", "searching for", "searching"),
+    "execute": ("run", "running", "running a command"),
+    "think": ("think", "thinking about", "thinking"),
+    "fetch": ("fetch", "fetching", "fetching"),
+    "switch_mode": ("mode", "switching to", "switching the mode"),
+    "other": ("tool", "using", "using a tool"),
 }
+"""By kind: what is done, what is being done to a target, and what is being done."""
 
 _STATUSES: Final[dict[str, CallStatus]] = {
     "pending": "pending",
@@ -94,7 +95,10 @@ _OUTPUTS: Final = (
 )
 _EXIT_CODES: Final = ("exit_code", "exitCode", "exit_status", "returncode")
 
-_FENCE: Final = re.compile(r"\s*(`{3,})[\w-]*\n(.*?)\n?\1\s*\Z", re.DOTALL)
+_FENCE: Final = re.compile(r"(`{3,10})[\w-]{0,30}")
+
+PLACES: Final = 100
+"""Places of a call that are looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,10 +136,10 @@ def describe(tool: ToolView, cwd: str) -> Call:
     """
     status = status_of(tool)
     name = tool_name(tool)
-    verb, doing = _VERBS[tool.kind]
+    verb, doing, alone = _VERBS[tool.kind]
     target = line(_target(tool, cwd), TARGET)
     if tool.kind in ("other", "think") and name:
-        verb, doing = name, f"using {name}"
+        verb, doing, alone = name, f"using {name}:", f"using {name}"
         target = "" if target in (name, tool.name) else target
     else:
         target = _without_verb(target, verb)
@@ -148,7 +152,7 @@ def describe(tool: ToolView, cwd: str) -> Call:
         seconds=None if tool.ended_at is None else max(tool.ended_at - tool.started_at, 0.0),
         detail=_detail(tool, cwd),
         started_at=tool.started_at,
-        doing=f"{doing} {target}".rstrip() if target else doing.removesuffix(" about").removesuffix(" for"),
+        doing=f"{doing} {target}" if target else alone,
     )
 
 
@@ -175,7 +179,7 @@ def fold(tools: Sequence[ToolView], cwd: str) -> Call:
     ended = [call.started_at + call.seconds for call in calls if call.seconds is not None]
     began = min(call.started_at for call in calls)
     target = ", ".join(named[:NAMED]) + (f" ({', '.join(more)})" if more else "")
-    verb, doing = _VERBS[kind]
+    verb, doing, _ = _VERBS[kind]
     return Call(
         icon=ICONS["done"],
         verb=verb,
@@ -245,14 +249,14 @@ def _first(raw: JsonValue, keys: Sequence[str]) -> str:
 
 
 def _files(tool: ToolView, cwd: str) -> str:
-    places = [_place(place.path, place.line, cwd) for place in tool.locations[: 2 * NAMED]]
-    paths = list(dict.fromkeys(places))
+    paths = [_place(place.path, place.line, cwd) for place in tool.locations[:PLACES]]
     if not paths:
         diffs = (part.path for part in tool.content if isinstance(part, DiffContent))
-        paths = list(dict.fromkeys(relative(path, cwd) for path in islice(diffs, 2 * NAMED)))
+        paths = [relative(path, cwd) for path in islice(diffs, PLACES)]
     if not paths:
         found = _first(tool.input, _PATHS)
         paths = [relative(found, cwd)] if found else []
+    paths = list(dict.fromkeys(paths))
     more = len(paths) - NAMED
     return ", ".join(paths[:NAMED]) + (f" (+{more})" if more > 0 else "")
 
@@ -305,15 +309,22 @@ def output_of(tool: ToolView, limit: int = OUTPUT) -> str:
     """
     texts = [_block(part.content) for part in tool.content if isinstance(part, BlockContent)]
     text = "\n".join(filter(None, texts)) or _raw_output(tool.output)
-    fenced = _FENCE.match(text) if len(text) <= 1_000_000 else None
-    if fenced:
-        text = fenced[2]
+    text = _unfenced(text)
     tail = text[-4 * limit :]
     shown = clean("\n".join(_overwritten(row) for row in tail.replace("\r\n", "\n").split("\n"))).strip("\n")
     if len(shown) <= limit and len(tail) == len(text):
         return shown
     shown = shown[-limit:]
     return "…" + shown[shown.find("\n") :] if "\n" in shown else f"…{shown}"
+
+
+def _unfenced(text: str) -> str:
+    """Return what stands in a fence, where all of a text does."""
+    first, _, rest = text.strip().partition("\n")
+    fence = _FENCE.fullmatch(first)
+    if fence is None or not rest.endswith(fence[1]):
+        return text
+    return rest.removesuffix(fence[1]).removesuffix("\n")
 
 
 def _overwritten(row: str) -> str:
