@@ -11,10 +11,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 from cli.typing_in import LIMIT, THINKWELL, home, scripted
 
-from thinkwell.testing import script
+from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +61,31 @@ def test_ctrl_c_while_the_agent_starts(home: Path) -> None:
         assert terminal.end() == 130
     assert b"Traceback" not in terminal.shown
     assert processes_with(str(home)) == []
+
+
+def test_ctrl_c_ends_a_replay_with_all_its_runs(home: Path) -> None:
+    agent = ScriptedAgent(script.says("first").pauses(0.5).stops().says("second"))
+
+    async def record() -> None:
+        async with agent.open(record="run.ndjson") as opened:
+            for _ in range(2):
+                await opened.think().text("go").run()
+
+    anyio.run(record)
+    with in_terminal("replay", "run.ndjson", "--speed", "0.001", "--style", "lines") as terminal:
+        terminal.wait_for("[phase]")
+        terminal.type(CTRL_C)
+        assert terminal.end() == 130
+    assert b"second" not in terminal.shown
+
+
+def test_ctrl_c_ends_the_demo(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "60")
+    with in_terminal("demo") as terminal:
+        terminal.wait_for("Find out what to read")
+        terminal.type(CTRL_C)
+        assert terminal.end() == 130
+    assert b"Go on with a real one" not in terminal.shown
 
 
 def test_ctrl_c_while_the_prompt_is_typed(home: Path) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from cli.command import run_command
 from cli.typing_in import LIMIT, THINKWELL, home, program, scripted
 
-from thinkwell.testing import script
+from thinkwell.testing import ScriptedAgent, script
+from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,6 +67,7 @@ def test_a_standard_input_that_is_closed(home: Path) -> None:
             timeout=LIMIT,
         )
         assert ran.returncode == code, ran.stderr
+        assert (b"standard input is closed" in ran.stderr) is (code == 2)
         assert (b"parser.py" in ran.stdout) is (code == 0)
 
 
@@ -84,3 +87,20 @@ def test_files_are_shown_to_the_agent(home: Path) -> None:
     missing = run_command("run", "hi", "--file", "nowhere.py")
     assert missing.code == 2
     assert "nowhere.py" in missing.err
+
+
+def test_an_image_is_shown_as_one_where_the_agent_takes_images(home: Path) -> None:
+    (home / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(8))
+    takes = s.AgentCapabilities(prompt_capabilities=s.PromptCapabilities(image=True))
+    for capabilities, kinds in (
+        (takes, ["text", "image", "resource_link"]),
+        (None, ["text", *["resource_link"] * 2]),
+    ):
+        agent = ScriptedAgent(script.says("yes"), capabilities=capabilities)
+        folder = home / ("plain" if capabilities is None else "takes")
+        folder.mkdir()
+        command = shlex.join(agent.program(folder))
+        done = run_command("run", "look", "-q", "--command", command, "-f", "a.png", "-f", "parser.py")
+        assert (done.code, done.out) == (0, "yes\n")
+        (prompt,) = agent.sent.prompts
+        assert [cast("dict[str, str]", block)["type"] for block in prompt.blocks] == kinds

@@ -75,3 +75,8 @@ StyleOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+
+
+def naming(agent: str | None, command: str | None) -> list[str]:
+    """Return the options that name an agent, for a command that is to be typed next."""
+    return [*(["--agent", agent] if agent else []), *(["--command", command] if command else [])]

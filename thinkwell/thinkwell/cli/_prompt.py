@@ -44,7 +44,8 @@ def read_prompt(words: Sequence[str]) -> Prompt:
 
 def _standard_input(*, asked: bool) -> str:
     """Return the whole of standard input."""
-    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - it was closed
+    # It is None where it was closed. Then coverage cannot be measured either, as its file takes that place.
+    if sys.stdin is None:  # pragma: no cover - tested  # pyright: ignore[reportUnnecessaryComparison]
         raise typer.BadParameter("there is none, and standard input is closed", param_hint="PROMPT")
     if sys.stdin.isatty():
         if not asked:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import dataclass
 from enum import StrEnum
 
 import typer
-from msgspec import Struct
 
 
 class Style(StrEnum):
@@ -18,7 +18,8 @@ class Style(StrEnum):
     LINES = "lines"
 
 
-class How(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
     """How a run is shown."""
 
     as_json: bool = False
