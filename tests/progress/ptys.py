@@ -1,0 +1,147 @@
+"""Terminals: one end with a person, the other with a program."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import subprocess
+import sys
+import termios
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio.to_thread
+
+from thinkwell.progress._keys import TerminalKeyboard
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from types import TracebackType
+    from typing import Self
+
+Settings: TypeAlias = list[int | list[bytes | int]]
+
+PROGRAMS = Path(__file__).with_name("programs")
+PATIENCE = 10.0
+
+
+class Person:
+    """Who sits at a terminal."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self.seen = ""
+        """All that was shown."""
+        self._looked = 0
+
+    def type(self, text: str) -> None:
+        os.write(self._fd, text.encode())
+
+    def expect(self, pattern: str) -> str:
+        """Read until this is shown, and return all that is new up to there."""
+        give_up = time.monotonic() + PATIENCE
+        while (found := re.compile(pattern).search(self.seen, self._looked)) is None:
+            ready, _, _ = select.select([self._fd], [], [], max(give_up - time.monotonic(), 0))
+            try:
+                data = os.read(self._fd, 65536) if ready else b""
+            except OSError:  # nobody has the terminal any more
+                data = b""
+            if not data:
+                raise AssertionError(f"{pattern!r} was never shown, but {self.seen[self._looked :]!r}")
+            self.seen += data.decode(errors="replace")
+        begin, self._looked = self._looked, found.end()
+        return self.seen[begin : self._looked]
+
+
+class Pty(Person):
+    """A terminal of this process, and its keyboard. No session has it."""
+
+    def __init__(self) -> None:
+        self._ours, self._theirs = os.openpty()
+        super().__init__(self._ours)
+        name = os.ttyname(self._theirs)
+        self.keyboard = TerminalKeyboard(os.open(name, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK))
+        self.out = os.fdopen(os.dup(self._theirs), "w", buffering=1)
+        self._hung_up = False
+
+    def settings(self) -> Settings:
+        """How the terminal is set."""
+        return termios.tcgetattr(self._theirs)
+
+    def is_raw(self) -> bool:
+        """Whether single keys are taken, unseen."""
+        flags = self.settings()[3]
+        assert isinstance(flags, int)
+        return not flags & (termios.ICANON | termios.ECHO)
+
+    async def sees(self, pattern: str) -> str:
+        """Wait until this is shown, and return all that is new up to there."""
+        return await anyio.to_thread.run_sync(self.expect, pattern)
+
+    def hang_up(self) -> None:
+        """Close the person's end."""
+        os.close(self._ours)
+        self._hung_up = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not self._hung_up:
+            self.hang_up()
+        os.close(self._theirs)
+        self.out.close()
+
+
+class Shell(Person):
+    """A terminal of a session of its own, with a program in it."""
+
+    def __init__(self, fd: int, theirs: int, process: subprocess.Popen[bytes]) -> None:
+        super().__init__(fd)
+        self._theirs = theirs
+        self.process = process
+
+    def settings(self) -> Settings:
+        """How the terminal is set."""
+        return termios.tcgetattr(self._theirs)
+
+    def is_raw(self) -> bool:
+        """Whether single keys are taken, unseen."""
+        flags = self.settings()[3]
+        assert isinstance(flags, int)
+        return not flags & (termios.ICANON | termios.ECHO)
+
+
+@contextmanager
+def program(*command: str, cwd: Path | None = None, **env: str) -> Generator[Shell]:
+    """Run a program of this folder, or a command, in a terminal of its own."""
+    if command[0].endswith(".py"):
+        command = (sys.executable, str(PROGRAMS / command[0]), *command[1:])
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, str(PROGRAMS / "session.py"), *command],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**_environment(), **env},
+        cwd=cwd,
+        start_new_session=True,
+    )
+    try:
+        yield Shell(ours, theirs, process)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+        os.close(theirs)
+
+
+def _environment() -> dict[str, str]:
+    """The environment of somebody at a terminal."""
+    env = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR", "COLUMNS")}
+    return {**env, "TERM": "xterm-256color", "THINKWELL_BUILTIN_PACE": "0"}

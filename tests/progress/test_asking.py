@@ -1,0 +1,374 @@
+"""Questions, answered at the keyboard."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from asking import options, permission
+from progress.keeping import is_open, kept, stream_of
+from progress.ptys import Pty
+from scripted import Turn, scripted
+
+from thinkwell import events as ev
+from thinkwell import replay
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Generator
+    from pathlib import Path
+
+    from progress.keeping import Keeping
+
+    from thinkwell import ThoughtStream
+
+
+@pytest.fixture
+def pty() -> Generator[Pty]:
+    with Pty() as pty:
+        yield pty
+
+
+def asks(*requests: Callable[[str], Any]) -> Callable[[Turn], Any]:
+    """A turn that asks all of this at once, and says what it was told."""
+
+    async def script(turn: Turn) -> None:
+        told: dict[int, str] = {}
+
+        async def ask(number: int, request: Any) -> None:
+            if isinstance(request, s.RequestPermissionRequest):
+                answer: Any = await turn.client.request_permission(request)
+                told[number] = getattr(answer.outcome, "option_id", "cancelled")
+            else:
+                answer = await turn.client.create_elicitation(request)
+                told[number] = f"{answer.action} {answer.content}"
+
+        async with anyio.create_task_group() as group:
+            for number, make in enumerate(requests):
+                group.start_soon(ask, number, make(turn.session_id))
+        turn.say(", ".join(told[number] for number in sorted(told)))
+
+    return script
+
+
+@asynccontextmanager
+async def asked(
+    pty: Pty, *requests: Callable[[str], Any], **settings: Any
+) -> AsyncGenerator[tuple[Keeping, ThoughtStream[Any]]]:
+    """Show a run that asks."""
+    async with scripted(asks(*requests), permissions="ask", **settings) as agent:
+        stream = stream_of(agent)
+        with anyio.fail_after(15):
+            async with kept(stream, out=pty.out, keyboard=pty.keyboard) as (renderer, _):
+                yield renderer, stream
+
+
+async def press(
+    pty: Pty, renderer: Keeping, key: str, until: Callable[[Keeping], bool] | None = None, *, run: int = 0
+) -> None:
+    """Press a key until it counts: by default, until the question is not asked any more."""
+    await renderer.until(lambda kept: len(kept.last) > run and is_open(kept.last[run]))
+    asked = renderer.last[run].asking
+
+    def settled(kept: Keeping) -> bool:
+        return kept.last[run].asking != asked
+
+    done = until or settled
+    while not done(renderer):
+        pty.type(key)
+        with anyio.move_on_after(0.3):
+            await renderer.until(done)
+
+
+def answer_of(stream: ThoughtStream[Any]) -> ev.QuestionAnswered:
+    (answer,) = (event for event in stream._log.events if isinstance(event, ev.QuestionAnswered))
+    return answer
+
+
+@pytest.mark.parametrize(("key", "told"), [("y", "y"), ("n", "x"), ("a", "a"), ("d", "n"), ("Y", "y")])
+async def test_one_key_answers(pty: Pty, key: str, told: str) -> None:
+    before = pty.settings()
+    async with asked(pty, permission) as (renderer, stream):
+        await press(pty, renderer, key)
+        assert await stream.result == told
+        assert (answer_of(stream).by, answer_of(stream).why) == ("human", f"[{key.lower()}] was pressed")
+        await renderer.until(lambda kept: "finish" in kept.calls)
+    assert pty.settings() == before
+    assert not renderer.last[0].asking
+
+
+async def test_the_keyboard_is_ours_only_while_something_is_asked(pty: Pty) -> None:
+    before = pty.settings()
+    gate = anyio.Event()
+
+    async def script(turn: Turn) -> None:
+        turn.say("Well")
+        await gate.wait()
+        await turn.client.request_permission(permission(turn.session_id))
+
+    async with scripted(script, permissions="ask") as agent:
+        with anyio.fail_after(15):
+            stream = stream_of(agent)
+            async with kept(stream, out=pty.out, keyboard=pty.keyboard) as (renderer, _):
+                await renderer.shows(lambda run: run.view.text == "Well")
+                assert pty.settings() == before
+                pty.type("y\n")  # before there was a question
+                gate.set()
+                await renderer.shows(is_open)
+                assert pty.settings() != before
+                await press(pty, renderer, "n")
+                await stream.result
+                assert answer_of(stream).option_id == "x"
+
+
+async def test_what_is_pressed_while_the_question_appears_does_not_count(pty: Pty) -> None:
+    async with asked(pty, permission) as (renderer, stream):
+        await renderer.shows(is_open)
+        pty.type("y")
+        await press(pty, renderer, "n")
+        assert await stream.result == "x"
+
+
+async def test_other_keys_are_explained(pty: Pty) -> None:
+    async with asked(pty, permission) as (renderer, stream):
+        await press(pty, renderer, "q", lambda kept: bool(kept.last[0].problem))
+        assert renderer.last[0].problem == "[q] means nothing here: press [a], [d], [y], [n], [e]"
+        await press(pty, renderer, "y")
+        assert await stream.result == "y"
+
+
+async def test_what_an_agent_only_offers_to_allow_can_be_denied(pty: Pty) -> None:
+    def offer(session_id: str) -> Any:
+        return permission(session_id, offered=options("allow_once"))
+
+    async with asked(pty, offer) as (renderer, stream):
+        await press(pty, renderer, "n")
+        assert await stream.result == "cancelled"
+    assert stream.view.answers[0].by == "human"
+
+
+async def test_everything_is_explained(pty: Pty) -> None:
+    call = s.ToolCallUpdate(
+        tool_call_id="t1",
+        title="edit\x1b[2J it",
+        kind="edit",
+        raw_input={"note": "one\u202e two", "file_path": "/f"},
+        locations=(s.ToolCallLocation(path="/f", line=3),),
+        content=(
+            s.Diff(path="/f", old_text="a\nb\nc", new_text="a\nB\x1b[1m\nc"),
+            s.Diff(path="/g", new_text="new"),
+        ),
+    )
+
+    async with asked(pty, lambda session_id: permission(session_id, call)) as (renderer, stream):
+        await press(pty, renderer, "e", lambda kept: "resume" in kept.calls)
+        shown = await pty.sees(r"\+ new\r\n")
+        await press(pty, renderer, "y")
+        assert await stream.result == "y"
+    assert "Input:" in shown
+    assert '"note": "one\\u202e two"' in shown
+    assert "at /f:3" in shown
+    assert "@@ line 2\r\n- b\r\n+ B\\u001b[1m\r\nNew file /g:\r\n@@ line 1\r\n+ new" in shown
+    assert "\x1b" not in shown
+    assert renderer.calls.index("suspend") < renderer.calls.index("resume")
+
+
+async def test_a_question_without_a_call_is_explained(pty: Pty) -> None:
+    call = s.ToolCallUpdate(tool_call_id="t1", title="anything")
+    async with asked(pty, lambda session_id: permission(session_id, call)) as (renderer, stream):
+        await press(pty, renderer, "e", lambda kept: "resume" in kept.calls)
+        await pty.sees("the agent does not show it")
+        await press(pty, renderer, "y")
+        assert await stream.result == "y"
+
+
+async def test_several_questions_one_after_another(pty: Pty) -> None:
+    async with asked(pty, permission, permission) as (renderer, stream):
+        first = (await renderer.shows(is_open)).asking
+        await press(pty, renderer, "y")
+        await renderer.shows(lambda run: run.asking not in (None, first))
+        await press(pty, renderer, "n")
+        assert sorted((await stream.result).split(", ")) == ["x", "y"]
+
+
+async def test_questions_of_several_runs(pty: Pty) -> None:
+    agents = [scripted(asks(permission), permissions="ask") for _ in range(2)]
+    async with agents[0] as first, agents[1] as second:
+        streams = [stream_of(first), stream_of(second)]
+        with anyio.fail_after(15):
+            async with kept(*streams, out=pty.out, keyboard=pty.keyboard) as (renderer, _):
+                await renderer.until(lambda kept: any(map(is_open, kept.last)))
+                order = [0, 1] if is_open(renderer.last[0]) else [1, 0]
+                assert not is_open(renderer.last[order[1]])
+                await press(pty, renderer, "y", run=order[0])
+                assert await streams[order[0]].result == "y"
+                await press(pty, renderer, "n", run=order[1])
+                assert await streams[order[1]].result == "x"
+
+
+async def test_a_question_that_is_answered_elsewhere_is_gone(pty: Pty) -> None:
+    before = pty.settings()
+    async with asked(pty, permission) as (renderer, stream):
+        shown = await renderer.shows(is_open)
+        assert shown.asking is not None
+        stream.answer(shown.asking, "deny", by="another")
+        assert await stream.result == "x"
+        await renderer.shows(lambda run: run.asking is None)
+    assert pty.settings() == before
+    assert answer_of(stream).by == "another"
+
+
+async def test_a_question_that_times_out_is_gone(pty: Pty) -> None:
+    async with asked(pty, permission, question_timeout=0.5) as (renderer, stream):
+        await renderer.shows(is_open)
+        assert await stream.result == "x"
+        await renderer.shows(lambda run: run.asking is None)
+    assert answer_of(stream).by == "deadline"
+
+
+async def test_settings_are_given_back_when_the_block_fails(pty: Pty) -> None:
+    before = pty.settings()
+    with pytest.raises(KeyError, match="mine"):  # noqa: PT012 - what raises is the block
+        async with asked(pty, permission) as (renderer, _):
+            await renderer.shows(is_open)
+            assert pty.settings() != before
+            raise KeyError("mine")
+    assert pty.settings() == before
+
+
+async def test_a_replay_asks_nobody(pty: Pty, tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    async with scripted(asks(permission), permissions="ask", question_timeout=0.5, record=file) as agent:
+        await agent.think().text("Go").run()
+    with anyio.fail_after(15):
+        async with kept(replay(file), out=pty.out, keyboard=pty.keyboard) as (renderer, _):
+            await renderer.until(lambda kept: "finish" in kept.calls)
+    assert any(run.view.questions for (run,) in renderer.frames)
+    assert not any(run.asking for (run,) in renderer.frames)
+
+
+# Forms and pages
+
+
+SCHEMA = s.ElicitationSchema(
+    properties={
+        "name": s.StringPropertySchema(title="Your name", description="As you\nwrite it", min_length=2),
+        "age": s.IntegerPropertySchema(minimum=1),
+        "size": s.NumberPropertySchema(default=1.5),
+        "sure": s.BooleanPropertySchema(),
+        "colour": s.StringPropertySchema(enum=("red", "blue"), default="red"),
+        "many": s.MultiSelectPropertySchema(items=s.StringMultiSelectItems(enum=("a", "b", "c"))),
+    },
+    required=("name", "age"),
+)
+
+
+def form(session_id: str) -> Any:
+    return s.ElicitationFormMode(session_id=session_id, message="Who are you?", requested_schema=SCHEMA)
+
+
+def page(session_id: str) -> Any:
+    return s.ElicitationUrlMode(
+        session_id=session_id, message="Log in", elicitation_id="e1", url="https://login.example/\u202eabc"
+    )
+
+
+async def fill_in(pty: Pty, *lines: tuple[str, str]) -> None:
+    """Type lines, each when its prompt is there."""
+    for prompt, text in lines:
+        await pty.sees(prompt)
+        pty.type(f"{text}\n")
+
+
+def away(kept: Keeping) -> bool:
+    return "suspend" in kept.calls
+
+
+async def test_a_form_is_filled_in_line_by_line(pty: Pty) -> None:
+    before = pty.settings()
+    async with asked(pty, form) as (renderer, stream):
+        await press(pty, renderer, "f", away)
+        await fill_in(
+            pty,
+            (r"Your name \(text.*required\)\r\n  As you\r\n  write it\r\n> ", "A"),
+            (r"at least 2.*\r\n(?s:.*)> ", "Ada"),
+            (r"age.*\r\n> ", ""),
+            (r"a value is required(?s:.*)> ", "old"),
+            (r"(?s:.*)> ", "36"),
+            (r"size.*\r\n  Enter: 1.5; -: leave it empty\r\n> ", "-"),
+            (r"sure.*\r\n> ", "Yes"),
+            (r"colour.*\r\n  1  red\r\n  2  blue\r\n  Enter: red.*\r\n> ", "2"),
+            (r"many(?s:.*)> ", "1, c"),
+        )
+        told = await stream.result
+        assert "{'name': 'Ada', 'age': 36, 'sure': True, 'colour': 'blue', 'many': ('a', 'c')}" in told
+        assert (answer_of(stream).by, answer_of(stream).choice) == ("human", "accept")
+        await renderer.until(lambda kept: "finish" in kept.calls)
+    assert pty.settings() == before
+    calls = [call for call in renderer.calls if call != "draw"]
+    assert calls == ["suspend", "resume", "finish"]
+
+
+async def test_a_form_is_declined(pty: Pty) -> None:
+    async with asked(pty, form) as (renderer, stream):
+        await press(pty, renderer, "n")
+        assert "decline" in await stream.result
+
+
+async def test_a_form_that_is_left_can_be_filled_in_later(pty: Pty) -> None:
+    async with asked(pty, form) as (renderer, stream):
+        await press(pty, renderer, "f", away)
+        await fill_in(pty, ("Your name(?s:.*)> ", "Ada"))
+        await pty.sees("age(?s:.*)> ")
+        pty.type("\x04")
+        await renderer.until(lambda kept: "resume" in kept.calls and is_open(kept.last[0]))
+        await press(pty, renderer, "n")
+        assert "decline" in await stream.result
+
+
+async def test_a_form_that_is_answered_elsewhere_is_gone(pty: Pty) -> None:
+    async def script(turn: Turn) -> str | None:
+        await turn.client.create_elicitation(form(turn.session_id))
+        await asks(permission)(turn)
+        return None
+
+    async with scripted(script, permissions="ask") as agent:
+        stream = stream_of(agent)
+        with anyio.fail_after(15):
+            async with kept(stream, out=pty.out, keyboard=pty.keyboard) as (renderer, _):
+                await press(pty, renderer, "f", away)
+                await pty.sees("Your name(?s:.*)> ")
+                question = stream.view.questions[0]
+                stream.answer(question.id, {"name": "Bob", "age": 3}, by="another")
+                await pty.sees("The question is gone")
+                await renderer.shows(lambda run: run.asking not in (None, question.id))
+                await press(pty, renderer, "y")
+                assert await stream.result == "y"
+
+
+async def test_a_form_that_is_half_filled_in_when_the_run_ends(pty: Pty) -> None:
+    before = pty.settings()
+    async with asked(pty, form) as (renderer, stream):
+        await press(pty, renderer, "f", away)
+        await pty.sees("Your name(?s:.*)> ")
+        stream.cancel()
+        await renderer.until(lambda kept: "finish" in kept.calls)
+        await pty.sees(r"\r\n")
+    assert pty.settings() == before
+    assert [call for call in renderer.calls if call != "draw"] == ["suspend", "resume", "finish"]
+
+
+async def test_a_page_is_accepted_when_it_was_opened(pty: Pty) -> None:
+    async with asked(pty, page) as (renderer, stream):
+        await press(pty, renderer, "e", lambda kept: "resume" in kept.calls)
+        await pty.sees(r"\r\nhttps://login.example/\\u202eabc\r\n")
+        await press(pty, renderer, "y")
+        assert "accept" in await stream.result
+
+
+async def test_a_page_is_declined(pty: Pty) -> None:
+    async with asked(pty, page) as (renderer, stream):
+        await press(pty, renderer, "n")
+        assert "decline" in await stream.result

@@ -1,0 +1,262 @@
+"""`Live` and `show`, as programs use them: in terminals, in pipes, and in code."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any, cast
+
+import anyio
+import pytest
+from progress.ptys import PROGRAMS, program
+from rich.console import Console
+from scripted import Turn, scripted
+
+from thinkwell import ThoughtCancelled, ThoughtTimeout
+from thinkwell.progress import Live, show
+from thinkwell.progress._drawing import LAST_FRAME_TIMEOUT
+from thinkwell.progress._live import choose_style
+
+if TYPE_CHECKING:
+    from thinkwell.progress._live import Style
+
+
+async def one_word(turn: Turn) -> None:
+    turn.say("Done")
+
+
+async def for_ever(turn: Turn) -> None:
+    turn.say("Well")
+    await anyio.sleep_forever()
+
+
+def lines_of(file: io.StringIO) -> list[str]:
+    return file.getvalue().splitlines()
+
+
+async def test_show_returns_the_result_and_draws_it(capfd: pytest.CaptureFixture[str]) -> None:
+    async with scripted(one_word) as agent:
+        with anyio.fail_after(5):
+            assert await show(agent.think().text("Go").stream()) == "Done"
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "[done]" in err
+    assert "Done" in err
+
+
+async def test_show_raises_the_error_of_the_run() -> None:
+    async with scripted(for_ever) as agent:
+        stream = agent.think().text("Go").stream(timeout=0.1)
+        with anyio.fail_after(5), pytest.raises(ThoughtTimeout):
+            await show(stream, console=Console(file=io.StringIO()))
+
+
+async def test_who_cancels_show_cancels_the_run() -> None:
+    file = io.StringIO()
+    async with scripted(for_ever) as agent:
+        stream = agent.think().text("Go").stream()
+        with anyio.fail_after(5), anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as group:
+
+                async def cancel() -> None:
+                    async for _ in stream:
+                        scope.cancel()
+
+                group.start_soon(cancel)
+                await show(stream, console=Console(file=file))
+        assert scope.cancelled_caught
+        assert isinstance(stream.result.exception(), ThoughtCancelled)
+        assert stream.view.phase == "cancelled"
+    assert "cancelled" in lines_of(file)[-2]
+
+
+async def test_labels_and_several_runs() -> None:
+    file = io.StringIO()
+    async with scripted(one_word) as agent:
+        streams = [agent.think().text("Go").stream() for _ in range(2)]
+        with anyio.fail_after(5):
+            async with Live(*streams, labels=["first", "second"], console=Console(file=file)):
+                for stream in streams:
+                    await stream.result
+    assert any("first: " in line for line in lines_of(file))
+    assert any("second: " in line for line in lines_of(file))
+
+
+async def test_json() -> None:
+    file = io.StringIO()
+    async with scripted(one_word) as agent:
+        with anyio.fail_after(5):
+            await show(agent.think().text("Go").stream(), style="json", console=Console(file=file))
+    told = [json.loads(line) for line in lines_of(file)]
+    assert [each["type"] for each in told] == ["message", "result"]
+    assert told[-1]["value"] == "Done"
+
+
+async def test_json_of_several_runs_one_of_which_fails() -> None:
+    file = io.StringIO()
+    async with scripted(one_word, for_ever) as agent:
+        first = agent.think().text("Go").stream()
+        await first.result
+        second = agent.think().text("Go").stream()
+        with anyio.fail_after(5):
+            async with Live(first, second, labels=["a", "b"], console=Console(file=file), style="json"):
+                async for _ in second:
+                    second.cancel()
+                await second.wait()
+    told = [json.loads(line) for line in lines_of(file)]
+    assert [each["type"] for each in told if each["run"] == "a"] == ["message", "result"]
+    assert [each["type"] for each in told if each["run"] == "b"] == ["message", "error"]
+    assert told[-1]["error"]["type"] == "ThoughtCancelled"
+
+
+async def test_leaving_early_tells_what_has_happened_in_json() -> None:
+    file = io.StringIO()
+    async with scripted(for_ever) as agent:
+        stream = agent.think().text("Go").stream()
+        with anyio.fail_after(5):
+            async with Live(stream, console=Console(file=file), style="json"):
+                async for _ in stream:
+                    break
+    assert [json.loads(line)["type"] for line in lines_of(file)] == ["message"]
+
+
+async def test_what_cannot_be_written_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class Closed(io.StringIO):
+        def write(self, _text: str) -> int:
+            raise BrokenPipeError
+
+    async with scripted(one_word) as agent:
+        stream = agent.think().text("Go").stream()
+        with anyio.fail_after(5):
+            assert await show(stream, style="json", console=Console(file=Closed())) == "Done"
+    assert [record.levelname for record in caplog.records if record.name == "thinkwell"] == ["ERROR"]
+
+
+async def test_live_in_a_console() -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=80, height=24)
+    async with scripted(one_word) as agent:
+        stream = agent.think().text("Go").stream()
+        with anyio.fail_after(5):
+            assert await show(stream, style="live", console=console, answer=False) == "Done"
+    assert "\x1b[?2026h" in file.getvalue()
+
+
+async def test_ctrl_c_from_elsewhere() -> None:
+    async with scripted(for_ever) as agent:
+        stream = agent.think().text("Go").stream()
+        with anyio.fail_after(5):
+            async with Live(stream, console=Console(file=io.StringIO())) as live:
+                live.press_ctrl_c()
+                with pytest.raises(ThoughtCancelled):
+                    await stream.result
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match="choose"):
+        Live(style=cast("Style", "loud"))
+    with pytest.raises(ValueError, match="1 labels for 0 runs"):
+        Live(labels=["a"])
+
+
+@pytest.mark.parametrize(
+    ("environ", "terminal", "style"),
+    [
+        ({}, True, "live"),
+        ({}, False, "lines"),
+        ({"NO_COLOR": "1"}, True, "lines"),
+        ({"NO_COLOR": ""}, True, "live"),
+        ({"CI": "true"}, True, "lines"),
+        ({"CI": "false"}, True, "live"),
+        ({"TERM": "dumb"}, True, "lines"),
+        ({"TERM": "xterm"}, True, "live"),
+    ],
+)
+def test_which_style(environ: dict[str, str], terminal: bool, style: str) -> None:
+    assert choose_style("auto", None, terminal=terminal, environ=environ) == style
+    assert choose_style("json", None, terminal=terminal, environ=environ) == "json"
+
+
+def test_without_rich(tmp_path: Any) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['rich'] = None")
+    code = "from thinkwell.progress import Live; Live(style='lines'); Live(style='live')"
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert "pip install 'thinkwell[cli]'" in found.stderr
+
+
+# In terminals
+
+
+@pytest.mark.parametrize("style", ["live", "lines"])
+def test_a_question_is_answered_by_a_key(style: str) -> None:
+    with program("stubborn.py", style, "asking") as shell:
+        before = shell.settings()
+        shell.expect(r"rm -rf build(?s:.*)\[y\]")
+        while not shell.is_raw():
+            time.sleep(0.01)
+        time.sleep(0.5)
+        shell.type("y")
+        shell.expect("result: (?s:.*)told y")
+        assert shell.process.wait(10) == 0
+        assert shell.settings() == before
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_ctrl_z_gives_the_terminal_back_and_the_question_is_put_again(backend: str) -> None:
+    with program(
+        "sh", "-mc", f"{sys.executable} {PROGRAMS / 'stubborn.py'} live asking {backend}; fg"
+    ) as shell:
+        before = shell.settings()
+        shell.expect(r"rm -rf build(?s:.*)\[y\]")
+        while not shell.is_raw():
+            time.sleep(0.01)
+        shell.type("\x1a")
+        shell.expect(r"\x1b\[\?25h")
+        shell.expect(r"rm -rf build(?s:.*)\[y\]")
+        while not shell.is_raw():
+            time.sleep(0.01)
+        time.sleep(0.5)
+        shell.type("y")
+        shell.expect("result: (?s:.*)told y")
+        shell.process.wait(10)
+        assert shell.settings() == before
+
+
+@pytest.mark.parametrize("style", ["live", "lines", "json"])
+def test_a_terminal_that_takes_no_output_holds_up_no_program(style: str) -> None:
+    """Its buffer is full and nobody reads it. The program ends all the same, and Python with it."""
+    ours, theirs = os.openpty()
+    os.set_blocking(theirs, False)
+    while select.select([], [theirs], [], 0.2)[1]:  # the system moves it on, for a while
+        with contextlib.suppress(BlockingIOError):
+            os.write(theirs, b"x" * 100)
+    os.set_blocking(theirs, True)
+    process = subprocess.Popen(
+        [sys.executable, str(PROGRAMS / "pouring.py"), style],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "THINKWELL_BUILTIN_PACE": "0"},
+    )
+    try:
+        out, _ = process.communicate(timeout=30)
+        seconds = float(out.decode().removeprefix("ended after "))
+        assert LAST_FRAME_TIMEOUT <= seconds < LAST_FRAME_TIMEOUT + 8
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        os.close(ours)
+        os.close(theirs)

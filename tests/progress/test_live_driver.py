@@ -1,0 +1,291 @@
+"""When runs are drawn, and what becomes of them meanwhile."""
+
+from __future__ import annotations
+
+import io
+import logging
+import math
+import os
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from progress.keeping import Keeping, kept, stream_of
+from scripted import Turn, scripted
+
+from thinkwell import ThoughtCancelled, replay
+from thinkwell.progress import _drawing
+from thinkwell.progress._drawing import Drawing, result_text
+from thinkwell.progress._output import direct
+from thinkwell.progress._showing import showing
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+    from pathlib import Path
+
+    from thinkwell.progress._renderer import Shown
+
+
+async def one_word(turn: Turn) -> None:
+    turn.say("Done")
+
+
+class Gate:
+    """A turn that says something and then waits."""
+
+    def __init__(self) -> None:
+        self.open = anyio.Event()
+
+    async def __call__(self, turn: Turn) -> None:
+        turn.say("Well, ")
+        await self.open.wait()
+        turn.say("done")
+
+
+async def test_news_is_drawn_in_one_other_thread_and_the_end_last() -> None:
+    gate = Gate()
+    async with scripted(gate) as agent:
+        stream = stream_of(agent)
+        with anyio.fail_after(5):
+            async with kept(stream) as (renderer, _):
+                await renderer.shows(lambda run: run.view.text == "Well, ")
+                gate.open.set()
+                assert await stream.result == "Well, done"
+    last = renderer.last[0]
+    assert (last.label, last.view.text, last.view.phase) == ("scripted", "Well, done", "completed")
+    assert last.result == "Well, done"
+    assert last.now == stream.elapsed
+    assert renderer.calls.count("finish") == 1
+    assert renderer.calls[-1] == "finish"
+    assert len(renderer.threads) == 1
+    assert threading.get_ident() not in renderer.threads
+
+
+async def test_the_end_is_drawn_when_the_runs_end_not_when_the_block_does() -> None:
+    async with scripted(one_word) as agent:
+        with anyio.fail_after(5):
+            async with kept(stream_of(agent)) as (renderer, _):
+                await renderer.until(lambda kept: "finish" in kept.calls)
+    assert renderer.calls.count("finish") == 1
+
+
+async def test_leaving_early_draws_the_state_and_changes_nothing() -> None:
+    gate = Gate()
+    async with scripted(gate) as agent:
+        stream = stream_of(agent)
+        with anyio.fail_after(5):
+            async with kept(stream) as (renderer, _):
+                await renderer.shows(lambda run: run.view.text == "Well, ")
+            assert renderer.calls[-1] == "finish"
+            assert renderer.last[0].view.phase == "responding"
+            assert renderer.last[0].result is None
+            gate.open.set()
+            assert await stream.result == "Well, done"
+
+
+async def test_clocks_go_on_without_news() -> None:
+    gate = Gate()
+    async with scripted(gate) as agent:
+        with anyio.fail_after(10):
+            async with kept(stream_of(agent)) as (renderer, _):
+                first = await renderer.shows(lambda run: run.view.text == "Well, ")
+                later = await renderer.shows(lambda run: run.now > first.now + 0.5)
+                assert later.view.text == first.view.text
+        gate.open.set()
+
+
+async def test_an_error_of_the_block_passes_as_it_is() -> None:
+    async with scripted(Gate()) as agent:
+        with pytest.raises(KeyError, match="mine"):
+            async with kept(stream_of(agent)):
+                raise KeyError("mine")
+
+
+async def test_cancelling_the_block_draws_the_state() -> None:
+    async with scripted(Gate()) as agent:
+        stream = stream_of(agent)
+        kept_by = list[Keeping]()
+        with anyio.fail_after(5), anyio.CancelScope() as scope:
+            async with kept(stream) as (renderer, _):
+                kept_by.append(renderer)
+                await renderer.shows(lambda run: run.view.text == "Well, ")
+                scope.cancel()
+                await anyio.sleep_forever()
+        assert kept_by[0].calls[-1] == "finish"
+        assert not stream.result.done()
+
+
+async def test_several_runs_of_several_agents() -> None:
+    gate = Gate()
+    async with scripted(one_word) as first, scripted(gate) as second:
+        streams = [stream_of(first), stream_of(second), stream_of(first)]
+        with anyio.fail_after(5):
+            async with kept(*streams) as (renderer, _):
+                await renderer.until(lambda kept: [run.result for run in kept.last] == ["Done", None, "Done"])
+                assert "finish" not in renderer.calls
+                gate.open.set()
+                await renderer.until(lambda kept: "finish" in kept.calls)
+        assert [run.result for run in renderer.last] == ["Done", "Well, done", "Done"]
+        assert [run.label for run in renderer.last] == [f"scripted {stream.id}" for stream in streams]
+
+
+async def test_no_run_at_all() -> None:
+    with anyio.fail_after(5):
+        async with kept() as (renderer, _):
+            pass
+    assert renderer.frames[-1] == ()
+
+
+async def test_results_are_left_out() -> None:
+    async with scripted(one_word) as agent:
+        with anyio.fail_after(5):
+            async with kept(stream_of(agent), result=False) as (renderer, _):
+                await renderer.until(lambda kept: "finish" in kept.calls)
+    assert renderer.last[0].result is None
+
+
+@pytest.fixture
+async def recording(tmp_path: Path) -> Path:
+    """A recorded run."""
+    file = tmp_path / "run.jsonl"
+    gate = Gate()
+    gate.open.set()
+    async with scripted(gate, record=file) as agent:
+        assert await agent.think().text("Go").run() == "Well, done"
+    return file
+
+
+@pytest.mark.parametrize("speed", [0, 1])
+async def test_replays(recording: Path, speed: float) -> None:
+    with anyio.fail_after(5):
+        async with kept(replay(recording, speed=speed)) as (renderer, _):
+            await renderer.until(lambda kept: "finish" in kept.calls)
+    last = renderer.last[0]
+    assert (last.view.text, last.view.phase, last.result) == ("Well, done", "completed", "Well, done")
+    assert last.recording == str(recording)
+
+
+class Stuck(Keeping):
+    """Hangs in its first frame."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.free = threading.Event()
+
+    def draw(self, runs: Sequence[Shown], /) -> None:
+        super().draw(runs)
+        self.free.wait()
+
+
+async def test_a_display_that_hangs_holds_up_neither_the_run_nor_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_drawing, "LAST_FRAME_TIMEOUT", 0.1)
+    gate = Gate()
+    async with scripted(gate) as agent:
+        stream = stream_of(agent)
+        with anyio.fail_after(5):
+            renderer = Stuck()
+            async with showing(Drawing([stream], ["it"], renderer), io.StringIO()):
+                await renderer.until(lambda kept: bool(kept.frames))
+                gate.open.set()
+                assert await stream.result == "Well, done"
+            renderer.free.set()
+    assert renderer.calls == ["draw"]
+
+
+@pytest.fixture
+def blocked() -> Generator[tuple[int, Any]]:
+    """A terminal that nobody reads, and what writes to it."""
+    ours, theirs = os.openpty()
+    file = os.fdopen(theirs, "w")
+    yield ours, direct(file)
+    os.close(ours)  # which ends what waits for it
+    file.close()
+
+
+class Pouring(Keeping):
+    """Writes more than a terminal takes."""
+
+    def __init__(self, out: Any) -> None:
+        super().__init__()
+        self.out = out
+
+    def draw(self, runs: Sequence[Shown], /) -> None:
+        super().draw(runs)
+        self.out.write("x" * 1_000_000)
+
+
+async def test_a_terminal_that_takes_no_output_holds_up_neither_the_run_nor_the_program(
+    blocked: tuple[int, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_drawing, "LAST_FRAME_TIMEOUT", 0.1)
+    gate = Gate()
+    async with scripted(gate) as agent:
+        stream = stream_of(agent)
+        with anyio.fail_after(5):
+            renderer = Pouring(blocked[1])
+            async with showing(Drawing([stream], ["it"], renderer), blocked[1]):
+                await renderer.until(lambda kept: bool(kept.frames))
+                gate.open.set()
+                assert await stream.result == "Well, done"
+                await stream.wait()
+    assert renderer.calls == ["draw"]
+
+
+class Broken(Keeping):
+    """Cannot draw."""
+
+    def draw(self, runs: Sequence[Shown], /) -> None:
+        super().draw(runs)
+        raise OSError("the terminal is gone")
+
+
+async def test_what_fails_in_drawing_is_logged_once_and_ends_the_drawing_only(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    gate = Gate()
+    async with scripted(gate) as agent:
+        stream = stream_of(agent)
+        with anyio.fail_after(5):
+            renderer = Broken()
+            async with showing(Drawing([stream], ["it"], renderer), io.StringIO()):
+                await renderer.until(lambda kept: "suspend" in kept.calls)
+                gate.open.set()
+                assert await stream.result == "Well, done"
+    assert renderer.calls == ["draw", "suspend"]
+    (record,) = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert "the terminal is gone" in str(record.exc_info)
+
+
+async def test_ctrl_c_is_shown() -> None:
+    async with scripted(Gate()) as agent:
+        stream = stream_of(agent)
+        with anyio.fail_after(5):
+            async with kept(stream) as (renderer, pressing):
+                before = await renderer.shows(lambda run: run.view.text == "Well, ")
+                assert not before.cancelling
+                pressing.press()
+                with pytest.raises(ThoughtCancelled):
+                    await stream.result
+                await renderer.until(lambda kept: "finish" in kept.calls)
+    assert renderer.last[0].view.phase == "cancelled"
+
+
+def test_results_as_people_read_them() -> None:
+    @dataclass
+    class Point:
+        x: int
+        y: float
+
+    class Odd:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    assert result_text("as\nit is") == "as\nit is"
+    assert result_text(Point(1, math.inf)) == '{\n  "x": 1,\n  "y": Infinity\n}'
+    assert result_text([b"\xff", {1: None}]) == '[\n  "_w==",\n  {\n    "1": null\n  }\n]'
+    assert "object at" in result_text(object())
+    assert result_text(Odd()) == "a Odd that cannot be shown: PydanticSerializationError"
