@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from thinkwell._display.cells import cells
-from thinkwell._display.text import line
+from thinkwell._display.text import clean, line
 
 if TYPE_CHECKING:
     from thinkwell.events import PlanEntry
@@ -105,9 +105,9 @@ def plan_line(view: RunView, width: int) -> Plan | None:
 
 
 def plan_text(view: RunView) -> str:
-    """Return the plans that agents write as a text or keep in a file; empty where there is none."""
+    """Return the plans that agents write as a text or keep in a file, clean; empty where there is none."""
     texts = [plan.markdown or plan.uri or "" for plan in view.plans.values() if not plan.entries]
-    return "\n\n".join(filter(None, texts))
+    return clean("\n\n".join(filter(None, texts)))
 
 
 def current(steps: tuple[Step, ...]) -> int:
