@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from cli.command import run_command
 from cli.remembering import remember, remembering
+from login.terminal import terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,3 +107,17 @@ def test_an_agent_that_there_is_not() -> None:
     done = run_command("sessions", "nobody")
     assert done.code == 3
     assert "nobody" in done.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
+@pytest.mark.parametrize(("can", "advice"), [(["load"], "--load ID"), (["resume"], "--resume ID"), ([], "")])
+def test_a_terminal_is_told_how_to_go_on(known: Path, can: list[str], advice: str) -> None:
+    line = remembering("list", *can)
+    command = (sys.executable, "-m", "thinkwell", "sessions", "--command", line)
+    env = {"SESSIONS": str(known), "COLUMNS": "60"}
+    with terminal(*command, env=env, cwd=known.parent) as shown:
+        table = shown.expect("c-3 .*\r\n")
+        assert "a-1  " in table
+        assert "…" in table
+        if advice:
+            shown.expect(f"\r\nGo on with one, in its folder: thinkwell chat --command '.*' {advice}\r\n")

@@ -15,6 +15,7 @@ from thinkwell.cli._options import (
     RecordOption,
     StyleOption,
     VerboseOption,
+    naming,
 )
 from thinkwell.cli._terminal import How, Style
 
@@ -56,7 +57,7 @@ def chat(
     Examples:
       thinkwell chat -a claude --cwd ../api
       thinkwell chat -a claude --load 6a1f…
-      printf 'List the modules.\\nWhich is the largest?\\n' | thinkwell chat > answers.txt
+      printf 'List them.\\nWhich is longest?\\n' | thinkwell chat > answers.txt
     """
     if load is not None and resume is not None:
         raise typer.BadParameter("give --load or --resume, not both", param_hint="--resume")
@@ -67,7 +68,7 @@ def chat(
         how = How(verbose=verbose, style=style)
         options = ChatOptions(
             profile=chosen_agent(agent, command),
-            agent=(*(["--agent", agent] if agent else []), *(["--command", command] if command else [])),
+            agent=tuple(naming(agent, command)),
             load=load,
             resume=resume,
             cwd=cwd,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from thinkwell import CapabilityMissing, ThinkwellError, open_agent
+from thinkwell._display.cells import cells, clip, pad
 from thinkwell._display.text import line
 
 if TYPE_CHECKING:
@@ -26,8 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ("forget_session", "show_sessions")
 
-UNLIMITED: Final = 100_000
-"""Columns of a table that goes to no terminal: nothing of it is left out there."""
+GAP: Final = "  "
+"""What stands between two columns."""
+
+NARROWEST: Final = 8
+"""Cells of a title or a folder at least. Where a terminal has less room, lines break."""
 
 
 class SessionUnknown(ThinkwellError):  # noqa: N818 - the name says what happened
@@ -45,8 +47,17 @@ class SessionUnknown(ThinkwellError):  # noqa: N818 - the name says what happene
         )
 
 
-async def show_sessions(agent: AgentProfile, cwd: Path | None, *, as_json: bool, on_phase: Launching) -> None:
-    """Write the sessions that an agent remembers, of one folder where there is a `cwd`.
+async def show_sessions(
+    agent: AgentProfile, cwd: Path | None, *, as_json: bool, given: Sequence[str], on_phase: Launching
+) -> None:
+    """Write the sessions that an agent remembers.
+
+    Args:
+        agent: The agent.
+        cwd: Only those of this folder.
+        as_json: Whether to write JSON.
+        given: The options that name the agent, to be typed again.
+        on_phase: Shows the launch.
 
     Raises:
         CapabilityMissing: It does not tell.
@@ -57,7 +68,7 @@ async def show_sessions(agent: AgentProfile, cwd: Path | None, *, as_json: bool,
         if running.capabilities.session_capabilities.list is None:
             raise CapabilityMissing("sessionCapabilities.list", "a list of the sessions that it remembers")
         found = await running.list_sessions(cwd)
-        advice = _how_to_go_on(running)
+        advice = _how_to_go_on(running, given)
     if as_json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
     elif found:
@@ -89,31 +100,36 @@ async def forget_session(agent: AgentProfile, session_id: str, *, on_phase: Laun
     sys.stderr.write(f"Deleted {line(session_id)}\n")
 
 
-def _how_to_go_on(agent: Agent) -> str:
+def _how_to_go_on(agent: Agent, given: Sequence[str]) -> str:
     """Return what to type to go on with a session; empty where the agent cannot."""
     option = "--load" if agent.capabilities.load_session else "--resume"
     if option == "--resume" and agent.capabilities.session_capabilities.resume is None:
         return ""
-    return f"Go on with one, in its folder: thinkwell chat --agent {line(agent.name)} {option} ID"
+    return f"Go on with one, in its folder: {shlex.join(['thinkwell', 'chat', *given, option, 'ID'])}"
 
 
 def write_table(sessions: Sequence[SessionInfo], out: TextIO) -> None:
-    """Write sessions as a table: as wide as the terminal, or else as wide as they are."""
-    is_terminal = out.isatty()
-    console = Console(
-        file=out, width=None if is_terminal else UNLIMITED, highlight=False, markup=False, emoji=False
-    )
-    cells = [
-        (line(info.id), _when(info.updated_at), line(info.title or ""), line(info.cwd)) for info in sessions
+    """Write sessions as a table: as wide as the terminal, or else as wide as they are.
+
+    Ids are whole: they are there to be copied.
+    """
+    rows = [
+        ("ID", "UPDATED", "TITLE", "FOLDER"),
+        *(
+            (line(info.id), _when(info.updated_at), line(info.title or ""), line(info.cwd))
+            for info in sessions
+        ),
     ]
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for number, name in enumerate(("ID", "UPDATED")):  # whole: an id is there to be copied
-        table.add_column(name, no_wrap=True, min_width=max(cell_len(row[number]) for row in cells))
-    for name in ("TITLE", "FOLDER"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis")
-    for row in cells:
-        table.add_row(*map(Text, row))
-    console.print(table, crop=False)
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    if out.isatty():
+        room = shutil.get_terminal_size().columns - sum(widths[:2]) - 3 * len(GAP)
+        # A folder shows best at its full length, a title may be cut.
+        widths[3] = min(widths[3], max(room - min(widths[2], room // 2), NARROWEST))
+        widths[2] = min(widths[2], max(room - widths[3], NARROWEST))
+    for row in rows:
+        shown = [pad(clip(text, width), width) for text, width in zip(row, widths, strict=True)]
+        out.write(GAP.join(shown).rstrip() + "\n")
+    out.flush()
 
 
 def _when(updated_at: str | None) -> str:

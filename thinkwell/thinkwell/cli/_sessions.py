@@ -9,7 +9,7 @@ import typer
 
 from thinkwell.cli._completing import agent_names
 from thinkwell.cli._errors import told
-from thinkwell.cli._options import CommandOption, CwdOption, JsonOption
+from thinkwell.cli._options import CommandOption, CwdOption, JsonOption, naming
 from thinkwell.cli._terminal import How
 
 
@@ -17,7 +17,7 @@ def sessions(
     agent: Annotated[
         str | None,
         typer.Argument(
-            metavar="[AGENT]",
+            metavar="AGENT",
             help="Which agent; by default the one that the environment names.",
             autocompletion=agent_names,
         ),
@@ -33,6 +33,12 @@ def sessions(
 
     Of all folders, or of that of --cwd. To go on with one: thinkwell chat --load ID. Not every agent
     remembers sessions, and of those that do not all tell.
+
+    \b
+    Examples:
+      thinkwell sessions claude
+      thinkwell sessions claude --cwd . --json
+      thinkwell sessions claude --delete 6a1f…
     """
     if delete is not None and (json or cwd is not None):
         raise typer.BadParameter("it goes with neither --json nor --cwd", param_hint="--delete")
@@ -46,6 +52,7 @@ def sessions(
         profile = chosen_agent(agent, command)
         with launching_shown(profile.name, How()) as on_phase:
             if delete is None:
-                anyio.run(partial(show_sessions, profile, cwd, as_json=json, on_phase=on_phase))
+                given = naming(agent, command)
+                anyio.run(partial(show_sessions, profile, cwd, as_json=json, given=given, on_phase=on_phase))
             else:
                 anyio.run(partial(forget_session, profile, delete, on_phase=on_phase))
