@@ -15,7 +15,7 @@ from thinkwell.cli._exit import LOGIN_REQUIRED, OK
 from thinkwell.cli._task import chosen_agent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
     from thinkwell import AuthMethod
@@ -36,21 +36,46 @@ def log_in(agent: str | None, method: str | None, command: str | None, cwd: Path
     """
     profile = chosen_agent(agent, command)
     again = ["thinkwell", "login", *([agent] if agent else []), *(["--command", command] if command else [])]
-    attempt = partial(login, agent, command=command, cwd=cwd)
-    try:
-        try:
-            anyio.run(partial(attempt, method))
-        except LoginRequired as exc:
-            # That there are several is the first thing to be found: nothing was tried yet.
-            chosen = _asked(profile, exc.methods) if method is None and len(exc.methods) >= SEVERAL else None
-            if chosen is None:
-                raise
-            anyio.run(partial(attempt, chosen))
-    except LoginRequired as exc:
-        sys.stderr.write("\n".join(_what_now(exc, profile, again, method)) + "\n")
+    attempt = partial(_attempt, agent, command=command, cwd=cwd)
+    return _tell(_chosen(anyio.run(attempt, method), method, profile, attempt), profile, again, method)
+
+
+def _chosen(
+    missing: LoginRequired | None,
+    method: str | None,
+    profile: AgentProfile,
+    attempt: Callable[[str], Awaitable[LoginRequired | None]],
+) -> LoginRequired | None:
+    """Where there are several ways, let a person choose one, and go it; return what is missing then.
+
+    That there are several is the first thing to be found: nothing was tried yet.
+    """
+    if missing is None or method is not None or len(missing.methods) < SEVERAL:
+        return missing
+    chosen = _asked(profile, missing.methods)
+    return missing if chosen is None else anyio.run(attempt, chosen)
+
+
+def _tell(
+    missing: LoginRequired | None, profile: AgentProfile, again: Sequence[str], method: str | None
+) -> int:
+    """Say what came of it, and return the exit code."""
+    if missing is not None:
+        sys.stderr.write("\n".join(_what_now(missing, profile, again, method)) + "\n")
         return LOGIN_REQUIRED
     sys.stderr.write(f"Logged in: agent {line(profile.name)} opens sessions\n")
     return OK
+
+
+async def _attempt(
+    agent: str | None, method: str | None, *, command: str | None, cwd: Path | None
+) -> LoginRequired | None:
+    """Log in; return why that cannot be done like this, where it cannot."""
+    try:
+        await login(agent, method, command=command, cwd=cwd)
+    except LoginRequired as exc:
+        return exc
+    return None
 
 
 def _asked(profile: AgentProfile, methods: Sequence[AuthMethod]) -> str | None:
