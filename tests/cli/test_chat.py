@@ -96,6 +96,10 @@ def test_help() -> None:
     assert "the agent's own /help is //help here" in out
 
 
+def test_help_where_the_agent_has_no_commands() -> None:
+    assert "Of " not in chat("/help\n", agent=remembering())[1]
+
+
 def test_modes() -> None:
     code, out, _ = chat("/mode\n/mode code\n/mode\n")
     assert code == 0

@@ -113,6 +113,16 @@ def test_what_was_typed_comes_back(chat: Chat) -> None:
         leave(shown)
 
 
+def test_what_is_pasted_is_one_text(chat: Chat) -> None:
+    with chat() as shown:
+        shown.expect("> ")
+        shown.type("\x1b[200~one\rtwo\x1b[201~")
+        shown.expect("two")
+        shown.type("\r")
+        shown.expect(r"You said: 'one\\ntwo'")
+        leave(shown)
+
+
 def test_no_history(chat: Chat) -> None:
     with chat("--no-history") as shown:
         shown.expect("> ")
@@ -224,11 +234,11 @@ def played(agent: ScriptedAgentFactory, told: Script, *, complete: bool = True) 
 
 @pytest.mark.parametrize("style", ["lines", "live"])
 def test_ctrl_c_cancels_a_turn(chat: Chat, scripted_agent: ScriptedAgentFactory, style: str) -> None:
-    told = script.says("Let me see").hangs().stops("cancelled").says("Here again.")
+    told = script.says("Let me see").uses("Look", kind="think").hangs().stops("cancelled").says("Here again.")
     with chat(agent=played(scripted_agent, told), style=style) as shown:
         shown.expect("> ")
         shown.type("Hello.\n")
-        shown.expect("Let me see|first token")
+        shown.expect("Look")
         shown.type(CTRL_C)
         shown.expect("ancelled")
         shown.expect("> ")
@@ -240,11 +250,11 @@ def test_ctrl_c_cancels_a_turn(chat: Chat, scripted_agent: ScriptedAgentFactory,
 
 @pytest.mark.parametrize("style", ["lines", "live"])
 def test_ctrl_c_twice_kills(chat: Chat, scripted_agent: ScriptedAgentFactory, style: str) -> None:
-    told = script.says("Let me see").hangs(deaf=True)
+    told = script.says("Let me see").uses("Look", kind="think").hangs(deaf=True)
     with chat(agent=played(scripted_agent, told, complete=False), style=style) as shown:
         shown.expect("> ")
         shown.type("Hello.\n")
-        shown.expect("Let me see|first token")
+        shown.expect("Look")
         shown.type(CTRL_C)
         shown.expect("ancelling")
         shown.type(CTRL_C)
@@ -290,3 +300,13 @@ def test_a_person_whose_output_goes_to_a_file(chat: Chat, tmp_path: Path) -> Non
         shown.type("Hello.\n")
         leave(shown)
     assert (tmp_path / "out").read_text("utf-8") == "You said: 'Hello.'\n"
+
+
+def test_a_history_that_cannot_be_written(chat: Chat) -> None:
+    (chat.folder / "state").write_text("a file", "utf-8")
+    with chat() as shown:
+        shown.expect("No history is kept: .*Not a directory")
+        shown.expect("> ")
+        shown.type("Hello.\n")
+        shown.expect("You said: 'Hello.'")
+        leave(shown)

@@ -30,6 +30,8 @@ class Keyboard:
         readline.set_auto_history(False)  # what is not kept shall not come back by the arrow either
         is_libedit = "libedit" in (readline.__doc__ or "")
         readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")
+        if not is_libedit:  # pragma: no branch - which has no such thing
+            readline.parse_and_bind("set enable-bracketed-paste on")  # several lines are one text then
         for entry in history.load():
             readline.add_history(entry)
 

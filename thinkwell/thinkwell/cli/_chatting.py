@@ -24,15 +24,15 @@ from thinkwell.cli._chat_commands import Ours, Prompted, Unknown, completions, u
 from thinkwell.cli._chat_deeds import ChatDeeds, UsageError
 from thinkwell.cli._chat_history import HistoryFile, history_path
 from thinkwell.cli._chat_prompt import LineReader, Lines, read_entry
+from thinkwell.cli._chat_turn import show_turn
 from thinkwell.cli._errors import is_expected, tell
-from thinkwell.cli._exit import OK, WRONG_USAGE, exit_code
+from thinkwell.cli._exit import INTERRUPTED, OK, WRONG_USAGE, exit_code
 from thinkwell.cli._launching import launching_shown
 from thinkwell.cli._showing import write_result
 from thinkwell.cli._task import asked_in_vain, leaves_open
 from thinkwell.cli._terminal import Style, is_terminal
 from thinkwell.errors import AgentClosed, AgentError, AgentExited, SessionUnusable, ThoughtCancelled
 from thinkwell.sync import open_agent
-from thinkwell.sync.progress import show
 
 if TYPE_CHECKING:
     from thinkwell import PermissionMode, PermissionPolicy
@@ -111,6 +111,10 @@ class _Left(Exception):  # noqa: N818 - not an error
     """The person leaves."""
 
 
+class _Killed(Exception):  # noqa: N818 - not an error
+    """The person has killed the agent."""
+
+
 class _Chat:
     """A chat that goes on.
 
@@ -170,6 +174,9 @@ class _Chat:
             self._do(entry)
         except _Left:
             return self._leave()
+        except _Killed:
+            self._tell(f"Killed\n{self._how_to_go_on() or ''}".rstrip())
+            return INTERRUPTED
         except KeyboardInterrupt:
             if not self._person:
                 raise
@@ -199,7 +206,9 @@ class _Chat:
         self._turns += 1
         self._deeds.stream = stream
         style = how.style if self._person or how.style is not Style.AUTO else Style.LINES
-        answer = show(stream, style=style.value, verbose=how.verbose, result=False)
+        if show_turn(stream, style, verbose=how.verbose):
+            raise _Killed
+        answer = stream.result()
         if self._plain:
             write_result(answer)
         else:
