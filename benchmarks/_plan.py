@@ -30,10 +30,11 @@ THINKWELL = Peer(
     request_module="thinkwell_acp_client",
 )
 TRIO = replace(THINKWELL, key="thinkwell_trio", label="thinkwell, trio", backend="trio")
+SYNC = Peer(key="thinkwell_sync", label="thinkwell.sync", package="thinkwell", module="thinkwell_sync_client")
 OFFICIAL = Peer(key="official", label="official SDK", package="acp", module="official_client")
 ACP_CLIENT = Peer(key="acp_client", label="acp-client", package="acp_client", module="acp_client_client")
 RAW = Peer(key="raw", label="bytes read, dropped", package=None, module="raw_client")
-PEERS = (THINKWELL, TRIO, OFFICIAL, ACP_CLIENT, RAW)
+PEERS = (THINKWELL, TRIO, SYNC, OFFICIAL, ACP_CLIENT, RAW)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ def plan(*, quick: bool) -> tuple[Measurement, ...]:
     def size(full: int, small: int) -> int:
         return small if quick else full
 
-    streaming = (THINKWELL, TRIO, OFFICIAL, ACP_CLIENT, RAW)
+    streaming = (THINKWELL, TRIO, SYNC, OFFICIAL, ACP_CLIENT, RAW)
     many = (THINKWELL, TRIO, OFFICIAL, RAW)
     repeat = size(4, 1)
     return (
@@ -215,6 +216,9 @@ def smaller(title: str, measurement: str, figure: str, bound: float) -> Bar:
 TRIO_BOUND = 0.85
 """Trio within 15 % of asyncio."""
 
+SYNC_BOUND = 0.8
+"""The blocking API within 20 % of the asynchronous one: two threads take turns at the interpreter."""
+
 LINEAR_BOUND = 5.5
 """Five times the updates, five times the memory, and a tenth of that for the allocator's grain."""
 
@@ -230,6 +234,7 @@ BARS = (
         faster(measurement, THINKWELL, TRIO_BOUND, ours=TRIO)
         for measurement in ("tokens", "mixed", "diffs", "sessions")
     ),
+    *(faster(measurement, THINKWELL, SYNC_BOUND, ours=SYNC) for measurement in ("tokens", "mixed")),
     smaller("unread: memory grown, thinkwell / official SDK", "unread", "grown_bytes", 0.35),
     Bar(
         title="unread: memory grown is linear, five times the updates / once",

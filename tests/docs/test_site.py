@@ -24,6 +24,7 @@ MODULES = (
     "thinkwell.doctor",
     "thinkwell.progress",
     "thinkwell.sync",
+    "thinkwell.sync.progress",
     "thinkwell.testing",
     "thinkwell_acp",
 )

@@ -35,6 +35,7 @@ $""",
     "both_at_once": r"""^result: README\.md, pyproject\.toml, Makefile, tool\.py
 \d+ events, the last of them after the result
 $""",
+    "blocking": r"^(tool: completed\n)+\d+ of 10; 4 files\n$",
     "break_early": r"""^first thought: I am the …
 all thoughts: \d{2,} words
 result: 1
@@ -69,8 +70,19 @@ def test_every_example_is_tested() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(EXPECTED)
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
-@pytest.mark.parametrize("name", sorted(EXPECTED))
+BLOCKING = ("blocking",)
+"""Those that have no event loop to choose."""
+
+
+@pytest.mark.parametrize(
+    ("name", "backend"),
+    [
+        (name, backend)
+        for name in sorted(EXPECTED)
+        for backend in ("asyncio", "trio")
+        if backend == "asyncio" or name not in BLOCKING
+    ],
+)
 def test_an_example_prints_what_it_promises(name: str, backend: str, project: Path) -> None:
     if backend == "asyncio":
         arguments = [str(EXAMPLES / f"{name}.py")]
