@@ -20,7 +20,7 @@ def say(word: str) -> None:
 
 
 def ready() -> None:
-    pass
+    say("ready")
 
 
 def begun(agent: Agent) -> ThoughtStream[str]:
@@ -65,6 +65,7 @@ def work(agent: Agent) -> None:
     """Use an agent for a while after the main thread has ended."""
     threading.main_thread().join()
     assert agent.think().text("Go.").run() == "Done."
+    say("worked")
 
 
 def open_and_work() -> None:

@@ -26,10 +26,10 @@ for line in sys.stdin.buffer:
     request = json.loads(line)
     result = RESULTS.get(request["method"])
     if result is not None and "mute" not in sys.argv:
-        pass
+        tell({"id": request["id"], "result": result})
     elif request["method"] == "session/prompt":
         content = {"type": "text", "text": "Hm."}
         update = {"sessionUpdate": "agent_message_chunk", "content": content}
-        params = {"sessionId": "s", "update": update}
+        tell({"method": "session/update", "params": {"sessionId": "s", "update": update}})
 while True:
     time.sleep(60)

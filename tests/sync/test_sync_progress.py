@@ -1,0 +1,121 @@
+"""Runs that are shown while they go on, for callers who block."""
+
+from __future__ import annotations
+
+import io
+import signal
+import threading
+from contextlib import redirect_stderr
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+from sync.playing import playing
+
+from thinkwell import AgentExited, ResultMissing, ThoughtCancelled
+from thinkwell.sync.progress import Live, show
+from thinkwell.testing import script
+
+if TYPE_CHECKING:
+    from thinkwell.sync import ThoughtStream
+
+
+def paper() -> Console:
+    return Console(file=io.StringIO(), width=80)
+
+
+def written(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_a_run_is_shown_and_its_result_returned() -> None:
+    console = paper()
+    with playing(script.says("Let me see.").returns({"score": 7})) as agent:
+        stream = agent.think(dict[str, int]).text("Go.").stream()
+        assert show(stream, console=console, label="mine") == {"score": 7}
+    assert "Let me see." in written(console)
+
+
+def test_several_runs_are_shown_while_a_block_goes_on() -> None:
+    console = paper()
+    with playing(script.says("one")) as first, playing(script.says("two")) as second:
+        streams = [agent.think().text("Go.").stream() for agent in (first, second)]
+        with Live(*streams, labels=("first", "second"), console=console):
+            assert [stream.result() for stream in streams] == ["one", "two"]
+            for stream in streams:
+                stream.wait()
+    assert "first: " in written(console)
+    assert "second: " in written(console)
+
+
+def test_a_run_that_fails_is_shown_and_raises_its_error() -> None:
+    with playing(script.says("no result")) as agent, pytest.raises(ResultMissing):
+        show(agent.think(int).text("Go.").stream(reminders=0), console=paper())
+
+
+def test_wrong_arguments() -> None:
+    with playing(script.says("a")) as agent:
+        stream = agent.think().text("Go.").stream()
+        with pytest.raises(ValueError, match="choose"):
+            show(stream, style="loud")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        stream.wait()
+
+
+def presses(stream: ThoughtStream[str], times: int) -> threading.Thread:
+    """Press Ctrl-C when the agent has said something, and again when that was shown."""
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def press() -> None:
+        next(iter(stream))
+        for _ in range(times):
+            signal.pthread_kill(main, signal.SIGINT)
+            threading.Event().wait(0.3)  # two signals at once are one
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    return thread
+
+
+def test_ctrl_c_cancels_the_run() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with playing(script.says("a").hangs()) as agent:
+        stream = agent.think().text("Go.").stream()
+        thread = presses(stream, 1)
+        with pytest.raises(ThoughtCancelled):
+            show(stream, console=paper())
+        thread.join()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_twice_kills_the_agent() -> None:
+    with playing(script.says("a").hangs(deaf=True)) as agent:
+        stream = agent.think().text("Go.").stream()
+        thread = presses(stream, 2)
+        with pytest.raises(ThoughtCancelled):
+            show(stream, console=paper())
+        thread.join()
+        with pytest.raises(AgentExited):
+            agent.think().text("Go.").run()
+
+
+def test_ctrl_c_that_is_not_received_leaves_the_wait_and_cancels_the_run() -> None:
+    with playing(script.says("a").hangs()) as agent:
+        stream = agent.think().text("Go.").stream()
+        thread = presses(stream, 1)
+        with pytest.raises(KeyboardInterrupt):
+            show(stream, console=paper(), ctrl_c=False)
+        thread.join()
+        assert isinstance(stream.exception(), ThoughtCancelled)
+
+
+def test_in_another_thread_ctrl_c_is_the_programs() -> None:
+    shown: list[str] = []
+    with playing(script.says("a")) as agent:
+        stream = agent.think().text("Go.").stream()
+        with redirect_stderr(io.StringIO()):
+            thread = threading.Thread(target=lambda: shown.append(show(stream)))
+            thread.start()
+            thread.join()
+    assert shown == ["a"]

@@ -1,0 +1,166 @@
+"""`thinkwell.progress` without ``await``: shows runs while they go on.
+
+::
+
+    review = show(agent.think(Review).text("Review this module.").stream())
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from thinkwell.progress import Live as AsyncLive
+from thinkwell.progress import Style
+from thinkwell.sync._loop import hold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from rich.console import Console
+
+    from thinkwell.sync._stream import ThoughtStream
+
+__all__ = ("Live", "Style", "show")
+
+T = TypeVar("T")
+
+
+class Live:
+    """Shows runs for the time of a block: ``with Live(stream): …``. See `thinkwell.progress.Live`.
+
+    It may be used in any thread. The runs are drawn in the background, whatever the block does meanwhile.
+
+    Args:
+        streams: The runs: of one agent or of several, and replays.
+        labels: What the runs are called, in the same order; by default after their agents.
+        console: Where to draw; by default the standard error.
+        style: How: ``live``, ``lines``, ``json``, or ``auto``, which looks at where it draws to.
+        verbose: Show all of the thoughts, and of what tools give out.
+        result: Show the results at the end.
+        answer: Let open questions be answered at the keyboard, where there is a terminal.
+        ctrl_c: Let Ctrl-C cancel the runs, and a second one kill their agents; a third one is the program's.
+            In other threads than the main one, and where the program ignores Ctrl-C, it changes nothing.
+        github: Fold long parts as logs of GitHub Actions do; by default where ``GITHUB_ACTIONS`` is set.
+
+    What is wrong with them is raised when the block is entered, as `thinkwell.progress.Live` does.
+    """
+
+    def __init__(
+        self,
+        *streams: ThoughtStream[object],
+        labels: Sequence[str] = (),
+        console: Console | None = None,
+        style: Style = "auto",
+        verbose: bool = False,
+        result: bool = True,
+        answer: bool = True,
+        ctrl_c: bool = False,
+        github: bool | None = None,
+    ) -> None:
+        self._manager = partial(
+            AsyncLive,
+            *(stream._stream for stream in streams),
+            labels=labels,
+            console=console,
+            style=style,
+            verbose=verbose,
+            result=result,
+            answer=answer,
+            github=github,
+        )
+        self._ctrl_c = ctrl_c
+        self._entered = ExitStack()
+
+    def __enter__(self) -> Self:
+        held = hold(self._manager)
+        live = held.enter()
+        self._entered.callback(held.close)
+        if self._ctrl_c:
+            self._entered.enter_context(_ctrl_c_received(partial(held.loop.post, live.press_ctrl_c)))
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._entered.close()
+
+
+def show(
+    stream: ThoughtStream[T],
+    /,
+    *,
+    label: str | None = None,
+    console: Console | None = None,
+    style: Style = "auto",
+    verbose: bool = False,
+    result: bool = True,
+    answer: bool = True,
+    ctrl_c: bool = True,
+    github: bool | None = None,
+) -> T:
+    """Show a run until its end, and return its result.
+
+    Args:
+        stream: The run.
+        label: What it is called; by default after its agent.
+        console: Where to draw; by default the standard error.
+        style: How; see `Live`.
+        verbose: Show all of the thoughts, and of what tools give out.
+        result: Show the result at the end.
+        answer: Let open questions be answered at the keyboard.
+        ctrl_c: Let Ctrl-C cancel the run, and a second one kill its agent. Otherwise it leaves the wait, and
+            the run is cancelled.
+        github: Fold long parts as logs of GitHub Actions do.
+
+    Raises:
+        ThinkwellError: The run's own error, such as `ThoughtCancelled` after Ctrl-C.
+        ValueError: There is no such style.
+        ImportError: A live display needs rich: ``pip install 'thinkwell[cli]'``.
+    """
+    live = Live(
+        stream,
+        labels=() if label is None else (label,),
+        console=console,
+        style=style,
+        verbose=verbose,
+        result=result,
+        answer=answer,
+        ctrl_c=ctrl_c,
+        github=github,
+    )
+    with live:
+        try:
+            stream.wait()
+        except BaseException:
+            stream._end()
+            raise
+    return stream.result()
+
+
+@contextmanager
+def _ctrl_c_received(press: Callable[[], object]) -> Generator[None]:
+    """Receive the first two Ctrl-C of a block in place of the program, where it receives any."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before in (None, signal.SIG_IGN):
+        yield
+        return
+    presses = 0
+
+    def pressed(*_: object) -> None:
+        nonlocal presses
+        presses += 1
+        if presses > 1:
+            signal.signal(signal.SIGINT, before)
+        press()
+
+    signal.signal(signal.SIGINT, pressed)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
