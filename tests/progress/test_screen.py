@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from progress.terminal import Terminal, controls
+from rich.console import Console
 from rich.text import Text
 
 from thinkwell.progress import _screen
+from thinkwell.progress._printing import StandIn
 from thinkwell.progress._screen import Screen, wraps_again
 
 if TYPE_CHECKING:
@@ -335,6 +337,48 @@ def test_threads_print_meanwhile(shown: Shown) -> None:
     assert len(lines) == 202
 
 
+def test_what_stands_in_for_a_stream_is_like_it(shown: Shown) -> None:
+    shown.draw("live")
+    file = shown.terminal.console.file
+    shown.terminal.fileno = lambda: 7  # type: ignore[method-assign]
+    assert (file.isatty(), file.writable(), file.fileno()) == (True, True, 7)
+    assert (getattr(file, "encoding", ""), getattr(file, "errors", "")) == (None, None)
+    assert getattr(file, "screen", None) is shown.terminal.screen
+
+
+def test_a_thread_that_prints_when_the_terminal_is_given_back(shown: Shown) -> None:
+    shown.draw("live")
+    file = shown.terminal.console.file
+    shown.screen.release()
+    assert isinstance(file, StandIn)
+    file.over = False  # it has looked just before
+    file.write("printed\n")
+    file.flush()
+    assert shown.terminal.rows == ["printed"]
+
+
+def test_without_standard_streams(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert shown.draw("live") == ["live"]
+
+
+def test_a_console_of_the_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal.file)
+    terminal.console = Console(
+        stderr=True, force_terminal=True, width=60, height=18, legacy_windows=False, _environ={}
+    )
+    screen = Screen(terminal.console, reflows=True)
+    screen.draw([], texts("live"))
+    print_("printed", file=sys.stderr)
+    terminal.console.print("too")
+    assert terminal.rows == ["printed", "too", "live"]
+    screen.release()
+    others = Terminal()
+    monkeypatch.setattr(sys, "stderr", others.file)
+    assert terminal.console.file is others.file
+
+
 def test_a_second_display_on_the_terminal_is_refused(shown: Shown) -> None:
     shown.draw("live")
     second = Screen(shown.terminal.console)
@@ -407,7 +451,9 @@ def test_at_the_end_of_the_program_a_frame_that_hangs_is_not_waited_for(
     thread = threading.Thread(target=shown.draw, args=["more"])
     thread.start()
     hanging.wait()
+    shown.terminal.console.file.flush()
     at_exit[0]()
+    assert shown.terminal.console.file is shown.terminal.file
     over.set()
     thread.join()
     assert shown.terminal.screen.cursor.hidden

@@ -250,6 +250,14 @@ def test_of_much_at_once_the_end_is_told(run: Looking) -> None:
     assert len(found) == AT_ONCE + 1
 
 
+def test_of_many_words_at_once_the_end_is_told(run: Looking) -> None:
+    for number in range(10):
+        run.story.say(f"{number} {'word ' * 4_000}").begin(f"{number}")
+    found = run.look()
+    assert found[0] == "skipped 29"
+    assert len(found) < 15
+
+
 # Texts
 
 
@@ -322,7 +330,7 @@ def test_a_long_line_is_cut_where_words_end(monkeypatch: pytest.MonkeyPatch) -> 
 def test_of_a_flood_the_end_is_looked_at() -> None:
     text = "word " * 1_000_000 + "\n\nThe end.\n\nReally."
     found = pieces(text, 10)
-    assert sum(len(each.text) for each in found) < 110_000
+    assert sum(len(each.text) for each in found) < 60_000
     assert found[0].skipped > 4_800_000
     assert [each.text for each in found[-2:]] == ["The end.", "Really."]
     assert sum(each.skipped for each in found[1:]) == 0

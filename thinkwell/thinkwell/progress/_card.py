@@ -59,20 +59,23 @@ _MARKS: Final = {
 _Object: TypeAlias = "Mapping[str, JsonValue]"
 
 
-def card(shown: Shown, *, verbose: bool = False, said: bool = True) -> list[RenderableType]:
+def card(
+    shown: Shown, *, verbose: bool = False, said: bool = True, result: bool = True
+) -> list[RenderableType]:
     """Return the end card of a run.
 
     Args:
         shown: The run.
         verbose: Whether everything is drawn whole.
         said: Whether what the agent said was drawn: a result that is just that is not drawn again.
+        result: Whether the result is drawn.
     """
     told = summary(shown.view, shown.now, shown.recording)
     return [
         Text(""),
         title_bar(told, shown.label),
         *_error(told),
-        *_result(shown, verbose=verbose, said=said),
+        *(_result(shown, verbose=verbose, said=said) if result else ()),
         *_facts(told),
     ]
 
@@ -114,7 +117,7 @@ def _facts(told: Summary) -> Iterator[RenderableType]:
         if len(told.changes) > FILES:
             yield Text(f"{' ' * (NAME + 3)}… {numbers.plural(len(told.changes) - FILES, 'more file')}", "dim")
     if told.denied:
-        yield _fact("denied", ", ".join(told.denied[:FILES]))
+        yield _fact("denied", ", ".join(list(dict.fromkeys(told.denied))[:FILES]))
     parts = [part for part in told.durations if part.seconds >= SHORTEST]
     if parts:
         yield _fact("time", " · ".join(f"{part.word} {numbers.seconds(part.seconds)}" for part in parts))

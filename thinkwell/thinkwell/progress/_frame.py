@@ -61,6 +61,11 @@ def room(height: int) -> int:
     return max(height // SHARE, 1)
 
 
+def inner_room(height: int) -> int:
+    """Return how many of them are not empty."""
+    return room(height) - (room(height) >= GAP)
+
+
 def spinner(now: float) -> str:
     """Return the mark of what goes on, which turns once in four seconds."""
     return SPINNER[int(now) % len(SPINNER)]
@@ -119,8 +124,7 @@ class Frame:
         told = told and not (shown.cancelling or shown.killed)
         status = _Section(() if told or shown.view.phase in phases.OVER else [status_bar(shown)])
         sections = [header, plan, thought, held, calls, output, status, said, waiting, asked, usage]
-        gap = room(height) >= GAP
-        left = room(height) - gap
+        left = inner_room(height)
         for section, most in (
             *((asked, len(question)), (header, 1), (status, 1), (waiting, 1), (calls, 2), (said, 2)),
             *((plan, 1), (usage, 1), (thought, THOUGHT), (held, 1), (output, 3), (calls, len(called))),
@@ -130,7 +134,7 @@ class Frame:
             left -= taken - section.taken
             section.taken = taken
         rows = [row for section in sections for row in section.shown()]
-        return [Bar(Text("")), *rows] if gap else rows
+        return [Bar(Text("")), *rows] if room(height) > inner_room(height) else rows
 
     def _thought(self, shown: Shown, width: int) -> list[Bar]:
         text = " ".join(clean(self._settling.thinking(shown.view)[-LOOKED_AT:]).split())

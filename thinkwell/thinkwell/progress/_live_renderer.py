@@ -12,7 +12,7 @@ from thinkwell._display.text import line
 from thinkwell.progress import _many
 from thinkwell.progress._blocks import Bar, Blocks
 from thinkwell.progress._card import card
-from thinkwell.progress._frame import Frame, room
+from thinkwell.progress._frame import Frame, inner_room
 from thinkwell.progress._markdown import WIDEST
 from thinkwell.progress._question import Question
 from thinkwell.progress._screen import Screen
@@ -72,7 +72,7 @@ class LiveRenderer:
         above = self._settled(runs, end=True)
         if len(runs) == 1:
             shown = runs[0]
-            above += card(shown, verbose=self._verbose, said=self._answer) if self._result else ()
+            above += card(shown, verbose=self._verbose, said=self._answer, result=self._result)
         else:
             above += _many.closing(runs)
         try:
@@ -103,7 +103,7 @@ class LiveRenderer:
             pinned = status_of(run.view) == "failed" and not end
             if not drawn.ended and not pinned and (end or run.view.phase in OVER):
                 drawn.ended = True
-                above += _many.finished(run, width)
+                above += _many.finished(run, width, result=self._result)
         return above
 
     def _asked(self, runs: Sequence[Shown]) -> tuple[list[Bar], list[Bar]]:
@@ -111,7 +111,7 @@ class LiveRenderer:
         for run in runs:
             if run.asking is not None:
                 width = min(self._screen.width, WIDEST)
-                printed, live = self._question.draw(run, width, room(self._screen.height))
+                printed, live = self._question.draw(run, width, inner_room(self._screen.height))
                 if len(runs) > 1 and live:
                     whose = Bar(Text(f" {line(run.label)}", "bold"))
                     return ([whose, *printed] if printed else [], [whose, *live])

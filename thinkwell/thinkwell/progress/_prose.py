@@ -15,7 +15,7 @@ CODE_LINES: Final = 12
 LONGEST: Final = 6_000
 """Characters of a paragraph; then it is cut where a line or a word ends."""
 
-BACKLOG: Final = 100_000
+BACKLOG: Final = 50_000
 """Characters at once of which no more than the end is looked at: nobody reads that in a terminal."""
 
 TAIL: Final = 3_000

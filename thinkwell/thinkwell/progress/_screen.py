@@ -74,10 +74,6 @@ class Screen:
         """Rows of the terminal."""
         return max(self._console.height, 1)
 
-    def rows(self, renderable: RenderableType) -> list[Row]:
-        """Return what is drawn as rows of this terminal."""
-        return rows_of(self._console, renderable, self.width)
-
     def draw(self, above: Iterable[RenderableType], live: Sequence[RenderableType]) -> None:
         """Print what is settled, and draw the live zone anew: with one write, or none where nothing changes.
 
@@ -115,10 +111,14 @@ class Screen:
             return True
 
     def flush(self) -> None:
-        """Show the program's last line, too."""
-        with self._lock:
+        """Show the program's last line, too: now, unless a thread waits for the terminal."""
+        if not self._lock.acquire(timeout=LEAVE_TIMEOUT):
+            return  # Python flushes its streams before it ends
+        try:
             if self._file is not None:
                 self._write("", self._frame("", self.width))
+        finally:
+            self._lock.release()
 
     def release(self) -> None:
         """Leave the terminal to others: the live zone vanishes. The next frame takes it back."""
@@ -142,6 +142,8 @@ class Screen:
                 self.release()
             finally:
                 self._lock.release()
+        else:
+            self._diversion.end()  # else Python would wait for that thread when it flushes its streams
 
     def _take(self) -> str:
         """Take the terminal, where it is not taken, and return what is to be written first."""

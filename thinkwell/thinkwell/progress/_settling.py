@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from thinkwell._display.phases import OVER
 from thinkwell._display.tools import folds
-from thinkwell.progress._prose import TAIL, Prose
+from thinkwell.progress._prose import BACKLOG, TAIL, Prose
 from thinkwell.view import TimelineItem
 
 if TYPE_CHECKING:
@@ -154,6 +154,8 @@ class Settling:
         self._verbose = verbose
         self._seen: int | None = None
         """How many items of the timeline were looked at; ``None``: nobody has looked."""
+        self._begun = 0
+        """How many that were before the last look."""
         self._open: list[_Open] = []
         self._resumable: deque[_Open] = deque(maxlen=RESUMABLE)
         """Settled messages with a name, of which more may come."""
@@ -185,9 +187,7 @@ class Settling:
         if over or end or self._others_go_on(view):
             self._let_go()
         found, self._found = self._found, []
-        if len(found) > AT_ONCE:
-            found = [Skipped(count=len(found) - AT_ONCE), *found[-AT_ONCE:]]
-        return found
+        return _end_of(found)
 
     def saying(self, view: RunView) -> tuple[str, bool]:
         """Return the end of what the agent is saying, as it sent it, and whether that is code."""
@@ -206,6 +206,7 @@ class Settling:
     def _take(self, view: RunView, now: float) -> None:
         """Take what has begun since the last look."""
         last = len(view.timeline) - 1
+        self._begun = self._seen or 0
         first = self._seen is None
         for place in range(self._seen or 0, last + 1):
             seen = not first and (place == last or view.timeline[place].kind == "tool")
@@ -252,6 +253,8 @@ class Settling:
         last = len(view.timeline) - 1
         for each in self._open:
             if each.item.kind != "tool":
+                if each.place >= self._begun:
+                    self._report(math.inf)  # most often, what happened has made the agent say this
                 whole = over or end or each.place < last
                 self._text(each, view, now, whole=whole)
                 if not whole:
@@ -322,6 +325,19 @@ class Settling:
             texts = "\n\n".join(each.text for each in self._mused)
             self._found.append(Thought(text=texts, seconds=sum(known) if known else None))
             self._mused = []
+
+
+def _end_of(found: list[Settled]) -> list[Settled]:
+    """Return the last of many things, or of long ones."""
+    begin = max(len(found) - AT_ONCE, 0)
+    characters = 0
+    for index in range(len(found) - 1, begin - 1, -1):
+        thing = found[index]
+        characters += len(thing.piece.text) if isinstance(thing, Said) else 0
+        if characters > BACKLOG:
+            begin = index
+            break
+    return [Skipped(count=begin), *found[begin:]] if begin else found
 
 
 class _Families:
