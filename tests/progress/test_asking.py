@@ -243,10 +243,42 @@ async def test_a_replay_asks_nobody(pty: Pty, tmp_path: Path) -> None:
     async with scripted(asks(permission), permissions="ask", question_timeout=0.5, record=file) as agent:
         await agent.think().text("Go").run()
     with anyio.fail_after(15):
-        async with kept(replay(file), out=pty.out, keyboard=pty.keyboard) as (renderer, _):
+        async with kept(replay(file, speed=0.2), out=pty.out, keyboard=pty.keyboard) as (renderer, _):
             await renderer.until(lambda kept: "finish" in kept.calls)
     assert any(run.view.questions for (run,) in renderer.frames)
     assert not any(run.asking for (run,) in renderer.frames)
+
+
+class NoKeyboard:
+    """A keyboard that cannot be used."""
+
+    def take(self, *, lines: bool = False) -> bool:
+        raise OSError(f"no keyboard, lines: {lines}")
+
+    def key(self) -> str | None:
+        raise NotImplementedError
+
+    line = key
+
+    def forget(self) -> None:
+        raise NotImplementedError
+
+    release = forget
+
+    def close(self) -> None:
+        pass
+
+
+async def test_what_fails_in_asking_ends_the_drawing_only(caplog: pytest.LogCaptureFixture) -> None:
+    async with scripted(asks(permission), permissions="ask") as agent:
+        stream = stream_of(agent)
+        with anyio.fail_after(15):
+            async with kept(stream, keyboard=NoKeyboard()) as (renderer, _):
+                await renderer.until(lambda kept: "suspend" in kept.calls)
+                stream.answer(stream.view.questions[0].id, "allow")
+                assert await stream.result == "y"
+    (record,) = (record for record in caplog.records if record.levelname == "ERROR")
+    assert "no keyboard" in str(record.exc_info)
 
 
 # Forms and pages

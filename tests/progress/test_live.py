@@ -235,6 +235,24 @@ def test_ctrl_z_gives_the_terminal_back_and_the_question_is_put_again(backend: s
         assert shell.settings() == before
 
 
+def test_a_program_in_the_background_waits_for_the_keyboard() -> None:
+    run = f"{sys.executable} {PROGRAMS / 'stubborn.py'} live asking"
+    with program("sh", "-mc", f"{run}; bg; echo behind; sleep 1; fg") as shell:
+        shell.expect(r"rm -rf build(?s:.*)\[y\]")
+        while not shell.is_raw():
+            time.sleep(0.01)
+        shell.type("\x1a")
+        shell.expect("behind")
+        assert not shell.is_raw()
+        shell.expect(r"rm -rf build(?s:.*)\[y\]")
+        while not shell.is_raw():
+            time.sleep(0.01)
+        time.sleep(0.5)
+        shell.type("y")
+        shell.expect("result: (?s:.*)told y")
+        shell.process.wait(10)
+
+
 @pytest.mark.parametrize("style", ["live", "lines", "json"])
 def test_a_terminal_that_takes_no_output_holds_up_no_program(style: str) -> None:
     """Its buffer is full and nobody reads it. The program ends all the same, and Python with it."""

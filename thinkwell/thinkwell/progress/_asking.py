@@ -74,9 +74,9 @@ class Asking:
 
     def _next(self) -> tuple[int, QuestionView] | None:
         """Return the first open question, with the number of its run."""
-        for index, stream in enumerate(self._drawing.streams):
-            if is_live(stream):
-                for question in stream.view.questions:
+        for index, shown in enumerate(self._drawing.shown):
+            if shown.view.questions and is_live(self._drawing.streams[index]):
+                for question in shown.view.questions:
                     if (index, question.id) not in self._answered:
                         return index, question
         return None
@@ -97,7 +97,7 @@ class Asking:
 
     async def _listen(self, index: int, question: QuestionView) -> None:
         """Do what the keys mean, until the question is answered or gone, or is to be put again."""
-        while self._is_open(index, question) and not self._again:
+        while self._is_open(index, question) and not self._again and not self._drawing.painter.ended:
             key = self._keyboard.key()
             if key is None:
                 await anyio.sleep(POLL_INTERVAL)
@@ -132,9 +132,9 @@ class Asking:
         """Give an answer, and return whether the question has one."""
         try:
             self._drawing.streams[index].answer(question.id, answer, by="human")
-        except QuestionNotOpen:  # somebody else was faster
+        except QuestionNotOpen:  # pragma: no cover - somebody else was faster, by a moment
             return True
-        except AnswerInvalid as exc:
+        except AnswerInvalid as exc:  # pragma: no cover - each value was checked, but in other circumstances
             self._drawing.ask((index, question.id), line(str(exc)))
             return False
         return True

@@ -48,6 +48,8 @@ class Drawing:
         self.streams = streams
         self.ctrl_c = CtrlC(self._cancel, self._kill)
         self.painter = Painter(renderer.suspend)
+        self.shown: tuple[Shown, ...] = ()
+        """The runs as they were drawn last."""
         self._labels = labels
         self._renderer = renderer
         self._with_result = result
@@ -172,7 +174,8 @@ class Drawing:
 
     def _look(self) -> tuple[Shown, ...]:
         """Return all runs as they stand."""
-        return tuple(self._shown(index, stream) for index, stream in enumerate(self.streams))
+        self.shown = tuple(self._shown(index, stream) for index, stream in enumerate(self.streams))
+        return self.shown
 
     def _shown(self, index: int, stream: ThoughtStream[object]) -> Shown:
         view = stream.view

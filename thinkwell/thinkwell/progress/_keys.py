@@ -155,7 +155,7 @@ else:
                 how = termios.ICANON | termios.ECHO
                 settings[3] = settings[3] | how if lines else settings[3] & ~how
                 termios.tcsetattr(self._fd, termios.TCSANOW, settings)  # waits for no output to drain
-            except termios.error:  # it is gone
+            except termios.error:  # pragma: no cover - it is gone since a moment
                 return False
             self.forget()
             return True
@@ -210,7 +210,7 @@ else:
                 data = os.read(self._fd, CHUNK)
             except BlockingIOError:
                 return ""
-            except OSError as exc:
+            except OSError as exc:  # pragma: no cover - some systems tell so that it is gone
                 raise EOFError from exc
             if not data:
                 raise EOFError

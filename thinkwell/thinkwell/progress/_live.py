@@ -152,7 +152,7 @@ async def show(
 ) -> T:
     """Show a run until its end, and return its result.
 
-    ::
+    For example:
 
         review = await show(agent.think(Review).text("Review this module.").stream())
 

@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 from contextlib import ExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import anyio
 
@@ -63,10 +64,22 @@ async def _attend(drawing: Drawing, asking: Asking | None) -> None:
         for stream in drawing.streams:
             group.start_soon(drawing.watch, stream)
         if asking is not None:
-            group.start_soon(asking.run)
+            group.start_soon(_ask, asking, drawing)
         await drawing.until_over()
         group.cancel_scope.cancel()
     await drawing.finish()
+
+
+async def _ask(asking: Asking, drawing: Drawing) -> None:
+    """Ask; what fails in that ends the drawing, and nothing else."""
+    try:
+        await asking.run()
+    except Exception as exc:
+        await drawing.painter.do(partial(_fail, exc))
+
+
+def _fail(error: Exception) -> NoReturn:
+    raise error
 
 
 if sys.platform != "win32":
