@@ -137,7 +137,7 @@ def load_mcp_servers(
 ) -> tuple[McpStdio | McpHttp | McpSse, ...]:
     """Read the servers of a file such as ``.mcp.json``: the form that most programs with MCP have.
 
-    ::
+    For example:
 
         {"mcpServers": {
             "files": {"command": "npx", "args": ["-y", "…"], "env": {"ROOT": "${HOME}/notes"}},

@@ -15,6 +15,7 @@ from thinkwell.progress._json import JsonLines
 from thinkwell.progress._keys import find_keyboard
 from thinkwell.progress._lines import LinesRenderer
 from thinkwell.progress._output import direct
+from thinkwell.progress._renderer import Deferred
 from thinkwell.progress._showing import showing
 from thinkwell.progress._telling import Telling
 
@@ -135,6 +136,11 @@ class Live(anyio.AsyncContextManagerMixin):
         return LinesRenderer(
             self._out, width=width, verbose=self._verbose, github=self._github, result=self._result
         )
+
+    def _live(self) -> Renderer:
+        from thinkwell.progress._live_renderer import LiveRenderer  # needs rich
+
+        return LiveRenderer(self._console or _console(self._out), verbose=self._verbose, result=self._result)
 
 
 async def show(
