@@ -20,8 +20,9 @@ CWD = "/home/ada/shop"
 
 
 def ask(*events: ev.ThoughtEvent, **question: Any) -> Asked:
+    given: dict[str, Any] = {"id": "q", "title": "May I?", "tool_id": "t", **question}
     reducer = ViewReducer(agent="mine", cwd=CWD)
-    reducer.apply([*events, ev.QuestionAsked(**{"id": "q", "title": "May I?", "tool_id": "t", **question})])
+    reducer.apply([*events, ev.QuestionAsked(**given)])
     view = reducer.snapshot(None)
     return asked(view.questions[0], view)
 

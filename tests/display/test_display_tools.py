@@ -8,7 +8,8 @@ import pytest
 
 from thinkwell import ToolView
 from thinkwell import events as ev
-from thinkwell._display.tools import OUTPUT, describe, exit_code, fold, folds, output_of, relative, tool_name
+from thinkwell._display.paths import relative
+from thinkwell._display.tools import OUTPUT, describe, exit_code, fold, folds, output_of, tool_name
 
 if TYPE_CHECKING:
     from thinkwell.events import JsonValue
@@ -155,7 +156,7 @@ def test_names() -> None:
 
 
 def look(kind: ev.ToolKind, target: str, begin: float, end: float | None = None) -> ToolView:
-    given = {"input": {"pattern": target}} if kind == "search" else {"locations": at(target)}
+    given: dict[str, Any] = {"input": {"pattern": target}} if kind == "search" else {"locations": at(target)}
     return tool(kind, status="completed", started_at=begin, ended_at=end, **given)
 
 

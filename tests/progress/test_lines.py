@@ -6,6 +6,7 @@ from dataclasses import replace
 from io import BytesIO, StringIO, TextIOWrapper
 from typing import TYPE_CHECKING
 
+import pytest
 from progress.golden import check, every_recording, every_width, final, steps, together
 
 from thinkwell import FormField, RunView
@@ -104,7 +105,7 @@ def test_keys_of_the_question_that_the_keyboard_answers() -> None:
         (replace(shown, asking=question),),
         (replace(shown, asking=question, problem="there is no key z"),),
     )
-    keys = "[ask]      [y] once  [a] always: Always allow pytest  [n] no\n"
+    keys = "[ask]      [y] once  [a] always: Always allow pytest  [n] no  [e] explain\n"
     assert out.count(keys) == out.count("there is no key x") == out.count("there is no key z") == 1
     assert out.count("permission: Run the tests") == 1
 
@@ -231,3 +232,91 @@ def test_a_question_about_a_change_and_arguments() -> None:
         ][-9:]
         or asked
     )
+
+
+def test_a_plan_that_is_taken_back() -> None:
+    entries = (ev.PlanEntry(content="a"),)
+    assert [
+        row for row in growing(ev.PlanUpdate(entries=entries), ev.PlanUpdate(removed=True)) if "plan" in row
+    ] == [
+        "[plan]   0/1  · a",
+        "[plan]   taken back",
+    ]
+
+
+def growing(*events: ev.ThoughtEvent) -> list[str]:
+    """What is written where each event is drawn."""
+    looks = [(Shown(label="a", view=view_of(*events[:n]), now=n),) for n in range(1, len(events) + 1)]
+    return written(*looks).splitlines()
+
+
+def test_very_much_at_once() -> None:
+    events: list[ev.ThoughtEvent] = []
+    for number in range(300):
+        events.append(ev.ToolStart(id=str(number), kind="execute", title=str(number)))
+        events.append(ev.ToolDone(id=str(number), status="completed"))
+    told = rows(*events)
+    assert told[0] == "[note]   … 100 more things happened"
+    assert told[-1] == "[tool]   ✔ run 299  0.0s"
+
+
+def test_turns_are_told_of_once() -> None:
+    first, second = (ev.Message(text=name, message_id=name) for name in "ab")
+    told = rows(ev.TurnStarted(number=1), first, ev.TurnStarted(number=2), second)
+    assert told == ["[say]    a", "[say]    b"]
+
+
+def test_several_files_in_one_call_and_a_call_that_has_not_ended() -> None:
+    diffs = tuple(ev.DiffContent(path=f"/p/{name}", new_text="x\n") for name in "ab")
+    told = rows(
+        ev.ToolStart(id="t", kind="edit", title="Edit"),
+        ev.ToolDone(id="t", status="completed", content=diffs),
+        ev.ToolStart(id="u", kind="execute", title="go", status="in_progress"),
+        ev.PhaseChanged(phase="completed"),
+    )
+    assert told == [
+        "[tool]   ✔ edit /p/a, /p/b  +2  0.0s",
+        "[diff]   /p/a +1 −0",
+        "[diff]        1 + x",
+        "[diff]   /p/b +1 −0",
+        "[diff]        1 + x",
+        "[tool]   ▸ run go  not ended",
+    ]
+
+
+def test_a_tool_that_fails_without_a_word() -> None:
+    told = rows(
+        ev.ToolStart(id="t", kind="execute", title="go"), ev.ToolDone(id="t", status="failed", output="\n\n")
+    )
+    assert told == ["[tool]   ✘ run go  failed  0.0s"]
+
+
+def test_without_the_result() -> None:
+    assert "[result] {" not in written((final("rich"),), result=False)
+    assert "tests_passed" in written((final("rich"),))
+
+
+def test_an_encoding_that_nobody_knows() -> None:
+    class Odd(StringIO):
+        encoding = "klingon"
+
+    out = Odd()
+    with pytest.raises(LookupError):
+        "x".encode(out.encoding)
+    LinesRenderer(out).finish((replace(final("died"), result="é"),))
+    assert "[tool]   - run pytest -x -q  cancelled  4.0s\n" in out.getvalue()
+
+
+def test_an_error_without_advice() -> None:
+    view = replace(final("died").view, error=OSError("full"))
+    told = written((replace(final("died"), view=view),))
+    assert "[done]   error: OSError: full\n" in told
+    assert "next:" not in told
+
+
+def test_what_was_said_of_a_question_before() -> None:
+    asked = rows(
+        ev.QuestionAsked(id="1", title="Delete?"),
+        ev.QuestionVerdict(id="1", verdict=None, by="supervisor", why="unsure"),
+    )
+    assert asked == ["[ask]    permission: Delete?", "[ask]      supervisor: no answer (unsure)"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class _Search:
         old, new = self._old, self._new
         old_length, new_length = len(old), len(new)
         furthest: dict[int, int] = {1: 0}
-        for differences in range(old_length + new_length + 1):
+        for differences in count():  # there is an end: the worst way is to replace everything
             for diagonal in range(-differences, differences + 1, 2):
                 if diagonal == -differences or (
                     diagonal != differences and furthest[diagonal - 1] < furthest[diagonal + 1]
@@ -92,9 +93,9 @@ class _Search:
                     self._keep(furthest, differences)
                     return True
             if self.steps > most:
-                break
+                return False
             self._keep(furthest, differences)
-        return False
+        raise AssertionError  # pragma: no cover - the loop has no other end
 
     def _keep(self, furthest: dict[int, int], differences: int) -> None:
         self._reached.append(

@@ -356,7 +356,5 @@ def _block_end(lines: Sequence[DiffLine], begin: int) -> int:
     """Return where lines end that were changed together: removed ones, and what stands in their place."""
     end = begin
     while end < len(lines) and lines[end].sign != " ":
-        if end > begin and lines[end].sign == "-" and lines[end - 1].sign == "+":
-            break
         end += 1
     return end

@@ -240,15 +240,13 @@ def _field(field: FormField) -> Field:
 def _hints(field: FormField) -> list[str]:
     hints = [_TYPES[field.type]]
     of = {"string": " characters", "choices": " of them"}.get(field.type, "")
-    match field.minimum, field.maximum:
-        case None, None:
-            pass
-        case least, None:
-            hints.append(f"at least {least:g}{of}")
-        case None, most:
-            hints.append(f"at most {most:g}{of}")
-        case least, most:
-            hints.append(f"{least:g} to {most:g}{of}")
+    least, most = field.minimum, field.maximum
+    if least is not None and most is not None:
+        hints.append(f"{least:g} to {most:g}{of}")
+    elif least is not None:
+        hints.append(f"at least {least:g}{of}")
+    elif most is not None:
+        hints.append(f"at most {most:g}{of}")
     if field.format:
         hints.append(line(field.format, NAME))
     if field.required:

@@ -9,6 +9,7 @@ from thinkwell._display.diffs import changes_of, excerpt
 from thinkwell._display.text import clean, line
 from thinkwell._display.tools import describe, fold, output_of
 from thinkwell.progress import _settling as st
+from thinkwell.progress._choices import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,8 +90,8 @@ def rows_of(thing: st.Settled, view: RunView, *, verbose: bool) -> Iterator[Row]
             yield Row("note", f"{line(notice.severity, 20)}: {line(notice.title)}{about}")
         case st.Skipped(count=count):
             yield Row("note", f"… {numbers.plural(count, 'more thing')} happened")
-        case st.PlanChanged() | st.Turn():
-            pass  # both are told of when they begin
+        case _:
+            pass  # a plan and a turn are told of when they begin
 
 
 def _thought(thought: st.Thought, *, verbose: bool) -> Row:
@@ -200,22 +201,13 @@ def question_rows(asked: Asked, now: float) -> Iterator[Row]:
 
 
 def _question(asked: Asked) -> str:
-    match asked.asks:
-        case "permission":
-            call = asked.call
-            about = (
-                "" if call is None or asked.command else f" ({call.verb} {call.target})".replace(" )", ")")
-            )
-            return f"permission: {asked.title}{about}"
-        case "form":
-            return f"form: {asked.title}"
-        case "url":
-            return f"open a web page: {asked.title}"
+    if asked.asks != "permission":
+        return f"{'form' if asked.asks == 'form' else 'open a web page'}: {asked.title}"
+    call = asked.call
+    about = "" if call is None or asked.command else f" ({f'{call.verb} {call.target}'.rstrip()})"
+    return f"permission: {asked.title}{about}"
 
 
 def key_row(asked: Asked) -> Row:
     """Return which key means what."""
-    keys = [f"[{choice.key}] {choice.label}" for choice in asked.options if choice.key]
-    if asked.asks != "permission":
-        keys = ["[y] yes", "[n] no"]
-    return Row("ask", "  ".join(keys), lead="  ")
+    return Row("ask", "  ".join(f"[{each.key}] {each.label}" for each in keys_of(asked)), lead="  ")

@@ -38,6 +38,9 @@ DETAIL: Final = 20
 PLAN: Final = 160
 """Columns that a plan takes at most; of a longer one, what is around the current step."""
 
+LONGEST: Final = 16
+"""Columns of what stands before a plan: ``10/12  changed  ``."""
+
 SHORTEST: Final = 0.05
 """Seconds: what took less is not told of."""
 
@@ -76,7 +79,7 @@ class LinesRenderer:
         self._github = github
         self._result = result
         self._runs: dict[int, _Run] = {}
-        self._plain = not _takes(out, "✔▸…−")
+        self._encoding = _poor_encoding(out)
 
     def draw(self, runs: Sequence[Shown], /) -> None:
         """Write what has happened."""
@@ -104,9 +107,8 @@ class LinesRenderer:
         if not lines:
             return
         text = "".join(f"{each}\n" for each in lines)
-        if self._plain:
-            encoding = self._out.encoding or "ascii"
-            text = text.translate(_ASCII).encode(encoding, "backslashreplace").decode(encoding)
+        if self._encoding is not None:
+            text = text.translate(_ASCII).encode(self._encoding, "backslashreplace").decode(self._encoding)
         self._out.write(text)
         self._out.flush()
 
@@ -148,12 +150,16 @@ def _fitted(text: str, how: str, room: int) -> list[str]:
     return [piece for row in text.split("\n") for piece in cut(row, room)]
 
 
-def _takes(out: TextIO, text: str) -> bool:
+def _poor_encoding(out: TextIO) -> str | None:
+    """Return the encoding of a file that cannot take every character of ours; ``None`` where it can."""
+    encoding = out.encoding or "utf-8"  # none: it takes texts as they are
     try:
-        text.encode(out.encoding or "utf-8")
-    except (LookupError, UnicodeEncodeError):
-        return False
-    return True
+        "".join(map(chr, _ASCII)).encode(encoding)
+    except LookupError:
+        return "ascii"
+    except UnicodeEncodeError:
+        return encoding
+    return None
 
 
 class _Run:
@@ -232,14 +238,16 @@ class _Run:
     def _plan_rows(self, view: RunView) -> Iterator[Row]:
         plan = plan_of(view)
         text = "" if plan is None else f"{plan.progress}  {plan.text}"
+        short = plan_line(view, self._room - LONGEST)
         if text == self._plan:
             return
         self._plan = text
         changed = "changed  " if view.plan_changes > self._changes else ""
         self._changes = view.plan_changes
-        short = plan_line(view, self._room - len(changed) - 7)  # such as "10/12  "
-        if plan is not None and short is not None:
-            yield Row("plan", f"{plan.progress}  {changed}{short.text}", how="clip")
+        if short is None:
+            yield Row("plan", "taken back")
+        else:
+            yield Row("plan", f"{short.progress}  {changed}{short.text}", how="clip")
 
     def _questions(self, shown: Shown) -> Iterator[Row]:
         view = shown.view
