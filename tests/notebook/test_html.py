@@ -253,6 +253,8 @@ def test_answers_stand_with_their_tools() -> None:
     denied = replace(RUN, status="failed", ended_at=6.0, content=())
     shown = read(RunView(**DONE, **timeline(denied), answers=(answer,), denied=("pytest -q",)))
     assert "no shell" in shown.text
+    login = AnswerView(id="w", title="Log in", asks="url", choice="decline", by="human", why="not now")
+    assert "Log in: declined by human: not now" in read(RunView(**DONE, answers=(login,))).lines
     assert "1 denied" in shown.text
 
 

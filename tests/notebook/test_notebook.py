@@ -258,3 +258,20 @@ stream
     assert "done" in page.lines[0]
     assert "It is fine." in page.lines
     assert shown[0][-1]["data"]["text/plain"].startswith("<ThoughtStream ")
+
+
+def test_a_run_of_the_blocking_api_is_drawn_while_the_cell_waits(tmp_path: Path) -> None:
+    played = ScriptedAgent(script.says("It is **fine**."), folder=tmp_path)
+    shown = executed(
+        f"""
+from thinkwell.sync import open_agent
+from thinkwell.sync.progress import show
+
+with open_agent(command={[*played.program()]!r}) as agent:
+    print(show(agent.think().text("Review it.").stream()))
+""",
+        folder=tmp_path,
+    )
+    (page,) = pictures(shown[0])
+    assert "done" in page.lines[0]
+    assert any(output["text"] == "It is **fine**.\n" for output in shown[0])

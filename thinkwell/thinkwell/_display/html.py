@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from thinkwell import events as ev
     from thinkwell._display.questions import Asked
     from thinkwell._display.summary import RunStatus
-    from thinkwell.view import RunView
+    from thinkwell.view import AnswerView, RunView
 
 PAGE_LIMIT: Final = 400_000
 """Characters of a page, whatever the run was like. A notebook's file keeps the page."""
@@ -240,6 +240,8 @@ def _end(picture: Picture, scale: int) -> Html:
     view = picture.view
     refused = [attempt for attempt in view.attempts if not attempt.accepted]
     parts = [_notice(notice) for notice in view.notices[-ASKED:]]
+    alone = [answer for answer in view.answers if answer.tool_id not in view.tools]
+    parts += [_answer(answer) for answer in alone[-ASKED:]]
     if refused:
         told = (tag("div", name("; ".join(one.errors[:ASKED]), 4 * NAME)) for one in refused[-ASKED:])
         row = verbatim(numbers.plural(len(refused), "result was refused", "results were refused"))
@@ -248,6 +250,10 @@ def _end(picture: Picture, scale: int) -> Html:
         parts.append(_error(view.error, picture.status, RESULT // scale))
     parts.append(_result(picture, scale))
     return joined(parts)
+
+
+def _answer(answer: AnswerView) -> Html:
+    return tag("div", name(f"{answer.title}: {questions.answered(answer)}", 4 * NAME), kind="tw-ask")
 
 
 def _error(error: Exception, status: RunStatus, limit: int) -> Html:

@@ -135,7 +135,7 @@ class _Items:
             case "user":
                 said = prose(shortened(view.user_messages[item.index], MESSAGE // scale))
                 return tag("div", said, kind="tw-user")
-            case "turn":
+            case _:
                 turn = verbatim(f"turn {item.index}")
                 return tag("div", turn, kind="tw-said tw-dim") if item.index > 1 else NOTHING
 
@@ -143,9 +143,10 @@ class _Items:
         """Return a tool call, with what it did inside."""
         call = tools.describe(tool, self._view.cwd)
         changes = diffs.changes_of(tool, self._view.cwd)
+        answers = self._answers.get(tool.id, [])
         body = joined(
             (
-                *(_answer(answer) for answer in self._answers.get(tool.id, ())[-LISTED // scale - 1 :]),
+                *(_answer(answer) for answer in answers[-LISTED // scale - 1 :]),
                 *(
                     file_change(
                         change,
@@ -164,7 +165,8 @@ class _Items:
         row = self._row(call, tool, changes)
         if not body:
             return tag("div", row, kind="tw-item")
-        unfolded = bool(changes or running or tool.status == "failed")
+        denied = any(questions.allowed(answer) is False for answer in answers)
+        unfolded = bool(changes) or running or denied or tool.status == "failed"
         return _unfolding(row, body, open_=unfolded and scale == 1)
 
     def _row(self, call: Call, tool: ToolView, changes: Sequence[FileChange]) -> Html:

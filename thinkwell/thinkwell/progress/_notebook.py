@@ -22,11 +22,8 @@ EVERY: Final = 0.25
 
 def in_notebook() -> bool:
     """Return whether this program is a Jupyter kernel. A terminal with IPython is none."""
-    if "ipykernel" not in sys.modules:
-        return False
-    from IPython.core.getipython import get_ipython  # loaded: ipykernel is
-
-    return getattr(get_ipython(), "kernel", None) is not None
+    ipython = sys.modules.get("IPython.core.getipython")  # where it runs, it is loaded
+    return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None
 
 
 class Handle(Protocol):
