@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
+import subprocess
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -303,10 +306,40 @@ def test_a_person_whose_output_goes_to_a_file(chat: Chat, tmp_path: Path) -> Non
 
 
 def test_a_history_that_cannot_be_written(chat: Chat) -> None:
-    (chat.folder / "state").write_text("a file", "utf-8")
+    (chat.folder / "state").symlink_to("/proc/nothing")
     with chat() as shown:
-        shown.expect("No history is kept: .*Not a directory")
         shown.expect("> ")
+        shown.type("Hello.\n")
+        shown.expect("No history is kept: .*chat_history: ")
+        shown.expect("You said: 'Hello.'")
+        leave(shown)
+
+
+def test_ctrl_c_ends_the_wait_for_a_command(chat: Chat) -> None:
+    with chat(agent=remembering("modes", "stuck")) as shown:
+        shown.expect("> ")
+        shown.type("/mode code\n")
+        shown.expect("code")
+        press_until(shown, CTRL_C, "> ")
         shown.type("Hello.\n")
         shown.expect("You said: 'Hello.'")
         leave(shown)
+    assert shown.process.returncode == 0
+
+
+def test_ctrl_c_without_a_terminal_ends_it(chat: Chat) -> None:
+    command = [sys.executable, "-m", "thinkwell", "chat", "--command", remembering()]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "SESSIONS": str(chat.folder / "sessions.json")},
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"Hello.\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"You said: 'Hello.'\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130

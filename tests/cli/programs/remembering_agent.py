@@ -104,6 +104,11 @@ class Remembering(ScriptedAgent):
         self.check(request.session_id)
         return await super().resume_session(request)
 
+    async def set_session_mode(self, request: s.SetSessionModeRequest, /) -> s.SetSessionModeResponse:
+        if "stuck" in self.can:
+            await anyio.sleep_forever()
+        return await super().set_session_mode(request)
+
     async def delete_session(self, request: s.DeleteSessionRequest, /) -> s.DeleteSessionResponse:
         response = await super().delete_session(request)
         FILE.write_bytes(msgspec.json.encode(self.known))

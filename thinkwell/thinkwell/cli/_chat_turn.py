@@ -40,7 +40,7 @@ def show_turn(stream: ThoughtStream[str], style: Style, *, verbose: bool) -> boo
                 wait(drawn)  # Ctrl-C ends it
         except KeyboardInterrupt:
             presses += 1
-            if presses > KILLED:
+            if presses > KILLED:  # pragma: no cover - only where the agent cannot be killed
                 return True
             _press(stream, entered, presses)
         else:

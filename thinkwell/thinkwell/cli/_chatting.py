@@ -14,7 +14,7 @@ import sys
 from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 import typer
 from msgspec import Struct
@@ -184,13 +184,14 @@ class _Chat:
             sys.stderr.write(f"{exc}\n")
             return None if self._person else WRONG_USAGE
         except Exception as exc:
-            if not is_expected(exc):
+            if not is_expected(exc):  # pragma: no cover - a mistake of ours
                 raise
             return self._failed(exc)
         return None
 
     def _do(self, entry: str) -> None:
-        match understood(entry, self._session.commands):
+        meant = understood(entry, self._session.commands)
+        match meant:
             case Prompted(text):
                 self._turn(text)
             case Ours("exit"):
@@ -199,6 +200,8 @@ class _Chat:
                 self._deeds.do(name, rest)
             case Unknown(name):
                 raise UsageError(f"There is no command /{name}: see /help. //{name} is sent as it is")
+            case _:
+                assert_never(meant)
 
     def _turn(self, text: str) -> None:
         how = self._options.how
