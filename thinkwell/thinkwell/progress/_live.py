@@ -127,11 +127,7 @@ class Live(anyio.AsyncContextManagerMixin):
 
             return NotebookRenderer()
         if self._style == "live":
-            from thinkwell.progress._live_renderer import LiveRenderer  # needs rich
-
-            return LiveRenderer(
-                self._console or _console(self._out), verbose=self._verbose, result=self._result
-            )
+            return Deferred(self._live)
         width = self._console.width if self._console is not None and self._terminal else None
         return LinesRenderer(
             self._out, width=width, verbose=self._verbose, github=self._github, result=self._result

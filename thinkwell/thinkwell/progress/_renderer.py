@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from thinkwell.view import RunView
 
@@ -58,3 +58,38 @@ class Renderer(Protocol):
     def resume(self) -> None:
         """Take the terminal back."""
         ...
+
+
+class Deferred:
+    """A renderer that is made in the thread that draws: what it needs takes a while to load.
+
+    Args:
+        make: Makes it.
+    """
+
+    def __init__(self, make: Callable[[], Renderer]) -> None:
+        self._make = make
+        self._made: Renderer | None = None
+
+    def draw(self, runs: Sequence[Shown], /) -> None:
+        """Draw the runs."""
+        self._renderer().draw(runs)
+
+    def finish(self, runs: Sequence[Shown], /) -> None:
+        """Draw the end."""
+        self._renderer().finish(runs)
+
+    def suspend(self) -> None:
+        """Leave the terminal."""
+        if self._made is not None:
+            self._made.suspend()
+
+    def resume(self) -> None:
+        """Take it back."""
+        if self._made is not None:
+            self._made.resume()
+
+    def _renderer(self) -> Renderer:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
