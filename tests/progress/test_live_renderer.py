@@ -552,6 +552,18 @@ def test_a_question_shows_the_whole_change() -> None:
     assert any("more hunks" in row for row in live.terminal.everything)
 
 
+def test_nothing_of_a_change_or_a_path_is_cut(live: Live) -> None:
+    path, new = "p" * 150, "n" * 150
+    story = Story().begin("a", "edit", content=(diff(path, None, f"{new}\nsecond"),)).ask(tool_id="a")
+    live.draw(story.asking())
+    shown = "".join("".join(live.terminal.everything).split())
+    assert path in shown
+    assert new in shown
+    live = Live()
+    live.draw(Story().begin("b", "delete", path=path).ask("r", tool_id="b").asking("r"))
+    assert "".join("".join(live.zone).split()).count("p" * 150) == 1
+
+
 def test_other_questions(live: Live) -> None:
     live.draw(Story().begin("a", "delete", path="x.py").ask(tool_id="a", timeout=None).asking())
     assert live.zone[1:] == [" ? allow   May I?", "   delete x.py", "   [y] once  [n] no  [e] explain"]

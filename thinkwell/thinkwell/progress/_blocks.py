@@ -67,6 +67,8 @@ USER: Final = 3
 REASONS: Final = 3
 """Reasons why a result is not valid that are shown."""
 
+DIFF_STYLES: Final = {"+": "green", "-": "red", " ": "dim"}
+
 _UNFINISHED: Final = re.compile(r"␛(?:\[[0-9;]*)?\Z")
 """A sequence of which only the beginning has come, as `clean` shows it."""
 
@@ -174,23 +176,8 @@ def _without_blanks(lines: Sequence[DiffLine]) -> Sequence[DiffLine]:
     return lines[begin:end]
 
 
-def all_hunks(change: FileChange) -> list[Bar]:
-    """Return everything that is known of a change."""
-    rows: list[Bar] = []
-    for hunk in change.hunks:
-        rows += [Bar(Text("       …", "dim"))] if rows else []
-        rows += [_diff_row(each) for each in hunk.lines]
-        rows += _left_out(hunk.more_lines, "more line")
-    rows += _left_out(change.more_hunks, "more hunk")
-    return [*rows, Bar(Text("         … too long to compare", "dim"))] if change.truncated else rows
-
-
-def _left_out(count: int, word: str) -> list[Bar]:
-    return [Bar(Text(f"         … {numbers.plural(count, word)}", "dim"))] if count else []
-
-
 def _diff_row(row: DiffLine) -> Bar:
-    style = {"+": "green", "-": "red", " ": "dim"}[row.sign]
+    style = DIFF_STYLES[row.sign]
     number = "" if row.number is None else str(row.number)
     text = Text(row.text, style)
     for begin, end in row.spans:

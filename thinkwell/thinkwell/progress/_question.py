@@ -9,10 +9,11 @@ from rich.text import Text
 from thinkwell._display import numbers, questions
 from thinkwell._display.cells import cells, wrap
 from thinkwell._display.text import line
-from thinkwell.progress._blocks import VERB, Bar, all_hunks, change_bar
+from thinkwell.progress._blocks import DIFF_STYLES, VERB, Bar, change_bar
 from thinkwell.progress._choices import keys_of
 
 if TYPE_CHECKING:
+    from thinkwell._display.diffs import DiffLine, FileChange
     from thinkwell._display.questions import Asked
     from thinkwell.progress._renderer import Shown
     from thinkwell.view import QuestionView, RunView
@@ -104,12 +105,12 @@ def _details(asked: Asked, width: int) -> list[Bar]:
         and asked.call.target != asked.title
         and not asked.changes
     ):
-        rows.append(Bar(Text(f"   {asked.call.verb} {asked.call.target}")))
+        rows += _whole(asked.call.target, width, f"{asked.call.verb} ", "bold")
     if asked.url is not None:
         rows += _whole(asked.url, width, "", "bold")
         rows += [Bar(Text.assemble("   it leads to ", (asked.host, "bold")))] if asked.host else []
     for change in asked.changes:
-        rows += [change_bar(change), *all_hunks(change)]
+        rows += _change(change, width)
     if asked.arguments:
         rows += _whole(asked.arguments, width, "", "")
     for field in asked.fields:
@@ -129,6 +130,38 @@ def _whole(text: str, width: int, mark: str, style: str) -> list[Bar]:
             Bar(Text(f"   … and {len(text) - LONGEST:,} more characters: press [e] to see more", "bold red"))
         )
     return rows
+
+
+def _change(change: FileChange, width: int) -> list[Bar]:
+    """Return everything that is known of a change, and how much is not."""
+    rows = _whole(change.path, width, "  ", "bold") if cells(change.path) > width // 2 else []
+    rows.append(change_bar(change))
+    for number, hunk in enumerate(change.hunks):
+        rows += [Bar(Text("       …", "dim"))] if number else []
+        rows += [row for each in hunk.lines for row in _diff_rows(each, width)]
+        rows += _left_out(hunk.more_lines, "more line")
+    rows += _left_out(change.more_hunks, "more hunk")
+    return [*rows, Bar(Text("         … too long to compare", "dim"))] if change.truncated else rows
+
+
+def _diff_rows(line: DiffLine, width: int) -> list[Bar]:
+    style = DIFF_STYLES[line.sign]
+    number = "" if line.number is None else str(line.number)
+    return [
+        Bar(
+            Text.assemble(
+                (f"{'' if again else number:>7} ", "dim"),
+                (f"{' ' if again else line.sign} ", style),
+                (row, style),
+            )
+        )
+        for again, row in enumerate(_rows(line.text, max(width - 10, 8)))
+    ]
+
+
+def _left_out(count: int, word: str) -> list[Bar]:
+    more = f"         … {numbers.plural(count, word)}: press [e] to see more"
+    return [Bar(Text(more, "bold red"))] if count else []
 
 
 def _cut(text: str, width: int) -> list[str]:
