@@ -50,6 +50,14 @@ class Program:
         return self.process.returncode, out, err
 
 
+def appears(file: Path) -> None:
+    """Wait for a file."""
+    until = time.monotonic() + 60
+    while not file.exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
 def is_gone(pid_file: Path) -> bool:
     """Whether nothing is left of an agent's process group."""
     try:
@@ -88,11 +96,12 @@ def test_ctrl_c_twice_and_an_agent_that_heeds_nothing(what: str, tmp_path: Path)
     pid_file = tmp_path / "pid"
     used = Program(what, stubborn(pid_file))
     used.ready()
+    appears(tmp_path / "pid-prompted")
+    if what != "leave":  # which it is doing already
+        used.interrupt()
+    appears(tmp_path / "pid-cancelled")
     started = time.monotonic()
     used.interrupt()
-    if what != "leave":  # which it is doing already
-        time.sleep(0.5)  # two signals at once are one
-        used.interrupt()
     check_interrupted(used.end())
     assert time.monotonic() - started < PATIENT
     assert is_gone(pid_file)
@@ -102,8 +111,7 @@ def test_ctrl_c_and_an_agent_that_does_not_come_up(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     used = Program("opening", stubborn(pid_file, "mute"))
     used.ready()
-    while not pid_file.exists() or not pid_file.read_text():
-        time.sleep(0.01)
+    appears(pid_file)
     used.interrupt()
     check_interrupted(used.end())
     assert is_gone(pid_file)
@@ -131,16 +139,19 @@ def test_an_agent_that_is_left_open(what: str, code: int, error: str) -> None:
     assert bool(errors) == bool(error)
 
 
-def test_a_stubborn_agent_that_is_left_open(tmp_path: Path) -> None:
+def test_ctrl_c_while_the_interpreter_exits(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     used = Program("left open", stubborn(pid_file))
     used.ready()
+    appears(tmp_path / "pid-cancelled")
     used.interrupt()
-    time.sleep(0.5)
-    used.interrupt()
-    _, _, errors = used.end()
-    assert "Task " not in errors
+    code, _, errors = used.end()
+    assert (code, errors) == (0, "")
     assert is_gone(pid_file)
+
+
+def test_a_program_that_opens_nothing() -> None:
+    subprocess.run([sys.executable, "-W", "error", "-c", "import thinkwell.sync"], check=True)
 
 
 def test_a_thread_that_goes_on_after_the_main_one() -> None:

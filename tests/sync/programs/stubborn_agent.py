@@ -2,7 +2,8 @@
 
     python stubborn_agent.py PID_FILE [mute]
 
-With `mute` it does not even answer the first request. It knows nothing of thinkwell.
+It makes a file when it is prompted, and one when its turn is cancelled. With `mute` it does not even
+answer the first request. It knows nothing of thinkwell.
 """
 
 import json
@@ -31,5 +32,8 @@ for line in sys.stdin.buffer:
         content = {"type": "text", "text": "Hm."}
         update = {"sessionUpdate": "agent_message_chunk", "content": content}
         tell({"method": "session/update", "params": {"sessionId": "s", "update": update}})
+        Path(f"{sys.argv[1]}-prompted").touch()
+    elif request["method"] == "session/cancel":
+        Path(f"{sys.argv[1]}-cancelled").touch()
 while True:
     time.sleep(60)
