@@ -22,7 +22,6 @@ def told() -> Generator[None]:
     silence_logs()
     try:
         yield
-        sys.stdout.flush()
     except BrokenPipeError:  # pragma: no cover - tested; which lines are traced in it depends on the reader
         stop_writing()
         raise typer.Exit(BROKEN_PIPE) from None
@@ -32,10 +31,8 @@ def told() -> Generator[None]:
     except Exception as exc:
         if not is_expected(exc):
             raise
-        code = exit_code(exc)
-        if code != INTERRUPTED:  # who has typed Ctrl-C knows
-            tell(exc)
-        raise typer.Exit(code) from None
+        tell(exc)
+        raise typer.Exit(exit_code(exc)) from None
 
 
 def is_expected(error: BaseException) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
@@ -50,4 +49,6 @@ def is_terminal(stream: object) -> bool:
 
 def silence_logs() -> None:
     """Keep what the library logs off the screen: the command tells it in its own way, or need not."""
+    import logging  # the help needs none
+
     logging.getLogger("thinkwell").addHandler(logging.NullHandler())
