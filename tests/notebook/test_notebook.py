@@ -26,6 +26,10 @@ played = script.thinks("Two files.").says("It is **fine**.")
 """
 
 
+PATIENCE = 180
+"""Seconds for a kernel to start, and for a cell: a busy machine takes its time."""
+
+
 class Output(TypedDict):
     """What is looked at of an output of a cell."""
 
@@ -44,7 +48,10 @@ def executed(*cells: str, folder: Path) -> list[list[Output]]:
     }
     notebook = cast("Callable[..., Any]", nbformat.reads)(json.dumps(written), as_version=4)
     path = {"metadata": {"path": str(folder)}}
-    nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3", resources=path).execute()
+    client = nbclient.NotebookClient(
+        notebook, timeout=PATIENCE, startup_timeout=PATIENCE, kernel_name="python3", resources=path
+    )
+    client.execute()
     return [
         [Output(data=output.get("data", {}), text=output.get("text", "")) for output in cell.outputs]
         for cell in notebook.cells
