@@ -22,7 +22,7 @@ def list_agents(context: typer.Context, as_json: JsonOption = False) -> None:
       thinkwell agents                all of them
       thinkwell agents show claude    what is known of one, and where it stands
       thinkwell agents update         fetch the public registry of agents
-    """  # noqa: D301
+    """
     if context.invoked_subcommand is None:
         _run(["list"], as_json=as_json)
     if as_json:

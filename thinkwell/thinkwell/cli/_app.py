@@ -61,7 +61,7 @@ def thinkwell(
       thinkwell run -a claude "Explain this project"
 
     `thinkwell COMMAND --help` has examples of each, and that of run its exit codes.
-    """  # noqa: D301
+    """
 
 
 app.command(short_help="Watch a run; needs no key and no network.")(demo)

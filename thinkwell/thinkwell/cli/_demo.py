@@ -35,7 +35,7 @@ def demo(
       thinkwell demo
       thinkwell demo ../another-project --style lines
       thinkwell demo --record demo.ndjson && thinkwell replay demo.ndjson
-    """  # noqa: D301
+    """
     from thinkwell.cli._demonstration import demonstrate
 
     with told():

@@ -63,7 +63,7 @@ def doctor(
       2    wrong usage; nothing was started
       3    an agent works, but wants a login, and nothing else is wrong
       130  Ctrl-C
-    """  # noqa: D301
+    """
     from thinkwell.doctor.__main__ import main
 
     given = {"--command": command, "--cwd": cwd, "--mcp": mcp, "--timeout": timeout}

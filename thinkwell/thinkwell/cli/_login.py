@@ -34,7 +34,7 @@ def login(
       thinkwell login claude
       thinkwell login codex --method chat-gpt
       thinkwell login --command "my-agent --acp"
-    """  # noqa: D301
+    """
     with told():
         from thinkwell.cli._logging_in import log_in
 

@@ -23,7 +23,7 @@ def new(
     Examples:
       thinkwell new my-review && cd my-review && uv run my-review .
       thinkwell new . --name my-review        in the folder that is there
-    """  # noqa: D301
+    """
     from thinkwell.cli._project import NewProjectError, make_project, next_steps, plan_project
 
     try:

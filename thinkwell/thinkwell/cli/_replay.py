@@ -50,7 +50,7 @@ def replay(
       thinkwell replay run.ndjson --speed 10
       thinkwell replay run.ndjson --speed 0 --json | jq -r .type
       thinkwell replay run.ndjson --run run-2 --quiet
-    """  # noqa: D301
+    """
     from thinkwell.cli._replaying import replay_file
 
     with told():

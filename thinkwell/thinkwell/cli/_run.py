@@ -110,7 +110,7 @@ def run(
       5    a limit was reached: time, silence, cost, tokens
       130  Ctrl-C
       141  whoever read the output has stopped
-    """  # noqa: D301
+    """
     from thinkwell.cli._task import read_task, run_task
 
     with told():
