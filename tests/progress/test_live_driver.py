@@ -7,17 +7,19 @@ import logging
 import math
 import os
 import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 from progress.keeping import Keeping, kept, stream_of
 from scripted import Turn, scripted
 
 from thinkwell import ThoughtCancelled, replay
 from thinkwell.progress import _drawing
-from thinkwell.progress._drawing import Drawing, result_text
+from thinkwell.progress._drawing import SHARE, Drawing, result_text
 from thinkwell.progress._output import direct
 from thinkwell.progress._showing import showing
 
@@ -61,6 +63,42 @@ async def test_news_is_drawn_in_one_other_thread_and_the_end_last() -> None:
     assert renderer.calls[-1] == "finish"
     assert len(renderer.threads) == 1
     assert threading.get_ident() not in renderer.threads
+
+
+async def test_frames_that_take_long_come_less_often() -> None:
+    class Slow(Keeping):
+        """Computes for long at each frame."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.pauses: list[tuple[float, float]] = []
+            """The time that a frame took to compute, and that until the next one."""
+            self._cost = 0.0
+            self._ended = math.inf
+
+        def draw(self, runs: Sequence[Shown], /) -> None:
+            if self._cost:
+                self.pauses.append((self._cost, time.monotonic() - self._ended))
+            began = time.thread_time()
+            while (cost := time.thread_time() - began) < 0.03:
+                pass
+            self._cost = cost
+            super().draw(runs)
+            self._ended = time.monotonic()
+
+    async def chatters(turn: Turn) -> None:
+        while len(renderer.pauses) < 3:
+            turn.say("more ")
+            await checkpoint()
+
+    renderer = Slow()
+    async with scripted(chatters) as agent:
+        stream = stream_of(agent)
+        with anyio.fail_after(30):
+            async with showing(Drawing([stream], ["it"], renderer), io.StringIO()):
+                await stream.wait()
+    for cost, pause in renderer.pauses:
+        assert pause >= cost * (1 - SHARE) / SHARE * 0.99
 
 
 async def test_the_end_is_drawn_when_the_runs_end_not_when_the_block_does() -> None:

@@ -26,6 +26,10 @@ FRAME: Final = 1 / 12
 TICK: Final = 1.0
 """Seconds between frames, at most, while something runs: clocks go on without news."""
 
+SHARE: Final = 0.1
+"""Part of the time that drawing may compute, at most: one thread of Python does at a time, so the runs would
+wait for it. Frames that take long come less often, down to one in `TICK`."""
+
 LAST_FRAME_TIMEOUT: Final = 3.0
 """Seconds that a terminal gets for the last frame when the block is left. One that takes no output, because
 somebody has pressed Ctrl-S or nobody reads, must not keep the program from going on."""
@@ -85,9 +89,10 @@ class Drawing:
             self._due.set()
             self._due = anyio.Event()
             await self._draw()
-            with anyio.move_on_after(FRAME):
+            pause = min(max(FRAME, self.painter.cost * (1 - SHARE) / SHARE), TICK)
+            with anyio.move_on_after(pause):
                 await self._over.wait()
-            with anyio.move_on_after(TICK - FRAME):
+            with anyio.move_on_after(TICK - pause):
                 await self._news.wait()
 
     def poke(self) -> None:

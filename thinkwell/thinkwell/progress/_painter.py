@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeAlias
@@ -35,6 +36,8 @@ class Painter:
         self._give_up = give_up
         self.ended = False
         """Whether nothing is drawn any more."""
+        self.cost = 0.0
+        """Seconds of computing that the last thing took."""
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._token = current_token()
         self._thread: threading.Thread | None = None
@@ -66,7 +69,9 @@ class Painter:
         while (job := self._jobs.get()) is not None:
             work, done = job
             if not self.ended:
+                began = time.thread_time()
                 self._try(work)
+                self.cost = time.thread_time() - began
             try:
                 anyio.from_thread.run_sync(done.set, token=self._token)
             except RuntimeError:  # the event loop is gone, and whoever waited with it
