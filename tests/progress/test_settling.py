@@ -133,19 +133,25 @@ def test_with_verbose_they_do() -> None:
     assert run.look() == ["calls a", "thought 2.0"]
 
 
-def test_thoughts_take_as_long_as_somebody_saw(run: Looking) -> None:
+def test_thoughts_take_until_something_else_begins(run: Looking) -> None:
     run.story.think("One.")
     assert (run.look(), run.settling.thinking(run.story.view)) == ([], "One.")
-    run.story.after(4).begin("a").think("Two.").begin("b")
-    assert run.look() == ["thought 4.0", "thought None"]
+    run.story.after(4).begin("a").think("Two.").after(1.5).begin("b").after(20)
+    assert run.look() == ["thought 4.0", "thought 1.5"]
     assert run.settling.thinking(run.story.view) == ""
 
 
 def test_what_was_there_before_anybody_looked() -> None:
-    story = Story().think("One.").begin("a").end("a").think("Two.")
+    story = Story().think("One.").after(3).begin("a").end("a").think("Two.").after(2)
     settling = Settling()
-    assert [words(each) for each in settling.look(story.view, 9)] == ["thought None", "calls a"]
-    assert [words(each) for each in settling.look(story.phase("completed").view, 10)] == ["thought None"]
+    assert [words(each) for each in settling.look(story.view, 9)] == ["thought 3.0", "calls a"]
+    story.phase("completed")
+    assert [words(each) for each in settling.look(story.view, 10)] == ["thought 2.0"]
+
+
+def test_a_thought_that_goes_on_takes_until_now() -> None:
+    story = Story().after(2).think("One.")
+    assert [words(each) for each in Settling().look(story.view, 9, end=True)] == ["thought 7.0"]
 
 
 def test_paragraphs_are_settled_when_they_end(run: Looking) -> None:

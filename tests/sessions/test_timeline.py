@@ -121,6 +121,28 @@ def test_what_the_user_said_is_joined_until_something_else_begins() -> None:
     ]
 
 
+def test_a_timeline_tells_when_each_part_began() -> None:
+    shown = view(
+        [
+            ev.TurnStarted(number=1, at=0.5),
+            Thought(text="a", at=1.0),
+            Thought(text="b", at=2.0),
+            ToolStart(id="t", at=3.0),
+            ev.ToolDone(id="t", status="completed", at=4.0),
+            Message(text="", at=5.0),
+            Message(text="c", at=6.0),
+            ev.UserMessage(text="d", at=7.0),
+        ]
+    )
+    assert [(item.kind, item.at) for item in shown.timeline] == [
+        ("turn", 0.5),
+        ("thought", 1.0),
+        ("tool", 3.0),
+        ("message", 6.0),
+        ("user", 7.0),
+    ]
+
+
 def test_a_timeline_does_not_change_later() -> None:
     reducer = ViewReducer()
     reducer.apply((Message(text="a"),))

@@ -161,7 +161,7 @@ class ViewReducer:
             _joined(blocks[-1])  # most often it is complete
         pieces = [event.text]
         id_ = event.message_id
-        self._timeline.append(TimelineItem(kind=kind, index=len(blocks), id=id_))
+        self._timeline.append(TimelineItem(kind=kind, index=len(blocks), id=id_, at=event.at))
         blocks.append(pieces)
         if id_ is None:
             return pieces
@@ -199,7 +199,7 @@ class ViewReducer:
             news = self._tool_news[event.id] = []
             if event.id not in self._tools:
                 self._tools[event.id] = ToolView(id=event.id, started_at=event.at)  # its place in the order
-                self._timeline.append(TimelineItem(kind="tool", id=event.id))
+                self._timeline.append(TimelineItem(kind="tool", id=event.id, at=event.at))
         news.append(event)
         if len(news) >= MERGE_AT or (event.content and len(news) >= CONTENTS_AT):
             self._merge_tool(event.id, news)
@@ -242,7 +242,7 @@ class ViewReducer:
                 self._phases.append(event)
             case ev.TurnStarted():
                 self._turns = event.number
-                self._timeline.append(TimelineItem(kind="turn", index=event.number))
+                self._timeline.append(TimelineItem(kind="turn", index=event.number, at=event.at))
             case ev.TurnEnded():
                 self._stop_reason = event.stop_reason
                 if is_object(event.usage):

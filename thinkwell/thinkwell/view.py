@@ -127,6 +127,8 @@ class TimelineItem(Struct, frozen=True, kw_only=True, gc=False):
     of the turn."""
     id: str | None = None
     """The id of the message, where the agent gives one, or of the tool call."""
+    at: float = 0.0
+    """When it began, in seconds from the start of the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -289,11 +289,10 @@ class Blocks:
             yield from (Padding(row, (0, 0, 0, indent)) for row in output_rows(tools.output_of(tool), limit))
 
     def _thought(self, thought: Thought) -> Iterator[RenderableType]:
-        seconds = thought.seconds
         if self._verbose:
             yield Hanging(Text(" ┆ ", "dim"), clean(thought.text).strip(), "dim italic", repeat=True)
-        if seconds is not None and seconds >= SHORTEST:
-            yield Text(f" ┆ thought for {whole(seconds)}", "dim italic")
+        if thought.seconds >= SHORTEST:
+            yield Text(f" ┆ thought for {whole(thought.seconds)}", "dim italic")
 
 
 def _said(said: Said) -> Iterator[RenderableType]:

@@ -97,8 +97,7 @@ def rows_of(thing: st.Settled, view: RunView, *, verbose: bool) -> Iterator[Row]
 def _thought(thought: st.Thought, *, verbose: bool) -> Row:
     if verbose:
         return Row("think", clean(thought.text).strip())
-    took = "" if thought.seconds is None else f" for {numbers.seconds(thought.seconds)}"
-    return Row("think", f"thought{took}: {line(thought.text)}", how="clip")
+    return Row("think", f"thought for {numbers.seconds(thought.seconds)}: {line(thought.text)}", how="clip")
 
 
 # Tool calls

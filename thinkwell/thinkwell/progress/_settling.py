@@ -56,8 +56,8 @@ class Thought:
     """The agent has thought."""
 
     text: str
-    seconds: float | None
-    """How long; ``None`` where nobody saw when it began."""
+    seconds: float
+    """How long, until something else began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +132,6 @@ class _Open:
     item: TimelineItem
     place: int
     """Its index in the timeline."""
-    since: float | None
-    """When it was first seen, by the run's clock; ``None`` where nobody knows when it began."""
     prose: Prose = field(default_factory=Prose)
     begun: bool = False
     """Whether a piece of it is settled."""
@@ -152,8 +150,8 @@ class Settling:
 
     def __init__(self, *, verbose: bool = False) -> None:
         self._verbose = verbose
-        self._seen: int | None = None
-        """How many items of the timeline were looked at; ``None``: nobody has looked."""
+        self._seen = 0
+        """How many items of the timeline were looked at."""
         self._begun = 0
         """How many that were before the last look."""
         self._open: list[_Open] = []
@@ -180,7 +178,7 @@ class Settling:
             end: Whether nobody will look again.
         """
         over = view.phase in OVER
-        self._take(view, now)
+        self._take(view)
         self._news(view)
         self._texts_and_calls(view, now, over=over, end=end)
         self._report(math.inf)
@@ -203,15 +201,12 @@ class Settling:
                 return view.thought_blocks[each.item.index][-TAIL:]
         return ""
 
-    def _take(self, view: RunView, now: float) -> None:
+    def _take(self, view: RunView) -> None:
         """Take what has begun since the last look."""
-        last = len(view.timeline) - 1
-        self._begun = self._seen or 0
-        first = self._seen is None
-        for place in range(self._seen or 0, last + 1):
-            seen = not first and (place == last or view.timeline[place].kind == "tool")
-            self._open.append(_Open(item=view.timeline[place], place=place, since=now if seen else None))
-        self._seen = last + 1
+        self._begun = self._seen
+        self._seen = len(view.timeline)
+        for place in range(self._begun, self._seen):
+            self._open.append(_Open(item=view.timeline[place], place=place))
         if view.tools is not self._tools and view.phase not in OVER:
             self._tools = view.tools
             self._take_again(view)
@@ -225,8 +220,8 @@ class Settling:
         known = {each.item.id for each in self._open if each.item.kind == "tool"}
         for tool in view.tools.values():
             if tool.ended_at is None and tool.id not in known:
-                item = TimelineItem(kind="tool", id=tool.id)
-                self._open.append(_Open(item=item, place=len(view.timeline) - 1, since=None))
+                item = TimelineItem(kind="tool", id=tool.id, at=tool.started_at)
+                self._open.append(_Open(item=item, place=len(view.timeline) - 1))
 
     def _news(self, view: RunView) -> None:
         if view.plan_changes > self._plans:
@@ -278,7 +273,7 @@ class Settling:
                 if whole and item.id is not None:
                     self._resumable.append(each)
             case "thought" if whole:
-                seconds = None if each.since is None else max(now - each.since, 0.0)
+                seconds = max(_end_at(view, each.place, now) - item.at, 0.0)
                 self._thought(Thought(text=view.thought_blocks[item.index], seconds=seconds))
             case "user" if whole:
                 self._put(UserSaid(text=view.user_messages[item.index]))
@@ -321,10 +316,16 @@ class Settling:
             self._found.append(Calls(tools=self.held))
             self.held = ()
         if self._mused:
-            known = [each.seconds for each in self._mused if each.seconds is not None]
             texts = "\n\n".join(each.text for each in self._mused)
-            self._found.append(Thought(text=texts, seconds=sum(known) if known else None))
+            self._found.append(Thought(text=texts, seconds=sum(each.seconds for each in self._mused)))
             self._mused = []
+
+
+def _end_at(view: RunView, place: int, now: float) -> float:
+    """Return when a part of the conversation ended: when the next one began, or the run was over."""
+    if place + 1 < len(view.timeline):
+        return view.timeline[place + 1].at
+    return view.phases[-1].at if view.phases and view.phase in OVER else now
 
 
 def _end_of(found: list[Settled]) -> list[Settled]:
