@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from thinkwell._display.cells import cells, clip, cut, pad, wrap
@@ -52,6 +52,12 @@ def test_what_is_clipped_fits(text: str, width: int) -> None:
     assert cells(clip(text, width)) <= width
 
 
+def test_rows_that_are_found_fast_take_as_much_as_others() -> None:
+    for char in map(chr, [*range(0x20, 0xD800), *range(0xE000, 0x20000)]):
+        if char != "\u200d":  # joins what follows
+            assert cells(char) == cells(f"{char}中") - 2, ascii(char)
+
+
 def test_pad() -> None:
     assert pad("数", 4) == "数  "
     assert pad("long", 2) == "long"
@@ -74,6 +80,7 @@ def test_wrap(text: str, width: int, lines: list[str]) -> None:
     assert wrap(text, width) == lines
 
 
+@example(" ⺀", 2)
 @given(st.text().map(clean), st.integers(2, 30))
 def test_nothing_but_white_space_is_lost(text: str, width: int) -> None:
     lines = wrap(text, width)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
@@ -12,10 +13,18 @@ _JOINER: Final = "\u200d"
 _EMOJI: Final = "\ufe0f"
 """Makes the character before it an emoji, which takes two cells."""
 
+_NARROW: Final = re.compile(
+    "[ -~\u00a1-\u00ac\u00ae-\u02ff\u0391-\u03a1\u03a3-\u03ce\u0400-\u0482\u2010-\u2027\u2190-\u21ff"
+    "\u2500-\u257f\u2298\u2588\u258c\u25b8\u25d0-\u25d3\u2714\u2718]*"
+)
+"""Characters that take one cell each, such as those of most rows: found faster than looked at one by one."""
+
 
 def cells(text: str) -> int:
     """Return how many cells a line takes."""
-    return len(text) if text.isascii() else sum(width for _, width in _clusters(text))
+    if text.isascii() or _NARROW.fullmatch(text):
+        return len(text)
+    return sum(width for _, width in _clusters(text))
 
 
 def clip(text: str, width: int) -> str:
@@ -50,7 +59,7 @@ def _broken(row: str, width: int) -> Iterator[str]:
         yield row.rstrip(" ")
         return
     indent = row[: len(row) - len(row.lstrip(" "))]
-    if len(indent) > width // 2:
+    if len(indent) > min(width // 2, width - 2):  # the widest characters take two
         indent = ""
     taken, used = indent, len(indent)
     for word in row.split():
