@@ -71,6 +71,8 @@ _run_numbers = count(1)
 class Run(Generic[T]):
     """The state of one run, and the task that drives it."""
 
+    live = True
+
     def __init__(
         self,
         link: Link,

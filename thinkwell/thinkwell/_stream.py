@@ -47,6 +47,11 @@ class RunControl(Protocol):
         ...
 
     @property
+    def live(self) -> bool:
+        """Whether it happens now: what a replay asks was answered when it was recorded."""
+        ...
+
+    @property
     def late(self) -> tuple[ev.ThoughtEvent, ...]:
         """What came after the end."""
         ...

@@ -231,6 +231,8 @@ def _event(path: str, fields: ev.JsonValue) -> ev.ThoughtEvent | None:
 class _Replay(Generic[T]):
     """A recorded run, as far as it has come by now."""
 
+    live = False
+
     def __init__(
         self,
         recording: Recording,

@@ -11,7 +11,6 @@ from thinkwell._display.questions import asked as shown_as
 from thinkwell._display.text import exact, line
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen
 from thinkwell.progress._choices import FILL_IN, keys_of
-from thinkwell.progress._drawing import is_live
 from thinkwell.progress._explaining import explanation
 from thinkwell.progress._filling import fill_in
 from thinkwell.progress._keys import POLL_INTERVAL
@@ -75,7 +74,7 @@ class Asking:
     def _next(self) -> tuple[int, QuestionView] | None:
         """Return the first open question, with the number of its run."""
         for index, shown in enumerate(self._drawing.shown):
-            if shown.view.questions and is_live(self._drawing.streams[index]):
+            if shown.view.questions and self._drawing.streams[index]._run.live:
                 for question in shown.view.questions:
                     if (index, question.id) not in self._answered:
                         return index, question

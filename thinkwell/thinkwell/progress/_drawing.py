@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from pydantic_core import to_json
 
-from thinkwell._recording._replay import _Replay as Replay
 from thinkwell.progress._interrupt import CtrlC
 from thinkwell.progress._painter import Painter
 from thinkwell.progress._renderer import Shown
@@ -203,11 +202,6 @@ class Drawing:
         if self._with_result and index not in self._results and (value := stream.result._outcome.value):
             self._results[index] = result_text(value[0])
         return self._results.get(index)
-
-
-def is_live(stream: ThoughtStream[object]) -> bool:
-    """Return whether a stream is of a run that goes on now: what a replay asks was answered long ago."""
-    return not isinstance(stream._run, Replay)
 
 
 def result_text(value: object) -> str:
