@@ -17,7 +17,8 @@ from scripted import Turn, scripted
 from typing_extensions import TypedDict
 
 from thinkwell import JsonSchema, ResultInvalid, ThinkBuilder
-from thinkwell._output import output_of
+from thinkwell._output import OutputInvalid, output_of
+from thinkwell.events import JsonValue  # noqa: TC001 - read at run time
 
 T = TypeVar("T")
 
@@ -266,6 +267,8 @@ WRONG: tuple[object, ...] = (
     [],
     JsonSchema({"type": "intger"}),
     JsonSchema({"$ref": "#/$defs/missing"}),
+    JsonSchema({"$dynamicRef": "#missing"}),
+    JsonSchema({"$defs": {"own": {"$id": "own", "$ref": "#/nowhere/here"}}}),
     JsonSchema({"type": "array", "items": [{"$ref": "#/items/1"}], "prefixItems": []}),
 )
 
@@ -293,7 +296,10 @@ def test_a_reference_that_leads_somewhere_is_fine() -> None:
             "type": "array",
             "prefixItems": [{"type": "integer"}, {"$ref": "#/prefixItems/0"}],
             "items": {"$ref": "#/$defs/a~1b%20c"},
-            "$defs": {"a/b c": {"type": "string"}, "own": {"$id": "own", "$ref": "#/nowhere/here"}},
+            "$defs": {
+                "a/b c": {"type": "string"},
+                "own": {"$id": "own", "$ref": "#", "enum": [{"$ref": "#/x"}]},
+            },
         }
     )
     output = output_of(schema)
@@ -303,7 +309,20 @@ def test_a_reference_that_leads_somewhere_is_fine() -> None:
     }
 
 
-def test_a_schema_is_never_fetched_from_anywhere() -> None:
-    output = output_of(JsonSchema({"$ref": "https://example.com/schema.json"}))
-    with pytest.raises(Exception, match="Unresolvable"):
-        output.accept({"result": 1}, wrapped=True)
+@pytest.mark.parametrize("where", ["https://example.com/schema.json", "file:///etc/passwd", "other.json"])
+def test_a_schema_is_never_fetched_from_anywhere(where: str) -> None:
+    with pytest.raises(TypeError, match=f"refers to {where}, which it does not hold; nothing is fetched"):
+        output_of(JsonSchema({"type": "array", "items": {"$ref": where}}))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#"},
+        {"anyOf": [{"type": "integer"}, {"$ref": "#"}]},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+    ],
+)
+def test_a_schema_that_refers_to_itself_without_end_takes_no_value(schema: dict[str, JsonValue]) -> None:
+    with pytest.raises(OutputInvalid, match="refers to itself without end"):
+        output_of(JsonSchema(schema)).accept({"result": "a", "security_risk": "low"}, wrapped=True)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeGuard
 from urllib.parse import unquote
 
 from thinkwell.events import JsonValue
+
+if TYPE_CHECKING:
+    from referencing import Resource
+    from referencing._core import Resolver
 
 Schema: TypeAlias = Mapping[str, JsonValue]
 
@@ -66,7 +70,8 @@ def _types(variant: Schema) -> list[JsonValue]:
 
 def _variants(schema: Schema) -> Iterator[Schema]:
     """Yield the schemas that a value may be of: through references and combinations, each once."""
-    waiting: list[JsonValue] = [dict(schema)]
+    root = dict(schema)
+    waiting: list[JsonValue] = [root]
     seen: list[JsonValue] = []
     while waiting:
         variant = waiting.pop()
@@ -79,17 +84,17 @@ def _variants(schema: Schema) -> Iterator[Schema]:
             one for key in ("anyOf", "oneOf", "allOf") for one in variant.get(key, ())
         ]
         if "$ref" in variant:
-            further.append(resolve(schema, variant["$ref"]))
+            further.append(resolve(root, variant["$ref"]))
         waiting.extend(further)
         if not further or "properties" in variant:
             yield variant
 
 
-def resolve(root: Schema, reference: JsonValue) -> JsonValue:
+def resolve(root: dict[str, JsonValue], reference: JsonValue) -> JsonValue:
     """Return what a reference within a schema (``#/…``) leads to; ``None`` where it leads to nothing."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
-    place: JsonValue = dict(root)
+    place: JsonValue = root
     for step in unquote(reference[1:]).split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
         if is_array(place) and key.isdecimal() and int(key) < len(place):
@@ -123,38 +128,50 @@ def checker(schema: Schema) -> Callable[[JsonValue], list[Flaw]]:
     from jsonschema import SchemaError  # loaded by those who use raw schemas
     from jsonschema.validators import validator_for
     from referencing import Registry
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012, specification_with
 
     validator_class: Any = validator_for(schema)
     try:
         validator_class.check_schema(schema)
     except SchemaError as exc:
         raise TypeError(f"this is no valid JSON Schema: {exc.message} (at {exc.json_path})") from exc
-    for reference in _references(schema):
-        if reference.startswith("#/") and resolve(schema, reference) is None:
-            raise TypeError(f"this JSON Schema refers to {reference}, which it does not hold")
-    validator = validator_class(schema, registry=Registry[Any]())
+    dialect = specification_with(validator_class.META_SCHEMA.get("$schema", ""), default=DRAFT202012)
+    root = dialect.create_resource(dict(schema))
+    registry = Registry[Any]()
+    try:
+        _check_references(root, registry.resolver_with_root(root))
+    except Unresolvable as exc:
+        raise TypeError(
+            f"this JSON Schema refers to {exc.ref}, which it does not hold; nothing is fetched"
+        ) from exc
+    validator = validator_class(schema, registry=registry)
 
     def check(value: JsonValue) -> list[Flaw]:
-        return [
-            Flaw(str(next(iter(error.absolute_path), "")), f"{error.json_path}: {error.message:.500}")
-            for error in validator.iter_errors(value)
-        ]
+        try:
+            return [
+                Flaw(str(next(iter(error.absolute_path), "")), f"{error.json_path}: {error.message:.500}")
+                for error in validator.iter_errors(value)
+            ]
+        except RecursionError:
+            return [Flaw("", "$: it is nested too deeply, or the schema refers to itself without end")]
 
     return check
 
 
-def _references(schema: JsonValue) -> Iterator[str]:
-    values: list[JsonValue] = []
-    if is_array(schema):
-        values = schema
-    elif is_object(schema):
-        reference = schema.get("$ref")
-        if isinstance(reference, str):
-            yield reference
-        values = list(schema.values())
-    for value in values:
-        if not is_object(value) or "$id" not in value:  # its references are relative to itself
-            yield from _references(value)
+def _check_references(resource: Resource[Any], resolver: Resolver[Any]) -> None:
+    """Check that whatever a schema refers to is in it.
+
+    Raises:
+        Unresolvable: Something is not.
+    """
+    contents = resource.contents
+    if is_object(contents):
+        for key in ("$ref", "$dynamicRef"):
+            if isinstance(reference := contents.get(key), str):
+                resolver.lookup(reference)
+    for part in resource.subresources():
+        _check_references(part, resolver.in_subresource(part))
 
 
 def without_agent_extras(arguments: Mapping[str, JsonValue], schema: Schema) -> dict[str, JsonValue]:
