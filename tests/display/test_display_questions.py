@@ -44,11 +44,15 @@ def test_what_else_the_arguments_say_is_told() -> None:
     put = about({"command": "ls", "args": ["-l"], "env": {"A": "b"}, "cwd": "/etc", "sudo": True})
     assert put.command == "A=b\nls -l"
     assert put.arguments == '{\n  "cwd": "/etc",\n  "sudo": true\n}'
+    put = about({"command": "ls", "cmd": {"rm": "-rf"}, "args": "; rm", "env": "PATH=/tmp"})
+    assert put.command == "ls"
+    assert put.arguments == '{\n  "cmd": {\n    "rm": "-rf"\n  },\n  "args": "; rm",\n  "env": "PATH=/tmp"\n}'
 
 
 @pytest.mark.parametrize(
     ("input_", "arguments"),
     [
+        ({"title": "a", "description": "b"}, '{\n  "title": "a",\n  "description": "b"\n}'),
         ({"to": "\x1b[2Jall"}, '{\n  "to": "\\u001b[2Jall"\n}'),
         (["a"], '[\n  "a"\n]'),
         ("text\u202e", '"text\\u202e"'),
@@ -72,9 +76,48 @@ def test_arguments_that_are_nested_too_deep() -> None:
 
 def test_a_change() -> None:
     diff = ev.DiffContent(path=f"{CWD}/a.py", old_text="a\n", new_text="b\n")
-    put = about({"file_path": "a.py", "old": "a", "new": "b", "force": True}, "edit", content=(diff,))
+    put = about(
+        {"file_path": "a.py", "old": "a", "new": "b", "force": True, "mode": "a"}, "edit", content=(diff,)
+    )
     assert [change.path for change in put.changes] == ["a.py"]
-    assert put.arguments == '{\n  "force": true\n}'
+    assert put.arguments == '{\n  "force": true,\n  "mode": "a"\n}'
+
+
+def test_a_change_tells_only_what_is_in_it() -> None:
+    diff = ev.DiffContent(path=f"{CWD}/a.py", old_text="a\n", new_text="b\n")
+    input_: JsonValue = {"path": f"{CWD}/a.py", "destination": "/etc/passwd", "text": "other", "args": "x"}
+    put = about(input_, "move", content=(diff,))
+    assert put.arguments == '{\n  "destination": "/etc/passwd",\n  "text": "other",\n  "args": "x"\n}'
+    many: JsonValue = {f"text{number}": "b" for number in range(1_000)}
+    assert '"text7": "b"' in about(many, "edit", content=(diff,)).arguments
+
+
+def test_a_change_is_exact() -> None:
+    diff = ev.DiffContent(path=f"{CWD}/a\u200b\n.py", old_text=None, new_text="a\tb\x1b[8m\u200b\r\n")
+    (change,) = about(None, "edit", content=(diff,)).changes
+    assert change.path == "a\\u200b\\u000a.py"
+    assert [line.text for line in change.hunks[0].lines] == ["a   b\\u001b[8m\\u200b"]
+
+
+@pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        ("May I?", ""),
+        ("x" * 3_000, "x" * 3_000),
+        ("May\u200bI  now?\nNow?", "May\\u200bI  now?\nNow?"),
+    ],
+)
+def test_a_title_that_does_not_fit_into_a_line_is_there_as_it_is(title: str, said: str) -> None:
+    assert ask(tool_id=None, title=title).said == said
+
+
+def test_a_call_without_arguments_names_its_places() -> None:
+    places = tuple(ev.Location(path=f"{CWD}/{name}") for name in ("a", "b\u200b", "c" * 1_000))
+    put = about(None, "delete", locations=places)
+    assert put.about == ("a", "b\\u200b", "c" * 1_000)
+    assert about(None, "delete", locations=places * 50).more_about == 50
+    assert ask(ev.ToolStart(id="t", kind="delete", title="`delete  x`")).about == (" x",)
+    assert about({"path": "a"}, "delete", locations=places).about == ask(tool_id=None).about == ()
 
 
 def test_a_call_that_nobody_knows() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from progress.golden import check, every_recording, every_width, final, steps, together
+from progress.story import Story
 
 from thinkwell import FormField, RunView
 from thinkwell import events as ev
@@ -218,20 +219,53 @@ def test_a_question_about_a_change_and_arguments() -> None:
         ev.ToolStart(id="u", name="deploy", title="deploy", input={"to": "all"}),
         ev.QuestionAsked(id="2", title="Deploy?", tool_id="u"),
     )
-    assert (
-        asked[-9:]
-        == [
-            "[ask]    permission: Edit? (edit /p/a.py)",
-            "[ask]    /p/a.py +1 −1",
-            "[ask]      - a",
-            "[ask]      + b",
-            "[ask]    permission: Deploy? (deploy)",
-            "[ask]      {",
-            '[ask]        "to": "all"',
-            "[ask]      }",
-        ][-9:]
-        or asked
-    )
+    assert asked[-8:] == [
+        "[ask]    permission: Edit? (edit /p/a.py)",
+        "[ask]    /p/a.py +1 −1",
+        "[ask]      - a",
+        "[ask]      + b",
+        "[ask]    permission: Deploy? (deploy)",
+        "[ask]      {",
+        '[ask]        "to": "all"',
+        "[ask]      }",
+    ]
+
+
+def test_a_question_says_what_it_leaves_out() -> None:
+    old = "".join(f"{number}\n" for number in range(100))
+    diff = ev.DiffContent(path="/p/a.py", old_text=old, new_text=old.replace("7\n", "x" * 1_200 + "\n"))
+    story = Story().begin("t", "edit", title="Edit", content=(diff,)).ask(tool_id="t")
+    out = written((story.asking(),), width=60).splitlines()
+    assert sum(row.count("x") for row in out) >= 5 * 498
+    assert "[ask]      … 5 more hunks" in out
+    assert any("701 more characters" in row for row in out)
+    assert out[out.index("[ask]      that is not all of it: [e] shows the rest") + 1].endswith("[e] explain")
+    files = tuple(ev.Location(path=f"/p/{number}") for number in range(101))
+    story = Story().tell(ev.ToolStart(id="t", kind="delete", locations=files)).ask(tool_id="t")
+    out = written((story.asking(),)).splitlines()
+    assert "[ask]      /p/99" in out
+    assert "[ask]      … 1 more file" in out
+    assert "[ask]      that is not all of it: [e] shows the rest" in out
+
+
+def test_a_question_that_is_changed_is_told_again() -> None:
+    story = Story().begin("a", input={"command": "one"}).ask(tool_id="a")
+    first = story.asking()
+    story.tell(ev.ToolUpdate(id="a", input={"command": "two"}))
+    out = written((first,), (story.asking(),), (story.end("a").asking(),)).splitlines()
+    begin = out.index("[ask]    the agent has changed what it asks:")
+    assert out[begin:][1:5] == [
+        "[ask]    permission: May I?",
+        "[ask]      $ two",
+        "[ask]      denied in 1:00, unless it is answered",
+        "[ask]      [y] once  [n] no  [e] explain",
+    ]
+    assert sum("two" in row for row in out) == 1 + sum("run two" in row for row in out)
+
+
+def test_a_title_is_shown_as_it_is_where_nothing_else_tells() -> None:
+    out = written((Story().ask(title="Delete\u200b all\nof it?").asking(),)).splitlines()
+    assert out[out.index("[ask]      Delete\\u200b all") + 1] == "[ask]      of it?"
 
 
 def test_a_plan_that_is_taken_back() -> None:

@@ -564,6 +564,45 @@ def test_nothing_of_a_change_or_a_path_is_cut(live: Live) -> None:
     assert "".join("".join(live.zone).split()).count("p" * 150) == 1
 
 
+def test_a_line_of_a_change_that_is_cut_says_so() -> None:
+    live = Live(lines=90)
+    new = "n" * 1_500
+    story = Story().begin("a", "edit", content=(diff("x", None, new),)).ask(tool_id="a")
+    live.draw(story.asking())
+    assert "".join(live.zone).count("n") >= 499
+    assert "         … 1,001 more characters: press [e] to see more" in live.zone
+
+
+def test_a_question_of_which_only_the_title_tells_shows_all_of_it(live: Live) -> None:
+    live.draw(Story().ask(title=f"Delete {'a' * 70}?", tool_id=None).asking())
+    assert "".join(live.zone).count("a" * 70) == 0
+    assert "".join("".join(live.terminal.everything).split()).count("a" * 70) == 1
+    live = Live()
+    live.draw(Story().begin("a", title="deploy\u200b " + "x" * 700).ask(tool_id="a").asking())
+    everything = "".join("".join(live.terminal.everything).split())
+    assert "rundeploy\\u200b" + "x" * 700 in everything
+    live = Live()
+    files = tuple(ev.Location(path=f"/p/{number}") for number in range(101))
+    live.draw(Story().tell(ev.ToolStart(id="a", kind="delete", locations=files)).ask(tool_id="a").asking())
+    assert "   delete /p/99" in live.terminal.everything
+    assert "         … 1 more file: press [e] to see more" in live.terminal.everything
+
+
+def test_a_question_that_is_changed_is_printed_again(live: Live) -> None:
+    story = Story().begin("a", input={"command": "one\n" * 9}).ask(tool_id="a")
+    live.draw(story.asking())
+    story.tell(ev.ToolUpdate(id="a", input={"command": "two\n" * 9}))
+    live.draw(story.after(1).asking())
+    live.draw(story.after(1).asking())
+    rows = live.terminal.everything
+    assert " ! the agent has changed what it asks:" in rows
+    assert sum("one" in row for row in rows) == sum("two" in row for row in rows) == 9
+    story.answer().ask("r", title="And this?")
+    live.draw(story.asking("r"))
+    assert len([row for row in live.zone if row.startswith(" ? allow   And this?")]) == 1
+    assert len([row for row in live.terminal.everything if "And this?" in row]) == 1
+
+
 def test_other_questions(live: Live) -> None:
     live.draw(Story().begin("a", "delete", path="x.py").ask(tool_id="a", timeout=None).asking())
     assert live.zone[1:] == [" ? allow   May I?", "   delete x.py", "   [y] once  [n] no  [e] explain"]

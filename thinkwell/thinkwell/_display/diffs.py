@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from thinkwell._display.compare import STEPS, compare
-from thinkwell._display.paths import relative
-from thinkwell._display.text import clean
+from thinkwell._display.paths import relative, seen_from
+from thinkwell._display.text import TAB, clean, exact
 from thinkwell.events import DiffContent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from thinkwell._display.compare import Change
     from thinkwell.view import ToolView
@@ -61,6 +61,8 @@ class DiffLine:
     """Its number in the file: the new one, but for lines that were removed. ``None``: it is not known."""
     spans: tuple[tuple[int, int], ...] = ()
     """Which parts of the text changed, where a similar line stands in its place; from, and up to."""
+    more: int = 0
+    """How many characters follow that are not here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,19 +112,21 @@ class Totals(NamedTuple):
     removed: int
 
 
-def changes_of(tool: ToolView, cwd: str) -> tuple[FileChange, ...]:
+def changes_of(tool: ToolView, cwd: str, *, exactly: bool = False) -> tuple[FileChange, ...]:
     """Return the changes that a tool call shows, one for each file.
 
     Args:
         tool: The call. What was compared once is remembered.
         cwd: The session's folder, to which paths are relative.
+        exactly: Whether they are to be approved: paths are whole, and what does not show is an escape. Of
+            tabs, that they are there is seen.
     """
     changes: dict[str, FileChange] = {}
     lines = {place.path: place.line for place in tool.locations}
     for part in tool.content:
         if isinstance(part, DiffContent):
             known = changes.get(part.path)
-            change = _change(part, lines.get(part.path), cwd)
+            change = _change(part, lines.get(part.path), cwd, exactly=exactly)
             changes[part.path] = change if known is None else known.and_then(change)
     return tuple(changes.values())
 
@@ -137,12 +141,26 @@ def total(tools: Iterable[ToolView], cwd: str = "") -> Totals:
     )
 
 
-def _change(diff: DiffContent, number: int | None, cwd: str) -> FileChange:
-    path = relative(diff.path, cwd)
-    known = _known.find(diff, number)
+def _change(diff: DiffContent, number: int | None, cwd: str, *, exactly: bool) -> FileChange:
+    path = _written(seen_from(diff.path, cwd)) if exactly else relative(diff.path, cwd)
+    key = _key(diff, number, exactly=exactly)
+    known = _known.find(key)
     if known is None:
-        known = _known.keep(diff, number, _compared(diff, number))
+        known = _known.keep(key, _compared(diff, number, _exact if exactly else _clean))
     return replace(known, path=path)
+
+
+def _written(path: str) -> str:
+    """Return a path as a line in which every character shows."""
+    return exact(path).replace("\n", "\\u000a")
+
+
+def _clean(row: str) -> str:
+    return clean(row.replace("\r", "␍"))
+
+
+def _exact(row: str) -> str:
+    return exact(row.expandtabs(TAB))
 
 
 class _Known:
@@ -152,24 +170,31 @@ class _Known:
         self._changes: dict[_Key, FileChange] = {}
         self._lock = threading.Lock()
 
-    def find(self, diff: DiffContent, number: int | None) -> FileChange | None:
-        return self._changes.get(_key(diff, number))
+    def find(self, key: _Key) -> FileChange | None:
+        return self._changes.get(key)
 
-    def keep(self, diff: DiffContent, number: int | None, change: FileChange) -> FileChange:
+    def keep(self, key: _Key, change: FileChange) -> FileChange:
         with self._lock:
             if len(self._changes) >= KNOWN:
                 del self._changes[next(iter(self._changes))]
-            self._changes[_key(diff, number)] = change
+            self._changes[key] = change
         return change
 
 
-_Key: TypeAlias = tuple[int, int, int, int, int | None]
+_Key: TypeAlias = tuple[int, int, int, int, int | None, bool]
 
 
-def _key(diff: DiffContent, number: int | None) -> _Key:
+def _key(diff: DiffContent, number: int | None, *, exactly: bool) -> _Key:
     old = diff.old_text
     # A text knows its hash, which nobody can foresee, so that is as good as the text.
-    return hash(diff.new_text), len(diff.new_text), hash(old), -1 if old is None else len(old), number
+    return (
+        hash(diff.new_text),
+        len(diff.new_text),
+        hash(old),
+        -1 if old is None else len(old),
+        number,
+        exactly,
+    )
 
 
 _known: Final = _Known()
@@ -185,17 +210,18 @@ def _rows(text: str) -> list[str]:
     return rows
 
 
-def _compared(diff: DiffContent, number: int | None) -> FileChange:
+def _compared(diff: DiffContent, number: int | None, show: Callable[[str], str]) -> FileChange:
     old, new = _rows(diff.old_text or ""), _rows(diff.new_text)
     size = len(diff.old_text or "") + len(diff.new_text)
     found = compare(old, new, steps=STEPS if size <= SIZE else 0)
     base = _base(diff, number, found.changes)
     groups = list(_groups(found.changes))
+    rows = _Rows(old, new, base, show)
     return FileChange(
         path="",
         added=sum(change.new_to - change.new_from for change in found.changes),
         removed=sum(change.old_to - change.old_from for change in found.changes),
-        hunks=tuple(_hunk(group, old, new, base) for group in groups[:HUNKS]),
+        hunks=tuple(map(rows.hunk, groups[:HUNKS])),
         new_file=diff.old_text is None,
         more_hunks=len(groups[HUNKS:]),
         truncated=not found.exact,
@@ -227,49 +253,58 @@ def _groups(changes: Iterable[Change]) -> Iterator[list[Change]]:
         yield group
 
 
-def _hunk(group: Sequence[Change], old: Sequence[str], new: Sequence[str], base: int | None) -> Hunk:
-    lines: list[DiffLine] = []
-    missing = 0
-    at = max(group[0].new_from - CONTEXT, 0)
-    for change in group:
-        lines += _unchanged(new, at, change.new_from, base)
-        shown = _changed(change, old, new, base) if len(lines) < 4 * SIDE else []
-        missing += change.old_to - change.old_from + change.new_to - change.new_from - len(shown)
-        lines += shown
-        at = change.new_to
-    lines += _unchanged(new, at, min(at + CONTEXT, len(new)), base)
-    return Hunk(lines=tuple(lines), more_lines=missing)
+class _Rows:
+    """Makes lines of a change.
 
+    Args:
+        old: The lines that were there.
+        new: The lines that are there.
+        base: The number of the first one in its file.
+        show: Makes a line fit to be shown.
+    """
 
-def _unchanged(rows: Sequence[str], begin: int, end: int, base: int | None) -> list[DiffLine]:
-    return [DiffLine(sign=" ", text=_shown(rows[i]), number=_number(base, i)) for i in range(begin, end)]
+    def __init__(
+        self, old: Sequence[str], new: Sequence[str], base: int | None, show: Callable[[str], str]
+    ) -> None:
+        self._old = old
+        self._new = new
+        self._base = base
+        self._show = show
 
+    def hunk(self, group: Sequence[Change]) -> Hunk:
+        """Return changes that stand together."""
+        lines: list[DiffLine] = []
+        missing = 0
+        at = max(group[0].new_from - CONTEXT, 0)
+        for change in group:
+            lines += [self._line(" ", self._new, i) for i in range(at, change.new_from)]
+            shown = self._changed(change) if len(lines) < 4 * SIDE else []
+            missing += change.old_to - change.old_from + change.new_to - change.new_from - len(shown)
+            lines += shown
+            at = change.new_to
+        lines += [self._line(" ", self._new, i) for i in range(at, min(at + CONTEXT, len(self._new)))]
+        return Hunk(lines=tuple(lines), more_lines=missing)
 
-def _changed(change: Change, old: Sequence[str], new: Sequence[str], base: int | None) -> list[DiffLine]:
-    removed = [_shown(row) for row in old[change.old_from : min(change.old_to, change.old_from + SIDE)]]
-    added = [_shown(row) for row in new[change.new_from : min(change.new_to, change.new_from + SIDE)]]
-    spans = [_spans(was, now) for was, now in zip(removed, added, strict=False)]
-    nothing = [((), ())] * max(len(removed), len(added))
-    marks = [*spans, *nothing]
-    return [
-        *(
-            DiffLine(sign="-", text=row, number=_number(base, change.old_from + i), spans=marks[i][0])
-            for i, row in enumerate(removed)
-        ),
-        *(
-            DiffLine(sign="+", text=row, number=_number(base, change.new_from + i), spans=marks[i][1])
-            for i, row in enumerate(added)
-        ),
-    ]
+    def _changed(self, change: Change) -> list[DiffLine]:
+        old_to, new_to = (
+            min(change.old_to, change.old_from + SIDE),
+            min(change.new_to, change.new_from + SIDE),
+        )
+        removed = [self._line("-", self._old, i) for i in range(change.old_from, old_to)]
+        added = [self._line("+", self._new, i) for i in range(change.new_from, new_to)]
+        for i, (was, now) in enumerate(zip(removed, added, strict=False)):
+            spans = _spans(was.text, now.text)
+            removed[i], added[i] = replace(was, spans=spans[0]), replace(now, spans=spans[1])
+        return [*removed, *added]
 
-
-def _number(base: int | None, index: int) -> int | None:
-    return None if base is None else base + index
-
-
-def _shown(row: str) -> str:
-    text = clean(row[: 2 * WIDTH].removesuffix("\r").replace("\r", "␍"))
-    return text if len(text) <= WIDTH and len(row) <= 2 * WIDTH else f"{text[: WIDTH - 1]}…"
+    def _line(self, sign: Sign, rows: Sequence[str], index: int) -> DiffLine:
+        row = rows[index].removesuffix("\r")
+        text = self._show(row[: 2 * WIDTH])
+        more = max(len(row) - 2 * WIDTH, 0)
+        if more or len(text) > WIDTH:
+            more, text = more + len(text[WIDTH - 1 :]), f"{text[: WIDTH - 1]}…"
+        number = None if self._base is None else self._base + index
+        return DiffLine(sign=sign, text=text, number=number, more=more)
 
 
 _Spans: TypeAlias = tuple[tuple[int, int], ...]

@@ -13,9 +13,14 @@ PATH: Final = 500
 
 def relative(path: str, folder: str) -> str:
     """Return a path as seen from a folder, where it is in it; as a clean line."""
+    return line(seen_from(path, folder), PATH)
+
+
+def seen_from(path: str, folder: str) -> str:
+    """Return the same as it is, which is not to be shown."""
     if path.startswith("file://"):
         path = unquote(path.removeprefix("file://"))
     root = folder.rstrip("/\\")
     if root and path.startswith(root) and path[len(root) : len(root) + 1] in ("/", "\\", ""):
         path = path[len(root) + 1 :] or "."
-    return line(path, PATH)
+    return path

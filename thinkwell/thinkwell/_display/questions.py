@@ -7,15 +7,18 @@ show is written as an escape.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from thinkwell._display.diffs import changes_of
+from thinkwell._display.paths import seen_from
 from thinkwell._display.text import clean, exact, line
-from thinkwell._display.tools import describe
+from thinkwell._display.tools import PLACES, bare_title, describe
 from thinkwell._display.urls import url_host
 from thinkwell._json_schema import is_array, is_object
 from thinkwell._policy.arguments import COMMAND_KEYS, command_line, names_folder, telling
+from thinkwell.events import DiffContent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +34,15 @@ NAME: Final = 60
 
 WHY: Final = 500
 """Characters of a reason."""
+
+KNOWN: Final = 100
+"""Questions that are remembered as they were put."""
+
+COMPARED: Final = 200
+"""So often, arguments are looked for in the changes of a call; where there are more, all are told."""
+
+_TEXTS: Final = re.compile("old|new|text|content|str|patch|insert|replace", re.IGNORECASE)
+"""What arguments are called that are texts of a change."""
 
 _KEYS: Final = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "d"}
 
@@ -79,6 +91,8 @@ class Choice:
     option_id: str
     """What to answer with: ``ChooseOption(option_id)``. As the agent sent it; not to be shown."""
     kind: str
+    name: str
+    """What the agent calls it, exactly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +122,8 @@ class Asked:
     asks: Literal["permission", "form", "url"]
     title: str
     """What the agent says of it, as a clean line. The model may have written it."""
+    said: str
+    """The same exactly, of any number of lines; empty where the line says all of it."""
     call: Call | None
     """The tool call that it is about, in a few words."""
     command: str | None
@@ -115,7 +131,11 @@ class Asked:
     arguments: str
     """What else the arguments of the call say, as JSON of any number of lines; may be empty."""
     changes: tuple[FileChange, ...]
-    """What would be changed in files."""
+    """What would be changed in files, exactly."""
+    about: tuple[str, ...]
+    """The files of the call, or else its title, exactly, where nothing above tells what it is about."""
+    more_about: int
+    """How many more there are."""
     url: str | None
     """The whole address of the page that would be opened."""
     host: str
@@ -127,6 +147,17 @@ class Asked:
     deadline: float | None
     """When it will be denied, in seconds from the start of the run."""
 
+    @property
+    def title_tells(self) -> bool:
+        """Whether nothing tells what is asked but the title."""
+        return self.asks != "permission" or not (
+            self.command is not None or self.changes or self.arguments or self.about
+        )
+
+    def same(self, other: Asked) -> bool:
+        """Return whether the same is asked, whatever others have said of it since."""
+        return self == replace(other, verdicts=self.verdicts, deadline=self.deadline, call=self.call)
+
     def left(self, now: float) -> float | None:
         """Return the seconds that are left to answer; ``None`` where there is no deadline."""
         return None if self.deadline is None else max(self.deadline - now, 0.0)
@@ -137,16 +168,23 @@ def asked(question: QuestionView, view: RunView) -> Asked:
     tool = None if question.tool_id is None else view.tools.get(question.tool_id)
     raw = None if tool is None else tool.input
     command = None if tool is None else command_line(raw)
-    changes = () if tool is None else changes_of(tool, view.cwd)
+    changes = () if tool is None else changes_of(tool, view.cwd, exactly=True)
+    arguments = "" if tool is None else _arguments(tool, view.cwd, command=command is not None)
+    told = command is not None or changes or arguments
+    about = [] if tool is None or told else _about(tool, view.cwd)
+    title = line(question.title)
     url = question.url
     return Asked(
         id=question.id,
         asks=question.asks,
-        title=line(question.title),
+        title=title,
+        said="" if title == question.title else exact(question.title),
         call=None if tool is None else describe(tool, view.cwd),
         command=None if command is None else exact(command),
-        arguments="" if tool is None else _arguments(tool, view.cwd, told=bool(command or changes)),
+        arguments=arguments,
         changes=changes,
+        about=tuple(map(exact, about[:PLACES])),
+        more_about=len(about[PLACES:]),
         url=None if url is None else exact(url),
         host="" if url is None else url_host(url),
         options=_choices(question.options),
@@ -154,6 +192,23 @@ def asked(question: QuestionView, view: RunView) -> Asked:
         verdicts=tuple(map(verdict_words, question.verdicts)),
         deadline=question.deadline,
     )
+
+
+class Putting:
+    """Puts open questions as `asked` does, and remembers how: of long ones, it takes long."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[QuestionView, ToolView | None, Asked]] = {}
+
+    def put(self, question: QuestionView, view: RunView) -> Asked:
+        """Return an open question as it is put to a person now."""
+        tool = None if question.tool_id is None else view.tools.get(question.tool_id)
+        known = self._known.get(question.id)
+        if known is None or known[0] != question or known[1] is not tool:
+            if len(self._known) >= KNOWN:
+                self._known.clear()
+            known = self._known[question.id] = question, tool, asked(question, view)
+        return known[2]
 
 
 def answered(answer: AnswerView) -> str:
@@ -181,11 +236,20 @@ def verdict_words(verdict: QuestionVerdict) -> str:
     return f"{line(verdict.by, NAME)}: {said}" + (f" ({why})" if why else "")
 
 
-def _arguments(tool: ToolView, cwd: str, *, told: bool) -> str:
-    """Return the arguments that nothing else tells of."""
-    raw: JsonValue = telling(tool.input)
-    if is_object(raw) and told:
-        raw = {key: value for key, value in raw.items() if not _is_told(key, value, tool, cwd)}
+def _arguments(tool: ToolView, cwd: str, *, command: bool) -> str:
+    """Return the arguments that nothing else tells of.
+
+    Args:
+        tool: The call.
+        cwd: The session's folder.
+        command: Whether they are those of a command, which is told.
+    """
+    raw: JsonValue = telling(tool.input) if command else tool.input
+    diffs = [part for part in tool.content if isinstance(part, DiffContent)]
+    if is_object(raw) and command:
+        raw = {key: value for key, value in raw.items() if not _is_of_command(key, value, cwd)}
+    elif is_object(raw) and diffs and len(raw) * len(diffs) <= COMPARED:
+        raw = {key: value for key, value in raw.items() if not _is_in_changes(key, value, diffs, cwd)}
     if not raw:
         return ""
     try:
@@ -194,13 +258,34 @@ def _arguments(tool: ToolView, cwd: str, *, told: bool) -> str:
         return "arguments that are nested too deep to be shown"
 
 
-def _is_told(key: str, value: JsonValue, tool: ToolView, cwd: str) -> bool:
-    if key in COMMAND_KEYS or key in ("args", "env", "environment"):
-        return True
+def _about(tool: ToolView, cwd: str) -> list[str]:
+    files = [seen_from(place.path, cwd) for place in tool.locations]
+    return files or list(filter(None, [bare_title(tool)]))
+
+
+def _is_of_command(key: str, value: JsonValue, cwd: str) -> bool:
+    """Return whether the command line says it, or it says no more than where the session works."""
+    if key in COMMAND_KEYS:
+        return isinstance(value, str) or (is_array(value) and bool(value))
+    if key == "args":
+        return is_array(value)
+    if key in ("env", "environment"):
+        return is_object(value) or (is_array(value) and all(map(is_object, value)))
+    return names_folder(key) and value == cwd
+
+
+def _is_in_changes(key: str, value: JsonValue, diffs: Sequence[DiffContent], cwd: str) -> bool:
+    """Return whether it is the file or the text of a change, or where the session works."""
+    if not isinstance(value, str):
+        return False
     if names_folder(key):
-        return bool(value == cwd)
-    # The texts of a change are in the change.
-    return bool(tool.content) and isinstance(value, str) and tool.kind in ("edit", "delete", "move")
+        return value == cwd
+    text = _TEXTS.search(key) is not None
+    return any(
+        value in (diff.path, seen_from(diff.path, cwd))
+        or (text and (value in diff.new_text or value in (diff.old_text or "")))
+        for diff in diffs
+    )
 
 
 def _choices(options: Sequence[QuestionOption]) -> tuple[Choice, ...]:
@@ -212,7 +297,11 @@ def _choices(options: Sequence[QuestionOption]) -> tuple[Choice, ...]:
         if not key or key in taken:
             key = next((digit for digit in "123456789" if digit not in taken), "")
         taken.add(key)
-        choices.append(Choice(key=key, label=_label(option), option_id=option.id, kind=option.kind))
+        choices.append(
+            Choice(
+                key=key, label=_label(option), option_id=option.id, kind=option.kind, name=exact(option.name)
+            )
+        )
     return tuple(choices)
 
 

@@ -96,12 +96,7 @@ def exact(text: str) -> str:
 
 def visible(text: str) -> str:
     """Return a text whose characters all show: the others are written as JSON escapes them."""
-    if is_clean(text):
-        return text
-    return "".join(
-        char if char == "\n" or (char.isprintable() and not _BLANK.match(char)) else _escaped(char)
-        for char in text
-    )
+    return text if is_clean(text) else text.translate(_ESCAPES)
 
 
 def in_json(text: str) -> str:
@@ -116,6 +111,18 @@ def _as_json(found: re.Match[str]) -> str:
 def _escaped(char: str) -> str:
     return json.dumps(char)[1:-1] if ord(char) > 0xFFFF else f"\\u{ord(char):04x}"
 
+
+class _Escapes(dict[int, str]):
+    """How each character is written where all show; found out once for each."""
+
+    def __missing__(self, number: int) -> str:
+        char = chr(number)
+        shows = char == "\n" or (char.isprintable() and not _BLANK.match(char))
+        written = self[number] = char if shows else _escaped(char)
+        return written
+
+
+_ESCAPES: Final = _Escapes()
 
 _ICONS: Final = range(0xE0, 0xF9)
 """Where fonts have characters of their own: the first bytes of their numbers."""

@@ -156,6 +156,11 @@ def describe(tool: ToolView, cwd: str) -> Call:
     )
 
 
+def bare_title(tool: ToolView) -> str:
+    """Return the title of a call as the agent sent it, without the verb that stands before it anyway."""
+    return _without_verb(_title(tool.title), _VERBS[tool.kind][0])
+
+
 def folds(tool: ToolView) -> bool:
     """Return whether a call may share a line with those next to it: it has looked at something."""
     return tool.kind in ("read", "search") and tool.status == "completed"

@@ -31,7 +31,7 @@ def explanation(asked: Asked, tool: ToolView | None) -> str:
 
 
 def _parts(asked: Asked, tool: ToolView | None) -> Iterator[str]:
-    yield asked.title
+    yield asked.said or asked.title
     if asked.url is not None:
         yield asked.url
         return
@@ -49,6 +49,7 @@ def _parts(asked: Asked, tool: ToolView | None) -> Iterator[str]:
         if isinstance(part, DiffContent):
             yield from _change(part)
     yield from asked.verdicts
+    yield from (f"[{each.key}] {each.name}" for each in asked.options if each.key and each.name)
 
 
 def _json(tool: ToolView) -> str:

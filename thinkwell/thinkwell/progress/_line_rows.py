@@ -12,9 +12,9 @@ from thinkwell.progress import _settling as st
 from thinkwell.progress._choices import keys_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from thinkwell._display.diffs import FileChange
+    from thinkwell._display.diffs import DiffLine, FileChange
     from thinkwell._display.questions import Asked
     from thinkwell._display.tools import Call
     from thinkwell.view import AnswerView, RunView, ToolView
@@ -43,6 +43,12 @@ WHOLE_OUTPUT: Final = 200
 
 DIFF: Final = 8
 """Lines of a change."""
+
+ASKED_HUNKS: Final = 5
+"""Hunks of a change that somebody is asked to allow."""
+
+ASKED_LINES: Final = 60
+"""Lines of each of them."""
 
 PROBLEMS: Final = 5
 """What is wrong with a result: so much of it is told."""
@@ -150,21 +156,31 @@ def _output(tool: ToolView, lead: str, most: int) -> Iterator[Row]:
         yield Row("tool", text, how="cut", lead=lead, inside=True)
 
 
-def diff_rows(change: FileChange, *, named: bool = True, limit: int = DIFF) -> Iterator[Row]:
+def diff_rows(change: FileChange, *, named: bool = True) -> Iterator[Row]:
     """Yield the first lines of a change."""
-    part = excerpt(change, limit)
+    part = excerpt(change, DIFF)
     if named:
         about = "about " if change.truncated else ""
         yield Row("diff", f"{change.path} {about}+{change.added} −{change.removed}", inside=True)
-    column = 5 if any(each.number is not None for each in part.lines) else 0
-    for each in part.lines:
-        number = "" if each.number is None else f"{each.number} "
-        text = f"{number:>{column}}{each.sign} {each.text}"
-        yield Row("diff", text, how="clip", lead="  ", inside=True)
+    yield from _diff_lines(part.lines)
+    column = _numbers_width(part.lines)
     more = [numbers.plural(part.more_lines, "more line")] * (part.more_lines > 0)
     more += [numbers.plural(part.more_hunks, "more hunk")] * (part.more_hunks > 0)
     if more:
         yield Row("diff", f"… {', '.join(more)}", lead=" " * (column + 2), inside=True)
+
+
+def _numbers_width(lines: Sequence[DiffLine]) -> int:
+    return 5 if any(each.number is not None for each in lines) else 0
+
+
+def _diff_lines(lines: Sequence[DiffLine]) -> Iterator[Row]:
+    column = _numbers_width(lines)
+    for each in lines:
+        number = "" if each.number is None else f"{each.number} "
+        more = f" {numbers.plural(each.more, 'more character')}" if each.more else ""
+        text = f"{number:>{column}}{each.sign} {each.text}{more}"
+        yield Row("diff", text, how="clip", lead="  ", inside=True)
 
 
 # Questions
@@ -180,14 +196,15 @@ def _answered(answer: AnswerView) -> Iterator[Row]:
 def question_rows(asked: Asked, now: float) -> Iterator[Row]:
     """Yield an open question, with everything that somebody has to know who decides it."""
     yield Row("ask", _question(asked))
-    if asked.command is not None:
-        for number, text in enumerate(asked.command.split("\n")):
-            yield Row("ask", text, how="cut", lead="    " if number else "  $ ", inside=True)
+    if asked.said and asked.title_tells:
+        yield Row("ask", asked.said, how="cut", lead="  ", inside=True)
+    yield from _command(asked)
     if asked.url is not None:
         yield Row("ask", asked.url, how="cut", lead="  ", inside=True)
         yield Row("ask", f"which leads to {asked.host or 'an unknown host'}", lead="  ", inside=True)
     for change in asked.changes:
-        yield from (row._replace(prefix="ask") for row in diff_rows(change, limit=5 * DIFF))
+        yield from _asked_change(change)
+    yield from _about(asked)
     if asked.arguments:
         yield Row("ask", asked.arguments, how="cut", lead="  ", inside=True)
     for field in asked.fields:
@@ -199,6 +216,51 @@ def question_rows(asked: Asked, now: float) -> Iterator[Row]:
         yield Row("ask", f"denied in {numbers.seconds(left)}, unless it is answered", lead="  ", inside=True)
 
 
+def _command(asked: Asked) -> Iterator[Row]:
+    for number, text in enumerate(asked.command.split("\n") if asked.command is not None else ()):
+        yield Row("ask", text, how="cut", lead="    " if number else "  $ ", inside=True)
+
+
+def _about(asked: Asked) -> Iterator[Row]:
+    for about in asked.about:
+        if asked.call is None or about != asked.call.target:
+            yield Row("ask", about, how="cut", lead="  ", inside=True)
+    yield from _left_out(asked.more_about, "more file")
+
+
+def _asked_change(change: FileChange) -> Iterator[Row]:
+    """Yield what is known of a change, with nothing cut off and everything counted that is left out."""
+    about = "about " if change.truncated else ""
+    yield Row("ask", f"{change.path} {about}+{change.added} −{change.removed}", how="cut", inside=True)
+    hunks = change.hunks[:ASKED_HUNKS]
+    for number, hunk in enumerate(hunks):
+        if number:
+            yield Row("ask", "…", lead="  ", inside=True)
+        shown = hunk.lines[:ASKED_LINES]
+        for row in _diff_lines(shown):
+            yield row._replace(prefix="ask", how="cut")
+        more = len(hunk.lines) - len(shown) + hunk.more_lines
+        yield from _left_out(more, "more line")
+    yield from _left_out(len(change.hunks) - len(hunks) + change.more_hunks, "more hunk")
+
+
+def _left_out(count: int, word: str) -> Iterator[Row]:
+    if count:
+        yield Row("ask", f"… {numbers.plural(count, word)}", lead="  ", inside=True)
+
+
+def cut(asked: Asked) -> bool:
+    """Return whether `question_rows` leaves out something of what is asked."""
+    changes = asked.changes
+    hunks = [hunk for change in changes for hunk in change.hunks]
+    return (
+        asked.more_about > 0
+        or any(change.more_hunks or len(change.hunks) > ASKED_HUNKS for change in changes)
+        or any(hunk.more_lines or len(hunk.lines) > ASKED_LINES for hunk in hunks)
+        or any(each.more for hunk in hunks for each in hunk.lines)
+    )
+
+
 def _question(asked: Asked) -> str:
     if asked.asks != "permission":
         return f"{'form' if asked.asks == 'form' else 'open a web page'}: {asked.title}"
@@ -207,6 +269,8 @@ def _question(asked: Asked) -> str:
     return f"permission: {asked.title}{about}"
 
 
-def key_row(asked: Asked) -> Row:
-    """Return which key means what."""
-    return Row("ask", "  ".join(f"[{each.key}] {each.label}" for each in keys_of(asked)), lead="  ")
+def key_rows(asked: Asked) -> Iterator[Row]:
+    """Yield which key means what."""
+    if cut(asked):
+        yield Row("ask", "that is not all of it: [e] shows the rest", lead="  ")
+    yield Row("ask", "  ".join(f"[{each.key}] {each.label}" for each in keys_of(asked)), lead="  ")

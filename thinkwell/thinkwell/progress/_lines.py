@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Final, TextIO
 from thinkwell._display import numbers, phases
 from thinkwell._display.cells import cells, clip, cut, wrap
 from thinkwell._display.plans import plan_line, plan_of
-from thinkwell._display.questions import asked
+from thinkwell._display.questions import Putting
 from thinkwell._display.summary import summary
 from thinkwell._display.text import clean, line
-from thinkwell.progress._line_rows import Row, key_row, question_rows, rows_of
+from thinkwell.progress._line_rows import Row, key_rows, question_rows, rows_of
 from thinkwell.progress._settling import Settling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from thinkwell._display.questions import Asked
     from thinkwell._display.summary import Summary
     from thinkwell.progress._renderer import Shown
     from thinkwell.view import RunView
@@ -174,7 +175,9 @@ class _Run:
         self._turns = 0
         self._plan = ""
         self._changes = 0
-        self._asked: set[str] = set()
+        self._asked: dict[str, Asked] = {}
+        """Open questions as they were told."""
+        self._putting = Putting()
         self._keyed = ""
         """Id of the question whose keys were told last."""
         self._problem = ""
@@ -251,18 +254,18 @@ class _Run:
 
     def _questions(self, shown: Shown) -> Iterator[Row]:
         view = shown.view
+        told, self._asked = self._asked, {}
         for question in view.questions:
-            told = question.id in self._asked
-            keyed = question.id == shown.asking
-            if told and not keyed:
-                continue
-            put = asked(question, view)
-            if not told:
-                self._asked.add(question.id)
+            put = self._asked[question.id] = self._putting.put(question, view)
+            before = told.get(question.id)
+            changed = before is not None and not before.same(put)
+            if changed:
+                yield Row("ask", "the agent has changed what it asks:")
+            if before is None or changed:
                 yield from question_rows(put, shown.now)
-            if keyed and self._keyed != question.id:
+            if question.id == shown.asking and (changed or self._keyed != question.id):
                 self._keyed = question.id
-                yield key_row(put)
+                yield from key_rows(put)
         if shown.problem and shown.problem != self._problem:
             yield Row("ask", line(shown.problem), lead="  ")
         self._problem = shown.problem

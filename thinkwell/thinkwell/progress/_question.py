@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
 from thinkwell._display import numbers, questions
-from thinkwell._display.cells import cells, wrap
+from thinkwell._display.cells import cells, clip, wrap
 from thinkwell._display.text import line
+from thinkwell._display.tools import describe
 from thinkwell.progress._blocks import DIFF_STYLES, VERB, Bar, change_bar
 from thinkwell.progress._choices import keys_of
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from thinkwell.progress._renderer import Shown
     from thinkwell.view import QuestionView, RunView
 
+TITLE: Final = 13
+"""Columns beside a title: the mark before it, and the time behind it."""
+
 LONGEST: Final = 20_000
 """Characters of a command or of arguments that are drawn. What is longer says so, and can be looked at with
 the key that explains."""
@@ -25,35 +30,37 @@ the key that explains."""
 
 def question_bar(question: QuestionView, view: RunView, now: float) -> Bar:
     """Return the row of a question that the keyboard does not answer now."""
-    asked = questions.asked(question, view)
+    tool = None if question.tool_id is None else view.tools.get(question.tool_id)
+    call = None if tool is None else describe(tool, view.cwd)
+    about = f"{call.verb} {call.target}" if call is not None and call.target else line(question.title)
     return Bar(
-        Text.assemble((" ? ", "bold yellow"), (f"{'asks':<{VERB}} ", "bold"), _about(asked)),
-        _deadline(asked, now),
+        Text.assemble((" ? ", "bold yellow"), (f"{'asks':<{VERB}} ", "bold"), about),
+        _deadline(question.deadline, now),
     )
 
 
-def _about(asked: Asked) -> str:
-    call = asked.call
-    return f"{call.verb} {call.target}" if call is not None and call.target else asked.title
-
-
-def _deadline(asked: Asked, now: float) -> Text | None:
-    left = asked.left(now)
-    if left is None:
+def _deadline(deadline: float | None, now: float) -> Text | None:
+    if deadline is None:
         return None
+    left = max(deadline - now, 0.0)
     style = "bold red" if left < 10 else "yellow"
     return Text(f"({numbers.clock(int(left)).removeprefix('0')})", style)
+
+
+CHANGED: Final = " ! the agent has changed what it asks:"
 
 
 class Question:
     """The question that the keyboard answers: what is asked, and the keys.
 
-    Where the first takes more rows than there are, it is printed above the live zone, whole.
+    Where the first takes more rows than there are, it is printed above the live zone, whole; and again where
+    the agent has changed it since.
     """
 
     def __init__(self) -> None:
-        self._printed: str | None = None
-        """The id of the question that was printed."""
+        self._printed: Asked | None = None
+        """The question that was printed, as it was then."""
+        self._putting = questions.Putting()
 
     def draw(self, shown: Shown, width: int, room: int) -> tuple[list[Bar], list[Bar]]:
         """Return the rows to print above the live zone, and those in it."""
@@ -61,22 +68,25 @@ class Question:
         if found is None:
             self._printed = None
             return [], []
-        asked = questions.asked(found, shown.view)
+        asked = self._putting.put(found, shown.view)
+        if self._printed is not None and self._printed.id != asked.id:
+            self._printed = None
         title = Bar(
             Text.assemble((" ? ", "bold yellow"), (f"{_verb(asked):<{VERB}} ", "bold"), asked.title),
-            _deadline(asked, shown.now),
+            _deadline(asked.deadline, shown.now),
         )
-        details = _details(asked, width)
         below = [*_notes(asked, shown, width), *_keys(asked, width)]
+        if self._printed is not None and self._printed.same(asked):
+            return [], [title, *below]
         short = self._in_one(asked, shown, width)
         if short is not None and len(below) == 1 and not asked.changes and not asked.arguments:
             return [], [short]
-        if self._printed != asked.id and 1 + len(details) + len(below) <= room:
+        details = _details(asked, width)
+        if self._printed is None and 1 + len(details) + len(below) <= room:
             return [], [title, *details, *below]
-        if self._printed == asked.id:
-            return [], [title, *below]
-        self._printed = asked.id
-        return [Bar(title.left), *details], [title, *below]
+        above = [Bar(Text(CHANGED, "bold yellow"))] if self._printed is not None else []
+        self._printed = asked
+        return [*above, Bar(title.left), *details], [title, *below]
 
     def _in_one(self, asked: Asked, shown: Shown, width: int) -> Bar | None:
         """Return all of it in one row, where that has room."""
@@ -86,7 +96,7 @@ class Question:
         for key in keys_of(asked):
             left.append(f"[{key.key}]", "bold cyan")
             left.append(f" {key.label} ")
-        right = _deadline(asked, shown.now) or Text("")
+        right = _deadline(asked.deadline, shown.now) or Text("")
         return Bar(left, right) if left.cell_len + right.cell_len + 1 <= width else None
 
 
@@ -99,13 +109,14 @@ def _details(asked: Asked, width: int) -> list[Bar]:
     rows: list[Bar] = []
     if asked.command is not None:
         rows += _whole(asked.command, width, "$ ", "bold")
-    elif (
-        asked.call is not None
-        and asked.call.target
-        and asked.call.target != asked.title
-        and not asked.changes
-    ):
+    elif asked.call is not None and asked.arguments and asked.call.target not in ("", asked.title):
         rows += _whole(asked.call.target, width, f"{asked.call.verb} ", "bold")
+    if asked.title_tells and (asked.said or cells(asked.title) > width - VERB - TITLE):
+        rows += _whole(asked.said or asked.title, width, "", "bold")
+    for about in asked.about:
+        if about != asked.title:
+            rows += _whole(about, width, f"{asked.call.verb} " if asked.call else "", "bold")
+    rows += _left_out(asked.more_about, "more file")
     if asked.url is not None:
         rows += _whole(asked.url, width, "", "bold")
         rows += [Bar(Text.assemble("   it leads to ", (asked.host, "bold")))] if asked.host else []
@@ -135,7 +146,7 @@ def _whole(text: str, width: int, mark: str, style: str) -> list[Bar]:
 def _change(change: FileChange, width: int) -> list[Bar]:
     """Return everything that is known of a change, and how much is not."""
     rows = _whole(change.path, width, "  ", "bold") if cells(change.path) > width // 2 else []
-    rows.append(change_bar(change))
+    rows.append(change_bar(replace(change, path=clip(change.path, width))))
     for number, hunk in enumerate(change.hunks):
         rows += [Bar(Text("       …", "dim"))] if number else []
         rows += [row for each in hunk.lines for row in _diff_rows(each, width)]
@@ -147,7 +158,7 @@ def _change(change: FileChange, width: int) -> list[Bar]:
 def _diff_rows(line: DiffLine, width: int) -> list[Bar]:
     style = DIFF_STYLES[line.sign]
     number = "" if line.number is None else str(line.number)
-    return [
+    rows = [
         Bar(
             Text.assemble(
                 (f"{'' if again else number:>7} ", "dim"),
@@ -157,6 +168,7 @@ def _diff_rows(line: DiffLine, width: int) -> list[Bar]:
         )
         for again, row in enumerate(_rows(line.text, max(width - 10, 8)))
     ]
+    return rows + _left_out(line.more, "more character")
 
 
 def _left_out(count: int, word: str) -> list[Bar]:
