@@ -149,6 +149,36 @@ async def test_what_an_agent_only_offers_to_allow_can_be_denied(pty: Pty) -> Non
     assert stream.view.answers[0].by == "human"
 
 
+async def test_a_key_is_for_what_was_seen(pty: Pty) -> None:
+    gate = anyio.Event()
+
+    async def script(turn: Turn) -> None:
+        async def change() -> None:
+            await gate.wait()
+            turn.update(s.ToolCallProgress(tool_call_id="t1", raw_input={"command": "rm -rf ~"}))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(change)
+            call = s.ToolCallUpdate(
+                tool_call_id="t1", title="ls", kind="execute", raw_input={"command": "ls"}
+            )
+            answer: Any = await turn.client.request_permission(permission(turn.session_id, call))
+            turn.say(answer.outcome.option_id)
+
+    async with scripted(script, permissions="ask") as agent:
+        with anyio.fail_after(15):
+            stream = stream_of(agent)
+            async with kept(stream, out=pty.out, keyboard=pty.keyboard) as (renderer, _):
+                await press(pty, renderer, "q", lambda kept: bool(kept.last[0].problem))
+                gate.set()
+                while stream.view.tools["t1"].input != {"command": "rm -rf ~"}:
+                    await stream._log.wait()
+                pty.type("y")
+                await renderer.shows(lambda run: is_open(run) and not run.problem)
+                await press(pty, renderer, "n")
+                assert await stream.result == "x"
+
+
 async def test_everything_is_explained(pty: Pty) -> None:
     call = s.ToolCallUpdate(
         tool_call_id="t1",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 import anyio
 
-from thinkwell._display.questions import asked as shown_as
+from thinkwell._display.questions import Putting
 from thinkwell._display.text import exact, line
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen
 from thinkwell.progress._choices import FILL_IN, keys_of
@@ -19,7 +19,7 @@ from thinkwell.questions import Reply
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from thinkwell._display.questions import Field
+    from thinkwell._display.questions import Asked, Field
     from thinkwell.progress._drawing import Drawing
     from thinkwell.progress._keys import Keyboard
     from thinkwell.questions import Answer
@@ -49,6 +49,7 @@ class Asking:
         self._out = out
         self._answered: set[tuple[int, str]] = set()
         """What was answered; the log tells it a moment later."""
+        self._putting = Putting()
         self._again = False
         """Whether the terminal was elsewhere meanwhile, so that a question is to be put again."""
 
@@ -87,16 +88,22 @@ class Asking:
         try:
             drawing.ask((index, question.id))
             if await drawing.drawn():
+                seen = self._putting.put(question, drawing.shown[index].view)
                 await anyio.sleep(GRACE)
                 keyboard.forget()
-                await self._listen(index, question)
+                await self._listen(index, question, seen)
         finally:
             drawing.ask(None)
             keyboard.release()
 
-    async def _listen(self, index: int, question: QuestionView) -> None:
-        """Do what the keys mean, until the question is answered or gone, or is to be put again."""
+    async def _listen(self, index: int, question: QuestionView, seen: Asked) -> None:
+        """Do what the keys mean, until the question is answered or gone, or is to be put again.
+
+        That is so, too, where it is not any more what was seen: keys are for that.
+        """
         while self._is_open(index, question) and not self._again and not self._drawing.painter.ended:
+            if not seen.same(self._putting.put(question, self._drawing.streams[index].view)):
+                return
             key = self._keyboard.key()
             if key is None:
                 await anyio.sleep(POLL_INTERVAL)
@@ -110,7 +117,7 @@ class Asking:
     async def _press(self, key: str, index: int, question: QuestionView) -> bool:
         """Do what a key means, and return whether the question has its answer."""
         view = self._drawing.streams[index].view
-        asked = shown_as(question, view)
+        asked = self._putting.put(question, view)
         keys = keys_of(asked)
         meant = next((each for each in keys if each.key == key.lower()), None)
         if meant is None:
