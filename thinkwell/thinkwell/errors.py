@@ -208,10 +208,13 @@ class ThoughtCancelled(ThinkwellError):
 
 
 class AgentClosed(AgentError, ThoughtCancelled):
-    """The ``async with open_agent(…)`` block was left while the run went on, or before it was asked for."""
+    """The block of `open_agent` was left while the run went on, or before it was asked for."""
 
     def __str__(self) -> str:
-        return "The agent was closed: `async with open_agent(…)` has been left. Await results in the block"
+        return (
+            "The agent was closed: the block of open_agent(…) has been left. Start runs, and wait for their "
+            "results, within it"
+        )
 
 
 class AuthMethod(msgspec.Struct, frozen=True, kw_only=True):
@@ -261,11 +264,12 @@ class LoginRequired(AgentError):
 
 
 class SessionClosed(AgentClosed):
-    """The ``async with agent.session(…)`` block was left while a turn went on, or before it was asked for."""
+    """The block of a session was left while a turn went on, or before it was asked for."""
 
     def __str__(self) -> str:
         return (
-            "The session was closed: `async with agent.session(…)` has been left. Await results in the block"
+            "The session was closed: the block of agent.session(…) has been left. Start turns, and wait for "
+            "their results, within it"
         )
 
 
