@@ -325,11 +325,6 @@ def test_a_tool_that_fails_without_a_word() -> None:
     assert told == ["[tool]   ✘ run go  failed  0.0s"]
 
 
-def test_without_the_result() -> None:
-    assert "[result] {" not in written((final("rich"),), result=False)
-    assert "tests_passed" in written((final("rich"),))
-
-
 def test_an_encoding_that_nobody_knows() -> None:
     class Odd(StringIO):
         encoding = "klingon"

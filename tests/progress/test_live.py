@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import pytest
+from progress.golden import recording
 from progress.ptys import PROGRAMS, program
 from rich.console import Console
 from scripted import Turn, scripted
 
-from thinkwell import ThoughtCancelled, ThoughtTimeout
+from thinkwell import ThoughtCancelled, ThoughtTimeout, replay
 from thinkwell.progress import Live, show
 from thinkwell.progress._drawing import LAST_FRAME_TIMEOUT
 from thinkwell.progress._live import choose_style
@@ -146,6 +147,24 @@ async def test_live_in_a_console() -> None:
         with anyio.fail_after(5):
             assert await show(stream, style="live", console=console, answer=False) == "Done"
     assert "\x1b[?2026h" in file.getvalue()
+
+
+@pytest.mark.parametrize("style", ["live", "lines"])
+async def test_only_the_result_is_left_out(style: Style) -> None:
+    async def shown(name: str, *, result: bool) -> str:
+        file = io.StringIO()
+        console = Console(file=file, force_terminal=style == "live", width=200, height=24)
+        stream = replay(recording(name), speed=0)
+        with anyio.fail_after(10):
+            async with Live(stream, style=style, console=console, answer=False, result=result):
+                await stream.wait()
+        return file.getvalue()
+
+    assert "tests_passed" in await shown("rich", result=True)
+    without = await shown("rich", result=False)
+    assert "tests_passed" not in without
+    assert "session-1" in without
+    assert "closed the connection" in await shown("died", result=False)
 
 
 async def test_ctrl_c_from_elsewhere() -> None:

@@ -192,16 +192,6 @@ def test_of_what_is_said_the_last_rows_are_shown(live: Live) -> None:
     assert live.zone[1:] == ["   int a;", "   int b▌"]
 
 
-def test_without_the_answer() -> None:
-    live = Live(answer=False)
-    story = Story(result="Said.").say("Said.\n\nMore")
-    assert live.draw(story.now)[0].strip() == ""
-    assert live.zone[1:] == [" ◐ answering …"]
-    rows = live.finish(story.phase("completed").now)
-    assert "   Said." in rows
-    assert not any("More" in row for row in rows)
-
-
 def test_a_call_that_goes_on_shows_its_output(live: Live) -> None:
     story = Story().begin("a", title="pytest -q").put_out("a", "\n".join(map(str, range(20))))
     live.draw(story.begin("b", "edit", path="x.py").after(37).now)
@@ -752,10 +742,6 @@ def test_a_long_result_is_cut() -> None:
 def test_a_result_that_was_said_is_not_repeated() -> None:
     assert result("It is done.\n", said="It is done.") == []
     assert result("It is done.", said="It is done. Really.") == ["", "   It is done.", ""]
-
-
-def test_a_card_without_the_result() -> None:
-    assert result("x", result=False) == []
 
 
 # Driving it

@@ -125,12 +125,6 @@ def test_all_went_well(live: Live) -> None:
     assert live.finish(*runs)[-1] == " 2 runs: 2 done, 0.0s"
 
 
-def test_results_can_be_left_out() -> None:
-    live = Live(result=False)
-    runs = [Story(label=name, result="secret").phase("completed").now for name in "ab"]
-    assert not any("secret" in row for row in live.finish(*runs))
-
-
 def test_a_display_that_is_left_early(live: Live) -> None:
     assert live.finish(Story(label="a").now, Story(label="b").phase("completed").now)[-1] == (
         " 2 runs: 1 done, 1 going on, 0.0s"

@@ -206,12 +206,10 @@ class Blocks:
 
     Args:
         verbose: Whether outputs and thoughts are drawn whole.
-        answer: Whether what the agent says is drawn.
     """
 
-    def __init__(self, *, verbose: bool = False, answer: bool = True) -> None:
+    def __init__(self, *, verbose: bool = False) -> None:
         self._verbose = verbose
-        self._answer = answer
         self._above = ""
         """The kind of what was drawn last: between words and deeds, there is an empty row."""
 
@@ -235,8 +233,7 @@ class Blocks:
             case Calls():
                 yield from self._calls(thing, view)
             case Said():
-                if self._answer:
-                    yield from _said(thing)
+                yield from _said(thing)
             case Thought():
                 yield from self._thought(thing)
             case Answered():

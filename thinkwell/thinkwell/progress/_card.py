@@ -59,23 +59,19 @@ _MARKS: Final = {
 _Object: TypeAlias = "Mapping[str, JsonValue]"
 
 
-def card(
-    shown: Shown, *, verbose: bool = False, said: bool = True, result: bool = True
-) -> list[RenderableType]:
+def card(shown: Shown, *, verbose: bool = False) -> list[RenderableType]:
     """Return the end card of a run.
 
     Args:
         shown: The run.
         verbose: Whether everything is drawn whole.
-        said: Whether what the agent said was drawn: a result that is just that is not drawn again.
-        result: Whether the result is drawn.
     """
     told = summary(shown.view, shown.now, shown.recording)
     return [
         Text(""),
         title_bar(told, shown.label),
         *_error(told),
-        *(_result(shown, verbose=verbose, said=said) if result else ()),
+        *_result(shown.untold_result, verbose=verbose),
         *_facts(told),
     ]
 
@@ -132,12 +128,9 @@ def _fact(name: str, value: str) -> Hanging:
     return Hanging(Text.assemble("   ", (f"{name:<{NAME}}", "dim")), value)
 
 
-def _result(shown: Shown, *, verbose: bool, said: bool) -> Iterator[RenderableType]:
+def _result(result: str | None, *, verbose: bool) -> Iterator[RenderableType]:
     """Yield the result: as a table where that is possible, as JSON, or as text."""
-    result = shown.result
     if result is None:
-        return
-    if said and any(result.strip() == text.strip() for text in (shown.view.text, *shown.view.messages[-1:])):
         return
     yield Text("")
     drawn = _as_json(result)

@@ -91,12 +91,10 @@ class Frame:
 
     Args:
         settling: What of the run is not settled.
-        answer: Whether what the agent says is drawn.
     """
 
-    def __init__(self, settling: Settling, *, answer: bool = True) -> None:
+    def __init__(self, settling: Settling) -> None:
         self._settling = settling
-        self._answer = answer
         self._held: tuple[tuple[ToolView, ...], Bar] | None = None
 
     def draw(self, shown: Shown, question: Sequence[Bar], width: int, height: int) -> list[Bar]:
@@ -155,7 +153,7 @@ class Frame:
     def _said(self, shown: Shown, width: int) -> list[Bar]:
         text, code = self._settling.saying(shown.view)
         text = clean(text[-LOOKED_AT:]).strip("\n")
-        if not text.strip() or not self._answer:
+        if not text.strip():
             return []
         indent = "   " if code else " "
         *rows, last = wrap(text, width - len(indent) - 1)

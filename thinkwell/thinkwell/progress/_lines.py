@@ -62,7 +62,6 @@ class LinesRenderer:
         width: Columns to break lines at; ``None``: they are not broken.
         verbose: Whether to tell all of the thoughts, and of what tools put out.
         github: Whether to fold long parts in the way of GitHub's logs.
-        result: Whether to tell the result.
     """
 
     def __init__(
@@ -72,13 +71,11 @@ class LinesRenderer:
         width: int | None = None,
         verbose: bool = False,
         github: bool = False,
-        result: bool = True,
     ) -> None:
         self._out = out
         self._width = width
         self._verbose = verbose
         self._github = github
-        self._result = result
         self._runs: dict[int, _Run] = {}
         self._encoding = _poor_encoding(out)
 
@@ -115,7 +112,7 @@ class LinesRenderer:
 
     def _begin(self) -> _Run:
         room = PLAN if self._width is None else self._width - PREFIX
-        return _Run(room, verbose=self._verbose, result=self._result)
+        return _Run(room, verbose=self._verbose)
 
     def _lines(self, rows: Sequence[Row], label: str) -> Iterator[str]:
         """Yield rows as lines; those that belong to one before are folded where that is wanted."""
@@ -166,11 +163,10 @@ def _poor_encoding(out: TextIO) -> str | None:
 class _Run:
     """What was written of one run."""
 
-    def __init__(self, room: int, *, verbose: bool, result: bool) -> None:
+    def __init__(self, room: int, *, verbose: bool) -> None:
         self._room = room
         self._settling = Settling(verbose=verbose)
         self._verbose = verbose
-        self._result = result
         self._phases = 0
         self._turns = 0
         self._plan = ""
@@ -196,7 +192,7 @@ class _Run:
             rows.append(Row("phase", f"{doing}, {numbers.seconds(shown.now)} so far"))
         if over:
             self._ended = True
-            rows += _end(shown, verbose=self._verbose, result=self._result)
+            rows += _end(shown, verbose=self._verbose)
         if rows:
             self._told_at = shown.now
         yield from rows
@@ -274,11 +270,11 @@ class _Run:
 # The end
 
 
-def _end(shown: Shown, *, verbose: bool, result: bool) -> Iterator[Row]:
+def _end(shown: Shown, *, verbose: bool) -> Iterator[Row]:
     told = summary(shown.view, shown.now, shown.recording)
     yield Row("usage", told.usage)
-    if result and shown.result is not None and not _was_said(shown):
-        yield Row("result", clean(shown.result))
+    if (result := shown.untold_result) is not None:
+        yield Row("result", clean(result))
     how = {"done": "done in", "running": "left while it goes on, after"}.get(
         told.status, f"{told.status} after"
     )
@@ -308,12 +304,3 @@ def _error(told: Summary, *, verbose: bool) -> Iterator[Row]:
             yield Row("done", text, how="cut", lead="  | ")
     if error.next:
         yield Row("done", f"next: {error.next}")
-
-
-def _was_said(shown: Shown) -> bool:
-    """Return whether the result is what the agent has said last, which was written before."""
-    messages = shown.view.messages
-    return shown.result is not None and shown.result.strip() in (
-        shown.view.text.strip(),
-        messages[-1].strip() if messages else None,
-    )

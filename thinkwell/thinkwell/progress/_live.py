@@ -129,14 +129,12 @@ class Live(anyio.AsyncContextManagerMixin):
         if self._style == "live":
             return Deferred(self._live)
         width = self._console.width if self._console is not None and self._terminal else None
-        return LinesRenderer(
-            self._out, width=width, verbose=self._verbose, github=self._github, result=self._result
-        )
+        return LinesRenderer(self._out, width=width, verbose=self._verbose, github=self._github)
 
     def _live(self) -> Renderer:
         from thinkwell.progress._live_renderer import LiveRenderer  # needs rich
 
-        return LiveRenderer(self._console or _console(self._out), verbose=self._verbose, result=self._result)
+        return LiveRenderer(self._console or _console(self._out), verbose=self._verbose)
 
 
 async def show(

@@ -35,8 +35,6 @@ class LiveRenderer:
     Args:
         console: Whose terminal it is.
         verbose: Whether thoughts, outputs and results are drawn whole.
-        result: Whether the result is on the end card.
-        answer: Whether what the agent says is drawn.
         reflows: Whether the terminal wraps rows again when it becomes narrower; see `Screen`.
     """
 
@@ -45,14 +43,10 @@ class LiveRenderer:
         console: Console,
         *,
         verbose: bool = False,
-        result: bool = True,
-        answer: bool = True,
         reflows: bool | None = None,
     ) -> None:
         self._screen = Screen(console, reflows=reflows)
         self._verbose = verbose
-        self._result = result
-        self._answer = answer
         self._question = Question()
         self._runs: list[_Drawn] = []
 
@@ -71,8 +65,7 @@ class LiveRenderer:
         """Draw the end."""
         above = self._settled(runs, end=True)
         if len(runs) == 1:
-            shown = runs[0]
-            above += card(shown, verbose=self._verbose, said=self._answer, result=self._result)
+            above += card(runs[0], verbose=self._verbose)
         else:
             above += _many.closing(runs)
         try:
@@ -90,7 +83,7 @@ class LiveRenderer:
     def _settled(self, runs: Sequence[Shown], *, end: bool) -> list[RenderableType]:
         """Return what is to be printed of each run."""
         while len(self._runs) < len(runs):
-            self._runs.append(_Drawn(verbose=self._verbose, answer=self._answer))
+            self._runs.append(_Drawn(verbose=self._verbose))
         above: list[RenderableType] = []
         width = _many.labels_width(runs)
         for run, drawn in zip(runs, self._runs, strict=True):
@@ -103,7 +96,7 @@ class LiveRenderer:
             pinned = status_of(run.view) == "failed" and not end
             if not drawn.ended and not pinned and (end or run.view.phase in OVER):
                 drawn.ended = True
-                above += _many.finished(run, width, result=self._result)
+                above += _many.finished(run, width)
         return above
 
     def _asked(self, runs: Sequence[Shown]) -> tuple[list[Bar], list[Bar]]:
@@ -122,8 +115,8 @@ class LiveRenderer:
 class _Drawn:
     """What is known of one run from what was drawn of it."""
 
-    def __init__(self, *, verbose: bool, answer: bool) -> None:
+    def __init__(self, *, verbose: bool) -> None:
         self.settling = Settling(verbose=verbose)
-        self.blocks = Blocks(verbose=verbose, answer=answer)
-        self.frame = Frame(self.settling, answer=answer)
+        self.blocks = Blocks(verbose=verbose)
+        self.frame = Frame(self.settling)
         self.ended = False

@@ -63,20 +63,19 @@ def run_bar(run: Shown, width: int) -> Bar:
     return Bar(Text.assemble(" ", (mark, style), " ", label, "  ", text), Text("  ".join(right), "dim"))
 
 
-def finished(run: Shown, width: int, *, result: bool = True) -> list[RenderableType]:
+def finished(run: Shown, width: int) -> list[RenderableType]:
     """Return what is printed once when a run has ended.
 
     Args:
         run: The run.
         width: Columns of the names.
-        result: Whether its result is.
     """
     rows: list[RenderableType] = [run_bar(run, width)]
     status = status_of(run.view)
     if run.view.error is not None and status == "failed":
         words = error_words(run.view.error)
         rows += [Hanging(Text("     → "), words.next, "bold")] if words.next else []
-    elif run.result is not None and status == "done" and result:
+    elif run.result is not None and status == "done":
         rows.append(Hanging(Text("     → "), line(run.result, RESULT), "dim"))
     return rows
 

@@ -35,6 +35,13 @@ class Shown:
     killed: bool = False
     """Whether it was pressed twice."""
 
+    @property
+    def untold_result(self) -> str | None:
+        """The result, but where it is just what the agent has said last, which was drawn."""
+        said = (self.view.text, *self.view.messages[-1:])
+        told = self.result is not None and self.result.strip() in map(str.strip, said)
+        return None if told else self.result
+
 
 class Renderer(Protocol):
     """Draws runs.
