@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext
+from itertools import count
 from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 
-from thinkwell import AgentClosed
+from thinkwell.sync import _loop
+from thinkwell.sync._held import Held
 from thinkwell.sync._loop import LoopEnded, WaitedTooLong, hold, wait
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+    from types import FrameType
 
 
 def nothing() -> nullcontext[int]:
@@ -31,40 +35,105 @@ def test_what_fails_when_it_is_left() -> None:
         yield 1
         raise OSError("left")
 
-    held = hold(failing)
-    assert held.enter() == 1
+    held, entered = hold(failing)
+    assert entered == 1
     for _ in range(2):
         with pytest.raises(OSError, match="left"):
             held.close()
 
 
+class Blocked:
+    """The loop, held up until it is released."""
+
+    def __init__(self, held: Held[int]) -> None:
+        self._blocked, self._release = threading.Event(), threading.Event()
+        held.loop.post(self._block)
+        assert self._blocked.wait(30)
+
+    def _block(self) -> None:
+        self._blocked.set()
+        assert self._release.wait(30)
+
+    def release(self) -> None:
+        self._release.set()
+
+
 def test_what_is_left_before_it_was_entered() -> None:
-    outer = hold(nothing)
-    outer.enter()
-    blocked, release = threading.Event(), threading.Event()
-
-    def block() -> None:
-        blocked.set()
-        assert release.wait(30)
-
-    outer.loop.post(block)
-    assert blocked.wait(30)
-    inner = hold(nothing)
-    inner.loop.post(inner._leave)
-    release.set()
-    with pytest.raises(AgentClosed):
-        inner.enter()
+    outer, _ = hold(nothing)
+    blocked = Blocked(outer)
+    inner = Held(outer.loop, nothing)
+    outer.loop.admit(inner)
+    assert inner.leave()
+    blocked.release()
+    inner.close()
+    assert inner.entered.cancelled()
+    never = Held(outer.loop, nothing)  # Ctrl-C came before it was admitted
+    never.close()
+    never.kill()
     outer.kill()  # nothing that can be killed
     outer.close()
     with pytest.raises(LoopEnded):
         outer.loop.submit(forever)
     with pytest.raises(LoopEnded):
         hold(nothing, within=outer)
+    never = Held(outer.loop, nothing)
+    never.close()
+
+
+def test_what_comes_in_the_moment_in_which_the_loop_ends() -> None:
+    leaving, release = threading.Event(), threading.Event()
+
+    @asynccontextmanager
+    async def slow() -> AsyncGenerator[None]:
+        yield
+        leaving.set()
+        assert release.wait(30)
+
+    outer, _ = hold(slow)
+    outer.leave()
+    assert leaving.wait(30)
+    late = [Held(outer.loop, nothing) for _ in range(2)]
+    for held in late:
+        outer.loop.admit(held)
+    release.set()
+    for held in late:
+        with pytest.raises(LoopEnded):
+            held.entered.result(30)
+        held.close()
+    with ThreadPoolExecutor(1) as threads:
+        held, _ = threads.submit(hold, nothing).result(30)
+    held.close()
+    outer.close()
+
+
+def test_ctrl_c_at_any_moment_of_opening_leaves_nothing_open() -> None:
+    outer, _ = hold(nothing)
+    for moment in count():
+        steps = count()
+
+        def interrupt(
+            frame: FrameType, event: str, _: object, at: int = moment, steps: count[int] = steps
+        ) -> None:
+            if frame.f_code.co_filename != _loop.__file__ or event == "c_call":  # Python lets none in there
+                return
+            returned = frame.f_code is hold.__code__ and event == "return"  # then it is the caller's
+            if not returned and next(steps) == at:
+                raise KeyboardInterrupt
+
+        sys.setprofile(interrupt)
+        try:
+            held, _ = hold(nothing)
+        except KeyboardInterrupt:
+            continue
+        finally:
+            sys.setprofile(None)
+        held.close()
+        break
+    outer.close()
 
 
 def test_a_call_that_is_given_up_is_cancelled() -> None:
-    held = hold(nothing)
-    held.enter()
+    held, _ = hold(nothing)
     ended = threading.Event()
 
     async def reluctant() -> None:

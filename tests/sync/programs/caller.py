@@ -68,15 +68,18 @@ def work(agent: Agent) -> None:
     say("worked")
 
 
-def open_and_work() -> None:
+def open_and_work(opened: threading.Event) -> None:
     with open_agent(command=COMMAND) as agent:
+        opened.set()
         work(agent)
 
 
 def end() -> None:
     """End in the way that was asked for, with an agent left open."""
     if WHAT == "open in a thread":
-        threading.Thread(target=open_and_work).start()
+        opened = threading.Event()
+        threading.Thread(target=open_and_work, args=(opened,)).start()
+        opened.wait()  # before 3.12.2, Python starts no thread when the main one has ended
         return
     agent = open_agent(command=COMMAND).start()
     kept.append(agent)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from thinkwell.mcp_servers import McpServer
     from thinkwell.permissions import PermissionMode, PermissionPolicy
     from thinkwell.questions import Answer, Question, QuestionHandler
-    from thinkwell.sync._loop import Held
+    from thinkwell.sync._held import Held
     from thinkwell.view import PhaseView
     from thinkwell.workspace import Workspace
     from thinkwell_acp import Transport
@@ -267,5 +267,4 @@ def open_agent(
 
 
 def _start(manager: Callable[[], AbstractAsyncContextManager[AsyncAgent]]) -> Agent:
-    held = hold(manager, kill=AsyncAgent.kill)
-    return Agent(held, held.enter())
+    return Agent(*hold(manager, kill=AsyncAgent.kill))

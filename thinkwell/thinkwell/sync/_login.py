@@ -62,6 +62,5 @@ def login(
         )
         yield
 
-    held = hold(logged_in)
-    held.enter()
+    held, _ = hold(logged_in)
     held.close()

@@ -14,11 +14,10 @@ import sys
 import threading
 from concurrent.futures import CancelledError, Future
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, TypeVarTuple
-
-import anyio
+from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
 
 from thinkwell.errors import AgentClosed
+from thinkwell.sync._held import Held
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -95,7 +94,11 @@ class LoopThread:
 
     def start(self) -> None:
         """Start the thread."""
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:  # pragma: no cover - the machine has no more, or the interpreter exits
+            self._loop.close()
+            raise
 
     @property
     def forked(self) -> bool:
@@ -103,7 +106,8 @@ class LoopThread:
         return os.getpid() != self._pid
 
     @property
-    def _is_here(self) -> bool:
+    def is_here(self) -> bool:
+        """Whether this is its thread."""
         return threading.get_ident() == self._thread.ident
 
     def submit(self, function: Callable[[*Args], Awaitable[T]], *args: *Args) -> Future[T]:
@@ -113,14 +117,23 @@ class LoopThread:
             LoopEnded: Nothing is open any more.
             RuntimeError: This process is a fork.
         """
+        future: Future[T] = Future()
+        self._post(self._begin, future, function, args)
+        return future
+
+    def _post(self, function: Callable[[*Args], None], *args: *Args) -> None:
+        """Call a function in the loop, for sure; it sees the caller's context variables.
+
+        Raises:
+            LoopEnded: Nothing is open any more.
+            RuntimeError: This process is a fork.
+        """
         if self.forked:
             raise RuntimeError(FORKED)
-        future: Future[T] = Future()
-        with _lock:
+        with _lock:  # what is posted before the loop ends comes before its end
             if self.ended:
                 raise LoopEnded
-            self._loop.call_soon_threadsafe(self._begin, future, function, args, context=_context())
-        return future
+            self._loop.call_soon_threadsafe(function, *args, context=_context())
 
     def _begin(self, future: Future[T], function: Callable[..., Awaitable[T]], args: tuple[Any, ...]) -> None:
         task = self._loop.create_task(_settle(future, function, args))
@@ -153,7 +166,7 @@ class LoopThread:
             LoopEnded: Nothing is open any more.
             RuntimeError: This is the loop's own thread, or a fork.
         """
-        if self._is_here:
+        if self.is_here:
             raise RuntimeError(ON_THE_LOOP)
         return wait(self.submit(function, *args), timeout)
 
@@ -163,7 +176,7 @@ class LoopThread:
         Raises:
             RuntimeError: This process is a fork.
         """
-        if self._is_here:
+        if self.is_here:
             return function(*args)
         try:
             future = self.submit(_called, function, args)
@@ -176,17 +189,47 @@ class LoopThread:
     # What is held open
 
     def admit(self, held: Held[Any]) -> None:
-        """Let something be held open. The lock is held."""
-        held.left = self.submit(held.main)
-        self._held[held] = None
+        """Let something be held open.
+
+        It is noted in the loop's thread: Ctrl-C could interrupt the caller between any two steps.
+
+        Raises:
+            LoopEnded: Nothing is open any more. What is so a moment later is told by `Held.entered`.
+            RuntimeError: This process is a fork.
+        """
+        self._post(self._admit, held)
+
+    def _admit(self, held: Held[Any]) -> None:
+        if self.ended:
+            held.refuse(LoopEnded())
+        else:
+            self._held[held] = None
+            self._begin(held.left, held.main, ())
+
+    def leave(self, held: Held[Any]) -> bool:
+        """Ask for something to be left, if it was ever admitted; return whether the loop still hears it."""
+        try:
+            self._post(self._leave, held)
+        except LoopEnded:
+            return False
+        return True
+
+    def _leave(self, held: Held[Any]) -> None:
+        if held in self._held:
+            held.let_go()
+        elif not held.left.done():
+            held.refuse(LoopEnded())
 
     def dismiss(self, held: Held[Any]) -> None:
         """Forget what was left. With the last of them, the loop ends."""
         with _lock:
             del self._held[held]
-            if not self._held:
-                self.ended = True
-                self._nothing_held.set()
+            self._end_without_any()
+
+    def _end_without_any(self) -> None:
+        if not self._held:
+            self.ended = True
+            self._nothing_held.set()
 
     def join(self) -> None:
         """Where the loop has ended, wait until its thread has."""
@@ -199,6 +242,7 @@ class LoopThread:
             try:
                 for held in tuple(self._held):
                     held.leave()
+                self.post(self._end_without_any)  # whoever began it may have been interrupted
                 self._thread.join()
             except KeyboardInterrupt:
                 for held in tuple(self._held):
@@ -257,139 +301,54 @@ def _context() -> Context:
     return context
 
 
-class Held(Generic[T]):
-    """An async context manager that a task of the loop has entered, and leaves when it is told to.
-
-    Args:
-        loop: Where.
-        manager: Makes it.
-        outer: What it was opened within: it is left before that is.
-        kill: Ends at once what was entered.
-    """
-
-    def __init__(
-        self,
-        loop: LoopThread,
-        manager: Callable[[], AbstractAsyncContextManager[T]],
-        *,
-        outer: Held[Any] | None = None,
-        kill: Callable[[T], None] | None = None,
-    ) -> None:
-        self.loop = loop
-        self.left: Future[None]
-        """Done when it was left, or was never entered."""
-        self._manager = manager
-        self._outer = outer
-        self._kill = kill
-        self._entered: Future[T] = Future()
-        self.opener = threading.current_thread()
-        self._inner: dict[Held[Any], None] = {}
-        self._leaving = asyncio.Event()
-        self._over = asyncio.Event()
-        self._scope: anyio.CancelScope | None = None
-
-    async def main(self) -> None:
-        """Enter, wait, and leave."""
-        if self._outer is not None:
-            self._outer._inner[self] = None
-        try:
-            with anyio.CancelScope() as self._scope:
-                if not self._leaving.is_set():
-                    await self._hold()
-        except BaseException as exc:
-            if self._entered.done():
-                raise
-            self._entered.set_exception(exc)
-        finally:
-            self._entered.cancel()
-            if self._outer is not None:
-                del self._outer._inner[self]
-            self._over.set()
-            self.loop.dismiss(self)
-
-    async def _hold(self) -> None:
-        async with self._manager() as value:
-            self._entered.set_result(value)
-            await self._leaving.wait()
-            while self._inner:
-                inner = next(reversed(self._inner))
-                inner._leave()
-                await inner._over.wait()
-
-    def enter(self) -> T:
-        """Wait until it was entered. A caller who does not wait to the end leaves it."""
-        try:
-            return _result(self._entered, None)
-        except CancelledError:
-            raise AgentClosed from None  # the interpreter exits
-        except BaseException:
-            self.close()
-            raise
-
-    def leave(self) -> None:
-        """Ask for it to be left. Returns at once."""
-        self.loop.post(self._leave)
-
-    def _leave(self) -> None:
-        self._leaving.set()
-        if not self._entered.done() and self._scope is not None:
-            self._scope.cancel()
-
-    def kill(self) -> None:
-        """End at once what was entered, where it was."""
-        self.loop.post(self._end)
-
-    def _end(self) -> None:
-        if self._kill is not None and self._entered.done() and not self._over.is_set():
-            self._kill(self._entered.result())
-
-    def close(self) -> None:
-        """Leave it and wait until it was left. Ctrl-C meanwhile kills it, and is raised at the end."""
-        if self.loop.forked:
-            return  # it is not ours
-        self.leave()
-        interrupted: KeyboardInterrupt | None = None
-        while True:
-            try:
-                self.left.exception()
-                self.loop.join()
-                break
-            except KeyboardInterrupt as exc:
-                interrupted = exc
-                self.kill()
-        if interrupted is not None:
-            raise interrupted
-        self.left.result()
-
-
 def hold(
     manager: Callable[[], AbstractAsyncContextManager[T]],
     *,
     within: Held[Any] | None = None,
     kill: Callable[[T], None] | None = None,
-) -> Held[T]:
+) -> tuple[Held[T], T]:
     """Enter an async context manager in the process's loop, which is started where there is none.
+
+    A caller who does not wait to the end leaves it.
 
     Args:
         manager: Makes it.
         within: What it is opened within.
         kill: Ends at once what was entered.
 
+    Returns:
+        What leaves it, and what it was entered as.
+
     Raises:
         LoopEnded: What it would be opened within is closed, and so is everything else.
         RuntimeError: This is the loop's own thread, or that is another process's.
     """
-    global _current
-    with _lock:
-        loop = _current if within is None else within.loop
-        if loop is None or (within is None and loop.ended):
-            loop = _current = LoopThread()
-            loop.start()
-        if loop._is_here:
+    while True:
+        loop = _running_loop() if within is None else within.loop
+        if loop.is_here:
             raise RuntimeError(ON_THE_LOOP)
         held = Held(loop, manager, outer=within, kill=kill)
-        loop.admit(held)
-    return held
+        try:
+            loop.admit(held)
+            return held, _result(held.entered, None)
+        except LoopEnded:
+            if within is not None:
+                raise
+        except CancelledError:
+            raise AgentClosed from None  # the interpreter exits
+        except BaseException:
+            held.close()
+            raise
+
+
+def _running_loop() -> LoopThread:
+    global _current
+    with _lock:
+        if _current is None or _current.ended:
+            loop = LoopThread()
+            loop.start()
+            _current = loop
+        return _current
 
 
 _lock = threading.RLock()

@@ -103,8 +103,8 @@ def replay(
         stream = _replay.replay(path, output, run=run, speed=speed, include=include, buffer=buffer)
         return nullcontext(stream)
 
-    held = hold(replayed)
-    stream = ThoughtStream(held.loop, held.enter(), held)
+    held, replaying = hold(replayed)
+    stream = ThoughtStream(held.loop, replaying, held)
     # Its clock is the loop's, which goes on as long as anybody can look at it.
     weakref.finalize(stream, held.leave).atexit = False
     return stream

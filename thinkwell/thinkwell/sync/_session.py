@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from thinkwell._session_state import SessionMode, SessionOption, SessionUsage
     from thinkwell.mcp_servers import McpServer
     from thinkwell.questions import Answer
-    from thinkwell.sync._loop import Held
+    from thinkwell.sync._held import Held
 
 T = TypeVar("T")
 
@@ -213,7 +213,7 @@ def start_session(
         owner: What stays open as long as it may be used.
     """
     try:
-        held = hold(manager, within=within)
+        held, session = hold(manager, within=within)
     except LoopEnded:
         raise AgentClosed from None
-    return Session(held, held.enter(), owner)
+    return Session(held, session, owner)

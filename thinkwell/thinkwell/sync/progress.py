@@ -78,8 +78,7 @@ class Live:
         self._entered = ExitStack()
 
     def __enter__(self) -> Self:
-        held = hold(self._manager)
-        live = held.enter()
+        held, live = hold(self._manager)
         self._entered.callback(held.close)
         if self._ctrl_c:
             self._entered.enter_context(_ctrl_c_received(partial(held.loop.post, live.press_ctrl_c)))
