@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Final
 
@@ -18,6 +19,7 @@ WRONG_USAGE: Final = 2
 
 def main() -> int:
     """Run the command with the arguments of this process, and return its exit code."""
+    _open_what_is_closed()
     try:
         import rich  # noqa: F401 - to miss it here rather than later  # pyright: ignore[reportUnusedImport]
 
@@ -28,3 +30,11 @@ def main() -> int:
         sys.stderr.write(MISSING.format(name=exc.name, python=sys.executable))
         return WRONG_USAGE
     return run_app()
+
+
+def _open_what_is_closed() -> None:
+    """Let standard streams that are closed be empty: the next file or socket would take their number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            file = os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            setattr(sys, name, open(file, mode, encoding="utf-8", closefd=False))  # noqa: SIM115

@@ -4,7 +4,7 @@ A module of a command declares its options, with what typer needs and no more, a
 when it is called: the help, and the completion of the shell, wait for everything that is imported here.
 """
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -13,6 +13,7 @@ from thinkwell.cli._agents import agents
 from thinkwell.cli._chat import chat
 from thinkwell.cli._demo import demo
 from thinkwell.cli._doctor import doctor
+from thinkwell.cli._errors import ended
 from thinkwell.cli._login import login
 from thinkwell.cli._new import new
 from thinkwell.cli._options import HELP_OPTIONS
@@ -29,7 +30,17 @@ ORDER: Final = (
 """In which order the help names the commands: what is done with agents, then agents, then the rest."""
 
 
-class _InOrder(TyperGroup):
+class _Root(TyperGroup):
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Read the arguments; the help and the version are written here."""
+        with ended():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        """Run a command."""
+        with ended():
+            return super().invoke(ctx)
+
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
         """Return the names of the commands, in order."""
         return sorted(self.commands, key=ORDER.index)
@@ -37,7 +48,7 @@ class _InOrder(TyperGroup):
 
 app = typer.Typer(
     name="thinkwell",
-    cls=_InOrder,
+    cls=_Root,
     no_args_is_help=True,
     rich_markup_mode=None,  # plain text is as readable, and there sooner
     pretty_exceptions_enable=False,

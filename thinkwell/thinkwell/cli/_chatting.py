@@ -30,7 +30,7 @@ from thinkwell.cli._exit import INTERRUPTED, OK, WRONG_USAGE, exit_code
 from thinkwell.cli._launching import launching_shown
 from thinkwell.cli._showing import write_result
 from thinkwell.cli._task import asked_in_vain, leaves_open
-from thinkwell.cli._terminal import Style, is_terminal
+from thinkwell.cli._terminal import Style
 from thinkwell.errors import AgentClosed, AgentError, AgentExited, SessionUnusable, ThoughtCancelled
 from thinkwell.sync import open_agent
 
@@ -130,7 +130,7 @@ class _Chat:
         self._options = options
         self._person = options.how.can_ask
         """Whether somebody sits there."""
-        self._plain = not (self._person and is_terminal(sys.stdout))
+        self._plain = not (self._person and sys.stdout.isatty())
         """Whether answers go to standard output by themselves, and nothing else does."""
         self._deeds = ChatDeeds(agent, session)
         self._turns = 0

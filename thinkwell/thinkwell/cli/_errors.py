@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from thinkwell.cli._exit import BROKEN_PIPE, INTERRUPTED, exit_code
+from thinkwell.cli._exit import BROKEN_PIPE, INTERRUPTED, NO_RESULT, exit_code
 from thinkwell.cli._terminal import silence_logs
 
 if TYPE_CHECKING:
@@ -18,8 +19,23 @@ if TYPE_CHECKING:
 
 @contextmanager
 def told() -> Generator[None]:
-    """Tell of an error that ends the block, and end the command with the exit code for it."""
+    """Tell of an error of ours that ends the block, and end the command with the exit code for it."""
     silence_logs()
+    from thinkwell.errors import ThinkwellError
+
+    try:
+        yield
+    except ThinkwellError as exc:
+        tell(exc)
+        raise typer.Exit(exit_code(exc)) from None
+
+
+@contextmanager
+def ended() -> Generator[None]:
+    """End any command that Ctrl-C has reached, or whose reader or disk takes no more.
+
+    It loads nothing before that happens: the help is within it.
+    """
     try:
         yield
     except BrokenPipeError:  # pragma: no cover - tested; which lines are traced in it depends on the reader
@@ -28,11 +44,13 @@ def told() -> Generator[None]:
     except KeyboardInterrupt:
         sys.stderr.write("\n")
         raise typer.Exit(INTERRUPTED) from None
-    except Exception as exc:
-        if not is_expected(exc):
-            raise
+    except OSError as exc:
         tell(exc)
-        raise typer.Exit(exit_code(exc)) from None
+        try:
+            sys.stdout.flush()
+        except OSError:  # what is left would be tried again at the exit
+            stop_writing()
+        raise typer.Exit(NO_RESULT) from None
 
 
 def is_expected(error: BaseException) -> bool:
@@ -53,8 +71,9 @@ def tell(error: BaseException, *, displayed: bool = False) -> None:
 
     what, next_ = words(error)
     lines = [advice(error)] if displayed else [f"Error: {what}", next_]
-    sys.stderr.write(clean("".join(f"{line}\n" for line in lines if line)))
-    sys.stderr.flush()
+    with suppress(OSError):  # the exit code tells too
+        sys.stderr.write(clean("".join(f"{line}\n" for line in lines if line)))
+        sys.stderr.flush()
 
 
 def words(error: BaseException) -> tuple[str, str]:
@@ -66,11 +85,21 @@ def words(error: BaseException) -> tuple[str, str]:
         reason = error.reason.partition(" (known: ")[0]  # forty names
         reason = reason.partition(" For another: ")[0].rstrip(".;")
         return f"Agent {error.agent!r} was not found: {reason}", advice(error)
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}", ""
+    if isinstance(error, OSError) and error.strerror is not None:
+        if error.filename is None and isinstance(error, FileNotFoundError) and not _is_somewhere():
+            return "The current folder is not there any more. Go to another", ""
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}", ""
     told = error_words(error)
     what = f"{told.what}\n{told.detail}" if told.detail else told.what
     return what, advice(error) or (f"Next: {told.next}" if told.next else "")
+
+
+def _is_somewhere() -> bool:
+    try:
+        Path.cwd()
+    except OSError:
+        return False
+    return True
 
 
 def advice(error: BaseException) -> str:

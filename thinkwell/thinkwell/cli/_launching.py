@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from thinkwell._display.cells import clip
 from thinkwell._display.phases import phase_words
-from thinkwell.cli._terminal import Style, is_terminal
+from thinkwell.cli._terminal import Style
 from thinkwell.view import PhaseView
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Launching:
     def __init__(self, name: str, how: How) -> None:
         self._name = name
         shown = not (how.quiet or how.as_json)
-        dumb = how.style == Style.LINES or not is_terminal(sys.stderr)
+        dumb = how.style == Style.LINES or not sys.stderr.isatty()
         self._lines = shown and dumb
         self._live = shown and not dumb
         self._stands = False

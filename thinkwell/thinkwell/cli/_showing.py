@@ -9,7 +9,7 @@ from thinkwell._display.text import clean
 from thinkwell.cli._errors import tell
 from thinkwell.cli._exit import INTERRUPTED, OK, exit_code
 from thinkwell.cli._output import result_text
-from thinkwell.cli._terminal import Style, is_terminal
+from thinkwell.cli._terminal import Style
 from thinkwell.progress import Live
 from thinkwell.progress._interrupt import CtrlC
 from thinkwell.progress._json import JsonLines, follow
@@ -46,7 +46,7 @@ async def finish(stream: ThoughtStream[T], how: How, output: object = None, *, r
             await stream.wait()
     else:
         # In a terminal the end of a display has it, wherever it goes besides; in a log it would stand twice.
-        on_display = is_terminal(sys.stderr) or how.style == Style.LIVE
+        on_display = sys.stderr.isatty() or how.style == Style.LIVE
         live = Live(stream, style=how.style.value, verbose=how.verbose, result=on_display, ctrl_c=True)
         async with live:
             await stream.wait()
@@ -63,10 +63,10 @@ async def finish(stream: ThoughtStream[T], how: How, output: object = None, *, r
 
 def _one_terminal() -> bool:
     """Return whether both outputs are shown in a terminal."""
-    return is_terminal(sys.stderr) and is_terminal(sys.stdout)
+    return sys.stderr.isatty() and sys.stdout.isatty()
 
 
 def write_result(value: object, output: object = None) -> None:
     """Write a result to standard output. A terminal gets nothing that would control it."""
     text = result_text(value, output)
-    direct(sys.stdout).write(clean(text) if is_terminal(sys.stdout) else text)
+    direct(sys.stdout).write(clean(text) if sys.stdout.isatty() else text)

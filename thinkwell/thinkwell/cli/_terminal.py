@@ -38,13 +38,7 @@ class How:
     @property
     def can_ask(self) -> bool:
         """Whether somebody sits there who can be asked."""
-        return not (self.as_json or self.quiet) and is_terminal(sys.stdin) and is_terminal(sys.stderr)
-
-
-def is_terminal(stream: object) -> bool:
-    """Return whether a stream is a terminal. It is ``None`` where it was closed before the program began."""
-    isatty = getattr(stream, "isatty", None)
-    return isatty is not None and isatty()
+        return not (self.as_json or self.quiet) and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def silence_logs() -> None:

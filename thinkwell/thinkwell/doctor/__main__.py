@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from thinkwell.doctor import Check
     from thinkwell.doctor._command_line import CommandLine
 
-BROKEN_PIPE: Final = 1
+BROKEN_PIPE: Final = 141
 INTERRUPTED: Final = 130
 """128 and the number of the signal, as shells have it."""
 
