@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -67,7 +68,7 @@ def test_a_standard_input_that_is_closed(home: Path) -> None:
             timeout=LIMIT,
         )
         assert ran.returncode == code, ran.stderr
-        assert (b"standard input is closed" in ran.stderr) is (code == 2)
+        assert (b"standard input is empty" in ran.stderr) is (code == 2)
         assert (b"parser.py" in ran.stdout) is (code == 0)
 
 
@@ -84,9 +85,19 @@ def test_a_standard_input_that_never_ends_is_left_alone_where_there_are_words(ho
 def test_files_are_shown_to_the_agent(home: Path) -> None:
     done = run_command("run", "-q", "Say what this does", "--file", "parser.py")
     assert "parser.py is Python" in done.out
-    missing = run_command("run", "hi", "--file", "nowhere.py")
-    assert missing.code == 2
-    assert "nowhere.py" in missing.err
+    for name in ("nowhere.py", "."):
+        wrong = run_command("run", "hi", "--file", name)
+        assert (wrong.code, wrong.out) == (2, "")
+        assert name in wrong.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero"])
+def test_a_file_that_is_none_starts_nothing(name: str, home: Path) -> None:
+    os.mkfifo("pipe")
+    wrong = run_command("run", "hi", "--file", name)
+    assert (wrong.code, wrong.out) == (2, "")
+    assert f"{name} is no regular file" in wrong.err
 
 
 def test_an_image_is_shown_as_one_where_the_agent_takes_images(home: Path) -> None:

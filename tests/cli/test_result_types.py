@@ -36,6 +36,8 @@ class Outer:
 either = TypeAdapter(int | str)
 one = Point(1, 2)
 def function(): pass
+def __getattr__(name):
+    raise RuntimeError("not yet") if name == "lazy" else AttributeError(name)
 """
 
 
@@ -107,13 +109,16 @@ def test_a_schema_that_cannot_be_used(text: str | None, problem: str, home: Path
         ("Review", "give MODULE:NAME"),
         ("no.such.module:Review", "cannot be imported: ModuleNotFoundError"),
         ("broken_of_cli_tests:Review", "cannot be imported: ZeroDivisionError"),
+        ("exiting_of_cli_tests:Review", "cannot be imported: SystemExit: 0"),
         ("models_of_cli_tests:Nothing", "has no 'Nothing'"),
+        ("models_of_cli_tests:lazy", "has no 'lazy': not yet"),
         ("models_of_cli_tests:function", "it is a name or a function, not a type"),
         ("models_of_cli_tests:one", "you passed an instance of Point"),
     ],
 )
 def test_a_type_that_cannot_be_used(name: str, problem: str, models: Path) -> None:
     (models / "broken_of_cli_tests.py").write_text("1 / 0", "utf-8")
+    (models / "exiting_of_cli_tests.py").write_text("raise SystemExit(0)", "utf-8")
     done = run_command("run", "go", "--type", name)
     assert (done.code, done.out) == (2, "")
     assert "--type" in done.err

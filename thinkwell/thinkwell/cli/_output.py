@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from operator import attrgetter
 from pathlib import Path
 from typing import cast
 
@@ -65,14 +66,13 @@ def _import_type(name: str) -> object:
         sys.path.insert(0, here)  # a program that is installed has its own folder there
     try:
         thing: object = importlib.import_module(module_name)
-    except Exception as exc:  # whatever the module raises
+    except (Exception, SystemExit) as exc:  # whatever the module raises; a script may end itself
         why = f"{type(exc).__name__}: {exc}"
         raise typer.BadParameter(f"{module_name!r} cannot be imported: {why}", param_hint="--type") from None
-    for part in path.split("."):
-        if not hasattr(thing, part):
-            raise typer.BadParameter(f"{module_name!r} has no {path!r}", param_hint="--type")
-        thing = getattr(thing, part)
-    return thing
+    try:
+        return attrgetter(path)(thing)
+    except Exception as exc:  # AttributeError, or whatever computes it raises
+        raise typer.BadParameter(f"{module_name!r} has no {path!r}: {exc}", param_hint="--type") from None
 
 
 def result_text(value: object, output: object = None) -> str:

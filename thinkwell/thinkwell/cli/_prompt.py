@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from codecs import BOM_UTF8
 from typing import TYPE_CHECKING, BinaryIO, Final
@@ -33,7 +34,7 @@ def read_prompt(words: Sequence[str]) -> Prompt:
     Raises:
         typer.BadParameter: There is no prompt, or it is no text.
     """
-    plain = " ".join(word for word in words if word != STDIN).strip()
+    plain = " ".join(_as_text(word) for word in words if word != STDIN).strip()
     if plain and STDIN not in words:
         return Prompt(plain)
     came = _standard_input(asked=STDIN in words)
@@ -42,11 +43,16 @@ def read_prompt(words: Sequence[str]) -> Prompt:
     return Prompt(plain, came) if plain else Prompt(came)
 
 
+def _as_text(word: str) -> str:
+    """Return an argument as it was typed, whatever the locale has made of it."""
+    try:
+        return os.fsencode(word).decode()
+    except UnicodeDecodeError:
+        raise typer.BadParameter("it is not UTF-8; files go by --file", param_hint="PROMPT") from None
+
+
 def _standard_input(*, asked: bool) -> str:
     """Return the whole of standard input."""
-    # It is None where it was closed. Then coverage cannot be measured either, as its file takes that place.
-    if sys.stdin is None:  # pragma: no cover - tested  # pyright: ignore[reportUnnecessaryComparison]
-        raise typer.BadParameter("there is none, and standard input is closed", param_hint="PROMPT")
     if sys.stdin.isatty():
         if not asked:
             raise typer.BadParameter(

@@ -75,6 +75,9 @@ def read_task(
     for name, seconds in limits.items():
         if seconds is not None and not seconds > 0:  # NaN is neither
             raise typer.BadParameter(f"it is {seconds:g}; give seconds above 0", param_hint=_option(name))
+    for file in files:
+        if not file.is_file():  # it would be waited for, or never end
+            raise typer.BadParameter(f"{file} is no regular file", param_hint="--file")
     profile = chosen_agent(agent, command)
     policy = read_permissions(permissions, can_ask=how.can_ask)
     return Task(
