@@ -31,7 +31,7 @@ def list_agents(context: typer.Context, as_json: JsonOption = False) -> None:
 
 @agents.command("list")
 def list_them(as_json: JsonOption = False) -> None:
-    """Show which agents can be used by name; the same as `thinkwell agents`."""
+    """The same as `thinkwell agents`."""
     _run(["list"], as_json=as_json)
 
 
@@ -43,7 +43,10 @@ def show_agent(
     ],
     as_json: JsonOption = False,
 ) -> None:
-    """Show all that is known of one agent: command, version, quirks, and from which files."""
+    """Show all that is known of one agent.
+
+    Its command, its version, its quirks, and the files that say so.
+    """
     _run(["show", "--", name], as_json=as_json)
 
 
@@ -54,7 +57,10 @@ def update_agents(
         typer.Argument(metavar="SOURCE", help="A file or an address, instead of the official one."),
     ] = None,
 ) -> None:
-    """Fetch the public registry of agents, and tell what is new in it."""
+    """Fetch the public registry of agents.
+
+    Says what is new in it.
+    """
     _run(["update", *([] if source is None else ["--", source])])
 
 

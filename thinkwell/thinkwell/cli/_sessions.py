@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from thinkwell.cli._completing import agent_names
 from thinkwell.cli._errors import told
-from thinkwell.cli._options import CommandOption, CwdOption, JsonOption, naming
+from thinkwell.cli._options import CommandOption, JsonOption, naming
 from thinkwell.cli._terminal import How
 
 
@@ -26,13 +27,23 @@ def sessions(
         str | None, typer.Option("--delete", metavar="ID", help="Make it forget this session.")
     ] = None,
     command: CommandOption = None,
-    cwd: CwdOption = None,
+    cwd: Annotated[
+        Path | None,
+        typer.Option(
+            "--cwd",
+            metavar="DIR",
+            help="Only those of this folder; by default those of all.",
+            exists=True,
+            file_okay=False,
+            resolve_path=True,
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """List the sessions that an agent remembers, or make it forget one.
 
-    Of all folders, or of that of --cwd. To go on with one: thinkwell chat --load ID. Not every agent
-    remembers sessions, and of those that do not all tell.
+    To go on with one: thinkwell chat --load ID. Not every agent keeps its sessions, and some that do
+    have no list of them.
 
     \b
     Examples:
