@@ -100,6 +100,18 @@ def test_ctrl_c_twice_kills_the_agent() -> None:
             agent.think().text("Go.").run()
 
 
+def test_a_display_tells_how_often_ctrl_c_was_pressed() -> None:
+    live = Live(console=paper())
+    assert (live.presses, live.killed) == (0, False)
+    with playing(script.says("a").hangs(deaf=True)) as agent:
+        stream = agent.think().text("Go.").stream()
+        with Live(stream, console=paper(), ctrl_c=True) as live:
+            thread = presses(stream, 2)
+            stream.wait()
+            thread.join()
+        assert (live.presses, live.killed) == (2, True)
+
+
 def test_ctrl_c_that_is_not_received_leaves_the_wait_and_cancels_the_run() -> None:
     with playing(script.says("a").hangs()) as agent:
         stream = agent.think().text("Go.").stream()

@@ -24,7 +24,6 @@ from thinkwell.cli._chat_commands import Ours, Prompted, Unknown, completions, u
 from thinkwell.cli._chat_deeds import ChatDeeds, UsageError
 from thinkwell.cli._chat_history import HistoryFile, history_path
 from thinkwell.cli._chat_prompt import LineReader, Lines, read_entry
-from thinkwell.cli._chat_turn import show_turn
 from thinkwell.cli._errors import is_expected, tell
 from thinkwell.cli._exit import INTERRUPTED, OK, WRONG_USAGE, exit_code
 from thinkwell.cli._launching import launching_shown
@@ -33,6 +32,7 @@ from thinkwell.cli._task import asked_in_vain, leaves_open
 from thinkwell.cli._terminal import Style
 from thinkwell.errors import AgentClosed, AgentError, AgentExited, SessionUnusable, ThoughtCancelled
 from thinkwell.sync import open_agent
+from thinkwell.sync.progress import Live
 
 if TYPE_CHECKING:
     from thinkwell import PermissionMode, PermissionPolicy
@@ -209,7 +209,10 @@ class _Chat:
         self._turns += 1
         self._deeds.stream = stream
         style = how.style if self._person or how.style is not Style.AUTO else Style.LINES
-        if show_turn(stream, style, verbose=how.verbose):
+        # Ctrl-C in the moment before the display receives it cancels the turn, too.
+        with stream, Live(stream, style=style.value, verbose=how.verbose, result=False, ctrl_c=True) as live:
+            stream.wait()
+        if live.killed:
             raise _Killed
         answer = stream.result()
         if self._plain:

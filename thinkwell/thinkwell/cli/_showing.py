@@ -37,7 +37,7 @@ async def finish(stream: ThoughtStream[T], how: How, output: object = None, *, r
         BrokenPipeError: Nobody reads the result, or the events.
     """
     displayed = False
-    ctrl_c = CtrlC(stream.cancel, stream.kill)
+    pressed: CtrlC | Live = (ctrl_c := CtrlC(stream.cancel, stream.kill))
     if how.as_json:
         with ctrl_c.received():
             await follow(stream, JsonLines(direct(sys.stdout)), run)
@@ -50,9 +50,9 @@ async def finish(stream: ThoughtStream[T], how: How, output: object = None, *, r
         live = Live(stream, style=how.style.value, verbose=how.verbose, result=on_display, ctrl_c=True)
         async with live:
             await stream.wait()
-        ctrl_c, displayed = live._pressing or ctrl_c, True
+        pressed, displayed = live, True
     if (error := stream.result.exception()) is not None:
-        if ctrl_c.presses:
+        if pressed.presses:
             return INTERRUPTED
         tell(error, displayed=displayed)
         return exit_code(error)

@@ -107,6 +107,16 @@ class Live(anyio.AsyncContextManagerMixin):
         async with showing(drawing, self._out, keyboard=keyboard, ctrl_c=self._ctrl_c):
             yield self
 
+    @property
+    def presses(self) -> int:
+        """How often Ctrl-C was pressed, by whatever way it was received."""
+        return 0 if self._pressing is None else self._pressing.presses
+
+    @property
+    def killed(self) -> bool:
+        """Whether Ctrl-C has killed the agents."""
+        return self.presses > 1
+
     def press_ctrl_c(self) -> None:
         """Do what Ctrl-C does: for programs that receive it in another way. Call it in the event loop.
 

@@ -75,10 +75,22 @@ class Live:
             github=github,
         )
         self._ctrl_c = ctrl_c
+        self._live: AsyncLive | None = None
         self._entered = ExitStack()
+
+    @property
+    def presses(self) -> int:
+        """How often Ctrl-C was received."""
+        return 0 if self._live is None else self._live.presses
+
+    @property
+    def killed(self) -> bool:
+        """Whether Ctrl-C has killed the agents."""
+        return self.presses > 1
 
     def __enter__(self) -> Self:
         held, live = hold(self._manager)
+        self._live = live
         self._entered.callback(held.close)
         if self._ctrl_c:
             self._entered.enter_context(_ctrl_c_received(partial(held.loop.post, live.press_ctrl_c)))
