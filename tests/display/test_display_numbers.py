@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from thinkwell import RunView, TokenCounts
+from thinkwell import events as ev
 from thinkwell._display.numbers import clock, count, money, plural, seconds
+from thinkwell._display.usage import context_share, usage_words
 from thinkwell.events import Cost
 
 
@@ -83,3 +86,26 @@ def test_plural() -> None:
         "1,200 files",
     )
     assert plural(2, "entry", "entries") == "2 entries"
+
+
+@pytest.mark.parametrize(
+    ("used", "size", "share"),
+    [
+        (10**400, 10, 1.0),
+        (5, 10**400, 0.0),
+        (-(10**400), 10, 0.0),
+        (10**400, 2 * 10**400, 0.5),
+        (1, -5, None),
+    ],
+)
+def test_numbers_that_are_none(used: int, size: int, share: float | None) -> None:
+    usage = ev.UsageUpdate(used=used, size=size, cost=ev.Cost(amount=float("nan"), currency="\x1b[2J"))
+    view = RunView(usage=usage)
+    assert context_share(view) == share
+    assert "\x1b" not in usage_words(view)
+
+
+@pytest.mark.parametrize(("input_", "cached"), [(-3, 3), (-7, 3), (5, -3)])
+def test_negative_tokens_have_no_share(input_: int, cached: int) -> None:
+    view = RunView(tokens=TokenCounts(input=input_, output=-1, cached_read=cached))
+    assert usage_words(view) == f"{input_} in · -1 out"

@@ -10,6 +10,9 @@ from thinkwell._display.text import line
 if TYPE_CHECKING:
     from thinkwell.events import Cost
 
+MOST: Final = 10**100
+"""What is counted is less, or no number."""
+
 _SIGNS: Final = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥"}
 
 _UNITS: Final = (("", 1), ("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000))
@@ -37,6 +40,8 @@ def clock(value: float) -> str:
 
 def count(value: int) -> str:
     """Return a number that need not be exact: ``950``, ``18.2k``, ``200k``, ``1.5M``."""
+    if abs(value) >= MOST:
+        return "?"
     if value < 1_000:
         return str(value)
     for unit, size in _UNITS[1:]:

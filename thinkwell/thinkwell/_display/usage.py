@@ -38,7 +38,7 @@ def usage_parts(view: RunView) -> tuple[str, ...]:
 def context_share(view: RunView) -> float | None:
     """Return how full the context window is, from 0 to 1; ``None`` where the agent does not say."""
     usage = view.usage
-    return None if usage is None or usage.size <= 0 else min(max(usage.used / usage.size, 0.0), 1.0)
+    return None if usage is None or usage.size <= 0 else min(max(usage.used, 0), usage.size) / usage.size
 
 
 def _token_parts(tokens: TokenCounts, *, with_input: bool) -> list[str]:
@@ -58,10 +58,10 @@ def _token_parts(tokens: TokenCounts, *, with_input: bool) -> list[str]:
 def _cached_share(tokens: TokenCounts) -> float | None:
     """Return which part of the input came from a cache. Some agents count that as input and some do not."""
     cached = tokens.cached_read
-    if not cached or tokens.input is None:
+    if not cached or cached < 0 or tokens.input is None or tokens.input < 0:
         return None
     whole = tokens.input
     apart = tokens.total is not None and tokens.total >= whole + (tokens.output or 0) + cached
     if cached > whole or apart:
-        whole += cached + (tokens.cached_write or 0)
+        whole += cached + max(tokens.cached_write or 0, 0)
     return cached / whole
