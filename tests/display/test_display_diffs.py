@@ -222,9 +222,24 @@ def test_what_was_compared_is_remembered(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_not_all_is_remembered() -> None:
-    for number in range(diffs.KNOWN + 10):
-        changes_of(edit("a\n", f"{number}\n"), "")
-    assert len(diffs._known._changes) == diffs.KNOWN
+    old = "a\n" * diffs.SIDE
+    number = diffs.KNOWN // (2 * diffs.SIDE)
+    for _ in range(number + 10):
+        changes_of(edit(old, old.replace("a", f"{_}.")), "")
+    assert diffs._known._lines <= diffs.KNOWN
+    assert number // 2 < len(diffs._known._changes) <= number
+
+
+def test_of_many_changes_the_first_ones_are_compared_line_by_line() -> None:
+    parts = tuple(
+        ev.DiffContent(path=f"{n}.py", old_text="a\nb\nc\n", new_text="x\nb\nz\n")
+        for n in range(diffs.FULLY + 1)
+    )
+    *most, last = changes_of(ToolView(id="t", content=parts), "")
+    assert [(len(each.hunks), each.more_hunks, each.truncated) for each in most] == [
+        (1, 0, False)
+    ] * diffs.FULLY
+    assert (last.added, last.removed, last.hunks, last.more_hunks, last.truncated) == (3, 3, (), 1, True)
 
 
 def test_several_changes_of_one_file_are_one() -> None:

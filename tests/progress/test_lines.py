@@ -6,6 +6,7 @@ from dataclasses import replace
 from io import BytesIO, StringIO, TextIOWrapper
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from progress.golden import check, every_recording, every_width, final, steps, together
 from progress.story import Story
@@ -349,3 +350,16 @@ def test_what_was_said_of_a_question_before() -> None:
         ev.QuestionVerdict(id="1", verdict=None, by="supervisor", why="unsure"),
     )
     assert asked == ["[ask]    permission: Delete?", "[ask]      supervisor: no answer (unsure)"]
+
+
+def test_a_plan_of_which_only_the_priority_changes_is_told_once() -> None:
+    entry = ev.PlanEntry(content="one", status="pending", priority="low")
+    first = Story().tell(ev.PlanUpdate(entries=(entry,))).now
+    second = Story().tell(ev.PlanUpdate(entries=(msgspec.structs.replace(entry, priority="high"),))).now
+    assert written((first,), (second,)).count("[plan]") == 1
+
+
+def test_options_without_a_key() -> None:
+    options = tuple(ev.QuestionOption(id=str(n), name=f"option {n}", kind="other") for n in range(12))
+    out = written((Story().ask(options=options).asking(),))
+    assert "[ask]      3 more options without a key\n" in out

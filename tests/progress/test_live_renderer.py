@@ -593,6 +593,30 @@ def test_a_question_that_is_changed_is_printed_again(live: Live) -> None:
     assert len([row for row in live.terminal.everything if "And this?" in row]) == 1
 
 
+def test_a_question_of_very_many_rows_says_that_it_is_cut(live: Live) -> None:
+    diffs = tuple(diff(f"{number}.py", None, "line\n" * 50) for number in range(80))
+    live.draw(Story().begin("a", "edit", content=diffs).ask(tool_id="a").asking())
+    assert "   … and more, for which there is no room: press [e]" in live.terminal.everything
+    assert live.zone[-1] == "   [y] once  [n] no  [e] explain"
+
+
+def test_options_without_a_key(live: Live) -> None:
+    options = tuple(ev.QuestionOption(id=str(n), name=f"option {n}", kind="other") for n in range(12))
+    live.draw(Story().ask(options=options).asking())
+    assert live.zone[-1] == "   … 3 more options without a key"
+
+
+def test_more_questions_than_rows(live: Live) -> None:
+    story = Story()
+    for number in range(5):
+        story.ask(f"q{number}", title=f"May I {number}?", timeout=None)
+    assert live.draw(story.now)[-3:] == [
+        " ? asks    May I 0?",
+        " ? asks    May I 1?",
+        "   … 3 more questions",
+    ]
+
+
 def test_other_questions(live: Live) -> None:
     live.draw(Story().begin("a", "delete", path="x.py").ask(tool_id="a", timeout=None).asking())
     assert live.zone[1:] == [" ? allow   May I?", "   delete x.py", "   [y] once  [n] no  [e] explain"]

@@ -206,9 +206,9 @@ def test_a_call_that_outlives_its_sub_agent(run: Looking) -> None:
 def test_calls_that_are_said_to_be_part_of_each_other(run: Looking) -> None:
     run.story.begin("a", parent="b").begin("b", parent="a").begin("c", parent="c")
     run.look()
-    assert run.running == ["a 0", "b 0", "c 0"]
+    assert run.running == ["a 0", "  b 0", "c 0"]
     run.story.end("a").end("b").end("c")
-    assert run.look() == ["calls a", "calls b", "calls c"]
+    assert run.look() == ["calls a[>b]", "calls c"]
 
 
 def test_a_name_that_is_used_again(run: Looking) -> None:

@@ -38,8 +38,14 @@ WIDTH: Final = 500
 WHOLE: Final = 20
 """So many lines, with an end to the last one, are taken for a whole file."""
 
-KNOWN: Final = 500
-"""Changes that are remembered."""
+ALONE: Final = 5
+"""Changes of one call that get all `STEPS` each; more have to share so many."""
+
+FULLY: Final = 50
+"""Changes of one call that are compared line by line; of more, only how long they are is told."""
+
+KNOWN: Final = 100_000
+"""Lines of changes that are remembered."""
 
 WORD_STEPS: Final = 2_000
 """Comparisons after which two lines are taken for wholly different."""
@@ -122,12 +128,13 @@ def changes_of(tool: ToolView, cwd: str, *, exactly: bool = False) -> tuple[File
             tabs, that they are there is seen.
     """
     changes: dict[str, FileChange] = {}
-    lines = {place.path: place.line for place in tool.locations}
-    for part in tool.content:
-        if isinstance(part, DiffContent):
-            known = changes.get(part.path)
-            change = _change(part, lines.get(part.path), cwd, exactly=exactly)
-            changes[part.path] = change if known is None else known.and_then(change)
+    diffs = [part for part in tool.content if isinstance(part, DiffContent)]
+    lines = {place.path: place.line for place in tool.locations} if diffs else {}
+    for number, part in enumerate(diffs):
+        known = changes.get(part.path)
+        steps = STEPS * min(ALONE, len(diffs)) // len(diffs) if number < FULLY else 0
+        change = _change(part, lines.get(part.path), cwd, _How(exactly, steps))
+        changes[part.path] = change if known is None else known.and_then(change)
     return tuple(changes.values())
 
 
@@ -141,12 +148,20 @@ def total(tools: Iterable[ToolView], cwd: str = "") -> Totals:
     )
 
 
-def _change(diff: DiffContent, number: int | None, cwd: str, *, exactly: bool) -> FileChange:
-    path = _written(seen_from(diff.path, cwd)) if exactly else relative(diff.path, cwd)
-    key = _key(diff, number, exactly=exactly)
+class _How(NamedTuple):
+    """How a change is told."""
+
+    exactly: bool
+    steps: int
+    """Comparisons at most; 0: only how long it is is told."""
+
+
+def _change(diff: DiffContent, number: int | None, cwd: str, how: _How) -> FileChange:
+    path = _written(seen_from(diff.path, cwd)) if how.exactly else relative(diff.path, cwd)
+    key = _key(diff, number, how)
     known = _known.find(key)
     if known is None:
-        known = _known.keep(key, _compared(diff, number, _exact if exactly else _clean))
+        known = _known.keep(key, _compared(diff, number, how))
     return replace(known, path=path)
 
 
@@ -168,6 +183,7 @@ class _Known:
 
     def __init__(self) -> None:
         self._changes: dict[_Key, FileChange] = {}
+        self._lines = 0
         self._lock = threading.Lock()
 
     def find(self, key: _Key) -> FileChange | None:
@@ -175,26 +191,26 @@ class _Known:
 
     def keep(self, key: _Key, change: FileChange) -> FileChange:
         with self._lock:
-            if len(self._changes) >= KNOWN:
-                del self._changes[next(iter(self._changes))]
+            if key in self._changes:  # another thread was faster
+                return change
+            self._lines += _length(change)
+            while self._lines > KNOWN and self._changes:
+                self._lines -= _length(self._changes.pop(next(iter(self._changes))))
             self._changes[key] = change
         return change
 
 
-_Key: TypeAlias = tuple[int, int, int, int, int | None, bool]
+def _length(change: FileChange) -> int:
+    return 1 + sum(len(hunk.lines) for hunk in change.hunks)
 
 
-def _key(diff: DiffContent, number: int | None, *, exactly: bool) -> _Key:
+_Key: TypeAlias = tuple[int, int, int, int, int | None, _How]
+
+
+def _key(diff: DiffContent, number: int | None, how: _How) -> _Key:
     old = diff.old_text
     # A text knows its hash, which nobody can foresee, so that is as good as the text.
-    return (
-        hash(diff.new_text),
-        len(diff.new_text),
-        hash(old),
-        -1 if old is None else len(old),
-        number,
-        exactly,
-    )
+    return hash(diff.new_text), len(diff.new_text), hash(old), -1 if old is None else len(old), number, how
 
 
 _known: Final = _Known()
@@ -210,20 +226,21 @@ def _rows(text: str) -> list[str]:
     return rows
 
 
-def _compared(diff: DiffContent, number: int | None, show: Callable[[str], str]) -> FileChange:
+def _compared(diff: DiffContent, number: int | None, how: _How) -> FileChange:
     old, new = _rows(diff.old_text or ""), _rows(diff.new_text)
     size = len(diff.old_text or "") + len(diff.new_text)
-    found = compare(old, new, steps=STEPS if size <= SIZE else 0)
+    found = compare(old, new, steps=how.steps if size <= SIZE else 0)
     base = _base(diff, number, found.changes)
     groups = list(_groups(found.changes))
-    rows = _Rows(old, new, base, show)
+    rows = _Rows(old, new, base, _exact if how.exactly else _clean)
+    hunks = HUNKS if how.steps else 0
     return FileChange(
         path="",
         added=sum(change.new_to - change.new_from for change in found.changes),
         removed=sum(change.old_to - change.old_from for change in found.changes),
-        hunks=tuple(map(rows.hunk, groups[:HUNKS])),
+        hunks=tuple(map(rows.hunk, groups[:hunks])),
         new_file=diff.old_text is None,
-        more_hunks=len(groups[HUNKS:]),
+        more_hunks=len(groups[hunks:]),
         truncated=not found.exact,
     )
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from thinkwell._display.cells import cells
 from thinkwell._display.text import clean, line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from thinkwell.events import PlanEntry
     from thinkwell.view import RunView
 
 STEP: Final = 200
 """Characters of a step."""
+
+NARROWEST: Final = 5
+"""Cells that a step and what parts it from the next one take at least; those without a text take less."""
 
 _AROUND: Final = ((0, 1), (1, 1), (1, 2), (2, 2))
 """How many steps before and after the current one are shown of a long plan, as far as there is room."""
@@ -69,20 +74,24 @@ def plan_of(view: RunView, around: int | None = None) -> Plan | None:
         view: The run.
         around: How many steps before and after the current one; by default all.
     """
-    steps = tuple(map(_step, view.plan))
-    if not steps:
+    if not view.plan:
         return None
-    plan = Plan(steps=steps, done=sum(step.done for step in steps), total=len(steps))
     if around is None:
-        return plan
-    at = current(steps)
-    return _part(plan, at - around, at + around + 1)
+        return _part(view.plan, 0, len(view.plan))
+    at = current(view.plan)
+    return _part(view.plan, at - around, at + around + 1)
 
 
-def _part(plan: Plan, begin: int, end: int) -> Plan:
-    """Return some steps of a whole plan."""
-    begin, end = max(begin, 0), min(end, plan.total)
-    return replace(plan, steps=plan.steps[begin:end], before=begin, after=plan.total - end)
+def _part(entries: Sequence[PlanEntry], begin: int, end: int) -> Plan:
+    """Return some steps of a plan."""
+    begin, end = max(begin, 0), min(end, len(entries))
+    return Plan(
+        steps=tuple(map(_step, entries[begin:end])),
+        done=sum(entry.status == "completed" for entry in entries),
+        total=len(entries),
+        before=begin,
+        after=len(entries) - end,
+    )
 
 
 def plan_line(view: RunView, width: int) -> Plan | None:
@@ -92,13 +101,15 @@ def plan_line(view: RunView, width: int) -> Plan | None:
         view: The run.
         width: Cells that `Plan.text` may take. The current step is there though it may not fit.
     """
-    whole = plan_of(view)
-    if whole is None or cells(whole.text) <= width:
-        return whole
-    at = current(whole.steps)
-    shown = _part(whole, at, at + 1)
+    entries = view.plan
+    if len(entries) * NARROWEST <= width + NARROWEST:
+        whole = plan_of(view)
+        if whole is None or cells(whole.text) <= width:
+            return whole
+    at = current(entries)
+    shown = _part(entries, at, at + 1)
     for before, after in _AROUND:
-        longer = _part(whole, at - before, at + 1 + after)
+        longer = _part(entries, at - before, at + 1 + after)
         if cells(longer.text) <= width:
             shown = longer
     return shown
@@ -110,12 +121,13 @@ def plan_text(view: RunView) -> str:
     return clean("\n\n".join(filter(None, texts)))
 
 
-def current(steps: tuple[Step, ...]) -> int:
+def current(entries: Sequence[PlanEntry]) -> int:
     """Return the index of the step that is being done, or else of the next one."""
-    for index, step in enumerate(steps):
-        if step.current:
-            return index
-    return next((index for index, step in enumerate(steps) if not step.done), len(steps) - 1)
+    for status in ("in_progress", "pending"):
+        for index, entry in enumerate(entries):
+            if entry.status == status:
+                return index
+    return len(entries) - 1
 
 
 def _step(entry: PlanEntry) -> Step:

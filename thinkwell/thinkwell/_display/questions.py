@@ -141,6 +141,9 @@ class Asked:
     host: str
     """Where the address leads, in the form in which look-alikes show (``xn--…``)."""
     options: tuple[Choice, ...]
+    """Those that have a key."""
+    more_options: int
+    """How many have none."""
     fields: tuple[Field, ...]
     verdicts: tuple[str, ...]
     """What those who were asked before said of it: clean lines."""
@@ -187,7 +190,8 @@ def asked(question: QuestionView, view: RunView) -> Asked:
         more_about=len(about[PLACES:]),
         url=None if url is None else exact(url),
         host="" if url is None else url_host(url),
-        options=_choices(question.options),
+        options=(options := _choices(question.options)),
+        more_options=len(question.options) - len(options),
         fields=tuple(map(_field, question.fields)),
         verdicts=tuple(map(verdict_words, question.verdicts)),
         deadline=question.deadline,
@@ -296,6 +300,8 @@ def _choices(options: Sequence[QuestionOption]) -> tuple[Choice, ...]:
         key = _KEYS.get(option.kind, "")
         if not key or key in taken:
             key = next((digit for digit in "123456789" if digit not in taken), "")
+        if not key:
+            continue
         taken.add(key)
         choices.append(
             Choice(

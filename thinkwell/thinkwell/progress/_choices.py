@@ -35,7 +35,7 @@ def keys_of(asked: Asked) -> tuple[Key, ...]:
     if asked.asks == "url":
         show = Key(EXPLAIN, "show it to be copied")
         return (Key("y", "I have opened it", "accept"), Key("n", "no", "decline"), show)
-    keys = [Key(each.key, each.label, ChooseOption(each.option_id)) for each in asked.options if each.key]
+    keys = [Key(each.key, each.label, ChooseOption(each.option_id)) for each in asked.options]
     if not any(each.kind.startswith("reject") for each in asked.options):
         keys.append(Key("n", "no", "deny"))  # nobody has to allow what he is asked
     return (*keys, Key(EXPLAIN, "explain"))

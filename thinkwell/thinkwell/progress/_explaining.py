@@ -24,9 +24,17 @@ def explanation(asked: Asked, tool: ToolView | None) -> str:
 
     Nothing in it is dropped: what does not show is written as an escape.
     """
-    text = "\n".join(_parts(asked, tool))
+    parts: list[str] = []
+    length = 0
+    for part in _parts(asked, tool):
+        parts.append(part)
+        length += len(part) + 1
+        if length > EXPLAINED:
+            break
+    text = "\n".join(parts)
     if len(text) > EXPLAINED:
-        text = f"{text[:EXPLAINED]}\n… and {len(text) - EXPLAINED} more characters, which are not shown"
+        more = len(text) - EXPLAINED
+        text = f"{text[:EXPLAINED]}\n… and {more:,} more characters, which are not shown, or even more"
     return f"\n{text}\n\n"
 
 
@@ -49,7 +57,7 @@ def _parts(asked: Asked, tool: ToolView | None) -> Iterator[str]:
         if isinstance(part, DiffContent):
             yield from _change(part)
     yield from asked.verdicts
-    yield from (f"[{each.key}] {each.name}" for each in asked.options if each.key and each.name)
+    yield from (f"[{each.key}] {each.name}" for each in asked.options if each.name)
 
 
 def _json(tool: ToolView) -> str:

@@ -37,6 +37,12 @@ SPINNER: Final = "◐◓◑◒"
 LOOKED_AT: Final = 2_000
 """Characters of a text that goes on of which the last rows are shown."""
 
+LOOKED_AT_CALLS: Final = 60
+"""Calls that go on of which the last rows are shown."""
+
+WAITING: Final = 3
+"""Rows of questions that wait."""
+
 THOUGHT: Final = 2
 """Rows of thoughts."""
 
@@ -96,6 +102,9 @@ class Frame:
     def __init__(self, settling: Settling) -> None:
         self._settling = settling
         self._held: tuple[tuple[ToolView, ...], Bar] | None = None
+        self._known: dict[str, tuple[ToolView, Call]] = {}
+        """Calls that go on, with what is said of them: finding that out may take long."""
+        self._output: tuple[ToolView, list[Bar]] | None = None
 
     def draw(self, shown: Shown, question: Sequence[Bar], width: int, height: int) -> list[Bar]:
         """Return the rows, each of which fits.
@@ -112,7 +121,7 @@ class Frame:
         plan = _Section(_plan(shown, width))
         thought = _Section(self._thought(shown, width), last=True)
         held = _Section(self._held_bar(shown))
-        called, put_out = _calls(shown, running)
+        called, put_out = self._calls(shown, running)
         calls, output = _Section(called, last=True), _Section(put_out, last=True)
         said = _Section(self._said(shown, width), last=True)
         waiting = _Section(_waiting(shown))
@@ -126,7 +135,7 @@ class Frame:
         for section, most in (
             *((asked, len(question)), (header, 1), (status, 1), (waiting, 1), (calls, 2), (said, 2)),
             *((plan, 1), (usage, 1), (thought, THOUGHT), (held, 1), (output, 3), (calls, len(called))),
-            *((said, 6), (output, OUTPUT), (plan, STEPS), (waiting, 3), (said, len(said.rows))),
+            *((said, 6), (output, OUTPUT), (plan, STEPS), (waiting, WAITING), (said, len(said.rows))),
         ):
             taken = min(max(most, section.taken), len(section.rows), section.taken + left)
             left -= taken - section.taken
@@ -149,6 +158,29 @@ class Frame:
         if self._held is None or self._held[0] is not held:
             self._held = held, call_bar(tools.fold(held, shown.view.cwd))
         return [self._held[1]]
+
+    def _calls(self, shown: Shown, running: Sequence[Running]) -> tuple[list[Bar], list[Bar]]:
+        """Return the rows of the calls that go on, the last one of which puts out what is returned, too."""
+        asked = {question.tool_id for question in shown.view.questions}
+        calls = [each for each in running[-LOOKED_AT_CALLS:] if each.tool.id not in asked]
+        loud = next(
+            (each for each in reversed(calls) if each.tool.content or each.tool.output is not None), None
+        )
+        if loud is not None and not any(each.depth for each in calls):
+            calls = [*(each for each in calls if each is not loud), loud]
+        known, self._known = self._known, {}
+        for each in calls:
+            tool = each.tool
+            before = known.get(tool.id)
+            if before is None or before[0] is not tool:
+                before = tool, tools.describe(tool, shown.view.cwd)
+            self._known[tool.id] = before
+        bars = [_running_bar(each, self._known[each.tool.id][1], shown.now) for each in calls]
+        if loud is None or calls[-1] is not loud:
+            return bars, []
+        if self._output is None or self._output[0] is not loud.tool:
+            self._output = loud.tool, output_rows(tools.output_of(loud.tool, LOOKED_AT), OUTPUT)
+        return bars, self._output[1]
 
     def _said(self, shown: Shown, width: int) -> list[Bar]:
         text, code = self._settling.saying(shown.view)
@@ -225,20 +257,6 @@ def _plan(shown: Shown, width: int) -> list[Bar]:
     ]
 
 
-def _calls(shown: Shown, running: Sequence[Running]) -> tuple[list[Bar], list[Bar]]:
-    """Return the rows of the calls that go on, one that puts something out as the last, and its output."""
-    view = shown.view
-    asked = {question.tool_id for question in view.questions}
-    calls = [each for each in running[-2 * SHARE * 10 :] if each.tool.id not in asked]
-    loud = next((each for each in reversed(calls) if each.tool.content or each.tool.output is not None), None)
-    if loud is not None and not any(each.depth for each in calls):
-        calls = [*(each for each in calls if each is not loud), loud]
-    bars = [_running_bar(each, tools.describe(each.tool, view.cwd), shown.now) for each in calls]
-    if loud is None or calls[-1] is not loud:
-        return bars, []
-    return bars, output_rows(tools.output_of(loud.tool, LOOKED_AT), OUTPUT)
-
-
 def _running_bar(running: Running, call: Call, now: float) -> Bar:
     taken = whole(max(now - call.started_at, 0.0))
     more = f"{numbers.plural(running.done, 'call')} done" if running.done else ""
@@ -247,11 +265,12 @@ def _running_bar(running: Running, call: Call, now: float) -> Bar:
 
 def _waiting(shown: Shown) -> list[Bar]:
     """Return the rows of questions that the keyboard does not answer now."""
-    return [
-        question_bar(question, shown.view, shown.now)
-        for question in shown.view.questions
-        if question.id != shown.asking
-    ]
+    waiting = [question for question in shown.view.questions if question.id != shown.asking]
+    few = waiting if len(waiting) <= WAITING else waiting[: WAITING - 1]
+    rows = [question_bar(question, shown.view, shown.now) for question in few]
+    if more := len(waiting) - len(few):
+        rows.append(Bar(Text(f"   … {numbers.plural(more, 'more question')}", "yellow")))
+    return rows
 
 
 def _usage(shown: Shown) -> list[Bar]:

@@ -273,4 +273,6 @@ def key_rows(asked: Asked) -> Iterator[Row]:
     """Yield which key means what."""
     if cut(asked):
         yield Row("ask", "that is not all of it: [e] shows the rest", lead="  ")
+    if asked.more_options:
+        yield Row("ask", f"{numbers.plural(asked.more_options, 'more option')} without a key", lead="  ")
     yield Row("ask", "  ".join(f"[{each.key}] {each.label}" for each in keys_of(asked)), lead="  ")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from thinkwell._display import numbers, phases
 from thinkwell._display.cells import cells, clip, cut, wrap
-from thinkwell._display.plans import plan_line, plan_of
+from thinkwell._display.plans import plan_line
 from thinkwell._display.questions import Putting
 from thinkwell._display.summary import summary
 from thinkwell._display.text import clean, line
@@ -16,6 +16,7 @@ from thinkwell.progress._settling import Settling
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from thinkwell import events as ev
     from thinkwell._display.questions import Asked
     from thinkwell._display.summary import Summary
     from thinkwell.progress._renderer import Shown
@@ -169,7 +170,7 @@ class _Run:
         self._verbose = verbose
         self._phases = 0
         self._turns = 0
-        self._plan = ""
+        self._plan: tuple[ev.PlanEntry, ...] = ()
         self._changes = 0
         self._asked: dict[str, Asked] = {}
         """Open questions as they were told."""
@@ -235,12 +236,13 @@ class _Run:
         self._stalled = view.stalled is not None
 
     def _plan_rows(self, view: RunView) -> Iterator[Row]:
-        plan = plan_of(view)
-        text = "" if plan is None else f"{plan.progress}  {plan.text}"
-        short = plan_line(view, self._room - LONGEST)
-        if text == self._plan:
+        if view.plan is self._plan:
             return
-        self._plan = text
+        same = _steps(view.plan) == _steps(self._plan)
+        self._plan = view.plan
+        if same:
+            return
+        short = plan_line(view, self._room - LONGEST)
         changed = "changed  " if view.plan_changes > self._changes else ""
         self._changes = view.plan_changes
         if short is None:
@@ -265,6 +267,10 @@ class _Run:
         if shown.problem and shown.problem != self._problem:
             yield Row("ask", line(shown.problem), lead="  ")
         self._problem = shown.problem
+
+
+def _steps(plan: Sequence[ev.PlanEntry]) -> list[tuple[str, str]]:
+    return [(entry.status, entry.content) for entry in plan]
 
 
 # The end

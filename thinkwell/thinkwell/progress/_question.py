@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
@@ -15,10 +16,15 @@ from thinkwell.progress._blocks import DIFF_STYLES, VERB, Bar, change_bar
 from thinkwell.progress._choices import keys_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from thinkwell._display.diffs import DiffLine, FileChange
     from thinkwell._display.questions import Asked
     from thinkwell.progress._renderer import Shown
     from thinkwell.view import QuestionView, RunView
+
+ROWS: Final = 2_000
+"""Rows of a question that are drawn. What is longer says so, too."""
 
 TITLE: Final = 13
 """Columns beside a title: the mark before it, and the time behind it."""
@@ -81,7 +87,9 @@ class Question:
         short = self._in_one(asked, shown, width)
         if short is not None and len(below) == 1 and not asked.changes and not asked.arguments:
             return [], [short]
-        details = _details(asked, width)
+        details = list(islice(_details(asked, width), ROWS + 1))
+        if len(details) > ROWS:
+            details[ROWS:] = [Bar(Text("   … and more, for which there is no room: press [e]", "bold red"))]
         if self._printed is None and 1 + len(details) + len(below) <= room:
             return [], [title, *details, *below]
         above = [Bar(Text(CHANGED, "bold yellow"))] if self._printed is not None else []
@@ -104,29 +112,28 @@ def _verb(asked: Asked) -> str:
     return {"permission": "allow", "form": "form", "url": "open"}[asked.asks]
 
 
-def _details(asked: Asked, width: int) -> list[Bar]:
-    """Return what is asked."""
-    rows: list[Bar] = []
+def _details(asked: Asked, width: int) -> Iterator[Bar]:
+    """Yield what is asked."""
     if asked.command is not None:
-        rows += _whole(asked.command, width, "$ ", "bold")
+        yield from _whole(asked.command, width, "$ ", "bold")
     elif asked.call is not None and asked.arguments and asked.call.target not in ("", asked.title):
-        rows += _whole(asked.call.target, width, f"{asked.call.verb} ", "bold")
+        yield from _whole(asked.call.target, width, f"{asked.call.verb} ", "bold")
     if asked.title_tells and (asked.said or cells(asked.title) > width - VERB - TITLE):
-        rows += _whole(asked.said or asked.title, width, "", "bold")
+        yield from _whole(asked.said or asked.title, width, "", "bold")
     for about in asked.about:
         if about != asked.title:
-            rows += _whole(about, width, f"{asked.call.verb} " if asked.call else "", "bold")
-    rows += _left_out(asked.more_about, "more file")
+            yield from _whole(about, width, f"{asked.call.verb} " if asked.call else "", "bold")
+    yield from _left_out(asked.more_about, "more file")
     if asked.url is not None:
-        rows += _whole(asked.url, width, "", "bold")
-        rows += [Bar(Text.assemble("   it leads to ", (asked.host, "bold")))] if asked.host else []
+        yield from _whole(asked.url, width, "", "bold")
+        if asked.host:
+            yield Bar(Text.assemble("   it leads to ", (asked.host, "bold")))
     for change in asked.changes:
-        rows += _change(change, width)
+        yield from _change(change, width)
     if asked.arguments:
-        rows += _whole(asked.arguments, width, "", "")
+        yield from _whole(asked.arguments, width, "", "")
     for field in asked.fields:
-        rows.append(Bar(Text.assemble("   ", (field.label, "bold"), f"  {field.hint}")))
-    return rows
+        yield Bar(Text.assemble("   ", (field.label, "bold"), f"  {field.hint}"))
 
 
 def _whole(text: str, width: int, mark: str, style: str) -> list[Bar]:
@@ -143,16 +150,20 @@ def _whole(text: str, width: int, mark: str, style: str) -> list[Bar]:
     return rows
 
 
-def _change(change: FileChange, width: int) -> list[Bar]:
-    """Return everything that is known of a change, and how much is not."""
-    rows = _whole(change.path, width, "  ", "bold") if cells(change.path) > width // 2 else []
-    rows.append(change_bar(replace(change, path=clip(change.path, width))))
+def _change(change: FileChange, width: int) -> Iterator[Bar]:
+    """Yield everything that is known of a change, and how much is not."""
+    if cells(change.path) > width // 2:
+        yield from _whole(change.path, width, "  ", "bold")
+    yield change_bar(replace(change, path=clip(change.path, width)))
     for number, hunk in enumerate(change.hunks):
-        rows += [Bar(Text("       …", "dim"))] if number else []
-        rows += [row for each in hunk.lines for row in _diff_rows(each, width)]
-        rows += _left_out(hunk.more_lines, "more line")
-    rows += _left_out(change.more_hunks, "more hunk")
-    return [*rows, Bar(Text("         … too long to compare", "dim"))] if change.truncated else rows
+        if number:
+            yield Bar(Text("       …", "dim"))
+        for each in hunk.lines:
+            yield from _diff_rows(each, width)
+        yield from _left_out(hunk.more_lines, "more line")
+    yield from _left_out(change.more_hunks, "more hunk")
+    if change.truncated:
+        yield Bar(Text("         … too long to compare", "dim"))
 
 
 def _diff_rows(line: DiffLine, width: int) -> list[Bar]:
@@ -214,4 +225,6 @@ def _keys(asked: Asked, width: int) -> list[Bar]:
         if rows[-1].cell_len + text.cell_len > width and len(rows[-1]) > 2:
             rows.append(Text("  "))
         rows[-1].append_text(text)
+    if asked.more_options:
+        rows.append(Text(f"   … {numbers.plural(asked.more_options, 'more option')} without a key", "yellow"))
     return [Bar(row) for row in rows]

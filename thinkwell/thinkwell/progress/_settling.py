@@ -352,7 +352,9 @@ class _Families:
         }
         self._apart = apart
         """Whether those that are open are settled all the same."""
-        self._roots = {id_: self._root(tool) for id_, tool in self._tools.items()}
+        self._roots: dict[str, tuple[str, int]] = {}
+        for id_, tool in self._tools.items():
+            self._roots[id_] = self._root(tool)
         self._members: dict[str, list[tuple[int, ToolView]]] = {}
         for id_, (root, depth) in self._roots.items():
             self._members.setdefault(root, []).append((depth, self._tools[id_]))
@@ -364,6 +366,8 @@ class _Families:
         while at.parent is not None and at.parent in self._tools:
             if at.parent in seen:
                 return tool.id, 0  # whatever the agent means by that
+            if known := self._roots.get(at.parent):  # most often, that began before
+                return known[0], min(known[1] + len(seen), DEEPEST)
             at = self._tools[at.parent]
             seen.add(at.id)
         return at.id, min(len(seen) - 1, DEEPEST)
