@@ -162,33 +162,44 @@ class StdioTransport:
     async def aclose(self) -> None:
         """End the process and everything that it started: close its input, then SIGTERM, then SIGKILL.
 
-        Each step waits for a bounded time, cancelled or not, and the first two are skipped where the process
-        has ended. When this returns, nothing of the agent's process group runs. Calling it again waits for
-        that.
+        Each step waits for a bounded time, and the first two are skipped where the process has ended. No
+        cancel scope shortens it; but Ctrl-C, and asyncio's own way to cancel a task, know no shields: then
+        the rest of the patience is left out. When this returns, nothing of the agent's process group runs.
+        Calling it again waits for that.
         """
         if self._closing:
             await self._closed.wait()
             return
         self._closing = True
         self._reading.cancel()
-        with anyio.CancelScope(shield=True):
-            self._process.close_stdin()
-            async with background_tasks() as tasks:
-                tasks.start_soon(self._discard_output)
-                if await self._ended_within(self._graces.exit):
-                    self.ended_by = "eof"
-                elif await self._signal("terminate", self._graces.terminate):
-                    self.ended_by = "terminate"
-                if not await self._signal("kill", self._graces.kill):
-                    logger.error("Process %s of %s does not die", self.pid, self.command)
-                else:
-                    self.ended_by = self.ended_by or "kill"
-            self._attendants.cancel()
-            await self._unattended.wait()
-            self._process.release()
-            with anyio.move_on_after(GROUP_GRACE):
-                await self._process.wait_group()
-        self._closed.set()
+        try:
+            with anyio.CancelScope(shield=True):
+                try:
+                    await self._end()
+                except BaseException:
+                    await self._signal("kill", self._graces.kill)
+                    raise
+                finally:
+                    self._attendants.cancel()
+                    await self._unattended.wait()
+                    self._process.release()
+                    with anyio.move_on_after(GROUP_GRACE):
+                        await self._process.wait_group()
+        finally:
+            self._closed.set()
+
+    async def _end(self) -> None:
+        self._process.close_stdin()
+        async with background_tasks() as tasks:
+            tasks.start_soon(self._discard_output)
+            if await self._ended_within(self._graces.exit):
+                self.ended_by = "eof"
+            elif await self._signal("terminate", self._graces.terminate):
+                self.ended_by = "terminate"
+            if not await self._signal("kill", self._graces.kill):
+                logger.error("Process %s of %s does not die", self.pid, self.command)
+            else:
+                self.ended_by = self.ended_by or "kill"
 
     async def _ended_within(self, seconds: float) -> bool:
         if seconds > 0:  # no time is no look at the clock either: what happens then is the same every time

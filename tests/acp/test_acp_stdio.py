@@ -249,6 +249,41 @@ async def test_an_agent_that_ignores_sigterm_is_killed() -> None:
     assert_reaped(t.pid)
 
 
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_ctrl_c_while_an_agent_is_ended_kills_it(backend: str) -> None:
+    result = subprocess.run(
+        [sys.executable, PROGRAMS / "interrupted.py", backend],
+        capture_output=True,
+        text=True,
+        timeout=60,  # less than the agent would have got
+        check=False,
+    )
+    pid, said = result.stdout.split()
+    assert said == "interrupted"
+    assert not is_alive(int(pid))
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_task_that_asyncio_cancels_while_it_ends_an_agent_ends() -> None:
+    transports: list[StdioTransport] = []
+
+    async def leave() -> None:
+        async with running(STUBBORN + FOREVER, exit_grace=300) as transport:
+            await transport.receive()
+            transports.append(transport)
+            asyncio.get_running_loop().call_soon(task.cancel)
+            # Nothing waits from here to where the agent is given its time.
+
+    task = asyncio.create_task(leave())
+    with anyio.fail_after(LIMIT):
+        await asyncio.wait([task])
+    assert task.cancelled()
+    (transport,) = transports
+    await transport.aclose()  # it has been done
+    assert transport.exit_code == -signal.SIGKILL
+    assert_reaped(transport.pid)
+
+
 @pytest.mark.parametrize("parent", ["else: os.wait()", "else: sys.stdin.read()"])
 async def test_a_grandchild_that_ignores_everything_is_killed_too(parent: str) -> None:
     async with running(HOLDER + parent, exit_grace=1) as t:
