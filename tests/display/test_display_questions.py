@@ -8,10 +8,10 @@ import pytest
 
 from thinkwell import FormField
 from thinkwell import events as ev
-from thinkwell._display.questions import Asked, allowed, answered, asked, verdict_words
+from thinkwell._display.questions import KNOWN, Asked, Putting, allowed, answered, asked, verdict_words
 from thinkwell._reducer import ViewReducer
 from thinkwell.questions import FieldChoice
-from thinkwell.view import AnswerView
+from thinkwell.view import AnswerView, QuestionView
 
 if TYPE_CHECKING:
     from thinkwell.events import JsonValue
@@ -90,6 +90,24 @@ def test_a_change_tells_only_what_is_in_it() -> None:
     assert put.arguments == '{\n  "destination": "/etc/passwd",\n  "text": "other",\n  "args": "x"\n}'
     many: JsonValue = {f"text{number}": "b" for number in range(1_000)}
     assert '"text7": "b"' in about(many, "edit", content=(diff,)).arguments
+
+
+def test_folders_in_the_arguments_of_a_change() -> None:
+    diff = ev.DiffContent(path=f"{CWD}/a.py", old_text=None, new_text="b\n")
+    put = about({"cwd": CWD, "directory": "/etc"}, "edit", content=(diff,))
+    assert put.arguments == '{\n  "directory": "/etc"\n}'
+
+
+def test_not_every_question_is_remembered() -> None:
+    putting = Putting()
+    view = ViewReducer().snapshot(None)
+    first = QuestionView(id="first", title="May I?")
+    put = putting.put(first, view)
+    assert putting.put(first, view) is put
+    for number in range(KNOWN):
+        putting.put(QuestionView(id=str(number), title="May I?"), view)
+    assert putting.put(first, view) is not put
+    assert putting.put(first, view) == put
 
 
 def test_a_change_is_exact() -> None:

@@ -264,6 +264,13 @@ def test_a_question_that_is_changed_is_told_again() -> None:
     assert sum("two" in row for row in out) == 1 + sum("run two" in row for row in out)
 
 
+def test_a_call_without_arguments_is_told_exactly() -> None:
+    told = written((Story().begin("a", title="deploy\u200b").ask(tool_id="a").asking(),))
+    assert "[ask]    permission: May I? (run deploy)\n[ask]      deploy\\u200b\n" in told
+    told = written((Story().begin("a", title="deploy").ask(tool_id="a").asking(),))
+    assert "[ask]    permission: May I? (run deploy)\n[ask]      denied" in told
+
+
 def test_a_title_is_shown_as_it_is_where_nothing_else_tells() -> None:
     out = written((Story().ask(title="Delete\u200b all\nof it?").asking(),)).splitlines()
     assert out[out.index("[ask]      Delete\\u200b all") + 1] == "[ask]      of it?"

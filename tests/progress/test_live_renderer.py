@@ -572,6 +572,17 @@ def test_a_question_of_which_only_the_title_tells_shows_all_of_it(live: Live) ->
     everything = "".join("".join(live.terminal.everything).split())
     assert "rundeploy\\u200b" + "x" * 700 in everything
     live = Live()
+    live.draw(Story().begin("a", title="Deploy").ask(tool_id="a", title="Deploy").asking())
+    assert live.zone[1:] == [" ? allow   Deploy" + " " * 37 + "(1:00)", live.zone[-1]]
+    live = Live()
+    live.draw(Story().ask(asks="url", url="no address").asking())
+    assert "   no address" in live.zone
+    assert not any("leads to" in row for row in live.zone)
+    live = Live()
+    live.draw(Story().begin("a", "delete", input={"path": "x.py"}).ask(tool_id="a").asking())
+    assert "   delete x.py" in live.terminal.everything
+    assert '     "path": "x.py"' in live.terminal.everything
+    live = Live()
     files = tuple(ev.Location(path=f"/p/{number}") for number in range(101))
     live.draw(Story().tell(ev.ToolStart(id="a", kind="delete", locations=files)).ask(tool_id="a").asking())
     assert "   delete /p/99" in live.terminal.everything

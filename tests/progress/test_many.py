@@ -177,3 +177,4 @@ def test_cancelling_is_told(live: Live) -> None:
 
 def test_no_runs(live: Live) -> None:
     assert live.draw() == [" 0 runs · 0/0 done                                     00:00"]
+    assert not any(row.strip() for row in live.finish())

@@ -191,9 +191,8 @@ class _Known:
 
     def keep(self, key: _Key, change: FileChange) -> FileChange:
         with self._lock:
-            if key in self._changes:  # another thread was faster
-                return change
-            self._lines += _length(change)
+            before = self._changes.pop(key, None)  # of another thread, which was faster
+            self._lines += _length(change) - (0 if before is None else _length(before))
             while self._lines > KNOWN and self._changes:
                 self._lines -= _length(self._changes.pop(next(iter(self._changes))))
             self._changes[key] = change

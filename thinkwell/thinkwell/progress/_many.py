@@ -137,7 +137,9 @@ def _more(run: Shown, settling: Settling) -> list[Bar]:
 
 
 def closing(runs: Sequence[Shown]) -> list[RenderableType]:
-    """Return the last row: what all of them came to."""
+    """Return the last row: what all of them came to; none where there was no run."""
+    if not runs:
+        return []
     statuses = [status_of(run.view) for run in runs]
     words = {"done": "done", "failed": "failed", "cancelled": "cancelled", "running": "going on"}
     parts = [f"{statuses.count(status)} {word}" for status, word in words.items() if status in statuses]

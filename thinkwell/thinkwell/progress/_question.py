@@ -120,9 +120,10 @@ def _details(asked: Asked, width: int) -> Iterator[Bar]:
         yield from _whole(asked.call.target, width, f"{asked.call.verb} ", "bold")
     if asked.title_tells and (asked.said or cells(asked.title) > width - VERB - TITLE):
         yield from _whole(asked.said or asked.title, width, "", "bold")
+    verb = "" if asked.call is None else f"{asked.call.verb} "
     for about in asked.about:
         if about != asked.title:
-            yield from _whole(about, width, f"{asked.call.verb} " if asked.call else "", "bold")
+            yield from _whole(about, width, verb, "bold")
     yield from _left_out(asked.more_about, "more file")
     if asked.url is not None:
         yield from _whole(asked.url, width, "", "bold")
