@@ -205,6 +205,10 @@ def test_a_tool_may_use_the_api_as_long_as_it_is_not_async() -> None:
         """Block the loop, too."""
         return open_agent("builtin").start().name
 
+    async def close_wrong() -> None:
+        """Block the loop until it has ended."""
+        agent.close()
+
     async def fine() -> None:
         """Look, which blocks nothing."""
         heard.append(stream.view.phase)
@@ -213,11 +217,21 @@ def test_a_tool_may_use_the_api_as_long_as_it_is_not_async() -> None:
         script.calls("nested")
         .calls("wrong", expect_error="own event loop")
         .calls("open_wrong", expect_error="own event loop")
+        .calls("close_wrong", expect_error="own event loop")
         .calls("fine")
         .says("Done.")
     )
     with playing(told) as agent:
-        stream = agent.think().text("Go.").tool(nested).tool(wrong).tool(open_wrong).tool(fine).stream()
+        stream = (
+            agent.think()
+            .text("Go.")
+            .tool(nested)
+            .tool(wrong)
+            .tool(open_wrong)
+            .tool(close_wrong)
+            .tool(fine)
+            .stream()
+        )
         assert stream.result() == "Done."
     assert heard == ["inner", "prompted"]
 

@@ -105,6 +105,7 @@ class Held(Generic[T]):
         """Leave it and wait until it was left. Ctrl-C meanwhile kills it, and is raised at the end."""
         if self.loop.forked:
             return  # it is not ours
+        self.loop.check_elsewhere()
         interrupted: KeyboardInterrupt | None = None
         while True:
             try:

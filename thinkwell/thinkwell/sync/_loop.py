@@ -105,9 +105,17 @@ class LoopThread:
         """Whether this process is a fork of that in which the loop runs."""
         return os.getpid() != self._pid
 
+    def check_elsewhere(self) -> None:
+        """Check that whoever is about to wait is not in the loop's own thread.
+
+        Raises:
+            RuntimeError: It is there.
+        """
+        if self._is_here:
+            raise RuntimeError(ON_THE_LOOP)
+
     @property
-    def is_here(self) -> bool:
-        """Whether this is its thread."""
+    def _is_here(self) -> bool:
         return threading.get_ident() == self._thread.ident
 
     def submit(self, function: Callable[[*Args], Awaitable[T]], *args: *Args) -> Future[T]:
@@ -166,8 +174,7 @@ class LoopThread:
             LoopEnded: Nothing is open any more.
             RuntimeError: This is the loop's own thread, or a fork.
         """
-        if self.is_here:
-            raise RuntimeError(ON_THE_LOOP)
+        self.check_elsewhere()
         return wait(self.submit(function, *args), timeout)
 
     def ask(self, function: Callable[[*Args], T], *args: *Args) -> T:
@@ -176,7 +183,7 @@ class LoopThread:
         Raises:
             RuntimeError: This process is a fork.
         """
-        if self.is_here:
+        if self._is_here:
             return function(*args)
         try:
             future = self.submit(_called, function, args)
@@ -325,8 +332,7 @@ def hold(
     """
     while True:
         loop = _running_loop() if within is None else within.loop
-        if loop.is_here:
-            raise RuntimeError(ON_THE_LOOP)
+        loop.check_elsewhere()
         held = Held(loop, manager, outer=within, kill=kill)
         try:
             loop.admit(held)
