@@ -17,6 +17,8 @@ from thinkwell.sync.progress import Live, show
 from thinkwell.testing import script
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from thinkwell.sync import ThoughtStream
 
 
@@ -62,20 +64,35 @@ def test_wrong_arguments() -> None:
         stream.wait()
 
 
-def presses(stream: ThoughtStream[str], times: int) -> threading.Thread:
-    """Press Ctrl-C when the agent has said something, and again when that was shown."""
+def is_received() -> bool:
+    """Whether somebody else than the tests receives Ctrl-C."""
+    return signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+
+
+def presses(
+    stream: ThoughtStream[str], times: int, when: Callable[[], bool] = is_received
+) -> threading.Thread:
+    """Press Ctrl-C when the agent has said something and all is ready, and again when it is cancelled."""
     main = threading.main_thread().ident
     assert main is not None
 
     def press() -> None:
         next(iter(stream))
-        for _ in range(times):
+        while not when():
+            POLL.wait(0.01)
+        signal.pthread_kill(main, signal.SIGINT)
+        if times > 1:
+            with pytest.raises(ThoughtCancelled):
+                stream.result()
             signal.pthread_kill(main, signal.SIGINT)
-            threading.Event().wait(0.3)  # two signals at once are one
 
     thread = threading.Thread(target=press)
     thread.start()
     return thread
+
+
+POLL = threading.Event()
+"""Never set."""
 
 
 def test_ctrl_c_cancels_the_run() -> None:
@@ -115,9 +132,10 @@ def test_a_display_tells_how_often_ctrl_c_was_pressed() -> None:
 def test_ctrl_c_that_is_not_received_leaves_the_wait_and_cancels_the_run() -> None:
     with playing(script.says("a").hangs()) as agent:
         stream = agent.think().text("Go.").stream()
-        thread = presses(stream, 1)
+        console = paper()
+        thread = presses(stream, 1, lambda: "a" in written(console))
         with pytest.raises(KeyboardInterrupt):
-            show(stream, console=paper(), ctrl_c=False)
+            show(stream, console=console, ctrl_c=False)
         thread.join()
         assert isinstance(stream.exception(), ThoughtCancelled)
 
