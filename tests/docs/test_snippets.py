@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import os
 import shutil
@@ -64,7 +65,7 @@ async def test_fragments(page: Path, project: Path, monkeypatch: pytest.MonkeyPa
         shutil.copytree(ROOT / folder, project / folder, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.chdir(project)  # some write files
     fragments = [(line, code) for line, code in snippets(page) if not is_program(code)]
-    names: dict[str, object] = {"anyio": anyio, "__name__": "snippets"}
+    names: dict[str, object] = {"anyio": anyio, "__name__": "snippets", "__builtins__": builtins}
     with anyio.fail_after(60):
         async with thinkwell.open_agent("builtin", cwd=project, env={"THINKWELL_BUILTIN_PACE": "0"}) as agent:
             names["agent"] = agent

@@ -144,4 +144,4 @@ def program(*command: str, cwd: Path | None = None, **env: str) -> Generator[She
 def _environment() -> dict[str, str]:
     """The environment of somebody at a terminal."""
     env = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR", "COLUMNS")}
-    return {**env, "TERM": "xterm-256color", "THINKWELL_BUILTIN_PACE": "0"}
+    return {**env, "TERM": "xterm-256color", "PYTHON_COLORS": "0", "THINKWELL_BUILTIN_PACE": "0"}
