@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
+from thinkwell import AgentClosed
 from thinkwell.sync import _loop
 from thinkwell.sync._held import Held
 from thinkwell.sync._loop import LoopEnded, WaitedTooLong, hold, wait
@@ -78,6 +79,25 @@ def test_what_is_left_before_it_was_entered() -> None:
         hold(nothing, within=outer)
     never = Held(outer.loop, nothing)
     never.close()
+
+
+def test_what_is_left_while_it_is_entered() -> None:
+    entering = threading.Event()
+
+    @asynccontextmanager
+    async def slow() -> AsyncGenerator[None]:
+        entering.set()
+        await anyio.sleep_forever()
+        yield
+
+    outer, _ = hold(nothing)
+    with ThreadPoolExecutor(1) as threads:
+        inner = threads.submit(hold, slow)
+        assert entering.wait(30)
+        outer.loop.close()  # as when the interpreter exits
+        with pytest.raises(AgentClosed):
+            inner.result(30)
+    outer.close()
 
 
 def test_what_comes_in_the_moment_in_which_the_loop_ends() -> None:

@@ -93,4 +93,4 @@ def run_app() -> int:
         app(prog_name="thinkwell")
     except SystemExit as exc:
         return exc.code if isinstance(exc.code, int) else 0
-    return 0
+    return 0  # pragma: no cover - it ends by SystemExit

@@ -46,10 +46,6 @@ def ended() -> Generator[None]:
         raise typer.Exit(INTERRUPTED) from None
     except OSError as exc:
         tell(exc)
-        try:
-            sys.stdout.flush()
-        except OSError:  # what is left would be tried again at the exit
-            stop_writing()
         raise typer.Exit(NO_RESULT) from None
 
 
@@ -87,14 +83,17 @@ def words(error: BaseException) -> tuple[str, str]:
         return f"Agent {error.agent!r} was not found: {reason}", advice(error)
     if isinstance(error, OSError) and error.strerror is not None:
         if error.filename is None and isinstance(error, FileNotFoundError) and not _is_somewhere():
-            return "The current folder is not there any more. Go to another", ""
+            return (
+                "The current folder is not there any more. Go to another",
+                "",
+            )  # pragma: no cover - as below
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}", ""
     told = error_words(error)
     what = f"{told.what}\n{told.detail}" if told.detail else told.what
     return what, advice(error) or (f"Next: {told.next}" if told.next else "")
 
 
-def _is_somewhere() -> bool:
+def _is_somewhere() -> bool:  # pragma: no cover - tested; nothing is measured where there is no folder
     try:
         Path.cwd()
     except OSError:

@@ -291,7 +291,7 @@ async def _settle(future: Future[T], function: Callable[..., Awaitable[T]], args
         if future.set_running_or_notify_cancel():
             future.set_exception(exc)
     else:
-        if future.set_running_or_notify_cancel():
+        if future.set_running_or_notify_cancel():  # pragma: no branch - else it was given up just now
             future.set_result(value)
 
 
