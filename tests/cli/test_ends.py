@@ -129,8 +129,8 @@ def test_a_budget(home: Path) -> None:
 
 def test_a_recording_that_cannot_be_written(home: Path) -> None:
     done = run_command("run", "go", "--record", "nowhere/run.ndjson")
-    assert (done.code, done.out) == (1, "")
-    assert "nowhere/run.ndjson: No such file or directory" in done.err
+    assert (done.code, done.out) == (2, "")
+    assert "there is no folder nowhere" in done.err
 
 
 def test_what_an_agent_says_of_an_error_controls_no_terminal(home: Path) -> None:

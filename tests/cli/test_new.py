@@ -6,10 +6,13 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from cli.command import run_command
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAMES = {
     "pyproject.toml",

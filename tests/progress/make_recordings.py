@@ -7,6 +7,7 @@ written anew by ``THINKWELL_WRITE_GOLDEN=1 pytest tests/progress``.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -45,7 +46,8 @@ def record(scene: Callable[[Path, Path], Awaitable[None]]) -> str:
     header, *lines = text.strip("\n").split("\n")
     fields = {**json.loads(header), "time": TIME, "thinkwell": "0"}
     kept = [line for line in lines if json.loads(line)["type"] not in MESSAGES]
-    return "\n".join([json.dumps(fields), *kept, ""])
+    numbered = "\n".join([json.dumps(fields), *kept, ""])
+    return re.sub(r'"run":"run-\d+"', '"run":"run-1"', numbered)
 
 
 if __name__ == "__main__":

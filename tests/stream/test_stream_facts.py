@@ -138,7 +138,10 @@ async def test_a_stream_knows_the_file_that_it_is_recorded_in(tmp_path: Path) ->
         stream = agent.think().text("Hi").stream()
         await stream.wait()
         assert stream.recording == path
-    assert replay(path, speed=0).recording == path
+    replayed = replay(path, speed=0)
+    assert replayed.recording == path
+    begun = replay(path, speed=0.001).view  # its session is not open yet
+    assert (begun.agent, begun.cwd, begun.session_id) == (stream.view.agent, stream.view.cwd, None)
     async with scripted(speaks) as agent:
         stream = agent.think().text("Hi").stream()
         await stream.wait()

@@ -255,7 +255,7 @@ class _Replay(Generic[T]):
         self._clock = _running_clock() if speed else _no_time
         self._started = self._clock()
         self._advancing = False
-        self._log = _ReplayLog(self, include, buffer)
+        self._log = _ReplayLog(self, recording.header, include, buffer)
         self._outcome: _ReplayOutcome[Any] = _ReplayOutcome(self)
         self.advance()
 
@@ -388,8 +388,10 @@ class _Replay(Generic[T]):
 class _ReplayLog(RunLog):
     """The log of a replay: whoever waits for more waits until something is due."""
 
-    def __init__(self, run: _Replay[Any], include: frozenset[str], buffer: Buffer | None) -> None:
-        super().__init__(include, buffer, run.fail)
+    def __init__(
+        self, run: _Replay[Any], header: rec.Header, include: frozenset[str], buffer: Buffer | None
+    ) -> None:
+        super().__init__(include, buffer, run.fail, agent=header.agent, cwd=header.cwd)
         self._run = run
 
     async def wait(self) -> None:

@@ -16,6 +16,14 @@ from thinkwell.cli._terminal import Style
 HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
 """Settings of every command."""
 
+
+def _in_a_folder(path: Path | None) -> Path | None:
+    """Check that a file can be there, before anything is started."""
+    if path is not None and not path.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {path.parent}")
+    return path
+
+
 AgentOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -55,7 +63,11 @@ PermissionsOption: TypeAlias = Annotated[
 RecordOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        "--record", metavar="FILE", dir_okay=False, help="Record everything there, for `thinkwell replay`."
+        "--record",
+        metavar="FILE",
+        dir_okay=False,
+        callback=_in_a_folder,
+        help="Record everything there, for `thinkwell replay`.",
     ),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -78,7 +78,7 @@ class Live(anyio.AsyncContextManagerMixin):
         github: bool | None = None,
     ) -> None:
         if style not in get_args(Style):
-            raise ValueError(f'Live(style={style!r}): choose "auto", "live", "lines" or "json"')
+            raise ValueError(f'style={style!r}: choose "auto", "live", "lines" or "json"')
         if labels and len(labels) != len(streams):
             raise ValueError(
                 f"Live(labels=…): {len(labels)} labels for {len(streams)} runs; give one for each"
