@@ -242,6 +242,24 @@ def test_open_questions() -> None:
     assert "nothing was heard of the agent for 1:00" in shown_text(stalled)
 
 
+def test_a_question_hides_nothing_of_what_it_is_about() -> None:
+    places = tuple(ev.Location(path=f"/home/ada/shop/{number}.py") for number in range(9))
+    options = tuple(
+        ev.QuestionOption(id=str(number), name=f"Choice {number}", kind="allow_once") for number in range(40)
+    )
+    question = QuestionView(id="q", title="Write\u202e it", tool_id="3", options=options)
+    asking = replace(RUN, title="Write", input=None, locations=places, content=(), status="pending")
+    shown = read(RunView(**WORKING, **timeline(asking), questions=(question,)))
+    assert "\\u202e" in shown.text
+    assert "0.py" in shown.text
+    assert any(each.endswith(" more files") for each in shown.lines)
+    assert any(each.endswith(" more choices") for each in shown.lines)
+    changes = tuple(ev.DiffContent(path=f"{number}.py", new_text="x\n") for number in range(9))
+    writing = replace(asking, locations=(), content=changes)
+    shown = read(RunView(**WORKING, **timeline(writing), questions=(question,)))
+    assert any(each.endswith(" more changes") for each in shown.lines)
+
+
 def shown_text(shown: Page) -> str:
     return " ".join(shown.lines)
 

@@ -218,9 +218,20 @@ def _open_questions(view: RunView, now: float, scale: int) -> Html:
 def _question(asked: Asked, now: float, scale: int) -> Html:
     limit = COMMAND // scale
     left = asked.left(now)
-    exactly = [part for part in (asked.command, asked.arguments, asked.url) if part]
+    exactly = [part for part in (asked.said, asked.command, asked.arguments, asked.url) if part]
+    exactly += asked.about[:ASKED]
     offered = [choice.label for choice in asked.options] or [
         f"{one.label} ({one.hint})" for one in asked.fields
+    ]
+    files = len(asked.about[ASKED:]) + asked.more_about
+    unseen = [
+        f"… {numbers.plural(count, what)}"
+        for count, what in (
+            (files, "more file"),
+            (len(asked.changes[ASKED:]), "more change"),
+            (len(offered[FIELDS:]) + asked.more_options, "more choice"),
+        )
+        if count
     ]
     return tag(
         "div",
@@ -231,6 +242,7 @@ def _question(asked: Asked, now: float, scale: int) -> Html:
         *(file_change(change, ASKED, ROWS // scale) for change in asked.changes[:ASKED]),
         *(tag("div", name(verdict, 4 * NAME)) for verdict in asked.verdicts[-ASKED:]),
         tag("div", joined((name(one, NAME // 2) for one in offered[:FIELDS]), " · "), kind="tw-dim"),
+        *(tag("div", verbatim(each), kind="tw-dim") for each in unseen),
         kind="tw-box",
     )
 
