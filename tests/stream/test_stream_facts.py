@@ -24,7 +24,8 @@ from thinkwell import (
     replay,
 )
 from thinkwell import events as ev
-from thinkwell._reducer import ViewReducer, chosen_model
+from thinkwell._chosen_model import chosen_model
+from thinkwell._reducer import ViewReducer
 from thinkwell.testing import script
 from thinkwell.view import RunView, TokenCounts
 from thinkwell_acp import schema as s

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from msgspec.structs import replace
 
 from thinkwell import events as ev
+from thinkwell._chosen_model import chosen_model
 from thinkwell._json_schema import is_object
 from thinkwell.view import (
     NO_TOOLS,
@@ -25,9 +26,9 @@ from thinkwell.view import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-__all__ = ("ViewReducer", "chosen_model")
+__all__ = ("ViewReducer",)
 
 _ToolEvent: TypeAlias = ev.ToolStart | ev.ToolUpdate | ev.ToolDone
 _TOOL_EVENTS: Final = (ev.ToolStart, ev.ToolUpdate, ev.ToolDone)
@@ -355,30 +356,6 @@ class ViewReducer:
     def _with_verdicts(self, question: QuestionView) -> QuestionView:
         verdicts = self._verdicts.get(question.id)
         return dataclasses.replace(question, verdicts=tuple(verdicts)) if verdicts else question
-
-
-def chosen_model(options: Sequence[ev.JsonValue]) -> str | None:
-    """Return the name of the model that is chosen by a session's options, in the protocol's form.
-
-    An option that is for that has the category ``model`` (ACP, Session Config Options).
-    """
-    for option in options:
-        if is_object(option) and option.get("category") == "model":
-            value: ev.JsonValue = option.get("currentValue")
-            names = (choice.get("name") for choice in _choices(option) if choice.get("value") == value)
-            name: ev.JsonValue = next(names, value)
-            return name if isinstance(name, str) else None
-    return None
-
-
-def _choices(option: Mapping[str, ev.JsonValue]) -> Iterator[Mapping[str, ev.JsonValue]]:
-    """Return the choices of an option or of a group of it."""
-    inner: ev.JsonValue = option.get("options")
-    if isinstance(inner, list | tuple):
-        for choice in cast("Sequence[ev.JsonValue]", inner):
-            if is_object(choice):
-                yield choice
-                yield from _choices(choice)
 
 
 _COUNTS: Final = {

@@ -12,8 +12,8 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from thinkwell import events as ev
+from thinkwell._chosen_model import chosen_model
 from thinkwell._convert import as_command
-from thinkwell._reducer import chosen_model
 from thinkwell.errors import CapabilityMissing
 from thinkwell_acp import schema as s
 
