@@ -23,9 +23,11 @@ from thinkwell import ThoughtCancelled, ThoughtTimeout, replay
 from thinkwell.progress import Live, show
 from thinkwell.progress._drawing import LAST_FRAME_TIMEOUT
 from thinkwell.progress._live import choose_style
+from thinkwell.progress._renderer import Deferred
 
 if TYPE_CHECKING:
     from thinkwell.progress._live import Style
+    from thinkwell.progress._renderer import Renderer
 
 
 async def one_word(turn: Turn) -> None:
@@ -172,9 +174,20 @@ async def test_ctrl_c_from_elsewhere() -> None:
         stream = agent.think().text("Go").stream()
         with anyio.fail_after(5):
             async with Live(stream, console=Console(file=io.StringIO())) as live:
+                assert (live.presses, live.killed) == (0, False)
                 live.press_ctrl_c()
+                assert (live.presses, live.killed) == (1, False)
                 with pytest.raises(ThoughtCancelled):
                     await stream.result
+
+
+def test_what_has_drawn_nothing_leaves_nothing() -> None:
+    def made() -> Renderer:
+        raise AssertionError
+
+    deferred = Deferred(made)
+    deferred.suspend()
+    deferred.resume()
 
 
 def test_wrong_arguments() -> None:

@@ -174,7 +174,7 @@ class _Chat:
             self._do(entry)
         except _Left:
             return self._leave()
-        except _Killed:
+        except _Killed:  # pragma: no cover - tested in a terminal, where Ctrl-C is pressed twice
             self._tell(f"Killed\n{self._how_to_go_on() or ''}".rstrip())
             return INTERRUPTED
         except KeyboardInterrupt:

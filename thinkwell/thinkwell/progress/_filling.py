@@ -77,7 +77,7 @@ def _value(field: FormField, text: str) -> FormValue:
             return _chosen(field, text)
         case "choices":
             return [_chosen(field, part) for part in text.replace(",", " ").split()]
-        case "string" | "unknown":
+        case "string" | "unknown":  # pragma: no branch - these are all
             pass
     return text
 

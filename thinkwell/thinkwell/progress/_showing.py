@@ -94,10 +94,10 @@ if sys.platform != "win32":
 
         async def stop(self) -> None:
             """Stop, and come back when the program goes on in the foreground."""
-            if self._stopped:
+            if self._stopped:  # pragma: no cover - pressed twice before it has stopped
                 return
             self._stopped = True
-            if self._asking is not None:
+            if self._asking is not None:  # pragma: no branch - else the same with less to do
                 self._asking.step_back()
             async with self._drawing.away(timeout=STOP_TIMEOUT):
                 before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
@@ -111,11 +111,11 @@ if sys.platform != "win32":
         """Return whether the terminal is another program's by now."""
         try:
             terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
-        except OSError:
+        except OSError:  # pragma: no cover - the terminal has gone while it was stopped
             return False
         try:
             return os.tcgetpgrp(terminal) != os.getpgrp()
-        except OSError:
+        except OSError:  # pragma: no cover - as above
             return False
         finally:
             os.close(terminal)
