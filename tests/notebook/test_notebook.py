@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, cast
@@ -240,9 +241,9 @@ async with ScriptedAgent(played).open() as one, ScriptedAgent(script.refuses()).
         folder=tmp_path,
     )
     (page,) = pictures(shown[1])
-    rows = [line for line in page.lines if line.endswith("00:00") and "·" not in line]
-    assert rows == ["✘docsfailed00:00", "✔testsdone00:00"]
-    assert any(output["text"] == "both are over\n" for output in shown[1])
+    rows = [re.sub(r"\d\d:\d\d$", "", line) for line in page.lines if line[:1] in "✘✔" and "·" not in line]
+    assert rows == ["✘docsfailed", "✔testsdone"]
+    assert "both are over\n" in "".join(output.get("text", "") for output in shown[1])
 
 
 def test_a_stream_of_the_blocking_api_shows_itself_too(tmp_path: Path) -> None:
