@@ -271,7 +271,7 @@ def test_a_reader_that_leaves(home: Path) -> None:
         assert process.stderr is not None
         process.stdout.close()
         stderr = process.stderr.read()
-    assert (process.returncode, stderr) == (1, "")
+    assert (process.returncode, stderr) == (141, "")
     assert not running(mark)
 
 
