@@ -132,16 +132,6 @@ def test_a_part_of_a_plan() -> None:
 def test_no_plan() -> None:
     assert plans.plan_of(view_of()) is None
     assert plans.plan_line(view_of(), 80) is None
-    assert plans.plan_text(plan("a")) == ""
-
-
-def test_plans_as_texts() -> None:
-    told = view_of(
-        ev.PlanUpdate(id="a", markdown="# Plan\x1b[2J"),
-        ev.PlanUpdate(id="b", uri="file:///p"),
-        ev.PlanUpdate(id="c"),
-    )
-    assert plans.plan_text(told) == "# Plan\n\nfile:///p"
 
 
 # Usage

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from thinkwell._display.cells import cells
-from thinkwell._display.text import clean, line
+from thinkwell._display.text import line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,12 +113,6 @@ def plan_line(view: RunView, width: int) -> Plan | None:
         if cells(longer.text) <= width:
             shown = longer
     return shown
-
-
-def plan_text(view: RunView) -> str:
-    """Return the plans that agents write as a text or keep in a file, clean; empty where there is none."""
-    texts = [plan.markdown or plan.uri or "" for plan in view.plans.values() if not plan.entries]
-    return clean("\n\n".join(filter(None, texts)))
 
 
 def current(entries: Sequence[PlanEntry]) -> int:
