@@ -40,7 +40,7 @@ _Chosen: TypeAlias = Literal["live", "lines", "json", "notebook"]
 class Live(anyio.AsyncContextManagerMixin):
     """Shows runs for the time of a block: ``async with Live(stream): …``.
 
-    What is drawn never slows the runs: they go on at their own pace, and a slow terminal is shown fewer
+    The runs never wait for what is drawn: they go on at their own pace, and a slow terminal is shown fewer
     frames. Leaving the block early changes nothing in the runs. Whatever fails in drawing is logged, once,
     and nothing more is drawn; the runs go on. When the block is left, the state in which things are is drawn
     last; a terminal that has not taken that after 3 seconds (somebody has pressed Ctrl-S) is left alone.
