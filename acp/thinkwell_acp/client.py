@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar
 
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
+from msgspec.structs import replace
 
 from thinkwell_acp import schema as s
 from thinkwell_acp._framing import MAX_LINE
@@ -354,6 +355,20 @@ class Client(Side):
         if isinstance(params, s.RequestPermissionRequest):
             _check_option(params, answer)
         return answer
+
+    def accept_elicitation(self) -> None:
+        """Serve questions from now on, also those of an agent that was not told that it may ask them."""
+        self._offered = replace(
+            self._offered,
+            elicitation=s.ElicitationCapabilities(
+                form=s.ElicitationFormCapabilities(), url=s.ElicitationUrlCapabilities()
+            ),
+        )
+
+    @property
+    def offers_elicitation(self) -> bool:
+        """Whether the agent was told that it may ask questions, or is answered all the same."""
+        return self._offered.elicitation is not None
 
     def _check_offered(self, method: str, params: s.Model) -> None:
         """Refuse what was not advertised: agents ask all the same (one for terminals, during session/new)."""

@@ -20,7 +20,7 @@ from thinkwell_acp._tasks import background_tasks
 from thinkwell_acp.errors import ProcessExited, ProgramNotFound, ProgramNotStarted
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from thinkwell_acp._process import Signal
     from thinkwell_acp.transport import Transport
@@ -99,6 +99,8 @@ class StdioTransport:
         self._unattended = anyio.Event()
         self.command = tuple(command)
         """The command that runs, its program resolved."""
+        self.on_stderr: Callable[[bytes], None] | None = None
+        """Called with what is read from standard error, as it comes; with nothing at its end."""
         self.ended_by: Ending | None = None
         """What it took to end the process; ``None`` before `aclose` has seen it end."""
 
@@ -230,12 +232,16 @@ class StdioTransport:
         try:
             while data := await self._process.read_stderr():
                 logger.debug("stderr of %s: %r", self.command[0], data)
+                if self.on_stderr is not None:
+                    self.on_stderr(data)
                 self._stderr.append(data)
                 self._stderr_size += len(data)
                 while self._stderr_size - len(self._stderr[0]) >= STDERR_TAIL:
                     self._stderr_size -= len(self._stderr.popleft())
                     self._stderr_dropped = True
         finally:
+            if self.on_stderr is not None:
+                self.on_stderr(b"")
             self._stderr_ended.set()
 
     async def _watch(self) -> None:

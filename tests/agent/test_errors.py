@@ -76,6 +76,7 @@ EXAMPLES: tuple[ThinkwellError, ...] = (
     errors.BudgetExceeded("tool_calls", 3, 4),
     errors.QuestionsStopped("five denials", "q7"),
     errors.AnswerInvalid("q7", {"": "no", "size": "too large"}),
+    errors.MessageInvalid("question", {"": "no", "question": "a value is required"}, agent="mine"),
     errors.QuestionNotOpen("q7"),
     errors.QuestionNotOpen("q7", ["q8"]),
     errors.McpServerError("no such program", server="files"),

@@ -35,7 +35,7 @@ THINKWELL = (
     ),
     *("Explanation", "FormField", "FormQuestion", "HistoryMessage", "HistoryTool", "JsonSchema"),
     *("LoginFailed", "LoginRequired", "McpHttp", "McpServer", "McpServerError", "McpSse", "McpStdio"),
-    *("Message", "OptionChoice", "PermissionMode", "PermissionPolicy"),
+    *("Message", "MessageInvalid", "OptionChoice", "PermissionMode", "PermissionPolicy"),
     *(
         "PermissionQuestion",
         "PhaseView",

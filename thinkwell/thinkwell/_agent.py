@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
 
 import anyio
 
-from thinkwell._arguments import check_types
+from thinkwell._arguments import PromptFormat, Protocol, check_protocol, check_types
 from thinkwell._asking import QUESTION_TIMEOUT, Asker
 from thinkwell._builder import Spec, ThinkBuilder, check_seconds, existing_folder, output_type
 from thinkwell._journal import Journal, shown
@@ -69,14 +69,20 @@ class AgentStarter:
         """Start a run."""
         if self.left:
             raise AgentClosed
+        self._link.check_lines(spec.tools, "mcpCapabilities", "tool()")
+        self._link.check_lines(spec.cwd not in (None, self._link.cwd), "cwd", "cwd()")
         wire = WireSession(self._link, spec.cwd or self._link.cwd, self._link.mcp_servers.wire)
-        schema = None if spec.output.schema is None else spec.output.tool_schema()
+        schema = self._schema(spec)
         return self._link.launch(Run(self._link, spec, options, wire, result_schema=schema, ephemeral=True))
 
     def explain(self, spec: Spec[T]) -> Explanation:
         """Return what a run would send. Its session, and with it the server's name, comes with the run."""
-        schema = None if spec.output.schema is None else spec.output.tool_schema()
-        return explain(self._link, spec, schema, "thinkwell…" if self._link.sessions_begun else None)
+        server = "thinkwell…" if self._link.sessions_begun else None
+        return explain(self._link, spec, self._schema(spec), server)
+
+    def _schema(self, spec: Spec[Any]) -> dict[str, ev.JsonValue] | None:
+        """Return the schema of ``return_result``; ``None``: the run has no such tool."""
+        return None if spec.output.schema is None or self._link.by_lines else spec.output.tool_schema()
 
     def check(self, part: Part) -> None:
         """Check that the agent takes such a part of a prompt."""
@@ -272,7 +278,7 @@ def open_agent(
     transport: Transport | None = None,
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
-    permissions: PermissionMode | PermissionPolicy = "deny",
+    permissions: PermissionMode | PermissionPolicy | None = None,
     on_question: QuestionHandler | Sequence[QuestionHandler] | None = None,
     question_timeout: float = QUESTION_TIMEOUT,
     workspace: Workspace | None = None,
@@ -282,6 +288,9 @@ def open_agent(
     startup_timeout: float = 60,
     record: str | os.PathLike[str] | None = None,
     on_phase: Callable[[ev.PhaseChanged], None] | None = None,
+    protocol: Protocol = "acp",
+    init: Mapping[str, ev.JsonValue] | None = None,
+    prompt_format: PromptFormat = "text",
 ) -> AbstractAsyncContextManager[Agent]:
     """Start an agent, or connect to one, for the time of a block.
 
@@ -298,7 +307,8 @@ def open_agent(
         env: Variables on top of the caller's environment.
         cwd: The folder in which the agent works; by default the current one.
         permissions: What the agent may do when it asks: ``deny`` (only call our own tools), ``ask``
-            (`on_question` decides), ``allow`` (anything), or a `PermissionPolicy`.
+            (`on_question` decides), ``allow`` (anything), or a `PermissionPolicy`. By default it is ``deny``,
+            and ``ask`` in a run that somebody listens to: see `ThinkBuilder.listen`.
         on_question: Who answers what is left open: a function, or several, asked in their order. They also
             fill in forms, which are offered to the agent only where there is somebody to do it. Without it,
             what ``permissions="ask"`` or a policy leaves open waits for `ThoughtStream.answer`.
@@ -317,6 +327,11 @@ def open_agent(
             ``THINKWELL_TRACE`` may name a folder for such files.
         on_phase: Called with each phase of the launch when it begins, with the time since the block was
             entered. The first run's log and `Agent.launch_phases` have them too.
+        protocol: What the agent speaks: ``acp``, or ``ndjson``: a program that writes one JSON object a
+            line, and reads its prompts and answers line by line. Give `command` or `transport` with that.
+        init: Parameters for such a program, which it has to acknowledge before anything else.
+        prompt_format: How such a program gets its prompts: ``text``, as one line in which line ends are
+            escaped, or ``json``, as an object with ``prompt`` and ``context``.
 
     Raises:
         AgentNotFound: There is no such agent, or its program is not there.
@@ -346,6 +361,14 @@ def open_agent(
         name = profile.name
     else:
         profile, name = None, agent or "agent"
+    by_lines = check_protocol(
+        protocol,
+        init=init,
+        prompt_format=prompt_format,
+        agent=agent,
+        named=command is not None or transport is not None,
+        others={"mcp_servers": mcp_servers, "workspace": workspace, "tools_via": tools_via, "login": login},
+    )
     folder = existing_folder(cwd or ".", "open_agent(cwd=…)")
     handlers = _handlers(permissions, on_question)
     if tools_via is not None and tools_via not in get_args(Way):
@@ -374,7 +397,15 @@ def open_agent(
             observers=(Journal(name), Tracing(name), *observers),
             profile=profile,
             launch_log=log,
+            by_lines=by_lines,
         )
+
+    def translated(pipe: Transport) -> Transport:
+        if not by_lines:
+            return pipe
+        from thinkwell._lines._transport import LineTransport  # only those agents need it
+
+        return LineTransport(pipe, name=name, init=init, prompt_format=prompt_format)
 
     def recording() -> Recorder | None:
         if record is None and not os.environ.get(TRACE_VARIABLE):
@@ -391,15 +422,16 @@ def open_agent(
         )
 
     if transport is not None:
-        return _opened(transport, linked, startup_timeout, recording, on_phase)
+        return _opened(transport, translated, linked, startup_timeout, recording, on_phase)
     assert profile is not None
     launcher = Launcher(profile=profile, env=variables, cwd=folder)
-    return _opened(launcher, linked, startup_timeout, recording, on_phase)
+    return _opened(launcher, translated, linked, startup_timeout, recording, on_phase)
 
 
 @asynccontextmanager
 async def _opened(
     agent: Transport | Launcher,
+    translated: Callable[[Transport], Transport],
     linked: Callable[[BackgroundTasks, Sequence[Observer], LaunchLog], Link],
     startup_timeout: float,
     recording: Callable[[], Recorder | None],
@@ -417,12 +449,15 @@ async def _opened(
         link = linked(tasks, () if recorder is None else (recorder,), log)
         if link.workspace is not None:
             await stack.enter_async_context(link.workspace)
-        line = pipe if recorder is None else recorder.tapped(pipe)
+        line = translated(pipe)
+        if recorder is not None:
+            line = recorder.tapped(line)
         client = await stack.enter_async_context(connect(line, link))
         link.recording = None if recorder is None else recorder.path
         link.attach(client)
         if isinstance(pipe, StdioTransport):
             link.process, link.command, link.kill = pipe, pipe.command, pipe.kill
+            pipe.on_stderr = link.stderr.feed
         else:
             link.kill = partial(client.connection.end, ConnectionBroken())
         log.reach("initializing")
@@ -440,11 +475,11 @@ async def _opened(
 
 
 def _handlers(
-    policy: PermissionMode | PermissionPolicy,
+    policy: PermissionMode | PermissionPolicy | None,
     on_question: QuestionHandler | Sequence[QuestionHandler] | None,
 ) -> tuple[QuestionHandler, ...]:
     """Return who answers questions."""
-    if not isinstance(policy, PermissionPolicy) and policy not in get_args(PermissionMode):
+    if not isinstance(policy, PermissionPolicy | None) and policy not in get_args(PermissionMode):
         raise ValueError(
             f'open_agent(permissions={policy!r}): choose "deny", "ask" or "allow", or give a PermissionPolicy'
         )
@@ -454,7 +489,7 @@ def _handlers(
     for handler in given:
         if not callable(handler):
             raise TypeError(f"open_agent(on_question={handler!r:.100}): give a function, or a list of them")
-    if policy == "deny" and given:
+    if policy in ("deny", None) and given:
         raise ValueError(
             'open_agent(on_question=…, permissions="deny"): nobody would be asked; give permissions="ask", '
             "or a PermissionPolicy that leaves something open"
@@ -498,7 +533,7 @@ def _offers(link: Link) -> s.ClientCapabilities:
         terminal=workspace is not None and workspace.terminal,
         # We cannot start a second one of an agent that we did not start.
         auth=s.AuthCapabilities(terminal=bool(link.command)),
-        elicitation=forms if link.asking.asker.can_answer else None,
+        elicitation=forms if link.asking.asker.can_answer or link.by_lines else None,
         session=s.ClientSessionCapabilities(
             config_options=s.SessionConfigOptionsCapabilities(boolean=s.BooleanConfigOptionCapabilities())
         ),

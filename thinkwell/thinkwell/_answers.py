@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from thinkwell._content import JsonValue  # noqa: TC001 - type of a field
 from thinkwell._forms import check_form
 from thinkwell.errors import AnswerInvalid
 from thinkwell.questions import (
@@ -24,6 +26,19 @@ if TYPE_CHECKING:
     from typing import TypeGuard
 
     from thinkwell.questions import Question
+
+
+class Said(Reply, frozen=True, kw_only=True):
+    """An answer, and what stands for it where an agent takes any value: agents that speak lines do."""
+
+    said: JsonValue
+
+
+class Silence(Struct, frozen=True):
+    """The answer of whoever wants to say nothing, where nobody else is asked."""
+
+
+SILENCE: Final = Silence()
 
 _SYNONYMS: Final[dict[str, Verdict]] = {"accept": "allow", "decline": "deny"}
 
@@ -47,6 +62,10 @@ class Ruling(Struct, frozen=True, kw_only=True):
     """Whether it stands for an answer that did not come in time."""
     widens: bool = False
     """Whether "allow" may also be said by an option that allows for good: the policy alone can mean that."""
+    said: tuple[JsonValue] | None = None
+    """What was said, where an agent takes any value."""
+    silent: bool = False
+    """Whether an agent that takes that is told nothing at all."""
 
     @property
     def allows(self) -> bool:
@@ -61,7 +80,10 @@ def read_answer(question: Question, answer: object, by: str, why: str) -> Ruling
         AnswerInvalid: It does not fit the question.
     """
     if isinstance(answer, Reply):
-        return read_answer(question, answer.answer, by, answer.why or why)
+        ruling = read_answer(question, answer.answer, answer.by or by, answer.why or why)
+        return replace(ruling, said=(answer.said,)) if isinstance(answer, Said) else ruling
+    if isinstance(answer, Silence):
+        return Ruling(verdict="deny", by=by, why="it was heard, and nobody answers it", silent=True)
     if isinstance(answer, bool):
         answer = "allow" if answer else "deny"
     if isinstance(answer, StopRun):

@@ -5,10 +5,18 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
+from typing import Literal, TypeAlias, cast, get_args
+
+import msgspec
 
 from thinkwell.agents._profile import AgentProfile
 from thinkwell.workspace import Workspace
+
+Protocol: TypeAlias = Literal["acp", "ndjson"]
+"""What an agent speaks: the Agent Client Protocol, or one JSON object a line."""
+
+PromptFormat: TypeAlias = Literal["text", "json"]
+"""How an agent that speaks lines gets its prompts."""
 
 
 def check_types(
@@ -40,6 +48,53 @@ def check_types(
         raise _wrong("record", record, "a path")
     if on_phase is not None and (not callable(on_phase) or inspect.iscoroutinefunction(on_phase)):
         raise _wrong("on_phase", on_phase, "a plain function: it is called while the agent starts")
+
+
+def check_protocol(
+    protocol: object,
+    *,
+    init: object,
+    prompt_format: object,
+    agent: object,
+    named: bool,
+    others: Mapping[str, object],
+) -> bool:
+    """Check what concerns the protocol, and return whether the agent speaks lines.
+
+    Args:
+        protocol: What it speaks.
+        init: Parameters for it.
+        prompt_format: How it gets its prompts.
+        agent: Who was asked for by name.
+        named: Whether a command or a connection was given.
+        others: What agents that speak lines know nothing of.
+
+    Raises:
+        TypeError: One is of another type.
+        ValueError: One does not go with the others.
+    """
+    if protocol not in get_args(Protocol):
+        raise ValueError(f'open_agent(protocol={protocol!r:.100}): choose "acp" or "ndjson"')
+    if prompt_format not in get_args(PromptFormat):
+        raise ValueError(f'open_agent(prompt_format={prompt_format!r:.100}): choose "text" or "json"')
+    if init is not None:
+        if not isinstance(init, Mapping):
+            raise _wrong("init", init, "a mapping of parameters")
+        try:
+            msgspec.json.encode(init)
+        except (TypeError, ValueError, RecursionError) as exc:
+            raise TypeError(f"open_agent(init=…): this cannot be written as JSON: {exc}") from exc
+    if protocol == "acp":
+        for name, given in (("init", init is not None), ("prompt_format", prompt_format != "text")):
+            if given:
+                raise ValueError(f'open_agent({name}=…): that is for protocol="ndjson" alone')
+        return False
+    if agent is not None or not named:
+        raise ValueError('open_agent(protocol="ndjson"): give the command=… of the program, or a transport=…')
+    for name, value in others.items():
+        if value:
+            raise ValueError(f'open_agent({name}=…, protocol="ndjson"): such an agent knows nothing of that')
+    return True
 
 
 def _check_env(env: object) -> None:

@@ -24,6 +24,7 @@ from thinkwell.questions import FormQuestion, PermissionQuestion, UrlQuestion, w
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from thinkwell._listener import RunListener
     from thinkwell._log import RunLog
     from thinkwell.questions import Answer, Question, QuestionHandler
     from thinkwell_acp._tasks import BackgroundTasks
@@ -50,6 +51,8 @@ class Scene:
     """What was answered for the whole session."""
     own: bool = False
     """Whether it is about a tool of ours."""
+    listener: RunListener | None = None
+    """Who is asked before all handlers, and told how it ended."""
 
 
 class _Open:
@@ -63,6 +66,7 @@ class _Open:
         self.token = current_token()
         self._scene = scene
         self._choose = choose
+        self._asked_at = anyio.current_time()
         self.told = False
         """Whether the log has its answer."""
 
@@ -91,13 +95,27 @@ class _Open:
             option_id=final.option_id,
             filled=tuple(final.values or ()),
         )
+        if self._scene.listener is not None:
+            self._scene.listener.answered(self.question, final, anyio.current_time() - self._asked_at)
+
+
+class _Front:
+    """A listener as the first of those who are asked."""
+
+    def __init__(self, listener: RunListener) -> None:
+        self._listener = listener
+        self.by = listener.by
+
+    async def __call__(self, question: Question) -> Answer | None:
+        return await self._listener.answer(question)
 
 
 class Asker:
     """Gets an answer to every question of one agent.
 
     Args:
-        policy: What is decided without asking.
+        policy: What is decided without asking; ``None``: everything is denied, except where somebody listens
+            to the run who decides it.
         handlers: Who is asked, in this order.
         timeout: Seconds that they get for a question, all in all.
     """
@@ -105,16 +123,21 @@ class Asker:
     def __init__(
         self,
         *,
-        policy: PermissionMode | PermissionPolicy = "deny",
+        policy: PermissionMode | PermissionPolicy | None = "deny",
         handlers: Sequence[QuestionHandler] = (),
         timeout: float = QUESTION_TIMEOUT,
     ) -> None:
-        self._policy: PermissionMode | PermissionPolicy = policy
+        self._policy = policy
         self._handlers = tuple(handlers)
         self._timeout = timeout
         self._open: dict[str, _Open] = {}
         # Of their own: people think for long, and tools and programs need threads too.
         self._threads = anyio.CapacityLimiter(HANDLER_THREADS)
+
+    @property
+    def denies_all(self) -> bool:
+        """Whether it was said that everything is denied: then nobody can be asked for permission."""
+        return self._policy == "deny"
 
     @property
     def can_answer(self) -> bool:
@@ -194,8 +217,11 @@ class Asker:
 
     def _first_word(self, question: Question, scene: Scene) -> tuple[Ruling, tuple[QuestionHandler, ...]]:
         """Return what the policy says, and who is asked before that stands."""
+        handlers = self._handlers
+        if scene.listener is not None:
+            handlers = (_Front(scene.listener), *handlers)
         if not isinstance(question, PermissionQuestion):
-            return _nobody("nobody who was asked answered it"), self._handlers
+            return _nobody("nobody who was asked answered it"), handlers
         if scene.own:
             return Ruling(verdict="allow", by="policy", why="it is a tool of ours", widens=True), ()
         verdict, why = self._by_policy(question, scene)
@@ -206,13 +232,15 @@ class Asker:
             why = "it was answered for the whole session"
             return Ruling(verdict=remembered, by="remembered", why=why), ()
         if verdict == "allow":
-            reviewers = tuple(
-                handler for handler in self._handlers if getattr(handler, "reviews", "open") == "all"
-            )
+            reviewers = tuple(handler for handler in handlers if getattr(handler, "reviews", "open") == "all")
             return Ruling(verdict="allow", by="policy", why=why, widens=True), reviewers
-        return _nobody("everybody who was asked left it open"), self._handlers
+        return _nobody("everybody who was asked left it open"), handlers
 
     def _by_policy(self, question: PermissionQuestion, scene: Scene) -> tuple[str, str]:
+        if self._policy is None:
+            if scene.listener is not None:
+                return "ask", "somebody listens to the run"
+            return "deny", 'permissions="deny"'
         if not isinstance(self._policy, PermissionPolicy):
             return self._policy, f'permissions="{self._policy}"'
         decision = self._policy.decide(question, cwd=scene.cwd)
@@ -285,6 +313,7 @@ class Asker:
             await checkpoint_if_cancelled()  # else it is a cancellation of the handler's own, and a failure
             logger.exception("Agent %s: on_question failed over question %s", question.agent, question.id)
             heard, why = None, f"the {by} failed: {type(exc).__name__}: {exc}"
+        by = heard.by if heard else by
         if not entry.told:  # else he speaks when the answer is out
             _tell(scene, ev.QuestionVerdict, id=question.id, verdict=heard and heard.verdict, by=by, why=why)
         return heard

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Self
 
+    from thinkwell._listener import RunListener
     from thinkwell._output import Output
     from thinkwell._stream import ThoughtStream
+    from thinkwell.listen import Handlers
 
 T = TypeVar("T")
 A = TypeVar("A", bound="Addressee")
@@ -60,6 +62,8 @@ class Options:
     retries: int = 3
     reminders: int = 1
     budget: Budget | None = None
+    listener: RunListener | None = None
+    """Who hears all of it, and is asked first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,6 +363,55 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
                 await stream.wait()
             raise
+
+    async def listen(
+        self,
+        handlers: Handlers,
+        /,
+        *,
+        include: ev.Include = "default",
+        buffer: Buffer | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - cancelling a run takes more than a scope
+        idle_timeout: float | None = None,
+        retries: int = 3,
+        reminders: int = 1,
+        budget: Budget | None = None,
+    ) -> T:
+        """Run it, have handlers hear and answer what the agent says meanwhile, and return the result.
+
+        A caller who is cancelled cancels the run, and so does a handler that raises.
+
+        Args:
+            handlers: Who is told of what the agent says, and asked what it asks: see `thinkwell.listen`.
+            include: Kinds of events that the run keeps. The handlers hear of all.
+            buffer: A bound for the events that are kept; none by default.
+            timeout: Seconds that all of it may take, the handlers included. Then `ThoughtTimeout` is raised.
+            idle_timeout: See `stream`.
+            retries: How often the agent may try again after an invalid result.
+            reminders: How often an agent that ends its turn without a result is asked for it.
+            budget: What the run may use, alone or together with others; see `Budget`.
+
+        Raises:
+            AgentReported: The agent has ended the run by an error.
+            AgentExited: It has ended without a result.
+            MessageInvalid: It has said something that does not fit a handler's annotation.
+            QuestionsStopped: It asks the same over and over, or a handler has ended the run.
+            ThinkwellError: The run has failed in another way.
+            Exception: What a handler raises, as it is.
+            ValueError: Approvals are to be decided by a handler, and ``permissions="deny"`` was said.
+        """
+        options = self._options(
+            include,
+            buffer=buffer,
+            timeout=timeout,
+            idle_timeout=idle_timeout,
+            retries=retries,
+            reminders=reminders,
+            budget=budget,
+        )
+        listening = handlers.begin()
+        stream = self._starter.start(self._spec, replace(options, listener=listening))
+        return await listening.hear(stream, timeout)
 
 
 def output_type(given: object, call: str) -> Output[Any]:

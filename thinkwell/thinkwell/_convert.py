@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, assert_never
 
 from thinkwell import events as ev
 from thinkwell._json_schema import is_object
+from thinkwell._lines._names import MESSAGE_UPDATE
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -139,6 +140,10 @@ class Mapper:
                 add(ev.PlanUpdate, id=update.plan_id, removed=True)
             case s.UserMessageChunk():
                 add(ev.UserMessage, content=content_block(update.content), message_id=update.message_id)
+            case s.UnknownUpdate() if (message := _line_message(update.raw)) is not None:
+                self._respond()
+                kind = message.pop("type")
+                add(ev.Report, kind=str(kind), body=message, message_id=message.get("id"))
             case s.UnknownUpdate():
                 add(ev.UnknownUpdate, kind=str(update.raw.get("sessionUpdate")), raw=update.raw)
             case s.InvalidUpdate():
@@ -287,6 +292,12 @@ class Mapper:
                 title=tool.title,
             )
         )
+
+
+def _line_message(raw: ev.JsonValue) -> dict[str, ev.JsonValue] | None:
+    """Return a copy of what an agent that speaks lines has said; ``None``: it is another kind of update."""
+    message: ev.JsonValue = raw.get("message") if raw.get("sessionUpdate") == MESSAGE_UPDATE else None
+    return dict(message) if is_object(message) and "type" in message else None
 
 
 def _as_patch(call: s.ToolCallFields) -> s.ToolCallPatch:

@@ -13,10 +13,11 @@ from weakref import WeakValueDictionary
 
 from thinkwell._observing import Observers
 from thinkwell._shared_login import SharedLogin
+from thinkwell._stderr_lines import StderrLines
 from thinkwell._wire_asking import WireAsker
 from thinkwell._wire_errors import auth_methods, translate
 from thinkwell.agents._profile import advise
-from thinkwell.errors import SessionUnusable
+from thinkwell.errors import CapabilityMissing, SessionUnusable
 from thinkwell_acp import AcpError, ClientHandler, DecodeError, RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp._recent import Recent
@@ -76,6 +77,7 @@ class Link(ClientHandler):
         observers: Sequence[Observer] = (),
         profile: AgentProfile | None = None,
         launch_log: LaunchLog,
+        by_lines: bool = False,
     ) -> None:
         self.name = name
         self.cwd = cwd
@@ -97,7 +99,10 @@ class Link(ClientHandler):
         """What was started; empty where the agent ran already."""
         self.login = SharedLogin(name, login, tasks)
         self.malformed_lines: deque[bytes] = deque(maxlen=MALFORMED_KEPT)
-        self.asking = WireAsker(name, cwd, asker, self.sessions, tasks)
+        self.by_lines = by_lines
+        """Whether the agent speaks lines, which are translated."""
+        self.asking = WireAsker(name, cwd, asker, self.sessions, tasks, by_lines=by_lines)
+        self.stderr = StderrLines(self._stderr_line)
         self.workspace = workspace
         self.observers = Observers(observers)
         self.profile = profile
@@ -200,6 +205,20 @@ class Link(ClientHandler):
         """Fail the runs that wait for something else than an answer of the agent's, such as their turn."""
         for run in tuple(self.runs):
             run.stop(translate(reason, self.name))
+
+    def _stderr_line(self, line: str) -> None:
+        for run in tuple(self.runs):
+            if run.listener is not None:
+                run.listener.stderr(line)
+
+    def check_lines(self, wanted: object, capability: str, wanted_by: str) -> None:
+        """Refuse what an agent that speaks lines cannot be told of.
+
+        Raises:
+            CapabilityMissing: It is wanted of one.
+        """
+        if self.by_lines and wanted:
+            raise CapabilityMissing(capability, f'{wanted_by}: the agent speaks lines (protocol="ndjson")')
 
     def launch(self, run: Run[T]) -> ThoughtStream[T]:
         """Start a run in the background."""

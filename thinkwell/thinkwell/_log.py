@@ -101,7 +101,7 @@ class RunLog:
         self._buffer = buffer
         self._shrink_at = buffer.max_events if buffer else None
         self._on_overflow = on_overflow
-        self._listeners = listeners
+        self._listeners = tuple(listeners)
         self._overflow: BufferOverflow | None = None
         """What the listener has to be told."""
         self._failed = False
@@ -132,6 +132,10 @@ class RunLog:
         event = kind(seq=self.seq + 1, at=when - self._started, **fields)
         self.append(event)
         return event
+
+    def listen(self, listener: Callable[[ev.ThoughtEvent], None]) -> None:
+        """Call with each event from now on, whether it is kept or not; after those who listen already."""
+        self._listeners = (*self._listeners, listener)
 
     def append(self, event: ev.ThoughtEvent) -> None:
         """Append an event that was made with the next number.

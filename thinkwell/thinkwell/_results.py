@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from thinkwell import events as ev
-from thinkwell._output import OutputInvalid
+from thinkwell._output import RESULT_KEY, OutputInvalid
 from thinkwell._prompt import RESULT_TOOL
 from thinkwell.errors import ResultInvalid
 from thinkwell_acp.mcp import ToolOutput
@@ -55,15 +55,41 @@ class ResultTaker(Generic[T]):
                 else "No result is accepted any more. End your turn.",
                 is_error=not settled,
             )
+        return self._take(arguments, wrapped=self._wrapped)
+
+    def _take(self, arguments: dict[str, ev.JsonValue], *, wrapped: bool) -> ToolOutput:
         self._attempts += 1
         try:
-            value = self._output.accept(arguments, wrapped=self._wrapped)
+            value = self._output.accept(arguments, wrapped=wrapped)
         except OutputInvalid as exc:
             return self._refuse(arguments, exc.errors)
         self._log.add(ev.ResultAttempt, accepted=True, value=arguments)
         self._log.publish()
         self._outcome.set(value, arguments)
         return ToolOutput.text("The result was accepted. You can end your turn.")
+
+    def take_fields(self, fields: dict[str, ev.JsonValue]) -> None:
+        """Take the fields of the message by which an agent that speaks lines has ended its turn.
+
+        What they are asked to hold may also stand in their text: a program that prints its answer has
+        nothing else.
+        """
+        if self._output.schema is None or self._outcome.done():
+            return
+        text = fields.get("text")
+        if isinstance(text, str) and not self._fits(fields, wrapped=self._wrapped):
+            in_text: dict[str, ev.JsonValue] = {RESULT_KEY: text}
+            if len(fields) == 1 or self._fits(in_text, wrapped=True):
+                self._take(in_text, wrapped=True)
+                return
+        self._take(fields, wrapped=self._wrapped)
+
+    def _fits(self, fields: dict[str, ev.JsonValue], *, wrapped: bool) -> bool:
+        try:
+            self._output.accept(fields, wrapped=wrapped)
+        except OutputInvalid:
+            return False
+        return True
 
     def _refuse(self, arguments: dict[str, ev.JsonValue], errors: tuple[str, ...]) -> ToolOutput:
         self.refused = ResultInvalid(arguments, errors, self._attempts)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from hashlib import blake2b
 from itertools import count
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import anyio
+import msgspec
 from anyio.lowlevel import checkpoint_if_cancelled
+from msgspec.structs import replace
 
 from thinkwell import _prompt as prompt
 from thinkwell import _shared_login
@@ -16,6 +20,7 @@ from thinkwell import events as ev
 from thinkwell._context import adopted, copy_context
 from thinkwell._convert import Mapper
 from thinkwell._limits import IdleClock, Meter
+from thinkwell._lines._names import RESPOND_METHOD, RESULT_META, SCHEMA_META
 from thinkwell._log import RunLog, running_clock
 from thinkwell._observing import RunFacts
 from thinkwell._results import ResultTaker
@@ -31,6 +36,7 @@ from thinkwell.errors import (
     ThoughtTimeout,
     ToolsNotSeen,
 )
+from thinkwell.questions import PermissionQuestion
 from thinkwell.tools import ToolContext
 from thinkwell_acp import AcpError, DecodeError, RpcError
 from thinkwell_acp import schema as s
@@ -44,14 +50,16 @@ if TYPE_CHECKING:
 
     from thinkwell._builder import Options, Spec
     from thinkwell._link import Link
+    from thinkwell._listener import RunListener
     from thinkwell._turns import Ticket
     from thinkwell._wire_session import WireSession
-    from thinkwell.questions import Answer
+    from thinkwell.questions import Answer, Question
     from thinkwell_acp.client import PromptOutcome
     from thinkwell_acp.mcp import CallContext, ToolSpec
 
 T = TypeVar("T")
 X = TypeVar("X")
+E = TypeVar("E", bound=ev.ThoughtEvent)
 
 CANCEL_TIMEOUT: Final = 10.0
 """Seconds that a cancelled turn gets to end by itself. Agents were seen to take several."""
@@ -141,6 +149,11 @@ class Run(Generic[T]):
         self._told_session: str | None = None
         """The session that the readers know of."""
         self._reminders_left = options.reminders
+        self._repeats: Counter[bytes] = Counter()
+        """How often each question was asked."""
+        self.listener: RunListener | None = None
+        if options.listener is not None:
+            self.attach(options.listener)
         self._ticket: Ticket | None = None
         self._place: int | None = None
         """How many runs had the session before this one; ``None`` until it has it."""
@@ -179,6 +192,76 @@ class Run(Generic[T]):
         """Answer an open question of the run."""
         asker = self._link.asking.asker
         asker.answer(question_id, answer, by, concerns=lambda question: question.run_id == self.id)
+
+    def attach(self, listener: RunListener) -> None:
+        """Tell somebody of everything that happens, and ask him first what the agent asks.
+
+        What has happened is told as far as it was kept.
+
+        Raises:
+            RuntimeError: Somebody listens already.
+            ValueError: He is to decide what the agent may do, and it was said that everything is denied.
+        """
+        if self.listener is not None:
+            raise RuntimeError(f"{self.id} has a listener already; give all handlers to one Handlers()")
+        if listener.takes_approvals and self._link.asking.asker.denies_all:
+            raise ValueError(
+                'open_agent(permissions="deny") denies what a handler of approvals would be asked for; leave '
+                'permissions= out, or give permissions="ask" or a PermissionPolicy'
+            )
+        if listener.takes_questions and not self._link.client.offers_elicitation:
+            self._link.logger.warning(
+                "Agent %s was not told that its questions are answered, so it may not ask any: give "
+                'open_agent(permissions="ask") or on_question=',
+                self._link.name,
+            )
+            self._link.client.accept_elicitation()  # some agents ask all the same
+        self.listener = listener
+        listener.begin(self)
+        for event in tuple(self.log.events):
+            listener.event(event)
+        self.log.listen(listener.event)
+
+    def asked_too_often(self, question: Question) -> str | None:
+        """Count a question, and return why it is one too many; ``None``: it is not."""
+        limit = None if self.listener is None else self.listener.max_repeats
+        if limit is None:
+            return None
+        content = _content(question)
+        self._repeats[content] += 1
+        if self._repeats[content] <= limit:
+            return None
+        return f"the agent has asked the same more than {limit} times: {question.title!r:.200}"
+
+    # What a listener asks
+
+    @property
+    def agent(self) -> str:
+        """Name of the agent."""
+        return self._link.name
+
+    @property
+    def by_lines(self) -> bool:
+        """Whether the agent speaks lines."""
+        return self._link.by_lines
+
+    @property
+    def asks_others(self) -> bool:
+        """Whether somebody is asked what the listener leaves open."""
+        return self._link.asking.asker.can_answer
+
+    def tell(self, kind: Callable[..., E], /, **fields: object) -> None:
+        """Append an event."""
+        self.log.add(kind, **fields)
+        self.log.publish()
+
+    async def respond(self, report: ev.Report, value: ev.JsonValue) -> None:
+        """Answer what an agent that speaks lines has said."""
+        answer: dict[str, ev.JsonValue] = {"kind": report.kind, "value": value}
+        if "id" in report.body:
+            answer["id"] = report.message_id
+        self._link.client.connection.notify(RESPOND_METHOD, answer)
+        await self._link.call(self._link.client.connection.drain())
 
     def cancel(self) -> None:
         """Cancel the run."""
@@ -374,7 +457,7 @@ class Run(Generic[T]):
 
     def _note_call(self, call: s.ToolCallStart | s.ToolCallProgress) -> None:
         id_ = call.tool_call_id
-        if self._session.note_call(call):
+        if self._session.note_call(call) or self._link.by_lines:  # its steps, of which nothing is a tool's
             self._own_shown.add(id_)
         elif isinstance(call, s.ToolCallStart):
             self._own_shown.discard(id_)
@@ -398,11 +481,10 @@ class Run(Generic[T]):
         assert self._session.id is not None
         if not self._turn:
             self._observers.session(self._session.id)
-        request = s.PromptRequest(
-            session_id=self._session.id,
-            prompt=tuple(blocks),
-            meta={**self._observers.meta(), **(self._spec.meta or {})} or None,
-        )
+        meta: dict[str, ev.JsonValue] = {**self._observers.meta(), **(self._spec.meta or {})}
+        if self._link.by_lines and self._spec.output.schema is not None:
+            meta[SCHEMA_META] = self._spec.output.schema
+        request = s.PromptRequest(session_id=self._session.id, prompt=tuple(blocks), meta=meta or None)
         if self._place is None:
             self._take_session()  # not before: what comes until now is late news of the turn before
         logins = self._link.client.logins
@@ -477,6 +559,8 @@ class Run(Generic[T]):
             if not self._wants_login(outcome):
                 self._end(self._stopped_by or self._link.error(outcome))
             return
+        if self._link.by_lines and outcome.meta is not None and self._stopped_by is None:
+            self._results.take_fields(outcome.meta.get(RESULT_META) or {})
         usage = None if outcome.usage is None else s.to_builtins(outcome.usage)
         self.log.add(ev.TurnEnded, number=self._turn, stop_reason=outcome.stop_reason, usage=usage)
         self.log.publish()  # a full buffer stops the run now or never
@@ -514,6 +598,8 @@ class Run(Generic[T]):
 
     @property
     def _needs_tools(self) -> bool:
+        if self._link.by_lines:
+            return False
         return bool(self._spec.tools) or self._spec.output.schema is not None
 
     def _conclude(self, stop_reason: str) -> None:
@@ -589,6 +675,16 @@ class Run(Generic[T]):
             with anyio.move_on_after(HOLD_TIMEOUT):
                 await self._turn_over.wait()
         return _task_cancelled()
+
+
+def _content(question: Question) -> bytes:
+    """Return what is the same where a question is asked again."""
+    said = question.message
+    if said is not None:
+        question = replace(question, input=None) if isinstance(question, PermissionQuestion) else question
+        said = {name: value for name, value in said.items() if name != "id"}
+    whole = msgspec.json.encode(replace(question, id="", tool_id=None, message=said))
+    return blake2b(whole, digest_size=16).digest()  # what is kept of a long one is short
 
 
 def _task_cancelled() -> ToolOutput:

@@ -85,14 +85,16 @@ class SessionStarter:
         self.link = link
         self.wire = wire
         self.result = result
-        self._result_schema = ANY_RESULT if result is None else result.tool_schema()
+        self._result_schema = None
+        if not link.by_lines:
+            self._result_schema = ANY_RESULT if result is None else result.tool_schema()
         self._left = False
         self._runs: WeakKeyDictionary[Run[Any], None] = WeakKeyDictionary()
 
     @property
     def first_tools(self) -> list[ToolSpec]:
         """What is offered when the session is opened: the tool that returns results, which stays the same."""
-        return [result_tool(self._result_schema)]
+        return [] if self._result_schema is None else [result_tool(self._result_schema)]
 
     def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
         """Start a turn."""
@@ -101,6 +103,7 @@ class SessionStarter:
             raise ValueError(
                 "a session keeps the folder that it was opened in: agent.session(cwd=…), not .cwd(…)"
             )
+        self.link.check_lines(spec.tools, "mcpCapabilities", "tool()")
         self.wire.tools.reserve(tool_specs(spec, self._result_schema))
         run = Run(self.link, spec, options, self.wire, result_schema=self._result_schema, ephemeral=False)
         self._runs[run] = None
@@ -343,7 +346,9 @@ def session_plan(
         raise TypeError("session(additional_directories=…): give a list of folders")
     folder = link.cwd if cwd is None else existing_folder(cwd, "session(cwd=…)")
     more = [existing_folder(path, "session(additional_directories=…)") for path in additional_directories]
+    link.check_lines(folder != link.cwd, "cwd", "session(cwd=…)")
     servers = link.mcp_servers.with_more(mcp_servers)
+    link.check_lines(servers, "mcpCapabilities", "session(mcp_servers=…)")
     check_reachable(servers, link.client.capabilities.mcp_capabilities)
     return SessionPlan(
         cwd=folder,

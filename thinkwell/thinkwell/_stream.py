@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from thinkwell._listener import RunListener
     from thinkwell._log import RunLog
     from thinkwell.events import JsonValue
     from thinkwell.questions import Answer
@@ -58,6 +59,10 @@ class RunControl(Protocol):
 
     def answer(self, question_id: str, answer: Answer, by: str) -> None:
         """Answer an open question."""
+        ...
+
+    def attach(self, listener: RunListener) -> None:
+        """Tell somebody of everything, and ask him first."""
         ...
 
     def cancel(self) -> None:

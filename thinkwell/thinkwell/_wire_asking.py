@@ -9,8 +9,10 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from thinkwell import events as ev
-from thinkwell._asking import Scene
+from thinkwell._asking import CANCELLED, Scene
 from thinkwell._call_facts import facts_of
+from thinkwell._json_schema import is_object
+from thinkwell._lines._names import MESSAGE_META, SILENT_META, VALUE_META
 from thinkwell._wire_questions import content_values, elicitation_question
 from thinkwell.errors import QuestionsStopped
 from thinkwell.permissions import choose
@@ -42,9 +44,17 @@ class WireAsker:
     """Answers what one agent asks."""
 
     def __init__(
-        self, agent: str, cwd: str, asker: Asker, sessions: Mapping[str, WireSession], tasks: BackgroundTasks
+        self,
+        agent: str,
+        cwd: str,
+        asker: Asker,
+        sessions: Mapping[str, WireSession],
+        tasks: BackgroundTasks,
+        *,
+        by_lines: bool = False,
     ) -> None:
         self.asker = asker
+        self._by_lines = by_lines
         self._agent = agent
         self._cwd = cwd
         self._sessions = sessions
@@ -121,13 +131,14 @@ class WireAsker:
             server=facts.server,
             command=facts.command,
             paths=facts.paths,
+            message=self._message(request),
         )
         if own and session.occupant is not None:
             session.occupant.know_own(call.tool_call_id)
         ruling = await self._ask(request, question, session, choice_of, own=own)
         if not ruling.allows:
             session.mapper.tool_refused(call.tool_call_id)
-        return _outcome(option_of(ruling))
+        return _outcome(option_of(ruling), self._said(ruling))
 
     async def elicitation(self, request: s.CreateElicitationRequest) -> s.CreateElicitationResponse:
         """Answer a request for input; a cancelled turn answers for us."""
@@ -135,7 +146,9 @@ class WireAsker:
         if not isinstance(request, s.ElicitationFormMode | s.ElicitationUrlMode):
             raise RpcError(INVALID_PARAMS, "This client knows no such mode of elicitation")
         run_id = None if session is None else session.run_id
-        question = elicitation_question(request, id=self._new_id(), agent=self._agent, run_id=run_id)
+        question = elicitation_question(
+            request, id=self._new_id(), agent=self._agent, run_id=run_id, message=self._message(request)
+        )
         if session is not None and session.closed:
             return s.CreateElicitationResponse(action="decline")
         if isinstance(question, UrlQuestion) and not question.host:
@@ -144,14 +157,29 @@ class WireAsker:
             return s.CreateElicitationResponse(action="decline")
         ruling = await self._ask(request, question, session, _action)
         if not ruling.allows:
-            return s.CreateElicitationResponse(action=_action(ruling))
+            return s.CreateElicitationResponse(action=_action(ruling), meta=self._said(ruling))
         if isinstance(request, s.ElicitationUrlMode) and session is not None:
             self._pages[request.elicitation_id] = (session.mapper.log, question.id)
             if len(self._pages) > PAGES_KEPT:
                 self._pages.popitem(last=False)
         return s.CreateElicitationResponse(
-            action="accept", content=None if ruling.values is None else content_values(ruling.values)
+            action="accept",
+            content=None if ruling.values is None else content_values(ruling.values),
+            meta=self._said(ruling),
         )
+
+    def _message(self, request: AgentQuestion) -> dict[str, ev.JsonValue] | None:
+        """Return what an agent that speaks lines has said; from any other it would be a lie."""
+        message: ev.JsonValue = request.meta.get(MESSAGE_META) if self._by_lines and request.meta else None
+        return message if is_object(message) else None
+
+    def _said(self, ruling: Ruling) -> dict[str, ev.JsonValue] | None:
+        """Return what else an agent that speaks lines is told of an answer."""
+        if not self._by_lines:
+            return None
+        if ruling.said is not None:
+            return {VALUE_META: ruling.said[0]}
+        return {SILENT_META: True} if ruling.silent else None
 
     def completed(self, notification: s.CompleteElicitationNotification) -> None:
         """Tell that what a page was opened for is done. Unknown ids are ignored (ACP, Elicitation)."""
@@ -195,7 +223,11 @@ class WireAsker:
                 log=session.mapper.log,
                 remembered=session.remembered,
                 own=own,
+                listener=None if run is None else run.listener,
             )
+        if run is not None and (too_often := run.asked_too_often(question)) is not None:
+            run.stop(QuestionsStopped(too_often, question.id))
+            return CANCELLED
         self._asked[question.id] = request
         try:
             with nullcontext() if run is None else run.standing_still():
@@ -219,10 +251,13 @@ def _option(
     return option or choose(options, "deny")
 
 
-def _outcome(option: s.PermissionOption | None) -> s.RequestPermissionResponse:
+def _outcome(
+    option: s.PermissionOption | None, meta: dict[str, ev.JsonValue] | None = None
+) -> s.RequestPermissionResponse:
     if option is None:
-        return s.RequestPermissionResponse(outcome=s.CancelledPermissionOutcome())
-    return s.RequestPermissionResponse(outcome=s.SelectedPermissionOutcome(option_id=option.option_id))
+        return s.RequestPermissionResponse(outcome=s.CancelledPermissionOutcome(), meta=meta)
+    chosen = s.SelectedPermissionOutcome(option_id=option.option_id)
+    return s.RequestPermissionResponse(outcome=chosen, meta=meta)
 
 
 def _action(ruling: Ruling) -> str:

@@ -61,6 +61,8 @@ def prompt_blocks(
     Raises:
         OSError: A file of it cannot be read.
     """
+    if link.by_lines:  # what a program gets is what was written, and no word of ours
+        return [_wire_block(part, embeds=True) for part in spec.parts]
     embeds = link.client.capabilities.prompt_capabilities.embedded_context
     tail = prompt.tools_section(spec.tools) + prompt.skills_section(spec.skills)
     if spec.output.schema is not None:

@@ -12,6 +12,8 @@ from thinkwell_acp import schema as s
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from thinkwell.events import JsonValue
+
 
 def elicitation_question(
     request: s.ElicitationFormMode | s.ElicitationUrlMode,
@@ -20,6 +22,7 @@ def elicitation_question(
     agent: str,
     run_id: str | None = None,
     timeout: float | None = None,
+    message: dict[str, JsonValue] | None = None,
 ) -> FormQuestion | UrlQuestion:
     """Return a request of the agent's as a question.
 
@@ -29,6 +32,7 @@ def elicitation_question(
         agent: Name of the agent that asks.
         run_id: Name of the run that it belongs to.
         timeout: Seconds that there are for an answer.
+        message: What it was that asked, from an agent that speaks lines.
     """
     match request:
         case s.ElicitationFormMode():
@@ -43,6 +47,7 @@ def elicitation_question(
                 fields=form_fields(request.requested_schema),
                 heading=request.requested_schema.title or "",
                 description=request.requested_schema.description or "",
+                message=message,
             )
         case s.ElicitationUrlMode():
             return UrlQuestion(
@@ -55,6 +60,7 @@ def elicitation_question(
                 timeout=timeout,
                 url=request.url,
                 host=url_host(request.url),
+                message=message,
             )
         case _:
             assert_never(request)

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
     from thinkwell._history import HistoryMessage
     from thinkwell._link import Link
+    from thinkwell._listener import RunListener
     from thinkwell.agents._profile import Way
+    from thinkwell.questions import Question
     from thinkwell_acp.mcp import CallContext, ToolSpec
 
 How: TypeAlias = Literal["new", "load", "resume", "fork"]
@@ -71,6 +73,8 @@ class Occupant(Protocol):
     """A run while the turns of a session are its own."""
 
     mapper: Mapper
+    listener: RunListener | None
+    """Who is asked first."""
 
     @property
     def id(self) -> str:
@@ -83,6 +87,10 @@ class Occupant(Protocol):
 
     def know_own(self, tool_id: str) -> None:
         """Know that a tool call that the agent shows is of a tool of ours."""
+        ...
+
+    def asked_too_often(self, question: Question) -> str | None:
+        """Count a question, and return why it is one too many."""
         ...
 
     def stop(self, why: Exception) -> None:

@@ -25,6 +25,7 @@
     ├── ThoughtTimeout          the run took too long
     ├── BudgetExceeded          the run has used up its budget
     ├── QuestionsStopped        who was asked a question has ended the run
+    ├── MessageInvalid          what an agent said does not fit the handler for it
     ├── AnswerInvalid           an answer does not fit its question
     ├── QuestionNotOpen         there is no such question, or it has its answer
     ├── PolicyError             a permission policy cannot be read
@@ -73,6 +74,7 @@ __all__ = (
     "LoginFailed",
     "LoginRequired",
     "McpServerError",
+    "MessageInvalid",
     "PolicyError",
     "ProfileError",
     "QuestionNotOpen",
@@ -581,6 +583,27 @@ class QuestionsStopped(ThinkwellError):
 
     def __str__(self) -> str:
         return f"The run was ended over question {self.question_id}: {self.reason}"
+
+
+class MessageInvalid(ThinkwellError, ValueError):
+    """What an agent has said does not fit the annotation of the handler for it.
+
+    Attributes:
+        type: The type of the message, such as ``question``.
+        errors: What is wrong, by the name of the field; ``""`` for the whole message.
+        agent: The agent's name.
+    """
+
+    def __init__(self, type: str, errors: Mapping[str, str], *, agent: str = "") -> None:  # noqa: A002
+        super().__init__(type, dict(errors))
+        self.type = type
+        self.errors = dict(errors)
+        self.agent = agent
+
+    def __str__(self) -> str:
+        who = f"agent {self.agent!r}" if self.agent else "the agent"
+        wrong = "; ".join(f"{name}: {text}" if name else text for name, text in self.errors.items())
+        return f"A message {self.type!r} of {who} does not fit the annotation of its handler: {wrong}"
 
 
 class AnswerInvalid(ThinkwellError, ValueError):

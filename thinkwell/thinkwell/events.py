@@ -79,6 +79,7 @@ __all__ = (
     "QuestionVerdict",
     "ReplayEnded",
     "ReplayStarted",
+    "Report",
     "ResourceLink",
     "ResultAttempt",
     "SessionInfoUpdate",
@@ -97,6 +98,7 @@ __all__ = (
     "ToolsSeen",
     "TurnEnded",
     "TurnStarted",
+    "Unhandled",
     "UnknownUpdate",
     "UsageUpdate",
     "UserMessage",
@@ -410,6 +412,29 @@ class UnknownUpdate(Event, frozen=True, kw_only=True, tag="unknown"):
     error: str | None = None
 
 
+class Report(Event, frozen=True, kw_only=True, tag="report"):
+    """What an agent that speaks lines has said, in its own words: each of its messages but the last."""
+
+    type: ClassVar[Literal["report"]] = "report"
+
+    kind: str
+    """The type of the message, such as ``progress``. Agents invent others."""
+    body: dict[str, JsonValue]
+    """All of its fields but the type."""
+    message_id: JsonValue = None
+    """The message's own id, where it has one."""
+
+
+class Unhandled(Event, frozen=True, kw_only=True, tag="unhandled"):
+    """Something that whoever listens has no handler for; see `thinkwell.listen`."""
+
+    type: ClassVar[Literal["unhandled"]] = "unhandled"
+
+    kind: str
+    """The type of the message."""
+    body: dict[str, JsonValue]
+
+
 class Stalled(Event, frozen=True, kw_only=True, tag="stalled"):
     """Nothing was heard of the agent for half of the time after which the run is cancelled."""
 
@@ -468,6 +493,8 @@ ThoughtEvent: TypeAlias = (
     | Notice
     | Compaction
     | UnknownUpdate
+    | Report
+    | Unhandled
     | Stalled
     | ReplayStarted
     | ReplayEnded
@@ -501,6 +528,8 @@ EventType: TypeAlias = Literal[
     "notice",
     "compaction",
     "unknown",
+    "report",
+    "unhandled",
     "stalled",
     "replay_start",
     "replay_end",

@@ -60,6 +60,8 @@ class _Question(Struct, frozen=True, kw_only=True):
     """The tool call that it is about, where the agent names one."""
     timeout: float | None = None
     """Seconds until it is denied, counted from when it was asked."""
+    message: dict[str, JsonValue] | None = None
+    """The whole message of an agent that speaks lines; ``None`` from one that speaks ACP."""
 
 
 class PermissionQuestion(_Question, frozen=True, kw_only=True):
@@ -124,6 +126,8 @@ class Reply(Struct, frozen=True):
 
     answer: bool | Verdict | ChooseOption | StopRun | Mapping[str, FormValue | None] | None
     why: str
+    by: str | None = None
+    """Who answers, for the log; by default it is the handler's name for itself."""
 
 
 Answer: TypeAlias = bool | Verdict | ChooseOption | StopRun | Mapping[str, FormValue | None] | Reply

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
+    from thinkwell._listener import RunListener
     from thinkwell._log import Buffer
     from thinkwell._output import JsonSchema
     from thinkwell._recording._reading import Recording
@@ -281,6 +282,10 @@ class _Replay(Generic[T]):
     def answer(self, question_id: str, answer: Answer, by: str) -> None:
         """Refuse: it was answered when the run was recorded."""
         raise QuestionNotOpen(question_id)
+
+    def attach(self, listener: RunListener) -> None:
+        """Refuse: whoever listens to a replay reads its events."""
+        raise RuntimeError("a replay asks nobody; read its events")
 
     def cancel(self) -> None:
         """End the replay where it is."""

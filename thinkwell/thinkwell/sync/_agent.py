@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
     from thinkwell import events as ev
+    from thinkwell._arguments import PromptFormat, Protocol
     from thinkwell._output import JsonSchema
     from thinkwell._session_state import SessionInfo
     from thinkwell.agents._profile import AgentProfile, Way
@@ -225,7 +226,7 @@ def open_agent(
     transport: Transport | None = None,
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
-    permissions: PermissionMode | PermissionPolicy = "deny",
+    permissions: PermissionMode | PermissionPolicy | None = None,
     on_question: QuestionHandler | Sequence[QuestionHandler] | None = None,
     question_timeout: float = QUESTION_TIMEOUT,
     workspace: Workspace | None = None,
@@ -235,6 +236,9 @@ def open_agent(
     startup_timeout: float = 60,
     record: str | os.PathLike[str] | None = None,
     on_phase: Callable[[ev.PhaseChanged], None] | None = None,
+    protocol: Protocol = "acp",
+    init: Mapping[str, ev.JsonValue] | None = None,
+    prompt_format: PromptFormat = "text",
 ) -> Opener[Agent]:
     """Start an agent, or connect to one, for the time of a block; or by ``open_agent(…).start()``.
 
@@ -262,6 +266,9 @@ def open_agent(
         startup_timeout=startup_timeout,
         record=record,
         on_phase=on_phase,
+        protocol=protocol,
+        init=init,
+        prompt_format=prompt_format,
     )
     return Opener(partial(_start, manager))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from thinkwell._builder import PromptBuilder
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from thinkwell._limits import Budget
     from thinkwell._log import Buffer
     from thinkwell._prompt import Part
+    from thinkwell.listen import Handlers
     from thinkwell.sync._loop import LoopThread
 
 T = TypeVar("T")
@@ -37,6 +39,17 @@ class Starter:
         """Start a run."""
         stream = self._loop.ask(lambda: self._starter.start(spec, options))
         return ThoughtStream(self._loop, stream, self._owner)
+
+    def hear(self, spec: Spec[T], options: Options, handlers: Handlers) -> T:
+        """Run it, and have handlers hear and answer what the agent says."""
+        listening = self._loop.ask(handlers.begin)
+        stream = self.start(spec, replace(options, listener=listening))
+        try:
+            return self._loop.call(lambda: listening.hear(stream._stream, options.timeout))
+        except BaseException:
+            if not stream.done():  # what was raised is not the run's: Ctrl-C, or a signal handler's
+                stream._end()
+            raise
 
     def explain(self, spec: Spec[T]) -> Explanation:
         """Return what a run would send."""
@@ -125,3 +138,50 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             if not stream.done():  # what was raised is not the run's: Ctrl-C, or a signal handler's
                 stream._end()
             raise
+
+    def listen(
+        self,
+        handlers: Handlers,
+        /,
+        *,
+        include: ev.Include = "default",
+        buffer: Buffer | None = None,
+        timeout: float | None = None,
+        idle_timeout: float | None = None,
+        retries: int = 3,
+        reminders: int = 1,
+        budget: Budget | None = None,
+    ) -> T:
+        """Run it, have handlers hear and answer what the agent says meanwhile, and return the result.
+
+        Handlers that are not ``async`` may block. Ctrl-C cancels the run; twice kills the agent.
+
+        Args:
+            handlers: Who is told of what the agent says, and asked what it asks: see `thinkwell.listen`.
+            include: Kinds of events that the run keeps. The handlers hear of all.
+            buffer: A bound for the events that are kept; none by default.
+            timeout: Seconds that all of it may take, the handlers included. Then `ThoughtTimeout` is raised.
+            idle_timeout: See `stream`.
+            retries: How often the agent may try again after an invalid result.
+            reminders: How often an agent that ends its turn without a result is asked for it.
+            budget: What the run may use, alone or together with others; see `Budget`.
+
+        Raises:
+            AgentReported: The agent has ended the run by an error.
+            AgentExited: It has ended without a result.
+            MessageInvalid: It has said something that does not fit a handler's annotation.
+            QuestionsStopped: It asks the same over and over, or a handler has ended the run.
+            ThinkwellError: The run has failed in another way.
+            Exception: What a handler raises, as it is.
+            ValueError: Approvals are to be decided by a handler, and ``permissions="deny"`` was said.
+        """
+        options = self._options(
+            include,
+            buffer=buffer,
+            timeout=timeout,
+            idle_timeout=idle_timeout,
+            retries=retries,
+            reminders=reminders,
+            budget=budget,
+        )
+        return self._starter.hear(self._spec, options, handlers)

@@ -32,7 +32,7 @@ class OpenOptions(TypedDict, total=False):
 
     env: Mapping[str, str] | None
     cwd: str | os.PathLike[str] | None
-    permissions: PermissionMode | PermissionPolicy
+    permissions: PermissionMode | PermissionPolicy | None
     on_question: QuestionHandler | Sequence[QuestionHandler] | None
     question_timeout: float
     workspace: Workspace | None

@@ -1,0 +1,1 @@
+"""Agents that speak lines: one JSON object each, on standard input and output."""
