@@ -89,7 +89,7 @@ def check_protocol(
             if given:
                 raise ValueError(f'open_agent({name}=…): that is for protocol="ndjson" alone')
         return False
-    if agent is not None or not named:
+    if not isinstance(agent, AgentProfile) and (agent is not None or not named):
         raise ValueError('open_agent(protocol="ndjson"): give the command=… of the program, or a transport=…')
     for name, value in others.items():
         if value:

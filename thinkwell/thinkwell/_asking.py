@@ -313,7 +313,7 @@ class Asker:
             await checkpoint_if_cancelled()  # else it is a cancellation of the handler's own, and a failure
             logger.exception("Agent %s: on_question failed over question %s", question.agent, question.id)
             heard, why = None, f"the {by} failed: {type(exc).__name__}: {exc}"
-        by = heard.by if heard else by
+        by = heard.by if heard else getattr(answer, "by", None) or by
         if not entry.told:  # else he speaks when the answer is out
             _tell(scene, ev.QuestionVerdict, id=question.id, verdict=heard and heard.verdict, by=by, why=why)
         return heard

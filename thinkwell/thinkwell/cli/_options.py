@@ -5,6 +5,7 @@ Nothing here loads more than typer: the help and the completion of the shell wai
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -38,6 +39,24 @@ AgentOption: TypeAlias = Annotated[
 CommandOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--command", metavar="LINE", help='The command of any other agent: "my-agent --acp".'),
+]
+
+
+class Spoken(Enum):
+    """What an agent speaks."""
+
+    ACP = "acp"
+    NDJSON = "ndjson"
+
+
+ProtocolOption: TypeAlias = Annotated[
+    Spoken,
+    typer.Option(
+        "--protocol",
+        help="What the program of --command speaks: ndjson is one JSON object a line, with a type.",
+        show_choices=True,
+        show_default=False,
+    ),
 ]
 CwdOption: TypeAlias = Annotated[
     Path | None,

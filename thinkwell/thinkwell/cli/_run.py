@@ -11,8 +11,10 @@ from thinkwell.cli._options import (
     CommandOption,
     CwdOption,
     PermissionsOption,
+    ProtocolOption,
     QuietOption,
     RecordOption,
+    Spoken,
     StyleOption,
     VerboseOption,
 )
@@ -31,6 +33,7 @@ def run(
     ] = None,
     agent: AgentOption = None,
     command: CommandOption = None,
+    protocol: ProtocolOption = Spoken.ACP,
     schema: Annotated[
         Path | None,
         typer.Option("--schema", metavar="FILE", help="The result is JSON that fits this JSON Schema."),
@@ -119,6 +122,7 @@ def run(
             words=prompt or [],
             agent=agent,
             command=command,
+            protocol=protocol,
             schema=schema,
             type_=type_,
             files=files or [],

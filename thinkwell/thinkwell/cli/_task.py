@@ -12,6 +12,7 @@ from thinkwell import Budget, PermissionPolicy, PolicyError, Reply, load_mcp_ser
 from thinkwell._prompt import image_type
 from thinkwell.agents._choosing import choose
 from thinkwell.cli._launching import launching_shown
+from thinkwell.cli._options import Spoken
 from thinkwell.cli._output import read_output
 from thinkwell.cli._prompt import Prompt, read_prompt
 from thinkwell.cli._showing import finish
@@ -36,6 +37,7 @@ class Task(Struct, frozen=True, kw_only=True):
 
     prompt: Prompt
     profile: AgentProfile
+    protocol: Spoken
     output: object
     files: tuple[Path, ...]
     cwd: Path | None
@@ -53,6 +55,7 @@ def read_task(
     words: Sequence[str],
     agent: str | None,
     command: str | None,
+    protocol: Spoken,
     schema: Path | None,
     type_: str | None,
     files: Sequence[Path],
@@ -78,10 +81,15 @@ def read_task(
     for file in files:
         if not file.is_file():  # it would be waited for, or never end
             raise typer.BadParameter(f"{file} is no regular file", param_hint="--file")
+    if protocol is Spoken.NDJSON:
+        for missing, what in ((command is None, "give --command too"), (mcp is not None, "not with --mcp")):
+            if missing:
+                raise typer.BadParameter(f"ndjson: {what}", param_hint="--protocol")
     profile = chosen_agent(agent, command)
     policy = read_permissions(permissions, can_ask=how.can_ask)
     return Task(
         profile=profile,
+        protocol=protocol,
         output=read_output(schema, type_),
         files=tuple(files),
         cwd=cwd,
@@ -166,6 +174,7 @@ async def _run(task: Task, how: How) -> int:
             mcp_servers=task.mcp_servers,
             record=task.record,
             on_phase=launching,
+            protocol=task.protocol.value,
         )
         async with opening as agent:
             launching.done()
