@@ -400,12 +400,12 @@ def open_agent(
             by_lines=by_lines,
         )
 
-    def translated(pipe: Transport) -> Transport:
+    def translated(pipe: Transport, tasks: BackgroundTasks) -> Transport:
         if not by_lines:
             return pipe
         from thinkwell._lines._transport import LineTransport  # only those agents need it
 
-        return LineTransport(pipe, name=name, init=init, prompt_format=prompt_format)
+        return LineTransport(pipe, tasks, name=name, init=init, prompt_format=prompt_format)
 
     def recording() -> Recorder | None:
         if record is None and not os.environ.get(TRACE_VARIABLE):
@@ -431,7 +431,7 @@ def open_agent(
 @asynccontextmanager
 async def _opened(
     agent: Transport | Launcher,
-    translated: Callable[[Transport], Transport],
+    translated: Callable[[Transport, BackgroundTasks], Transport],
     linked: Callable[[BackgroundTasks, Sequence[Observer], LaunchLog], Link],
     startup_timeout: float,
     recording: Callable[[], Recorder | None],
@@ -449,7 +449,7 @@ async def _opened(
         link = linked(tasks, () if recorder is None else (recorder,), log)
         if link.workspace is not None:
             await stack.enter_async_context(link.workspace)
-        line = translated(pipe)
+        line = translated(pipe, tasks)
         if recorder is not None:
             line = recorder.tapped(line)
         client = await stack.enter_async_context(connect(line, link))

@@ -1,1 +1,1 @@
-"""Agents that speak lines: one JSON object each, on standard input and output."""
+"""Agents that speak lines: programs that write one JSON object a line, as agents of the protocol."""

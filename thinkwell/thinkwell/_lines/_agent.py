@@ -1,0 +1,455 @@
+"""A program that speaks lines, as an agent of the protocol: the translation, as a state machine.
+
+It takes the bytes of both sides and gives the bytes for both. It never waits, and nothing that a program
+writes makes it raise. The laws that it keeps:
+
+- A program has one prompt at a time; the others wait, in the order in which they came.
+- Every message of a program goes on, whole, in its place among the others. What it means in the protocol (a
+  piece of text, a tool call, a question) follows it.
+- Each question is answered once at most, and never after its turn.
+- Answers to messages of one type that have no id go out in the order in which the messages came: a program
+  can tell them apart in no other way.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType, field
+
+from thinkwell._lines import _forms as forms
+from thinkwell._lines._names import MESSAGE_UPDATE, RESPOND_METHOD, RESULT_META
+from thinkwell._lines._progress import Progress
+from thinkwell._lines._prompts import prompt_line
+from thinkwell._lines._words import read_message, text_of, write_init, write_response
+from thinkwell_acp import _jsonrpc as rpc
+from thinkwell_acp import schema as s
+from thinkwell_acp._framing import MAX_LINE, LineSplitter
+from thinkwell_acp._peer import Answer, Peer
+from thinkwell_acp.client import PROTOCOL_VERSION
+from thinkwell_acp.errors import AUTH_REQUIRED, INTERNAL_ERROR, METHOD_NOT_FOUND, FrameTooLong
+from thinkwell_acp.schema import decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from thinkwell._lines._words import Message, PromptFormat
+    from thinkwell.events import JsonValue
+    from thinkwell_acp._framing import Line
+
+logger = logging.getLogger("thinkwell")
+
+WARNED: Final = 3
+"""Lines that are worth a warning, of each sort; some programs print them all the time."""
+
+_UPDATE: Final = b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%b,"update":%b}}\n'
+_REPORT: Final = b'{"sessionUpdate":%b,"message":%%b}' % encode(MESSAGE_UPDATE)
+_CHUNK: Final = b'{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%b},"messageId":%b}'
+
+_SEVERITIES: Final = {"warn": "warning", "fatal": "error", "critical": "error"}
+_DETAILS: Final = frozenset(("debug", "trace"))
+"""Levels of a log that are no news for a user."""
+
+
+class Outgoing(NamedTuple):
+    """A line for the program."""
+
+    data: bytes
+    vital: bool
+    """Whether nothing goes on without it: not true of answers, which a program need not wait for."""
+
+
+class _Turn:
+    """A prompt, from its request to its answer."""
+
+    __slots__ = (
+        "id",
+        "line",
+        "message_id",
+        "number",
+        "over",
+        "partials",
+        "progress",
+        "session",
+        "session_id",
+    )
+
+    def __init__(self, request_id: rpc.RequestId, session_id: str, line: bytes) -> None:
+        self.id = request_id
+        self.session_id = session_id
+        self.line = line
+        self.over = False
+        self.partials: list[str] = []
+        """What it has said bit by bit."""
+
+
+class _Asked:
+    """A message that waits for an answer."""
+
+    __slots__ = ("answer", "id", "kind", "settled", "turn")
+
+    def __init__(self, kind: str, message_id: bytes | None, turn: _Turn | None) -> None:
+        self.kind = kind
+        self.id = message_id
+        self.turn = turn
+        self.settled = False
+        self.answer: bytes | None = None
+        """As JSON; ``None`` where nothing is to be said."""
+
+
+class _Id(Struct, frozen=True, gc=False):
+    id: Raw | UnsetType = UNSET
+
+
+class _Respond(Struct, frozen=True, gc=False):
+    kind: str
+    value: Raw
+    id: Raw | UnsetType = UNSET
+    session_id: str | None = field(default=None, name="sessionId")
+
+
+class LineAgent:
+    """The state of one program and its host.
+
+    Args:
+        name: What the agent is called.
+        init: Parameters that the program has to acknowledge before anything else; ``None``: none.
+        prompt_format: How it gets its prompts.
+        max_line: The longest line accepted from either side, in bytes.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        init: Mapping[str, object] | None,
+        prompt_format: PromptFormat,
+        max_line: int = MAX_LINE,
+    ) -> None:
+        self._name = name
+        self._init = init
+        self._format: PromptFormat = prompt_format
+        self._lines = LineSplitter(max_line)
+        self._peer: Peer[_Asked] = Peer(max_line=max_line)
+        self._to_client: list[bytes] = []
+        self._to_program: list[Outgoing] = []
+        self._greeting: list[rpc.RequestId] = []
+        """Requests to initialize that wait for the program to acknowledge."""
+        self._sessions = 0
+        self._session_id: str | None = None
+        """Where messages go that belong to no prompt."""
+        self._turn: _Turn | None = None
+        self._waiting: deque[_Turn] = deque()
+        self._turns = 0
+        self._approvals = 0
+        self._progress = Progress()
+        self._unnamed: dict[str, deque[_Asked]] = {kind: deque() for kind in forms.NOTHING}
+        """Questions without an id that have no answer yet, or one that waits for those before it, by type."""
+        self._flawed = 0
+        self._strays = 0
+        self.ends = False
+        """Whether the program has to be ended: what it does cannot be cancelled in any other way."""
+
+    # Bytes
+
+    @property
+    def failure(self) -> FrameTooLong | None:
+        """Set once a line was beyond the limit: what follows it can be made no sense of."""
+        return self._lines.failure or self._peer.failure
+
+    def from_client(self, data: bytes) -> None:
+        """Take the next bytes of our side, in the protocol."""
+        for message in self._peer.receive(data):
+            match message:
+                case rpc.Request():
+                    self._serve(message)
+                case rpc.Notification(method="session/cancel"):
+                    self._cancel(decode(s.CancelNotification, message.params).session_id)
+                case rpc.Notification(method=method) if method == RESPOND_METHOD:
+                    self._respond(msgspec.json.decode(message.params, type=_Respond))
+                case Answer():
+                    self._answered(message.token, message.outcome)
+                case _:
+                    pass  # nothing else concerns a program
+
+    def from_program(self, data: bytes) -> None:
+        """Take the next bytes of the program, in its lines. Look at `failure` afterwards."""
+        try:
+            lines = self._lines.feed(data)
+        except FrameTooLong:
+            return
+        for line in lines:
+            self._hear(line)
+
+    def program_ended(self) -> None:
+        """Take what was not ended as the last line: some programs print their result and are gone."""
+        self._hear(self._lines.finish())
+
+    def take_for_client(self) -> bytes:
+        """Return what is to be told our side, once."""
+        data = b"".join(self._to_client)
+        self._to_client.clear()
+        return data
+
+    def take_for_program(self) -> list[Outgoing]:
+        """Return the lines that are to be written to the program, once."""
+        lines, self._to_program = self._to_program, []
+        return lines
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is anything to tell our side."""
+        return bool(self._to_client) or self.failure is not None
+
+    # What our side wants
+
+    def _serve(self, request: rpc.Request) -> None:
+        match request.method:
+            case "initialize":
+                self._greeting.append(request.id)
+                if self._init is None:
+                    self._greeted({})
+                else:
+                    self._to_program.append(Outgoing(write_init(self._init), vital=True))
+            case "session/new":
+                self._sessions += 1
+                self._session_id = f"lines-{self._sessions}"
+                self._answer(request.id, s.NewSessionResponse(session_id=self._session_id))
+            case "session/prompt":
+                prompt = decode(s.PromptRequest, request.params)
+                line = prompt_line(prompt, self._format)
+                self._waiting.append(_Turn(request.id, prompt.session_id, line))
+                self._begin()
+            case method:
+                self._refuse(
+                    request.id, METHOD_NOT_FOUND, f"A program that speaks lines has no word for {method}"
+                )
+
+    def _answer(self, id_: rpc.RequestId, value: s.Model) -> None:
+        self._to_client.append(self._peer.answer(id_, encode(value)))
+
+    def _refuse(self, id_: rpc.RequestId, code: int, message: str, data: JsonValue = None) -> None:
+        self._to_client.append(self._peer.refuse(id_, rpc.ErrorObject(code, message, data)))
+
+    def _begin(self) -> None:
+        """Begin the next prompt where the program is free."""
+        if self._turn is None and self._waiting and not self.ends:
+            self._turn = turn = self._waiting.popleft()
+            self._turns += 1
+            self._session_id = turn.session_id
+            self._to_program.append(Outgoing(turn.line, vital=True))
+
+    def _cancel(self, session_id: str) -> None:
+        turn = self._turn
+        if turn is not None and turn.session_id == session_id:
+            self.ends = True
+            self._over(turn)
+            self._answer(turn.id, s.PromptResponse(stop_reason="cancelled"))
+        for waiting in [one for one in self._waiting if one.session_id == session_id]:
+            self._waiting.remove(waiting)
+            self._answer(waiting.id, s.PromptResponse(stop_reason="cancelled"))
+
+    def _over(self, turn: _Turn) -> None:
+        """End the turn of the program: what was asked in it is answered no more."""
+        turn.over = True
+        self._turn = None
+        for kind, asked in self._unnamed.items():
+            self._unnamed[kind] = deque(one for one in asked if one.turn is not turn)
+
+    # What the program says
+
+    def _hear(self, line: Line) -> None:
+        message = read_message(line)
+        if message is None:
+            return
+        if message.flaw:
+            self._flawed += 1
+            self._doubt(
+                self._flawed, "sent a line that begins like a message and counts as text", message.flaw, line
+            )
+        if self._greeting:
+            self._take_greeting(message)
+        elif message.kind == "init_ack":
+            logger.debug("Agent %s acknowledged what it was not asked to", self._name)
+        elif self._turn is None:
+            self._take_stray(message)
+        elif message.kind == "result":
+            self._end(self._turn, message)
+        elif message.kind == "error":
+            self._fail(self._turn, message)
+        else:
+            self._report(self._turn.session_id, message)
+            self._translate(self._turn, message)
+
+    def _doubt(self, number: int, what: str, why: str, line: Line) -> None:
+        """Log what is probably not meant so."""
+        level = logging.WARNING if number <= WARNED else logging.DEBUG
+        logger.log(level, "Agent %s %s: %s, %d bytes", self._name, what, why, len(line))
+        logger.debug("That line of agent %s: %.200r", self._name, bytes(line[:200]))
+
+    def _take_greeting(self, message: Message) -> None:
+        match message.kind:
+            case "init_ack":
+                self._greeted(message.body)
+                return
+            case "error":
+                refusal = _error(message)
+            case "result" if message.body.keys() == {"text"}:
+                said = f"it sent {message.body['text']!r:.200} before `init_ack`"
+                refusal = rpc.ErrorObject(INTERNAL_ERROR, said)
+            case kind:
+                refusal = rpc.ErrorObject(INTERNAL_ERROR, f"it sent {kind!r:.200} before `init_ack`")
+        for id_ in self._greeting:
+            self._to_client.append(self._peer.refuse(id_, refusal))
+        self._greeting.clear()
+
+    def _greeted(self, body: Mapping[str, JsonValue]) -> None:
+        capabilities = s.PromptCapabilities(embedded_context=True, image=self._format == "json")
+        info = s.Implementation(
+            name=text_of(body, "name") or self._name, version=text_of(body, "version") or ""
+        )
+        response = s.InitializeResponse(
+            protocol_version=PROTOCOL_VERSION,
+            agent_capabilities=s.AgentCapabilities(prompt_capabilities=capabilities),
+            agent_info=info,
+        )
+        for id_ in self._greeting:
+            self._answer(id_, response)
+        self._greeting.clear()
+
+    def _take_stray(self, message: Message) -> None:
+        """Take what belongs to no prompt."""
+        if self._session_id is None:
+            logger.debug("Agent %s sent %.200r before there was a session", self._name, message.kind)
+            if message.kind in forms.NOTHING:
+                self._send_answer(message.kind, forms.NOTHING[message.kind], _id_of(message))
+            return
+        if message.kind in ("result", "error"):
+            self._strays += 1
+            self._doubt(self._strays, "sent what belongs to no prompt", message.kind, message.raw)
+        self._report(self._session_id, message)
+        if message.kind in forms.NOTHING:
+            self._ask(None, self._session_id, message)
+
+    def _translate(self, turn: _Turn, message: Message) -> None:
+        """Say what a message means in the protocol, where it means anything there."""
+        body = message.body
+        match message.kind:
+            case "partial":
+                text = text_of(body, "text", "message", "content", "delta")
+                turn.partials.append(text)
+                self._say(turn, "partial", text)
+            case "progress":
+                self._update(turn.session_id, self._progress.heard(body))
+            case "log":
+                level, title = text_of(body, "level").lower() or "info", text_of(body, "message", "text")
+                if title and level not in _DETAILS:
+                    severity = _SEVERITIES.get(level, level)
+                    self._update(turn.session_id, [s.NoticeUpdate(severity=severity, title=title)])
+            case kind if kind in forms.NOTHING:
+                self._ask(turn, turn.session_id, message)
+            case _:
+                pass  # its report is all there is to say
+
+    def _end(self, turn: _Turn, message: Message) -> None:
+        """End the turn well."""
+        self._update(turn.session_id, self._progress.ended("completed"))
+        text = message.body.get("text")
+        if not isinstance(text, str):
+            text = encode(message.body).decode() if message.body else ""
+        if text.strip() != "".join(turn.partials).strip():
+            self._say(turn, "result", text)
+        self._over(turn)
+        self._answer(turn.id, s.PromptResponse(stop_reason="end_turn", meta={RESULT_META: message.body}))
+        self._begin()
+
+    def _fail(self, turn: _Turn, message: Message) -> None:
+        """End the turn by the error that the program has reported."""
+        self._update(turn.session_id, self._progress.ended("failed"))
+        self._over(turn)
+        self._to_client.append(self._peer.refuse(turn.id, _error(message)))
+        self._begin()
+
+    def _report(self, session_id: str, message: Message) -> None:
+        self._to_client.append(_UPDATE % (encode(session_id), _REPORT % message.raw))
+
+    def _say(self, turn: _Turn, what: str, text: str) -> None:
+        if text:
+            chunk = _CHUNK % (encode(text), encode(f"{what}-{self._turns}"))
+            self._to_client.append(_UPDATE % (encode(turn.session_id), chunk))
+
+    def _update(self, session_id: str, updates: Iterable[s.SessionUpdate]) -> None:
+        for update in updates:
+            self._to_client.append(_UPDATE % (encode(session_id), encode(update)))
+
+    # Questions
+
+    def _ask(self, turn: _Turn | None, session_id: str, message: Message) -> None:
+        asked = _Asked(message.kind, _id_of(message), turn)
+        if asked.id is None:
+            self._unnamed[asked.kind].append(asked)
+        if message.kind == forms.QUESTION:
+            method, params = "elicitation/create", forms.question_request(message, session_id)
+        else:
+            self._approvals += 1
+            method = "session/request_permission"
+            params = forms.approval_request(message, session_id, f"approval-{self._approvals}")
+        _, line = self._peer.request(method, params, asked)
+        self._to_client.append(line)
+
+    def _answered(self, asked: _Asked, outcome: rpc.Result | rpc.Failure) -> None:
+        if asked.turn is not None and asked.turn.over:
+            logger.debug("Agent %s is not told the answer to a %s: its turn is over", self._name, asked.kind)
+            return
+        asked.settled = True
+        if isinstance(outcome, rpc.Result):
+            asked.answer = forms.answer_value(asked.kind, outcome.value)
+        else:
+            logger.debug("Agent %s gets no answer to a %s: %s", self._name, asked.kind, outcome.error.message)
+            asked.answer = forms.NOTHING[asked.kind]
+        if asked.id is not None:
+            self._settle(asked)
+            return
+        waiting = self._unnamed[asked.kind]
+        while waiting and waiting[0].settled:
+            self._settle(waiting.popleft())
+
+    def _settle(self, asked: _Asked) -> None:
+        if asked.answer is not None:
+            self._send_answer(asked.kind, asked.answer, asked.id)
+
+    def _respond(self, said: _Respond) -> None:
+        """Pass on an answer to what was no question."""
+        turn = self._turn
+        if turn is None or said.session_id not in (None, turn.session_id):
+            logger.debug("Agent %s is not told the answer to %.200r: its turn is over", self._name, said.kind)
+            return
+        self._send_answer(said.kind, bytes(said.value), None if said.id is UNSET else bytes(said.id))
+
+    def _send_answer(self, kind: str, value: bytes, id_: bytes | None) -> None:
+        self._to_program.append(Outgoing(write_response(kind, value, id_), vital=False))
+
+
+def _id_of(message: Message) -> bytes | None:
+    """Return the id of a message as it was written; ``None``: it has none."""
+    id_ = msgspec.json.decode(message.raw, type=_Id).id
+    return None if id_ is UNSET else bytes(id_)
+
+
+def _error(message: Message) -> rpc.ErrorObject:
+    """Return the error that a program reports."""
+    rest = dict(message.body)
+    said = next((name for name in ("message", "error", "text") if text_of(rest, name)), None)
+    if said is not None:
+        text = str(rest.pop(said))
+    else:
+        text = encode(rest).decode() if rest else "it does not say what is wrong"
+    code, number = INTERNAL_ERROR, rest.get("code")
+    # That one would have somebody log in.
+    if type(number) is int and -(2**31) <= number < 2**31 and number != AUTH_REQUIRED:
+        code = number
+        del rest["code"]
+    return rpc.ErrorObject(code, text, rest or None)

@@ -1,0 +1,119 @@
+"""What a program asks, as questions of the protocol, and their answers in its words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from thinkwell._json_schema import is_array
+from thinkwell._lines._names import MESSAGE_META, SILENT_META, VALUE_META
+from thinkwell._lines._words import text_of
+from thinkwell_acp import schema as s
+from thinkwell_acp.schema import encode
+
+if TYPE_CHECKING:
+    from thinkwell._lines._words import Message
+    from thinkwell.events import JsonValue
+
+QUESTION: Final = "question"
+APPROVAL: Final = "approval"
+
+NOTHING: Final[dict[str, bytes]] = {QUESTION: b"null", APPROVAL: b"false"}
+"""What is said where nobody answers, by the type of the message."""
+
+_OPTIONS: Final = (
+    s.PermissionOption(option_id="allow", name="Yes", kind="allow_once"),
+    s.PermissionOption(option_id="reject", name="No", kind="reject_once"),
+)
+
+
+class _Meta(Struct, frozen=True, gc=False):
+    """What our side adds to an answer."""
+
+    value: Raw = field(default=Raw(), name=VALUE_META)
+    silent: bool = field(default=False, name=SILENT_META)
+
+
+class _Answer(Struct, frozen=True, gc=False):
+    """What our side answers, to a question of either kind."""
+
+    meta: _Meta = field(default=_Meta(), name="_meta")
+    outcome: dict[str, str] = field(default_factory=dict)
+    action: str = ""
+    content: dict[str, Raw] | None = None
+
+
+_read_answer = msgspec.json.Decoder(_Answer).decode
+
+
+def question_request(message: Message, session_id: str) -> bytes:
+    """Return the parameters of ``elicitation/create`` for a question."""
+    body = message.body
+    context = text_of(body, "context") or None
+    options = _options(body.get("options"))
+    if options:
+        form = s.ElicitationSchema(
+            properties={
+                "answer": s.StringPropertySchema(description=context, enum=options),
+                "other": s.StringPropertySchema(title="Something else"),
+            }
+        )
+    else:
+        form = s.ElicitationSchema(
+            properties={"answer": s.StringPropertySchema(description=context)}, required=("answer",)
+        )
+    request = s.ElicitationFormMode(
+        session_id=session_id,
+        message=text_of(body, "question", "message", "text") or encode(body).decode(),
+        requested_schema=form,
+        meta={MESSAGE_META: Raw(message.raw)},
+    )
+    return encode(request)
+
+
+def approval_request(message: Message, session_id: str, tool_call_id: str) -> bytes:
+    """Return the parameters of ``session/request_permission`` for a request for approval."""
+    body = message.body
+    call = s.ToolCallUpdate(
+        tool_call_id=tool_call_id,
+        title=text_of(body, "description", "message", "question", "text") or encode(body).decode(),
+        kind="other",
+        status="pending",
+        raw_input=body,
+    )
+    request = s.RequestPermissionRequest(
+        session_id=session_id, tool_call=call, options=_OPTIONS, meta={MESSAGE_META: Raw(message.raw)}
+    )
+    return encode(request)
+
+
+def _options(given: JsonValue) -> tuple[str, ...]:
+    """Return what there is to choose from: texts, each once; numbers count as texts."""
+    if not is_array(given):
+        return ()
+    texts = [
+        one if isinstance(one, str) else encode(one).decode()
+        for one in given
+        if isinstance(one, str | int | float)
+    ]
+    return tuple(dict.fromkeys(filter(None, texts)))
+
+
+def answer_value(kind: str, result: Raw) -> bytes | None:
+    """Return what our side has answered, as JSON for the program; ``None``: it is to be told nothing."""
+    answer = _read_answer(result)
+    if answer.meta.silent:
+        return None
+    if value := bytes(answer.meta.value):
+        return value
+    if kind == APPROVAL:
+        return b"true" if answer.outcome.get("optionId") == "allow" else b"false"
+    content = answer.content if answer.action == "accept" else None
+    if not content:
+        return b"null"
+    other = bytes(content.get("other", b""))
+    if other not in (b"", b'""'):
+        return other
+    return bytes(content["answer"]) if "answer" in content else encode(content)

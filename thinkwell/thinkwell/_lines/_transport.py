@@ -1,0 +1,141 @@
+"""The pipe to a program that speaks lines, as a pipe to an agent of the protocol."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from thinkwell._lines._agent import LineAgent
+from thinkwell_acp.connection import WRITE_FAILURE_GRACE
+from thinkwell_acp.errors import ConnectionBroken
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from thinkwell._lines._agent import Outgoing
+    from thinkwell._lines._words import PromptFormat
+    from thinkwell_acp import Transport
+    from thinkwell_acp._tasks import BackgroundTasks
+
+logger = logging.getLogger("thinkwell")
+
+
+class LineTransport:
+    """Carries the protocol to a program that speaks lines.
+
+    What is sent is written in the background: a program that does not read holds nobody up, so that its
+    prompt can still be cancelled.
+
+    Args:
+        pipe: The pipe to the program. It is closed with this one.
+        tasks: What writes to it, and ends the program where that is needed.
+        name: What the agent is called.
+        init: Parameters that the program has to acknowledge before anything else; ``None``: none.
+        prompt_format: How it gets its prompts.
+    """
+
+    def __init__(
+        self,
+        pipe: Transport,
+        tasks: BackgroundTasks,
+        *,
+        name: str,
+        init: Mapping[str, object] | None = None,
+        prompt_format: PromptFormat = "text",
+    ) -> None:
+        self._name = name
+        self._pipe = pipe
+        self._tasks = tasks
+        self._agent = LineAgent(name=name, init=init, prompt_format=prompt_format)
+        self._outgoing: deque[Outgoing] = deque()
+        self._more = anyio.Event()
+        self._reading = anyio.CancelScope()
+        self._failure: Exception | None = None
+        """What `receive` raises once everything before it was received."""
+        self._ending: anyio.Event | None = None
+        """Set when the program that is being ended has ended."""
+        tasks.start_soon(self._write)
+
+    async def receive(self) -> bytes:
+        """Return the next bytes of the protocol.
+
+        Raises:
+            anyio.EndOfStream: The program will say no more.
+            ConnectionBroken: The same, and why.
+            Exception: Whatever else the pipe raises.
+        """
+        await checkpoint()
+        while True:
+            if data := self._agent.take_for_client():
+                return data
+            if self._failure is not None:
+                raise self._failure
+            # Sending wakes it up: most of what is sent has an answer that comes from no program.
+            with anyio.CancelScope() as self._reading:
+                await self._read()
+
+    async def _read(self) -> None:
+        try:
+            if self._ending is not None:
+                await self._ending.wait()
+                raise ConnectionBroken("it was ended, because a prompt was cancelled")
+            data = await self._pipe.receive()
+        except Exception as exc:
+            if self._ending is None or self._ending.is_set():
+                self._agent.program_ended()
+                self._failure = exc
+            return
+        self._agent.from_program(data)
+        self._pass_on()
+
+    async def send(self, item: bytes, /) -> None:
+        """Take bytes of the protocol. It does not wait for the program to read them."""
+        await checkpoint()
+        self._agent.from_client(item)
+        self._pass_on()
+        if self._agent.has_news:
+            self._reading.cancel()
+
+    def _pass_on(self) -> None:
+        agent = self._agent
+        self._outgoing.extend(agent.take_for_program())
+        self._more.set()
+        if self._failure is None:
+            self._failure = agent.failure
+        if agent.ends and self._ending is None:
+            self._ending = anyio.Event()
+            self._tasks.start_soon(self._end, self._ending)
+
+    async def _end(self, ended: anyio.Event) -> None:
+        try:
+            await self._pipe.aclose()
+        finally:
+            ended.set()
+
+    async def _write(self) -> None:
+        reads = True
+        while True:
+            while self._outgoing:
+                data, vital = self._outgoing.popleft()
+                if reads:
+                    try:
+                        await self._pipe.send(data)
+                        continue
+                    except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+                        reads = False
+                if vital:
+                    await anyio.sleep(WRITE_FAILURE_GRACE)  # its end says more, if it comes
+                    self._failure = self._failure or ConnectionBroken("the program reads no more")
+                    self._reading.cancel()
+                    return
+                logger.debug("Agent %s reads no answers any more", self._name)
+            self._more = anyio.Event()
+            await self._more.wait()
+
+    async def aclose(self) -> None:
+        """Close the pipe to the program."""
+        await self._pipe.aclose()
