@@ -257,7 +257,15 @@ class Run(Generic[T]):
 
     async def respond(self, report: ev.Report, value: ev.JsonValue) -> None:
         """Answer what an agent that speaks lines has said."""
-        answer: dict[str, ev.JsonValue] = {"kind": report.kind, "value": value}
+        if not self._in_turn:  # a program would take it for an answer to what it says in its next turn
+            about = "Agent %s is not told the answer to %.200r: the turn of %s is over"
+            self._link.logger.debug(about, self._link.name, report.kind, self.id)
+            return
+        answer: dict[str, ev.JsonValue] = {
+            "kind": report.kind,
+            "value": value,
+            "sessionId": self._session.id,
+        }
         if "id" in report.body:
             answer["id"] = report.message_id
         self._link.client.connection.notify(RESPOND_METHOD, answer)

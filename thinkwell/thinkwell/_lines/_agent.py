@@ -89,12 +89,15 @@ class _Turn:
 class _Asked:
     """A message that waits for an answer."""
 
-    __slots__ = ("answer", "id", "kind", "settled", "turn")
+    __slots__ = ("answer", "call_id", "id", "kind", "session_id", "settled", "turn")
 
-    def __init__(self, kind: str, message_id: bytes | None, turn: _Turn | None) -> None:
-        self.kind = kind
-        self.id = message_id
+    def __init__(self, message: Message, session_id: str, turn: _Turn | None) -> None:
+        self.kind = message.kind
+        self.id = _id_of(message)
+        self.session_id = session_id
         self.turn = turn
+        self.call_id: str | None = None
+        """The tool call that stands for it, where it has one."""
         self.settled = False
         self.answer: bytes | None = None
         """As JSON; ``None`` where nothing is to be said."""
@@ -107,8 +110,8 @@ class _Id(Struct, frozen=True, gc=False):
 class _Respond(Struct, frozen=True, gc=False):
     kind: str
     value: Raw
+    session_id: str = field(name="sessionId")
     id: Raw | UnsetType = UNSET
-    session_id: str | None = field(default=None, name="sessionId")
 
 
 class LineAgent:
@@ -146,6 +149,8 @@ class LineAgent:
         self._turns = 0
         self._approvals = 0
         self._progress = Progress()
+        self._open: dict[_Asked, None] = {}
+        """Questions without an answer, in their order."""
         self._unnamed: dict[str, deque[_Asked]] = {kind: deque() for kind in forms.NOTHING}
         """Questions without an id that have no answer yet, or one that waits for those before it, by type."""
         self._flawed = 0
@@ -256,8 +261,9 @@ class LineAgent:
         """End the turn of the program: what was asked in it is answered no more."""
         turn.over = True
         self._turn = None
-        for kind, asked in self._unnamed.items():
-            self._unnamed[kind] = deque(one for one in asked if one.turn is not turn)
+        self._open = {one: None for one in self._open if one.turn is not turn}
+        for kind, waiting in self._unnamed.items():
+            self._unnamed[kind] = deque(one for one in waiting if one.turn is not turn)
 
     # What the program says
 
@@ -356,7 +362,7 @@ class LineAgent:
 
     def _end(self, turn: _Turn, message: Message) -> None:
         """End the turn well."""
-        self._update(turn.session_id, self._progress.ended("completed"))
+        self._close_calls(turn, "completed")
         text = message.body.get("text")
         if not isinstance(text, str):
             text = encode(message.body).decode() if message.body else ""
@@ -368,10 +374,17 @@ class LineAgent:
 
     def _fail(self, turn: _Turn, message: Message) -> None:
         """End the turn by the error that the program has reported."""
-        self._update(turn.session_id, self._progress.ended("failed"))
+        self._close_calls(turn, "failed")
         self._over(turn)
         self._to_client.append(self._peer.refuse(turn.id, _error(message)))
         self._begin()
+
+    def _close_calls(self, turn: _Turn, status: s.ToolCallStatus) -> None:
+        """End what still shows as under way: the step that it was at, and approvals that never came."""
+        self._update(turn.session_id, self._progress.ended(status))
+        for asked in self._open:
+            if asked.turn is turn:
+                self._close_call(asked, "failed")
 
     def _report(self, session_id: str, message: Message) -> None:
         self._to_client.append(_UPDATE % (encode(session_id), _REPORT % message.raw))
@@ -388,15 +401,17 @@ class LineAgent:
     # Questions
 
     def _ask(self, turn: _Turn | None, session_id: str, message: Message) -> None:
-        asked = _Asked(message.kind, _id_of(message), turn)
+        asked = _Asked(message, session_id, turn)
+        self._open[asked] = None
         if asked.id is None:
             self._unnamed[asked.kind].append(asked)
         if message.kind == forms.QUESTION:
             method, params = "elicitation/create", forms.question_request(message, session_id)
         else:
             self._approvals += 1
+            asked.call_id = f"approval-{self._approvals}"
             method = "session/request_permission"
-            params = forms.approval_request(message, session_id, f"approval-{self._approvals}")
+            params = forms.approval_request(message, session_id, asked.call_id)
         _, line = self._peer.request(method, params, asked)
         self._to_client.append(line)
 
@@ -405,9 +420,12 @@ class LineAgent:
             logger.debug("Agent %s is not told the answer to a %s: its turn is over", self._name, asked.kind)
             return
         asked.settled = True
+        del self._open[asked]
         if isinstance(outcome, rpc.Result):
-            asked.answer = forms.answer_value(asked.kind, outcome.value)
+            asked.answer, allowed = forms.read_answer(asked.kind, outcome.value)
+            self._close_call(asked, "completed" if allowed else "failed")
         else:
+            self._close_call(asked, "failed")
             logger.debug("Agent %s gets no answer to a %s: %s", self._name, asked.kind, outcome.error.message)
             asked.answer = forms.NOTHING[asked.kind]
         if asked.id is not None:
@@ -417,6 +435,12 @@ class LineAgent:
         while waiting and waiting[0].settled:
             self._settle(waiting.popleft())
 
+    def _close_call(self, asked: _Asked, status: s.ToolCallStatus) -> None:
+        """End the tool call that stands for a request for approval: the program says no more of it."""
+        if asked.call_id is not None:
+            update = s.ToolCallProgress(tool_call_id=asked.call_id, status=status)
+            self._update(asked.session_id, [update])
+
     def _settle(self, asked: _Asked) -> None:
         if asked.answer is not None:
             self._send_answer(asked.kind, asked.answer, asked.id)
@@ -424,7 +448,7 @@ class LineAgent:
     def _respond(self, said: _Respond) -> None:
         """Pass on an answer to what was no question."""
         turn = self._turn
-        if turn is None or said.session_id not in (None, turn.session_id):
+        if turn is None or said.session_id != turn.session_id:
             logger.debug("Agent %s is not told the answer to %.200r: its turn is over", self._name, said.kind)
             return
         self._send_answer(said.kind, bytes(said.value), None if said.id is UNSET else bytes(said.id))

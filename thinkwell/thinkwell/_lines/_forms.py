@@ -101,19 +101,25 @@ def _options(given: JsonValue) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, texts)))
 
 
-def answer_value(kind: str, result: Raw) -> bytes | None:
-    """Return what our side has answered, as JSON for the program; ``None``: it is to be told nothing."""
+def read_answer(kind: str, result: Raw) -> tuple[bytes | None, bool]:
+    """Return what our side has answered, and whether that was a yes.
+
+    The answer is JSON for the program; ``None``: it is to be told nothing.
+    """
     answer = _read_answer(result)
+    allowed = answer.outcome.get("optionId") == "allow" or answer.action == "accept"
     if answer.meta.silent:
-        return None
-    if value := bytes(answer.meta.value):
-        return value
+        return None, allowed
+    return bytes(answer.meta.value) or _value(kind, answer, allowed=allowed), allowed
+
+
+def _value(kind: str, answer: _Answer, *, allowed: bool) -> bytes:
+    if not allowed:
+        return NOTHING[kind]
     if kind == APPROVAL:
-        return b"true" if answer.outcome.get("optionId") == "allow" else b"false"
-    content = answer.content if answer.action == "accept" else None
-    if not content:
-        return b"null"
+        return b"true"
+    content = answer.content or {}
     other = bytes(content.get("other", b""))
     if other not in (b"", b'""'):
         return other
-    return bytes(content["answer"]) if "answer" in content else encode(content)
+    return bytes(content.get("answer", b"null"))

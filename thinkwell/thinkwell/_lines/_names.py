@@ -23,4 +23,5 @@ SCHEMA_META: Final = "thinkwell.dev/schema"
 """In ``_meta`` of a prompt: the JSON Schema of the result."""
 
 RESPOND_METHOD: Final = "_thinkwell.dev/respond"
-"""Notification that answers a message that is no question: ``kind``, ``id`` where it had one, ``value``."""
+"""Notification that answers a message that is no question: ``kind``, ``id`` where it had one, ``value``, and
+the ``sessionId`` of the run to which it was said."""
