@@ -51,7 +51,8 @@ class Message(Struct, frozen=True, gc=False):
 class Init(Struct, frozen=True, gc=False):
     """A host's first word, to be acknowledged."""
 
-    params: dict[str, JsonValue]
+    params: JsonValue
+    """What it asks for: an object, where it is well-made."""
 
 
 class Prompt(Struct, frozen=True, gc=False):
@@ -59,6 +60,8 @@ class Prompt(Struct, frozen=True, gc=False):
 
     text: str
     context: JsonValue = None
+    flaw: str = ""
+    """Why a line that begins like an object counts as text; empty where it is one, or does not."""
 
 
 class Response(Struct, frozen=True, gc=False):
@@ -116,23 +119,24 @@ def read_host_line(line: Line) -> Init | Prompt | Response | None:
     data = _trimmed(line)
     if not data:
         return None
+    flaw = ""
     if data.lstrip()[:1] == b"{":
         try:
             value, _ = _read_json(data)
-        except (ValueError, RecursionError):
-            pass  # a text that happens to begin so
+        except (ValueError, RecursionError) as exc:
+            flaw = str(exc)
         else:
             if (said := _host_message(value)) is not None:
                 return said
+            flaw = "it has no text under `prompt`, and is no `response`"
     text = data.decode("utf-8", "replace")
-    return Prompt(re.sub(r"\\[nr]", lambda match: _ESCAPES[match[0]], text))
+    return Prompt(re.sub(r"\\[nr]", lambda match: _ESCAPES[match[0]], text), flaw=flaw)
 
 
 def _host_message(value: dict[str, JsonValue]) -> Init | Prompt | Response | None:
     kind, prompt = value.get("type"), value.get("prompt")
     if kind == "init":
-        params = value.get("params")
-        return Init(params if is_object(params) else {})
+        return Init(value.get("params", {}))
     if kind == "response":
         whom = value.get("in_reply_to")
         return Response(whom if isinstance(whom, str) else "", value.get("value"), value.get("id", UNSET))
