@@ -7,7 +7,7 @@ import inspect
 import logging
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 import anyio.from_thread
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from thinkwell._log import RunLog
     from thinkwell.questions import Answer, Question, QuestionHandler
     from thinkwell_acp._tasks import BackgroundTasks
+
+X = TypeVar("X")
 
 logger = logging.getLogger("thinkwell")
 
@@ -294,7 +296,7 @@ class Asker:
         by = str(getattr(handler, "by", "handler"))
         answer: object = None
         try:
-            answer = await _call(handler, question, self._threads)
+            answer = await call_handler(handler, question, self._threads)
             heard = None if _is_nothing(answer) else read_answer(question, answer, by, f"the {by} said so")
             why = heard.why if heard else getattr(answer, "why", "") or f"the {by} left it open"
         except AnswerInvalid as exc:
@@ -338,17 +340,17 @@ def _is_nothing(answer: object) -> bool:
     return answer is None or getattr(answer, "answer", answer) is None
 
 
-async def _call(handler: QuestionHandler, question: Question, threads: anyio.CapacityLimiter) -> object:
+async def call_handler(handler: Callable[[X], object], argument: X, threads: anyio.CapacityLimiter) -> object:
     """Call a handler where it may block: in the event loop if it is ``async``, else in a thread."""
     function = handler
     while isinstance(function, functools.partial):
         function = function.func
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
-        answer: object = handler(question)
+        answer: object = handler(argument)
     else:
         # In a list, since trio lets no thread return something to be awaited.
         (answer,) = await anyio.to_thread.run_sync(
-            lambda: [handler(question)], abandon_on_cancel=True, limiter=threads
+            lambda: [handler(argument)], abandon_on_cancel=True, limiter=threads
         )
     return await answer if inspect.isawaitable(answer) else answer
 

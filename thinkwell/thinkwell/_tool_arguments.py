@@ -79,7 +79,7 @@ def read_signature(
     unbound, code = _unbound(function), _code(function)
     _check_kind(function, unbound, code)
     text, parameter_docs = read_docstring(code if code.__doc__ else unbound)
-    hints = _hints(function)
+    hints = hints_of(function, label(function))
     context = next((name for name, hint in hints.items() if _is(hint, context_type)), None)
     if input_schema is None:
         schema, check = _derived(function, hints, parameter_docs, context)
@@ -109,10 +109,13 @@ def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
     return [parameter for parameter in parameters if parameter.name not in bound]
 
 
-def _hints(function: Callable[..., object]) -> dict[str, Any]:
+def hints_of(function: Callable[..., object], label: str) -> dict[str, Any]:
     """Return the annotations of the parameters.
 
     That of the result is not read: it may name what is imported for type checkers only.
+
+    Raises:
+        TypeError: One cannot be read; the message calls the function by its label.
     """
     code = _code(function)
     target: Any = inspect.unwrap(code)
@@ -124,8 +127,7 @@ def _hints(function: Callable[..., object]) -> dict[str, Any]:
         return get_type_hints(holder, globalns=getattr(target, "__globals__", {}), include_extras=True)
     except NameError as exc:
         raise TypeError(
-            f"{label(function)}: an annotation cannot be read: {exc}. "
-            "Import the name where the function can see it"
+            f"{label}: an annotation cannot be read: {exc}. Import the name where the function can see it"
         ) from exc
 
 

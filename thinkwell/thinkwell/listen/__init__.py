@@ -1,0 +1,50 @@
+"""Hear what an agent says while it works, and answer what it asks: by typed functions.
+
+::
+
+    handlers = Handlers()
+
+    @handlers.on("progress")
+    async def show(progress: AgentProgress) -> None:
+        print(progress.message)
+
+    @handlers.on("question")
+    async def decide(question: AgentQuestion) -> str:
+        return await architect.think().text(f"Answer: {question.question}").run()
+
+    @handlers.on("approval")
+    async def approve(approval: AgentApproval) -> bool | str:
+        return True if "tests" in approval.description else "only the tests may be changed"
+
+    report = await agent.think(Report).text("Move auth to JWT").listen(handlers)
+"""
+
+from __future__ import annotations
+
+from thinkwell.listen._handlers import Handlers
+from thinkwell.listen._listening import Listening, listen
+from thinkwell.listen._messages import (
+    AgentApproval,
+    AgentFailure,
+    AgentLog,
+    AgentPartial,
+    AgentProgress,
+    AgentQuestion,
+    AgentResult,
+)
+from thinkwell.listen._transcript import Record, Transcript
+
+__all__ = (
+    "AgentApproval",
+    "AgentFailure",
+    "AgentLog",
+    "AgentPartial",
+    "AgentProgress",
+    "AgentQuestion",
+    "AgentResult",
+    "Handlers",
+    "Listening",
+    "Record",
+    "Transcript",
+    "listen",
+)

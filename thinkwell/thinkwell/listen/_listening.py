@@ -1,0 +1,373 @@
+"""One listen: the messages of a run on their way to their handlers, and the answers on their way back."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import anyio
+from anyio.lowlevel import checkpoint_if_cancelled
+from msgspec.structs import replace
+
+from thinkwell import events as ev
+from thinkwell._answers import SILENCE, Said
+from thinkwell._asking import HANDLER_THREADS, call_handler
+from thinkwell._builder import check_seconds
+from thinkwell.errors import AgentError, AgentReported, ThoughtTimeout
+from thinkwell.listen._lanes import Job, Lanes
+from thinkwell.listen._messages import ASKING, ENDS, Narrator, asked
+from thinkwell.listen._transcript import record_of
+from thinkwell.listen._values import as_answer, to_json
+from thinkwell.questions import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from anyio.abc import TaskGroup
+
+    from thinkwell._answers import Ruling
+    from thinkwell._listener import Listened
+    from thinkwell._stream import ThoughtStream
+    from thinkwell.events import JsonValue
+    from thinkwell.listen._handlers import Handlers, Registered
+    from thinkwell.listen._transcript import Transcript
+    from thinkwell.questions import Answer, Question
+
+T = TypeVar("T")
+
+logger = logging.getLogger("thinkwell")
+
+TYPES_TOLD: Final = 100
+"""Types of messages without a handler that are each worth a line of the log: agents may invent any number."""
+
+
+async def listen(
+    stream: ThoughtStream[T],
+    handlers: Handlers,
+    *,
+    timeout: float | None = None,  # noqa: ASYNC109 - cancelling a run takes more than a scope
+) -> T:
+    """Listen to a run that has been started, and return its result.
+
+    What it has said already is heard first, as far as the run keeps it: ``stream(include="all")`` keeps all.
+    Of a recorded run, the handlers hear what was said, and none is asked anything.
+
+    Args:
+        stream: The run.
+        handlers: Who is told, and asked.
+        timeout: Seconds that all of it may take from now on, the handlers included.
+
+    Raises:
+        ThoughtTimeout: It has taken longer.
+        RuntimeError: Somebody listens to the run already.
+        TypeError: An argument is of another type.
+        ValueError: The timeout is not positive; or a handler is to decide approvals, and
+            ``permissions="deny"`` was said.
+        Exception: All that `ThinkBuilder.listen` raises.
+    """
+    if timeout is not None:
+        check_seconds("timeout", timeout)
+    listening = handlers.begin()
+    if stream._run.live:
+        stream._run.attach(listening)
+    return await listening.hear(stream, timeout)
+
+
+class Listening:
+    """Listens to one run. Made by `Handlers.begin`; made for `ThinkBuilder.listen` and `listen`."""
+
+    by: str = "handler"
+
+    def __init__(
+        self, handlers: Mapping[str, Registered], *, transcript: Transcript | None, max_repeats: int | None
+    ) -> None:
+        self.max_repeats = max_repeats
+        self._transcript = transcript
+        self._lanes = Lanes(handlers, self._handle)
+        self._narrator = Narrator(handlers)
+        self._run: Listened | None = None
+        self._by_lines = False
+        self._agent = ""
+        self._result: dict[str, JsonValue] | None = None
+        """The fields of the result of an agent that speaks lines."""
+        self._asked: dict[str, Job] = {}
+        """The questions that wait for their handlers, by their ids."""
+        self._announced: list[tuple[int, dict[str, JsonValue]]] = []
+        """The questions of an agent that speaks lines that are yet to be asked, with their places."""
+        self._told: set[str] = set()
+        """What the log has been told of: types without a handler, and types that have no answer."""
+        self._over = False
+        """Whether the run has ended, and no answer reaches it any more."""
+        self._responding: set[anyio.CancelScope] = set()
+        self._closed = False
+        self._failure: BaseException | None = None
+        self._stream: ThoughtStream[Any] | None = None
+        self._group: TaskGroup | None = None
+        self._threads: anyio.CapacityLimiter | None = None
+
+    # What the run tells
+
+    @property
+    def takes_approvals(self) -> bool:
+        """Whether it is to decide what the agent may do."""
+        return "approval" in self._lanes
+
+    @property
+    def takes_questions(self) -> bool:
+        """Whether it is to answer questions."""
+        return "question" in self._lanes
+
+    def begin(self, run: Listened) -> None:
+        """Learn which run it is."""
+        self._run = run
+        self._agent = run.agent
+        self._by_lines = run.by_lines
+
+    def event(self, event: ev.ThoughtEvent) -> None:
+        """Queue the message that an event says, where there is a handler for it."""
+        if isinstance(event, ev.Report):
+            self._report(event)
+        elif not self._by_lines and (told := self._narrator.message(event)) is not None:
+            self._put(told.type, Job(told.fields))
+
+    def stderr(self, line: str) -> None:
+        """Queue a line of standard error. An agent that speaks lines logs in its own words."""
+        if not self._by_lines and (told := self._narrator.stderr(line)) is not None:
+            self._put(told.type, Job(told.fields))
+
+    def result(self, fields: dict[str, JsonValue]) -> None:
+        """Learn all fields of the result of an agent that speaks lines."""
+        self._result = fields
+
+    async def answer(self, question: Question) -> Answer | None:
+        """Return what a handler answers; ``None`` leaves it to those who are asked next."""
+        run = self._run
+        assert run is not None
+        told = asked(question)
+        if told.type not in self._lanes:
+            if not run.asks_others:
+                self._unhandled(told.type, told.fields)
+            return None
+        job = Job(told.fields, question=question)
+        self._asked[question.id] = job
+        self._put(told.type, job, self._announced_place(question))
+        try:
+            await job.settled.wait()
+        finally:
+            job.drop()
+            self._asked.pop(question.id, None)
+        if job.reply is None and self._by_lines and not run.asks_others:
+            return cast("Answer", SILENCE)  # no answer that a user could give
+        return job.reply
+
+    def answered(self, question: Question, ruling: Ruling, seconds: float) -> None:
+        """Stop the handler of a question that has ended, and write down how."""
+        job = self._asked.pop(question.id, None)
+        if job is not None:
+            job.drop()
+        else:
+            self._announced_place(question)
+        if self._transcript is not None:
+            told = asked(question)
+            self._transcript.append(record_of(question, told.fields, told.type, ruling, seconds))
+
+    def _put(self, type_: str, job: Job, rank: int | None = None) -> None:
+        if not self._closed:
+            self._lanes.put(type_, job, rank)
+        else:
+            job.settled.set()
+
+    def _report(self, event: ev.Report) -> None:
+        self._by_lines = True  # a recording does not say so
+        if event.kind in ASKING:
+            if event.kind in self._lanes and self._run is not None:
+                self._announced.append((self._lanes.rank(), event.body))
+        elif event.kind in self._lanes and event.kind not in ENDS:
+            self._put(event.kind, Job(event.body, report=event))
+        else:
+            self._unhandled(event.kind, event.body)
+
+    def _announced_place(self, question: Question) -> int | None:
+        """Return the place that a question got when its line was read.
+
+        Those that come at once are asked by tasks that begin in any order.
+        """
+        if question.message is None:
+            return None
+        fields = asked(question).fields
+        for index, (rank, body) in enumerate(self._announced):
+            if body == fields:
+                del self._announced[index]
+                return rank
+        return None
+
+    def _unhandled(self, type_: str, fields: dict[str, JsonValue]) -> None:
+        level = logging.DEBUG
+        if type_ not in self._told and len(self._told) < TYPES_TOLD:
+            self._told.add(type_)
+            level = logging.INFO
+        logger.log(level, "Agent %s: no handler for a message of type %.100r", self._agent, type_)
+        if self._run is not None:
+            self._run.tell(ev.Unhandled, kind=type_, body=fields)
+
+    # The listen
+
+    async def hear(self, stream: ThoughtStream[T], timeout: float | None) -> T:  # noqa: ASYNC109
+        """Have everything handled, and return the run's result when all is done.
+
+        A handler that raises, a caller who is cancelled, and the timeout cancel the run.
+        """
+        self._stream = stream
+        self._threads = anyio.CapacityLimiter(HANDLER_THREADS)
+        finished = False
+        try:
+            async with anyio.create_task_group() as group:
+                self._group = group
+                if timeout is not None:
+                    group.cancel_scope.deadline = anyio.current_time() + timeout
+                group.start_soon(self._lanes.serve, group)
+                await self._follow(stream)
+                finished = True
+                group.cancel_scope.cancel()
+            if timeout is not None and not finished and self._failure is None:
+                self._failure = ThoughtTimeout(timeout)
+                if self._run is not None:
+                    self._run.stop(self._failure)
+        finally:
+            if not finished:
+                stream.cancel()
+                with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+                    await stream.wait()
+            self._close()
+        stream.result.exception()  # whatever it is, it is raised, or what has led to it is
+        if self._failure is not None:
+            raise self._failure
+        return await stream.result
+
+    async def _follow(self, stream: ThoughtStream[Any]) -> None:
+        """Wait for the end of the run, and until everything that came before is handled."""
+        if stream._run.live:
+            await stream.wait()
+        else:
+            async for event in stream:
+                self.event(event)
+        self._over = True
+        for scope in self._responding:
+            scope.cancel()
+        error = stream.result.exception()
+        if isinstance(error, ThoughtTimeout) and not error.idle:
+            return  # the handlers' time is over too
+        await self._lanes.drained()
+        if error is None and "result" in self._lanes:
+            self._lanes.put("result", Job(_result_fields(self._result, await stream.result)))
+        elif isinstance(error, AgentReported) and "error" in self._lanes:
+            self._lanes.put("error", Job(_error_fields(error, spread=self._by_lines)))
+        await self._lanes.drained()
+
+    def _close(self) -> None:
+        """Leave what is asked from now on to others."""
+        self._closed = True
+        for job in self._asked.values():
+            job.settled.set()
+
+    def _fail(self, error: BaseException) -> None:
+        """End everything because a handler has failed."""
+        assert self._stream is not None
+        assert self._group is not None
+        if self._failure is not None:
+            logger.error("Agent %s: another handler has failed too", self._agent, exc_info=error)
+            return
+        self._failure = error
+        self._stream.cancel()
+        self._group.cancel_scope.cancel()
+
+    # Handlers, each in a task of its own
+
+    async def _handle(self, handler: Registered, job: Job) -> None:
+        try:
+            if not job.dropped:
+                with job.scope:
+                    await self._call(handler, job)
+        except anyio.get_cancelled_exc_class():
+            raise
+        except BaseException as exc:  # also what would end the process, which is the caller's to decide
+            self._fail(exc)
+
+    async def _call(self, handler: Registered, job: Job) -> None:
+        message = handler.read(job.fields, self._agent)
+        value: object = None
+        with anyio.move_on_after(handler.timeout) as limit:
+            value = await self._value(handler, message)
+        if job.question is not None:
+            job.reply = self._reply(handler, job.question, value, late=limit.cancelled_caught)
+            return
+        if limit.cancelled_caught:
+            about = "Agent %s: %s took longer than %g seconds over a message, and was cancelled"
+            logger.warning(about, self._agent, handler.label, handler.timeout)
+        if job.before is not None:
+            await job.before.wait()
+        if value is not None and handler.type not in ENDS and self._run is not None:
+            await self._respond(self._run, handler, job.report, value)
+
+    async def _value(self, handler: Registered, message: object) -> object:
+        assert self._threads is not None
+        try:
+            return await call_handler(handler.function, message, self._threads)
+        except anyio.get_cancelled_exc_class() as exc:
+            await checkpoint_if_cancelled()
+            # Raised as it is, it would look as if the caller had been cancelled.
+            raise RuntimeError(f"{handler.label} was cancelled, and not by whoever listens") from exc
+
+    def _reply(self, handler: Registered, question: Question, value: object, *, late: bool) -> Reply | None:
+        """Return the answer that a handler has given; ``None``: it wants to give none."""
+        if late:
+            why = f"the {handler.by} did not answer within {handler.timeout:g} seconds"
+            return Reply(None, why, handler.by)
+        if value is None:
+            return None
+        reply = as_answer(question, value, whose=handler.label)
+        if isinstance(reply, Said) and reply.answer is None:
+            logger.warning("Agent %s, question %s: %s", self._agent, question.id, reply.why)
+        return reply if reply.by is not None else replace(reply, by=handler.by)
+
+    async def _respond(
+        self, run: Listened, handler: Registered, report: ev.Report | None, value: object
+    ) -> None:
+        """Answer what is no question."""
+        if report is None:
+            if handler.type not in self._told:
+                self._told.add(handler.type)
+                about = "Agent %s: what %s returns is dropped: over ACP only questions have answers"
+                logger.warning(about, self._agent, handler.label)
+            return
+        answer = to_json(value, handler.label)
+        if self._over:
+            logger.debug("Agent %s: an answer to %.100r comes after the end", self._agent, handler.type)
+            return
+        with anyio.CancelScope() as scope:
+            self._responding.add(scope)
+            try:
+                await run.respond(report, answer)
+            except AgentError as exc:
+                logger.debug("Agent %s: an answer to %.100r is lost: %s", self._agent, handler.type, exc)
+            finally:
+                self._responding.discard(scope)
+
+
+def _result_fields(fields: dict[str, JsonValue] | None, result: object) -> dict[str, JsonValue]:
+    """Return the fields of a result."""
+    if fields is not None:
+        return fields
+    plain = to_json(result, "the agent")
+    if isinstance(plain, dict):
+        return cast("dict[str, JsonValue]", plain)
+    return {"text" if isinstance(plain, str) else "result": plain}
+
+
+def _error_fields(error: AgentReported, *, spread: bool) -> dict[str, JsonValue]:
+    """Return the fields of an error; `spread`: what it adds was written beside the message."""
+    fields: dict[str, JsonValue] = {"message": error.message, "code": error.code}
+    data: JsonValue = error.data
+    if spread and isinstance(data, dict):
+        return {**cast("dict[str, JsonValue]", data), **fields}
+    return fields if data is None else {**fields, "data": data}

@@ -1,0 +1,249 @@
+"""What an agent says, as messages: a type and fields. Over ACP they are made of events and questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from thinkwell import events as ev
+from thinkwell.questions import FormQuestion, PermissionQuestion, UrlQuestion
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from thinkwell._forms import FormField
+    from thinkwell.questions import Question
+
+ENDS: Final = frozenset({"result", "error"})
+"""The types of the messages that end a run."""
+
+ASKING: Final = frozenset({"question", "approval"})
+"""The types of the messages that the agent waits for the answer of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentProgress:
+    """How far the agent is (``progress``)."""
+
+    message: str
+    percent: float | None = None
+    stage: str | None = None
+    """Over ACP the kind of a tool call, or ``plan``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentQuestion:
+    """What the agent wants to know (``question``)."""
+
+    question: str
+    context: str | None = None
+    options: list[str] | None = None
+    """What may be chosen, where the agent gives a choice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentApproval:
+    """What the agent wants to do (``approval``)."""
+
+    description: str
+    risk_level: str | None = None
+    """How bad it could get, as agents say that speak lines; ACP has no field for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentResult:
+    """What came of it (``result``)."""
+
+    text: str = ""
+    """Empty where the result is no text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentFailure:
+    """Why nothing came of it (``error``)."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLog:
+    """A remark for the records (``log``)."""
+
+    message: str
+    level: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentPartial:
+    """A piece of what the agent says (``partial``)."""
+
+    text: str
+
+
+class Told(NamedTuple):
+    """A message."""
+
+    type: str
+    fields: dict[str, ev.JsonValue]
+
+
+# Questions
+
+
+def asked(question: Question) -> Told:
+    """Return a question as a message: as the agent has written it, where it speaks lines."""
+    type_ = "approval" if isinstance(question, PermissionQuestion) else "question"
+    if question.message is not None:
+        return Told(type_, {name: value for name, value in question.message.items() if name != "type"})
+    fields: dict[str, ev.JsonValue]
+    match question:
+        case PermissionQuestion():
+            fields = {
+                "description": question.title,
+                "kind": question.kind,
+                "command": question.command,
+                "paths": list(question.paths),
+                "input": question.input,
+                "options": _plain(question.options),
+                "server": question.server,
+                "tool": question.name,
+            }
+        case FormQuestion():
+            fields = {
+                "question": question.title,
+                "context": _context(question),
+                "options": _options(question),
+                "fields": _plain(question.fields),
+            }
+        case UrlQuestion():  # pragma: no branch - the last of the union
+            fields = {"question": question.title, "url": question.url}
+    fields |= {"id": question.id, "tool_id": question.tool_id}
+    return Told(type_, {name: value for name, value in fields.items() if value is not None})
+
+
+def _context(question: FormQuestion) -> str | None:
+    """Return what the form says beside its title; a form of one field is described by that."""
+    only = question.fields[0].description if len(question.fields) == 1 else ""
+    return "\n".join(text for text in (question.heading, question.description, only) if text) or None
+
+
+def _options(question: FormQuestion) -> list[str] | None:
+    """Return what may be chosen, in the words of the form, where it has one choice."""
+    choosing = [field for field in question.fields if field.type in ("choice", "choices")]
+    return choice_words(choosing[0]) if len(choosing) == 1 else None
+
+
+def choice_words(field: FormField) -> list[str]:
+    """Return the titles of a field's choices; their values, where titles do not tell them apart."""
+    titles = [choice.title for choice in field.choices]
+    return titles if len(set(titles)) == len(titles) else [choice.value for choice in field.choices]
+
+
+def _plain(values: object) -> ev.JsonValue:
+    """Return values as JSON has them: tuples are lists there."""
+    return msgspec.json.decode(msgspec.json.encode(values))
+
+
+# Events
+
+
+class _Call(NamedTuple):
+    """What is known of a tool call that is not over."""
+
+    title: str
+    kind: str
+    status: str
+
+
+class Narrator:
+    """Makes messages of the events of a run over ACP.
+
+    Args:
+        types: The types of those that anybody wants to hear.
+    """
+
+    def __init__(self, types: Collection[str]) -> None:
+        self._partial = "partial" in types
+        self._progress = "progress" in types
+        self._log = "log" in types
+        self._calls: dict[str, _Call] = {}
+
+    def message(self, event: ev.ThoughtEvent) -> Told | None:
+        """Return what an event says; ``None``: nothing that is wanted."""
+        match event:
+            case ev.Message():
+                return _partial(event) if self._partial and event.text else None
+            case ev.ToolStart() | ev.ToolUpdate() | ev.ToolDone():
+                return self._call(event) if self._progress else None
+            case ev.PlanUpdate():
+                return _plan(event) if self._progress else None
+            case ev.Notice():
+                return _notice(event) if self._log else None
+            case _:
+                return None
+
+    def stderr(self, line: str) -> Told | None:
+        """Return what a line of standard error says."""
+        return Told("log", {"message": line, "level": "info", "source": "stderr"}) if self._log else None
+
+    def _call(self, event: ev.ToolStart | ev.ToolUpdate | ev.ToolDone) -> Told | None:
+        before = self._calls.pop(event.id, None)
+        if isinstance(event, ev.ToolStart):
+            now = _Call(event.title, event.kind, event.status)
+        elif isinstance(event, ev.ToolDone):
+            now = _Call(event.title, before.kind if before else "other", event.status)
+        elif before is None:
+            return None  # more of what is over
+        else:
+            now = _Call(event.title or before.title, event.kind or before.kind, event.status or before.status)
+        if not isinstance(event, ev.ToolDone):
+            self._calls[event.id] = now
+        if before is not None and now == before:
+            return None
+        fields = {"message": now.title, "stage": now.kind, "status": now.status, "tool_id": event.id}
+        return Told("progress", fields)
+
+
+def _partial(event: ev.Message) -> Told:
+    fields: dict[str, ev.JsonValue] = {"text": event.text}
+    if event.message_id is not None:
+        fields["message_id"] = event.message_id
+    return Told("partial", fields)
+
+
+def _notice(event: ev.Notice) -> Told:
+    fields: dict[str, ev.JsonValue] = {"message": event.title, "level": event.severity, "source": "agent"}
+    if event.description is not None:
+        fields["detail"] = event.description
+    return Told("log", fields)
+
+
+def _plan(event: ev.PlanUpdate) -> Told | None:
+    entries = event.entries
+    fields: dict[str, ev.JsonValue]
+    if entries:
+        done = sum(entry.status == "completed" for entry in entries)
+        fields = {
+            "message": _current(entries).content,
+            "percent": round(100 * done / len(entries), 1),
+            "entries": _plain(entries),
+        }
+    elif event.markdown is not None:
+        lines = (line.strip("#*- ") for line in event.markdown.splitlines())
+        fields = {"message": next(filter(None, lines), ""), "markdown": event.markdown}
+    elif event.uri is not None:
+        fields = {"message": event.uri, "uri": event.uri}
+    else:
+        return None  # there is no plan any more
+    return Told("progress", {**fields, "stage": "plan"})
+
+
+def _current(entries: tuple[ev.PlanEntry, ...]) -> ev.PlanEntry:
+    """Return the step that the agent is at: one in progress, else the next, else the last."""
+    for status in ("in_progress", "pending"):
+        for entry in entries:
+            if entry.status == status:
+                return entry
+    return entries[-1]

@@ -1,0 +1,138 @@
+"""`Transcript`: what was asked, and who has answered it, for whoever wants to know later."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import msgspec
+
+from thinkwell._content import JsonValue
+from thinkwell._display.text import in_json, line, visible
+from thinkwell._prompt import fenced
+
+if TYPE_CHECKING:
+    import os
+
+    from thinkwell._answers import Ruling
+    from thinkwell.questions import Question
+
+TITLE: Final = 100
+"""Characters of a question that stand in a heading."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A question and its answer. The agent wrote the question, and nothing in it is to be trusted."""
+
+    kind: Literal["question", "approval"]
+    question: str
+    answer: JsonValue
+    """What was answered, as it was said: what a handler gave, ``True`` or ``False``, or the values of a form.
+    ``None``: nothing."""
+    by: str
+    """Who has answered, as `thinkwell.events.QuestionAnswered` tells."""
+    why: str
+    seconds: float
+    """How long it took, from when it was asked."""
+    at: Annotated[datetime, msgspec.Meta(tz=True)]
+    """When it was answered, in UTC."""
+    agent: str = ""
+    run_id: str = ""
+    question_id: str = ""
+    details: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """All fields of the message."""
+
+
+class Transcript(list[Record]):
+    """A list of records, in the order of the answers.
+
+    It holds answers as they were given, which no log of thinkwell does: what people fill in may be secret.
+    """
+
+    def to_json(self) -> list[dict[str, JsonValue]]:
+        """Return the records as JSON."""
+        return [{**dataclasses.asdict(record), "at": record.at.isoformat()} for record in self]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the records to a file, each as a line of JSON. What the file held is replaced.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        lines = [in_json(json.dumps(record, ensure_ascii=False)) + "\n" for record in self.to_json()]
+        Path(path).write_text("".join(lines), encoding="utf-8", newline="\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Transcript:
+        """Read a file that `save` has written.
+
+        Raises:
+            OSError: It cannot be read.
+            ValueError: A line of it is no record; the message names it.
+        """
+        records = cls()
+        for number, data in enumerate(Path(path).read_bytes().split(b"\n"), 1):
+            if data.strip():
+                try:
+                    records.append(msgspec.convert(json.loads(data), Record))
+                except (ValueError, RecursionError) as exc:
+                    raise ValueError(
+                        f"{path}, line {number}: this is no record of a transcript: {exc}"
+                    ) from exc
+        return records
+
+    def markdown(self) -> str:
+        """Return the records as a document for people. Nothing that an agent wrote is markup in it."""
+        return "\n".join(_section(number, record) for number, record in enumerate(self, 1))
+
+
+def record_of(
+    question: Question, details: dict[str, JsonValue], kind: str, ruling: Ruling, seconds: float
+) -> Record:
+    """Return what is to be known of a question that has ended."""
+    answer: JsonValue = None
+    if ruling.said is not None:
+        (answer,) = ruling.said
+    elif not (ruling.cancels or ruling.silent):
+        answer = ruling.allows if ruling.values is None else ruling.values
+    return Record(
+        kind="approval" if kind == "approval" else "question",
+        question=question.title,
+        answer=answer,
+        by=ruling.by,
+        why=ruling.why,
+        seconds=seconds,
+        at=datetime.now(UTC),
+        agent=question.agent,
+        run_id=question.run_id or "",
+        question_id=question.id,
+        details=details,
+    )
+
+
+def _section(number: int, record: Record) -> str:
+    answer = (
+        record.answer if isinstance(record.answer, str) else json.dumps(record.answer, ensure_ascii=False)
+    )
+    asked = f"{record.kind} {record.question_id} of {record.run_id}, agent {record.agent}"
+    answered = f"{record.by}, after {record.seconds:.1f} s, at {record.at:%Y-%m-%d %H:%M:%S} UTC"
+    return "\n".join(
+        (
+            f"## {number}. {_code(record.question)}\n",
+            f"- Asked: {_code(asked)}",
+            f"- Answered by: {_code(answered)}",
+            f"- Why: {_code(record.why)}\n",
+            fenced(visible(record.question), "text"),
+            fenced(visible(answer), "text"),
+        )
+    )
+
+
+def _code(text: str) -> str:
+    """Return a text as a line that is code, in which nothing is markup."""
+    return f"`{line(text, TITLE).replace('`', 'ˋ')}`"

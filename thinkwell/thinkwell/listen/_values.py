@@ -1,0 +1,220 @@
+"""What a handler returns, as an answer to what the agent asks, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, TypeAlias, cast, get_args
+
+import msgspec
+from msgspec.structs import replace
+
+from thinkwell._answers import Said
+from thinkwell.questions import ChooseOption, FormQuestion, PermissionQuestion, Reply, StopRun, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from thinkwell._forms import FormField
+    from thinkwell.events import JsonValue
+    from thinkwell.questions import Question
+
+YES: Final = frozenset(
+    ("yes", "y", "true", "ok", "allow", "allowed", "approve", "approved", "accept", "accepted")
+)
+NO: Final = frozenset(("no", "n", "false", "deny", "denied", "reject", "rejected", "decline", "declined"))
+VERDICTS: Final = frozenset(get_args(Verdict))
+
+Meant: TypeAlias = "tuple[bool | Verdict | ChooseOption | Mapping[str, JsonValue] | None, str]"
+"""What is told to the agent, and why; ``""`` where there is nothing to say about it."""
+
+
+def to_json(value: object, whose: str) -> JsonValue:
+    """Return a value as JSON.
+
+    Args:
+        value: A pydantic model, dataclass, enumeration, msgspec struct or whatever is JSON.
+        whose: Who gave it, for the error.
+
+    Raises:
+        TypeError: It cannot be written as JSON.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    from pydantic_core import to_jsonable_python  # loaded when first needed
+
+    try:
+        plain: JsonValue = to_jsonable_python(value, fallback=msgspec.to_builtins)
+        json.dumps(plain, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise TypeError(
+            f"{whose} returned what cannot be written as JSON, a {type(value).__name__}: {exc:.500}"
+        ) from exc
+    return plain
+
+
+def as_answer(question: Question, value: object, *, whose: str = "the handler") -> Reply:
+    """Return the answer that a value stands for.
+
+    What is neither yes nor no means no. What fits no field of a form leaves the question to the next.
+
+    Args:
+        question: What was asked.
+        value: What the handler gave, other than ``None``.
+        whose: Who gave it, for the error.
+
+    Raises:
+        TypeError: It cannot be written as JSON.
+    """
+    if isinstance(value, StopRun | ChooseOption):
+        return Reply(value, "")
+    if isinstance(value, Reply):
+        if not _is_value(question, value.answer):
+            return value
+        inner = as_answer(question, value.answer, whose=whose)
+        return replace(inner, why=value.why or inner.why, by=value.by)
+    said = to_json(value, whose)
+    if isinstance(question, FormQuestion):
+        meant, why = _by_line(question, said) if question.message is not None else _in_form(question, said)
+    else:
+        meant, why = _verdict(question, said)
+    return Said(meant, why, said=said)
+
+
+def _is_value(question: Question, answer: object) -> bool:
+    """Return whether what a reply says is to be read; the rest means what it means everywhere."""
+    if answer is None or isinstance(answer, StopRun | ChooseOption):
+        return False
+    if isinstance(answer, str) and answer in VERDICTS:
+        return False
+    return question.message is not None or not isinstance(answer, bool | dict)
+
+
+# Yes and no
+
+
+def _word(text: str) -> str:
+    """Return what a text says, without its letter case and how it ends."""
+    return text.strip().rstrip(".!").rstrip().casefold()
+
+
+def _verdict(question: Question, said: JsonValue) -> Meant:
+    if isinstance(said, bool):
+        return said, ""
+    if not isinstance(said, str):
+        return False, f"the handler gave a {type(said).__name__}, which says neither yes nor no"
+    word = _word(said)
+    # First: an agent may call an option that allows everything "No".
+    if word in YES or word in NO:
+        return word in YES, ""
+    if word in VERDICTS:
+        return cast("Verdict", word), ""
+    if isinstance(question, PermissionQuestion):
+        options = [option for option in question.options if option.id == said.strip()] or [
+            option for option in question.options if _word(option.name) == word
+        ]
+        if len(options) == 1:
+            return ChooseOption(options[0].id), ""
+    return False, said.strip()
+
+
+# Forms
+
+
+def _by_line(question: FormQuestion, said: JsonValue) -> Meant:
+    """Fill in the form that stands for a line. The agent gets what was said, and not what stands in it."""
+    text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    return _with_text(question.fields, text), ""
+
+
+def _in_form(question: FormQuestion, said: JsonValue) -> Meant:
+    fields = question.fields
+    if isinstance(said, dict):
+        return cast("dict[str, JsonValue]", said), ""
+    if isinstance(said, bool):
+        field = _preferred(fields, "boolean")
+        return (said if field is None else {field.name: said}), ""
+    if isinstance(said, list):
+        filled = _with_list(fields, said)
+    elif isinstance(said, str):
+        filled = _with_text(fields, said)
+    else:
+        field = _preferred(fields, "number", "integer")
+        filled = {field.name: said} if field else _with_text(fields, f"{said}")
+    if filled is None:
+        names = ", ".join(repr(field.name)[:60] for field in fields[:10])
+        return (
+            None,
+            f"the handler gave a {type(said).__name__}, and no one field of the form takes it: {names}",
+        )
+    return filled, ""
+
+
+def _preferred(fields: Sequence[FormField], *types: str) -> FormField | None:
+    """Return the first field of a type that has to be filled in; the first at all where none has to."""
+    fit = [field for field in fields if field.type in types]
+    return next((field for field in fit if field.required), fit[0] if fit else None)
+
+
+def _with_text(fields: Sequence[FormField], text: str) -> dict[str, JsonValue] | None:
+    for field in sorted((field for field in fields if field.type == "choice"), key=_optional):
+        value = _chosen(field, text)
+        if value is not None:
+            return {field.name: value}
+    free = [field for field in fields if field.type == "string"]
+    needed = [field for field in free if field.required]
+    for found in (free, needed):
+        if len(found) == 1:
+            return {found[0].name: text}
+    return {fields[0].name: _read(fields[0], text)} if len(fields) == 1 else None
+
+
+def _with_list(fields: Sequence[FormField], values: list[JsonValue]) -> dict[str, JsonValue] | None:
+    field = _preferred(fields, "choices") or (fields[0] if len(fields) == 1 else None)
+    if field is None:
+        return None
+    return {
+        field.name: [
+            (_chosen(field, value) or value) if isinstance(value, str) else value for value in values
+        ]
+    }
+
+
+def _optional(field: FormField) -> bool:
+    return not field.required
+
+
+def _chosen(field: FormField, text: str) -> str | None:
+    """Return the choice that a text means: its value or its title, in any letter case where that is clear."""
+    for choice in field.choices:
+        if text == choice.value:
+            return choice.value
+    word = text.strip().casefold()
+    for exact in (True, False):
+        meant = {
+            choice.value
+            for choice in field.choices
+            if (
+                text == choice.title
+                if exact
+                else word in (choice.value.strip().casefold(), choice.title.strip().casefold())
+            )
+        }
+        if len(meant) == 1:
+            return meant.pop()
+    return None
+
+
+def _read(field: FormField, text: str) -> JsonValue:
+    """Return a text as what the only field of a form takes; as it is where that is not clear."""
+    word = _word(text)
+    if field.type == "boolean" and (word in YES or word in NO):
+        return word in YES
+    if field.type == "choices":
+        return [_chosen(field, text) or text]
+    if field.type in ("number", "integer"):
+        for kind in (int, float):
+            try:
+                return kind(text)
+            except ValueError:
+                pass
+    return text
