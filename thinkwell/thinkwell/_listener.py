@@ -33,6 +33,11 @@ class Listened(Protocol):
         ...
 
     @property
+    def result_fields(self) -> dict[str, ev.JsonValue]:
+        """The fields by which an agent that speaks lines has ended its turn; empty where there are none."""
+        ...
+
+    @property
     def asks_others(self) -> bool:
         """Whether somebody is asked what the listener leaves open."""
         ...

@@ -151,6 +151,8 @@ class Run(Generic[T]):
         self._reminders_left = options.reminders
         self._repeats: Counter[bytes] = Counter()
         """How often each question was asked."""
+        self.result_fields: dict[str, ev.JsonValue] = {}
+        """What an agent that speaks lines has ended its turn with."""
         self.listener: RunListener | None = None
         if options.listener is not None:
             self.attach(options.listener)
@@ -568,7 +570,8 @@ class Run(Generic[T]):
                 self._end(self._stopped_by or self._link.error(outcome))
             return
         if self._link.by_lines and outcome.meta is not None and self._stopped_by is None:
-            self._results.take_fields(outcome.meta.get(RESULT_META) or {})
+            self.result_fields = outcome.meta.get(RESULT_META) or {}
+            self._results.take_fields(self.result_fields)
         usage = None if outcome.usage is None else s.to_builtins(outcome.usage)
         self.log.add(ev.TurnEnded, number=self._turn, stop_reason=outcome.stop_reason, usage=usage)
         self.log.publish()  # a full buffer stops the run now or never

@@ -44,7 +44,7 @@ def _unbound(function: Callable[..., object]) -> Callable[..., object]:
     return function
 
 
-def _code(function: Callable[..., object]) -> Any:
+def code_of(function: Callable[..., object]) -> Any:
     """Return the function whose name, docstring and annotations count."""
     function = _unbound(function)
     return function if inspect.isroutine(function) or isinstance(function, type) else type(function).__call__
@@ -59,7 +59,7 @@ def _check_kind(function: Callable[..., object], unbound: object, code: Any) -> 
 
 def label(function: Callable[..., object]) -> str:
     """Return what to call a function in a message: its name and where it stands."""
-    code = _code(function)
+    code = code_of(function)
     return f"tool {getattr(code, '__qualname__', code)}(){where(code)}"
 
 
@@ -76,7 +76,7 @@ def read_signature(
     Raises:
         TypeError: It cannot be made a tool; the message names the line to fix.
     """
-    unbound, code = _unbound(function), _code(function)
+    unbound, code = _unbound(function), code_of(function)
     _check_kind(function, unbound, code)
     text, parameter_docs = read_docstring(code if code.__doc__ else unbound)
     hints = hints_of(function, label(function))
@@ -117,7 +117,7 @@ def hints_of(function: Callable[..., object], label: str) -> dict[str, Any]:
     Raises:
         TypeError: One cannot be read; the message calls the function by its label.
     """
-    code = _code(function)
+    code = code_of(function)
     target: Any = inspect.unwrap(code)
     try:
         annotations = {

@@ -6,10 +6,10 @@ import functools
 import inspect
 import json
 from collections.abc import Callable, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args, get_origin
 
 from thinkwell._builder import check_count, check_seconds
-from thinkwell._tool_arguments import hints_of
+from thinkwell._tool_arguments import code_of, hints_of
 from thinkwell._where import where
 from thinkwell.errors import MessageInvalid
 from thinkwell.listen._listening import Listening
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue
 
 F = TypeVar("F", bound=Callable[..., object])
+
+_class: Final = type  # `Handlers.on` has an argument of that name
 
 
 class Handlers:
@@ -88,6 +90,8 @@ class Handlers:
             check_seconds("timeout", timeout)
 
         def register(function: F) -> F:
+            if not callable(cast("object", function)) or isinstance(function, _class):
+                raise TypeError(f"on({type!r}): {function!r:.100} is no function")
             known = self._registered.get(type)
             if known is not None:
                 raise ValueError(f"on({type!r}): there is a handler already, {known.label}")
@@ -120,7 +124,7 @@ class Registered:
         self.concurrency = concurrency
         self.timeout = timeout
         self.by = by
-        code = _code(function)
+        code = code_of(function)
         self.label = f"handler {getattr(code, '__qualname__', code)}(){where(code)}"
         """What to call it in a message."""
         self._annotation = _annotation(function, self.label)
@@ -171,22 +175,13 @@ def _check_positive(name: str, value: object) -> None:
         raise ValueError(f"{name}=0: give 1 or more")
 
 
-def _code(function: Callable[..., object]) -> Callable[..., object]:
-    """Return the function whose name and place count."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    return function if inspect.isroutine(function) or isinstance(function, type) else type(function).__call__
-
-
 def _annotation(function: Callable[..., object], label: str) -> object:
     """Return the annotation of the parameter that takes the message; ``Any`` where it has none.
 
     Raises:
         TypeError: There is no such parameter, or there are others that have to be given.
     """
-    if not callable(cast("object", function)):
-        raise TypeError(f"on(…): {function!r:.100} is no function")
-    code = _code(function)
+    code = code_of(function)
     if inspect.isgeneratorfunction(code) or inspect.isasyncgenfunction(code):
         raise TypeError(f"{label}: it is a generator, and an answer is one value; return it")
     try:

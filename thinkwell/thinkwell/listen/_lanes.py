@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from thinkwell import events as ev
     from thinkwell.events import JsonValue
     from thinkwell.listen._handlers import Registered
-    from thinkwell.questions import Question, Reply
+    from thinkwell.questions import Answer, Question
 
 
 class Job:
@@ -37,7 +37,7 @@ class Job:
         """Around its handler."""
         self.dropped = False
         """Whether nobody waits for its answer any more."""
-        self.reply: Reply | None = None
+        self.answer: Answer | None = None
         self.settled: Final = anyio.Event()
         """Set where it has been handled."""
         self.before: anyio.Event | None = None
@@ -137,7 +137,7 @@ class Lanes:
     async def _run(self, lane: Lane, job: Job) -> None:
         try:
             await self._work(lane.handler, job)
+            job.settled.set()  # not where it was cancelled: that it has no answer is no answer
         finally:
-            job.settled.set()
             lane.ended()
             self._wake.set()

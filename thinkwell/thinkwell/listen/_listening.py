@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import anyio
@@ -88,17 +89,15 @@ class Listening:
         self._run: Listened | None = None
         self._by_lines = False
         self._agent = ""
-        self._result: dict[str, JsonValue] | None = None
-        """The fields of the result of an agent that speaks lines."""
         self._asked: dict[str, Job] = {}
-        """The questions that wait for their handlers, by their ids."""
+        """What handlers are asked, by the ids of the questions."""
         self._announced: list[tuple[int, dict[str, JsonValue]]] = []
         """The questions of an agent that speaks lines that are yet to be asked, with their places."""
         self._told: set[str] = set()
         """What the log has been told of: types without a handler, and types that have no answer."""
         self._over = False
         """Whether the run has ended, and no answer reaches it any more."""
-        self._responding: set[anyio.CancelScope] = set()
+        self._stopped = False
         self._closed = False
         self._failure: BaseException | None = None
         self._stream: ThoughtStream[Any] | None = None
@@ -135,10 +134,6 @@ class Listening:
         if not self._by_lines and (told := self._narrator.stderr(line)) is not None:
             self._put(told.type, Job(told.fields))
 
-    def result(self, fields: dict[str, JsonValue]) -> None:
-        """Learn all fields of the result of an agent that speaks lines."""
-        self._result = fields
-
     async def answer(self, question: Question) -> Answer | None:
         """Return what a handler answers; ``None`` leaves it to those who are asked next."""
         run = self._run
@@ -155,10 +150,7 @@ class Listening:
             await job.settled.wait()
         finally:
             job.drop()
-            self._asked.pop(question.id, None)
-        if job.reply is None and self._by_lines and not run.asks_others:
-            return cast("Answer", SILENCE)  # no answer that a user could give
-        return job.reply
+        return job.answer
 
     def answered(self, question: Question, ruling: Ruling, seconds: float) -> None:
         """Stop the handler of a question that has ended, and write down how."""
@@ -226,22 +218,25 @@ class Listening:
                 if timeout is not None:
                     group.cancel_scope.deadline = anyio.current_time() + timeout
                 group.start_soon(self._lanes.serve, group)
-                await self._follow(stream)
-                finished = True
+                try:
+                    await self._follow(stream)
+                    finished = True
+                finally:
+                    if not finished:  # at once: handlers may take their time to end
+                        self._stop(None if timeout is None else ThoughtTimeout(timeout))
                 group.cancel_scope.cancel()
-            if timeout is not None and not finished and self._failure is None:
-                self._failure = ThoughtTimeout(timeout)
-                if self._run is not None:
-                    self._run.stop(self._failure)
         finally:
-            if not finished:
-                stream.cancel()
-                with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
-                    await stream.wait()
-            self._close()
+            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+                await stream.wait()
+            self._closed = True
+            for job in self._asked.values():
+                job.settled.set()
         stream.result.exception()  # whatever it is, it is raised, or what has led to it is
-        if self._failure is not None:
-            raise self._failure
+        try:
+            if self._failure is not None:
+                raise self._failure
+        finally:
+            self._failure = None  # its traceback leads here
         return await stream.result
 
     async def _follow(self, stream: ThoughtStream[Any]) -> None:
@@ -252,34 +247,39 @@ class Listening:
             async for event in stream:
                 self.event(event)
         self._over = True
-        for scope in self._responding:
-            scope.cancel()
         error = stream.result.exception()
         if isinstance(error, ThoughtTimeout) and not error.idle:
             return  # the handlers' time is over too
         await self._lanes.drained()
         if error is None and "result" in self._lanes:
-            self._lanes.put("result", Job(_result_fields(self._result, await stream.result)))
+            said = {} if self._run is None else self._run.result_fields
+            try:
+                self._lanes.put("result", Job(said or _result_fields(await stream.result)))
+            except TypeError as exc:  # a type of the user's that has no form in JSON
+                self._fail(exc)
         elif isinstance(error, AgentReported) and "error" in self._lanes:
             self._lanes.put("error", Job(_error_fields(error, spread=self._by_lines)))
         await self._lanes.drained()
 
-    def _close(self) -> None:
-        """Leave what is asked from now on to others."""
-        self._closed = True
-        for job in self._asked.values():
-            job.settled.set()
+    def _stop(self, late: ThoughtTimeout | None) -> None:
+        """End the run before its time: a handler has failed, the time is over, or the caller is cancelled."""
+        assert self._stream is not None
+        assert self._group is not None
+        if late is not None and self._failure is None and self._group.cancel_scope.cancel_called:
+            self._failure = late
+            if self._run is not None:
+                self._run.stop(late)
+        self._stopped = True
+        self._stream.cancel()
+        self._group.cancel_scope.cancel()
 
     def _fail(self, error: BaseException) -> None:
         """End everything because a handler has failed."""
-        assert self._stream is not None
-        assert self._group is not None
-        if self._failure is not None:
-            logger.error("Agent %s: another handler has failed too", self._agent, exc_info=error)
+        if self._stopped:
+            logger.error("Agent %s: a handler has failed while it was ended", self._agent, exc_info=error)
             return
         self._failure = error
-        self._stream.cancel()
-        self._group.cancel_scope.cancel()
+        self._stop(None)
 
     # Handlers, each in a task of its own
 
@@ -299,7 +299,7 @@ class Listening:
         with anyio.move_on_after(handler.timeout) as limit:
             value = await self._value(handler, message)
         if job.question is not None:
-            job.reply = self._reply(handler, job.question, value, late=limit.cancelled_caught)
+            job.answer = self._answer(handler, job.question, value, late=limit.cancelled_caught)
             return
         if limit.cancelled_caught:
             about = "Agent %s: %s took longer than %g seconds over a message, and was cancelled"
@@ -318,15 +318,18 @@ class Listening:
             # Raised as it is, it would look as if the caller had been cancelled.
             raise RuntimeError(f"{handler.label} was cancelled, and not by whoever listens") from exc
 
-    def _reply(self, handler: Registered, question: Question, value: object, *, late: bool) -> Reply | None:
-        """Return the answer that a handler has given; ``None``: it wants to give none."""
+    def _answer(self, handler: Registered, question: Question, value: object, *, late: bool) -> Answer | None:
+        """Return the answer that a handler has given; ``None`` leaves it to those who are asked next."""
         if late:
             why = f"the {handler.by} did not answer within {handler.timeout:g} seconds"
             return Reply(None, why, handler.by)
-        if value is None:
-            return None
-        reply = as_answer(question, value, whose=handler.label)
-        if isinstance(reply, Said) and reply.answer is None:
+        reply = None if value is None else as_answer(question, value, whose=handler.label)
+        if reply is None or (reply.answer is None and not isinstance(reply, Said)):
+            assert self._run is not None
+            if self._by_lines and not self._run.asks_others:
+                return cast("Answer", SILENCE)  # no answer that a user could give
+            return reply
+        if reply.answer is None:
             logger.warning("Agent %s, question %s: %s", self._agent, question.id, reply.why)
         return reply if reply.by is not None else replace(reply, by=handler.by)
 
@@ -344,20 +347,12 @@ class Listening:
         if self._over:
             logger.debug("Agent %s: an answer to %.100r comes after the end", self._agent, handler.type)
             return
-        with anyio.CancelScope() as scope:
-            self._responding.add(scope)
-            try:
-                await run.respond(report, answer)
-            except AgentError as exc:
-                logger.debug("Agent %s: an answer to %.100r is lost: %s", self._agent, handler.type, exc)
-            finally:
-                self._responding.discard(scope)
+        with suppress(AgentError):  # of which the run fails
+            await run.respond(report, answer)
 
 
-def _result_fields(fields: dict[str, JsonValue] | None, result: object) -> dict[str, JsonValue]:
+def _result_fields(result: object) -> dict[str, JsonValue]:
     """Return the fields of a result."""
-    if fields is not None:
-        return fields
     plain = to_json(result, "the agent")
     if isinstance(plain, dict):
         return cast("dict[str, JsonValue]", plain)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard, cast, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -133,7 +133,7 @@ def _in_form(question: FormQuestion, said: JsonValue) -> Meant:
     if isinstance(said, bool):
         field = _preferred(fields, "boolean")
         return (said if field is None else {field.name: said}), ""
-    if isinstance(said, list):
+    if _is_list(said):
         filled = _with_list(fields, said)
     elif isinstance(said, str):
         filled = _with_text(fields, said)
@@ -177,6 +177,10 @@ def _with_list(fields: Sequence[FormField], values: list[JsonValue]) -> dict[str
             (_chosen(field, value) or value) if isinstance(value, str) else value for value in values
         ]
     }
+
+
+def _is_list(said: JsonValue) -> TypeGuard[list[JsonValue]]:
+    return isinstance(said, list)
 
 
 def _optional(field: FormField) -> bool:
