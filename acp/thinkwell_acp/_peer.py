@@ -13,12 +13,21 @@ from __future__ import annotations
 
 from typing import Generic, Literal, TypeAlias, TypeVar
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
+from msgspec.json import Decoder
 
 from thinkwell_acp import _jsonrpc as rpc
 from thinkwell_acp._framing import MAX_LINE, LineSplitter
 from thinkwell_acp.errors import FrameTooLong
-from thinkwell_acp.schema import DecodeError, SessionNotification, decode, strict_decoder
+from thinkwell_acp.schema import (
+    DecodeError,
+    JsonObject,
+    SessionNotification,
+    UnknownUpdate,
+    decode,
+    strict_decoder,
+)
+from thinkwell_acp.schema.updates import KINDS
 
 T = TypeVar("T")
 
@@ -48,6 +57,31 @@ class _UpdateLine(Struct, frozen=True, gc=False):
     method: Literal["session/update"]
     params: SessionNotification
     id: rpc.RequestId | UnsetType = UNSET
+
+
+class _AnyUpdate(Struct, frozen=True, gc=False):
+    session_id: str = field(name="sessionId")
+    update: JsonObject
+    meta: JsonObject | None = field(default=None, name="_meta")
+
+
+_decode_any_update = Decoder(_AnyUpdate).decode
+
+
+def _unknown_update(params: Raw) -> SessionNotification | None:
+    """Read an update of a kind that this version does not know; ``None``: it is another, or is not well made.
+
+    The lenient reader comes to the same, but some agents have words of their own and use them all the time.
+    """
+    try:
+        given = _decode_any_update(params)
+    except (ValueError, RecursionError):
+        return None
+    kind = given.update.get("sessionUpdate")
+    if not isinstance(kind, str) or kind in KINDS:
+        return None
+    update = UnknownUpdate(given.update)
+    return SessionNotification(session_id=given.session_id, update=update, meta=given.meta)
 
 
 class Peer(Generic[T]):
@@ -110,7 +144,7 @@ class Peer(Generic[T]):
         match rpc.parse(line):
             case rpc.Notification(method="session/update", params=params):
                 try:
-                    return decode(SessionNotification, params)
+                    return _unknown_update(params) or decode(SessionNotification, params)
                 except DecodeError as exc:
                     return rpc.Malformed(line, str(exc))
             case rpc.Request(id=id_) as request:
