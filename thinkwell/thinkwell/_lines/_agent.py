@@ -24,6 +24,7 @@ from thinkwell._lines import _forms as forms
 from thinkwell._lines._names import MESSAGE_UPDATE, RESPOND_METHOD, RESULT_META
 from thinkwell._lines._progress import Progress
 from thinkwell._lines._prompts import prompt_line
+from thinkwell._lines._questions import Asked, Questions, id_of
 from thinkwell._lines._words import read_message, text_of, write_init, write_response
 from thinkwell_acp import _jsonrpc as rpc
 from thinkwell_acp import schema as s
@@ -65,46 +66,14 @@ class Outgoing(NamedTuple):
 class _Turn:
     """A prompt, from its request to its answer."""
 
-    __slots__ = (
-        "id",
-        "line",
-        "message_id",
-        "number",
-        "over",
-        "partials",
-        "progress",
-        "session",
-        "session_id",
-    )
+    __slots__ = ("id", "line", "partials", "session_id")
 
     def __init__(self, request_id: rpc.RequestId, session_id: str, line: bytes) -> None:
         self.id = request_id
         self.session_id = session_id
         self.line = line
-        self.over = False
         self.partials: list[str] = []
         """What it has said bit by bit."""
-
-
-class _Asked:
-    """A message that waits for an answer."""
-
-    __slots__ = ("answer", "call_id", "id", "kind", "session_id", "settled", "turn")
-
-    def __init__(self, message: Message, session_id: str, turn: _Turn | None) -> None:
-        self.kind = message.kind
-        self.id = _id_of(message)
-        self.session_id = session_id
-        self.turn = turn
-        self.call_id: str | None = None
-        """The tool call that stands for it, where it has one."""
-        self.settled = False
-        self.answer: bytes | None = None
-        """As JSON; ``None`` where nothing is to be said."""
-
-
-class _Id(Struct, frozen=True, gc=False):
-    id: Raw | UnsetType = UNSET
 
 
 class _Respond(Struct, frozen=True, gc=False):
@@ -136,7 +105,7 @@ class LineAgent:
         self._init = init
         self._format: PromptFormat = prompt_format
         self._lines = LineSplitter(max_line)
-        self._peer: Peer[_Asked] = Peer(max_line=max_line)
+        self._peer: Peer[Asked] = Peer(max_line=max_line)
         self._to_client: list[bytes] = []
         self._to_program: list[Outgoing] = []
         self._greeting: list[rpc.RequestId] = []
@@ -149,10 +118,7 @@ class LineAgent:
         self._turns = 0
         self._approvals = 0
         self._progress = Progress()
-        self._open: dict[_Asked, None] = {}
-        """Questions without an answer, in their order."""
-        self._unnamed: dict[str, deque[_Asked]] = {kind: deque() for kind in forms.NOTHING}
-        """Questions without an id that have no answer yet, or one that waits for those before it, by type."""
+        self._questions = Questions()
         self._flawed = 0
         self._strays = 0
         self.ends = False
@@ -191,7 +157,8 @@ class LineAgent:
 
     def program_ended(self) -> None:
         """Take what was not ended as the last line: some programs print their result and are gone."""
-        self._hear(self._lines.finish())
+        if not self.ends:  # else it was cut off by us
+            self._hear(self._lines.finish())
 
     def take_for_client(self) -> bytes:
         """Return what is to be told our side, once."""
@@ -251,19 +218,12 @@ class LineAgent:
         turn = self._turn
         if turn is not None and turn.session_id == session_id:
             self.ends = True
-            self._over(turn)
+            self._turn = None
+            self._questions.drop(turn)
             self._answer(turn.id, s.PromptResponse(stop_reason="cancelled"))
         for waiting in [one for one in self._waiting if one.session_id == session_id]:
             self._waiting.remove(waiting)
             self._answer(waiting.id, s.PromptResponse(stop_reason="cancelled"))
-
-    def _over(self, turn: _Turn) -> None:
-        """End the turn of the program: what was asked in it is answered no more."""
-        turn.over = True
-        self._turn = None
-        self._open = {one: None for one in self._open if one.turn is not turn}
-        for kind, waiting in self._unnamed.items():
-            self._unnamed[kind] = deque(one for one in waiting if one.turn is not turn)
 
     # What the program says
 
@@ -331,7 +291,7 @@ class LineAgent:
         if self._session_id is None:
             logger.debug("Agent %s sent %.200r before there was a session", self._name, message.kind)
             if message.kind in forms.NOTHING:
-                self._send_answer(message.kind, forms.NOTHING[message.kind], _id_of(message))
+                self._send_answer(message.kind, forms.NOTHING[message.kind], id_of(message))
             return
         if message.kind in ("result", "error"):
             self._strays += 1
@@ -362,29 +322,27 @@ class LineAgent:
 
     def _end(self, turn: _Turn, message: Message) -> None:
         """End the turn well."""
-        self._close_calls(turn, "completed")
+        self._over(turn, "completed")
         text = message.body.get("text")
         if not isinstance(text, str):
             text = encode(message.body).decode() if message.body else ""
         if text.strip() != "".join(turn.partials).strip():
             self._say(turn, "result", text)
-        self._over(turn)
         self._answer(turn.id, s.PromptResponse(stop_reason="end_turn", meta={RESULT_META: message.body}))
         self._begin()
 
     def _fail(self, turn: _Turn, message: Message) -> None:
         """End the turn by the error that the program has reported."""
-        self._close_calls(turn, "failed")
-        self._over(turn)
+        self._over(turn, "failed")
         self._to_client.append(self._peer.refuse(turn.id, _error(message)))
         self._begin()
 
-    def _close_calls(self, turn: _Turn, status: s.ToolCallStatus) -> None:
-        """End what still shows as under way: the step that it was at, and approvals that never came."""
+    def _over(self, turn: _Turn, status: s.ToolCallStatus) -> None:
+        """End the turn and what still shows as under way in it; what was asked is answered no more."""
+        self._turn = None
         self._update(turn.session_id, self._progress.ended(status))
-        for asked in self._open:
-            if asked.turn is turn:
-                self._close_call(asked, "failed")
+        for asked in self._questions.drop(turn):
+            self._close_call(asked, "failed")
 
     def _report(self, session_id: str, message: Message) -> None:
         self._to_client.append(_UPDATE % (encode(session_id), _REPORT % message.raw))
@@ -401,49 +359,37 @@ class LineAgent:
     # Questions
 
     def _ask(self, turn: _Turn | None, session_id: str, message: Message) -> None:
-        asked = _Asked(message, session_id, turn)
-        self._open[asked] = None
-        if asked.id is None:
-            self._unnamed[asked.kind].append(asked)
+        call_id = None
         if message.kind == forms.QUESTION:
             method, params = "elicitation/create", forms.question_request(message, session_id)
         else:
             self._approvals += 1
-            asked.call_id = f"approval-{self._approvals}"
+            call_id = f"approval-{self._approvals}"
             method = "session/request_permission"
-            params = forms.approval_request(message, session_id, asked.call_id)
+            params = forms.approval_request(message, session_id, call_id)
+        asked = Asked(message, session_id, turn, call_id)
+        self._questions.add(asked)
         _, line = self._peer.request(method, params, asked)
         self._to_client.append(line)
 
-    def _answered(self, asked: _Asked, outcome: rpc.Result | rpc.Failure) -> None:
-        if asked.turn is not None and asked.turn.over:
+    def _answered(self, asked: Asked, outcome: rpc.Result | rpc.Failure) -> None:
+        if not self._questions.has(asked):
             logger.debug("Agent %s is not told the answer to a %s: its turn is over", self._name, asked.kind)
             return
-        asked.settled = True
-        del self._open[asked]
         if isinstance(outcome, rpc.Result):
-            asked.answer, allowed = forms.read_answer(asked.kind, outcome.value)
-            self._close_call(asked, "completed" if allowed else "failed")
+            answer, allowed = forms.read_answer(asked.kind, outcome.value)
         else:
-            self._close_call(asked, "failed")
             logger.debug("Agent %s gets no answer to a %s: %s", self._name, asked.kind, outcome.error.message)
-            asked.answer = forms.NOTHING[asked.kind]
-        if asked.id is not None:
-            self._settle(asked)
-            return
-        waiting = self._unnamed[asked.kind]
-        while waiting and waiting[0].settled:
-            self._settle(waiting.popleft())
+            answer, allowed = forms.NOTHING[asked.kind], False
+        self._close_call(asked, "completed" if allowed else "failed")
+        for line in self._questions.settle(asked, answer):
+            self._to_program.append(Outgoing(line, vital=False))
 
-    def _close_call(self, asked: _Asked, status: s.ToolCallStatus) -> None:
+    def _close_call(self, asked: Asked, status: s.ToolCallStatus) -> None:
         """End the tool call that stands for a request for approval: the program says no more of it."""
         if asked.call_id is not None:
             update = s.ToolCallProgress(tool_call_id=asked.call_id, status=status)
             self._update(asked.session_id, [update])
-
-    def _settle(self, asked: _Asked) -> None:
-        if asked.answer is not None:
-            self._send_answer(asked.kind, asked.answer, asked.id)
 
     def _respond(self, said: _Respond) -> None:
         """Pass on an answer to what was no question."""
@@ -455,12 +401,6 @@ class LineAgent:
 
     def _send_answer(self, kind: str, value: bytes, id_: bytes | None) -> None:
         self._to_program.append(Outgoing(write_response(kind, value, id_), vital=False))
-
-
-def _id_of(message: Message) -> bytes | None:
-    """Return the id of a message as it was written; ``None``: it has none."""
-    id_ = msgspec.json.decode(message.raw, type=_Id).id
-    return None if id_ is UNSET else bytes(id_)
 
 
 def _error(message: Message) -> rpc.ErrorObject:

@@ -1,0 +1,88 @@
+"""What a program has asked, until it has its answer."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from thinkwell._lines._forms import NOTHING
+from thinkwell._lines._words import write_response
+
+if TYPE_CHECKING:
+    from thinkwell._lines._words import Message
+
+
+class Asked:
+    """A message that waits for an answer.
+
+    Args:
+        message: The message.
+        session_id: The session in which it was asked.
+        turn: The turn of the program to which it belongs; ``None``: to none.
+        call_id: The tool call that stands for it, where one does.
+    """
+
+    __slots__ = ("answer", "call_id", "id", "kind", "session_id", "settled", "turn")
+
+    def __init__(self, message: Message, session_id: str, turn: object, call_id: str | None) -> None:
+        self.kind = message.kind
+        self.id = id_of(message)
+        self.session_id = session_id
+        self.turn = turn
+        self.call_id = call_id
+        self.settled = False
+        self.answer: bytes | None = None
+        """As JSON; ``None`` where nothing is to be said."""
+
+
+class Questions:
+    """What has no answer yet, or one that waits for those before it."""
+
+    def __init__(self) -> None:
+        self._open: dict[Asked, None] = {}
+        self._unnamed: dict[str, deque[Asked]] = {kind: deque() for kind in NOTHING}
+        """Those without an id, by type: a program tells their answers apart by their order alone."""
+
+    def add(self, asked: Asked) -> None:
+        """Take a question."""
+        self._open[asked] = None
+        if asked.id is None:
+            self._unnamed[asked.kind].append(asked)
+
+    def settle(self, asked: Asked, answer: bytes | None) -> list[bytes]:
+        """Take the answer to a question, and return the lines that can be written to the program now."""
+        del self._open[asked]
+        asked.settled, asked.answer = True, answer
+        ready = [asked]
+        if asked.id is None:
+            ready.clear()
+            waiting = self._unnamed[asked.kind]
+            while waiting and waiting[0].settled:
+                ready.append(waiting.popleft())
+        return [write_response(one.kind, one.answer, one.id) for one in ready if one.answer is not None]
+
+    def drop(self, turn: object) -> list[Asked]:
+        """Forget what was asked in a turn that is over, and return what of it has no answer."""
+        dropped = [one for one in self._open if one.turn is turn]
+        for one in dropped:
+            del self._open[one]
+        for kind, waiting in self._unnamed.items():
+            self._unnamed[kind] = deque(one for one in waiting if one.turn is not turn)
+        return dropped
+
+    def has(self, asked: Asked) -> bool:
+        """Return whether a question may still be answered."""
+        return asked in self._open
+
+
+class _Id(Struct, frozen=True, gc=False):
+    id: Raw | UnsetType = UNSET
+
+
+def id_of(message: Message) -> bytes | None:
+    """Return the id of a message as it was written; ``None``: it has none."""
+    id_ = msgspec.json.decode(message.raw, type=_Id).id
+    return None if id_ is UNSET else bytes(id_)
