@@ -124,7 +124,8 @@ class StopRun(Struct, frozen=True):
 class Reply(Struct, frozen=True):
     """An answer with the reason for it, which goes on the log."""
 
-    answer: bool | Verdict | ChooseOption | StopRun | Mapping[str, FormValue | None] | None
+    answer: bool | Verdict | ChooseOption | StopRun | Mapping[str, FormValue | None] | FormValue | None
+    """Any answer. Where a handler of `thinkwell.listen` gives it, it may also be a text or another value."""
     why: str
     by: str | None = None
     """Who answers, for the log; by default it is the handler's name for itself."""
