@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from docs.pages import PAGES, ROOT, is_program, snippets
+from docs.pages import PAGES, ROOT, files, is_program, snippets
 
 import thinkwell
 
@@ -42,7 +42,9 @@ def programs() -> list[object]:
 
 @pytest.mark.parametrize(("page", "line", "code"), programs())
 def test_program(page: Path, line: int, code: str, project: Path) -> None:
-    """A snippet that is a whole program runs as one."""
+    """A snippet that is a whole program runs as one, beside the files that its page shows."""
+    for name, text in files(page).items():
+        (project / name).write_text(text, "utf-8")
     script = project / "snippet.py"
     script.write_text("\n" * (line - 1) + code, "utf-8")
     result = subprocess.run(

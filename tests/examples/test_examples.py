@@ -30,6 +30,15 @@ Sample: 5 of 10
 
 first event after \d+\.\d\d s, all after \d+\.\d s
 $""",
+    "listen": r"""^> Move auth to JWT
+Which algorithm signs the tokens\? 4 files, .*…
+Security: how long is a token valid\? 4 files, .*…
+Which tests come first\? 4 files, .*…
+> Doing it
+May it\? Run make test
+May it\? Delete auth/session\.py
+Done: Run make test
+$""",
     "await_result": r"^4 files with 14 lines\n$",
     "tools": r"^README\.md: 5 words, looked after by the documentation team\n$",
     "both_at_once": r"""^result: README\.md, pyproject\.toml, Makefile, tool\.py

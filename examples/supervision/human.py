@@ -1,0 +1,54 @@
+"""Programs answer what they can, and a person is asked for what is left.
+
+    python examples/supervision/human.py
+
+Here the person sits at the terminal. In a program with a display, leave ``on_question`` out: what is left
+then waits for ``stream.answer``, and `thinkwell.progress.show` asks with a key.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import anyio
+
+from thinkwell import Answer, Question, open_agent
+from thinkwell.listen import AgentApproval, AgentQuestion, Handlers
+from thinkwell.questions import FormQuestion
+
+WORKER = [sys.executable, str(Path(__file__).with_name("worker.py"))]
+
+handlers = Handlers()
+
+
+@handlers.on("question")
+def answer(question: AgentQuestion) -> str | None:
+    if question.options and "tests" in question.question:
+        return question.options[0]
+    return None  # somebody else has to know
+
+
+@handlers.on("approval")
+def approve(approval: AgentApproval) -> bool | None:
+    return True if approval.risk_level == "low" else None
+
+
+def person(question: Question) -> Answer:
+    """Ask whoever sits there. It is no ``async`` function, so it may wait; it runs in a thread."""
+    try:
+        said = input(f"{question.title} ").strip()
+    except EOFError:
+        return False  # nobody is there
+    if isinstance(question, FormQuestion):
+        return {question.fields[-1].name: said} if said else "decline"  # the last field takes any text
+    return said.lower() in ("y", "yes")
+
+
+async def main() -> None:
+    async with open_agent(command=WORKER, protocol="ndjson", on_question=person, permissions="ask") as worker:
+        print(await worker.think().text("Move auth to JWT.").listen(handlers))
+
+
+if __name__ == "__main__":
+    anyio.run(main)

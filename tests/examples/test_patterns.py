@@ -1,0 +1,129 @@
+"""The examples of supervision and of agents that speak lines run, and print what they promise."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from docs.pages import DOCS, files
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+
+PROGRAM = """
+import sys, importlib, anyio
+sys.path.insert(0, {folder!r})
+sys.argv[1:] = {arguments!r}
+anyio.run(importlib.import_module({name!r}).main, backend={backend!r})
+"""
+
+PATTERNS = {
+    "answers": r"""^> Move auth to JWT
+Which algorithm signs the tokens\? RS256\.
+Security: how long is a token valid\? 15 minutes\.
+Which tests come first\? .+\.
+> Doing it
+Move auth to JWT: nothing done\.
+$""",
+    "specialists": r"""^security: Which algorithm signs the tokens\? RS256\.
+security: Security: how long is a token valid\? 15 minutes\.
+tests: Which tests come first\? .+\.
+Move auth to JWT: nothing done\.
+$""",
+    "reviewer": r"""^Run make test: no
+Delete auth/session\.py: no
+Move auth to JWT: nothing done\.
+$""",
+    "human": r"""^Which algorithm signs the tokens\? Security: how long is a token valid\? """
+    r"""Delete auth/session\.py Move auth to JWT: Run make test, Delete auth/session\.py done\.
+$""",
+    "audit": r"""^question: Which algorithm signs the tokens\? RS256 \(first-option, \d\.\d s\)
+question: Security: how long is a token valid\? 15 minutes \(first-option, \d\.\d s\)
+question: Which tests come first\? expired tokens \(first-option, \d\.\d s\)
+approval: Run make test True \(low-risk-only, \d\.\d s\)
+approval: Delete auth/session\.py False \(low-risk-only, \d\.\d s\)
+$""",
+    "stages": r"""^Plan the move of auth to JWT: nothing done\.
+Do this: Run make test done\.
+$""",
+    "parallel": r"""^(Move (auth|billing) to JWT: Run make test done\.
+){2}(run-\d: 5 answers
+){2}$""",
+}
+SPOKEN = "HS256\n15 minutes\nyes\n"
+"""What the person says who is asked for what is left."""
+
+LISTING = r"""^10 %: Looking around
+What is the list called\? Files\.
+May it Write CONTENTS\.md\? Yes\.
+CONTENTS\.md is written\. \(Listing\)
+$"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder for the examples to work on."""
+    (tmp_path / "README.md").write_text("# Sample\n\nA small project.\n", "utf-8")
+    (tmp_path / "parser.py").write_text("def parse(text):\n    return text.split()\n", "utf-8")
+    return tmp_path
+
+
+def run(path: Path, backend: str, cwd: Path, *arguments: str, spoken: str = "") -> str:
+    """Run an example and return what it prints."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("THINKWELL_")}
+    program = PROGRAM.format(
+        folder=str(path.parent), name=path.stem, backend=backend, arguments=list(arguments)
+    )
+    finished = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=cwd,
+        env={**environment, "THINKWELL_BUILTIN_PACE": "0", "PYTHONIOENCODING": "utf-8"},
+        input=spoken,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert (finished.returncode, finished.stderr) == (0, "")
+    return finished.stdout
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_pattern_prints_what_it_promises(name: str, backend: str, project: Path) -> None:
+    said = run(EXAMPLES / "supervision" / f"{name}.py", backend, project, spoken=SPOKEN)
+    assert re.search(PATTERNS[name], said), said
+
+
+def test_every_pattern_is_tested() -> None:
+    found = {path.stem for path in (EXAMPLES / "supervision").glob("*.py")}
+    assert found == {*PATTERNS, "worker"}
+
+
+def test_a_person_who_is_not_there_allows_nothing(project: Path) -> None:
+    said = run(EXAMPLES / "supervision" / "human.py", "asyncio", project)
+    assert said.endswith("Move auth to JWT: Run make test done.\n")
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("program", ["agent.py", "agent.sh"])
+def test_an_agent_of_a_few_lines_is_heard_and_answered(program: str, backend: str, project: Path) -> None:
+    if program == "agent.sh" and shutil.which("sh") is None:
+        pytest.skip("there is no shell")
+    said = run(EXAMPLES / "line_agent" / "run.py", backend, project, program)
+    assert re.search(LISTING, said), said
+    written = (project / "CONTENTS.md").read_text("utf-8")
+    assert written.startswith("# Files\n\n")
+    assert {"- README.md", "- parser.py"} <= set(written.splitlines())
+
+
+def test_the_page_shows_the_agents_as_they_are() -> None:
+    shown = files(DOCS / "howto" / "line-agents.md")
+    assert shown.keys() == {"agent.sh", "agent.py"}
+    for name, text in shown.items():
+        assert text == (EXAMPLES / "line_agent" / name).read_text("utf-8")
