@@ -22,6 +22,7 @@ MODULES = (
     "thinkwell.events",
     "thinkwell.errors",
     "thinkwell.doctor",
+    "thinkwell.listen",
     "thinkwell.progress",
     "thinkwell.sync",
     "thinkwell.sync.progress",
