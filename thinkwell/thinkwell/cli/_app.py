@@ -15,6 +15,7 @@ from thinkwell.cli._demo import demo
 from thinkwell.cli._doctor import doctor
 from thinkwell.cli._errors import ended
 from thinkwell.cli._login import login
+from thinkwell.cli._middleware import middleware
 from thinkwell.cli._new import new
 from thinkwell.cli._options import HELP_OPTIONS
 from thinkwell.cli._replay import replay
@@ -25,7 +26,7 @@ from thinkwell.cli._version import print_version, version
 ORDER: Final = (
     *("demo", "run", "chat", "replay"),
     *("agents", "doctor", "login", "sessions"),
-    *("new", "version"),
+    *("middleware", "new", "version"),
 )
 """In which order the help names the commands: what is done with agents, then agents, then the rest."""
 
@@ -83,6 +84,7 @@ app.add_typer(agents, short_help="Show which agents can be used.")
 app.command(short_help="See whether an agent works.")(doctor)
 app.command(short_help="Log in to an agent.")(login)
 app.command(short_help="List what an agent remembers.")(sessions)
+app.command(short_help="Let a program that knows only lines drive an agent.")(middleware)
 app.command(short_help="Make a project to begin with.")(new)
 app.command(short_help="Show the version.")(version)
 

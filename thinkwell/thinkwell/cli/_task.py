@@ -75,9 +75,7 @@ def read_task(
         ProfileError: What is known of it cannot be read.
     """
     how.check()
-    for name, seconds in limits.items():
-        if seconds is not None and not seconds > 0:  # NaN is neither
-            raise typer.BadParameter(f"it is {seconds:g}; give seconds above 0", param_hint=_option(name))
+    check_limits(limits)
     for file in files:
         if not file.is_file():  # it would be waited for, or never end
             raise typer.BadParameter(f"{file} is no regular file", param_hint="--file")
@@ -102,6 +100,17 @@ def read_task(
         budget=_budget(budget),
         prompt=read_prompt(words),
     )
+
+
+def check_limits(limits: Mapping[str, float | None]) -> None:
+    """Check times that were given, by the names of their options.
+
+    Raises:
+        typer.BadParameter: One is none.
+    """
+    for name, seconds in limits.items():
+        if seconds is not None and not seconds > 0:  # NaN is neither
+            raise typer.BadParameter(f"it is {seconds:g}; give seconds above 0", param_hint=_option(name))
 
 
 def chosen_agent(agent: str | None, command: str | None) -> AgentProfile:

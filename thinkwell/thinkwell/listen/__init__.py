@@ -32,6 +32,7 @@ from thinkwell.listen._messages import (
     AgentQuestion,
     AgentResult,
 )
+from thinkwell.listen._middleware import InitRefused, serve_lines
 from thinkwell.listen._transcript import Record, Transcript
 
 __all__ = (
@@ -43,8 +44,10 @@ __all__ = (
     "AgentQuestion",
     "AgentResult",
     "Handlers",
+    "InitRefused",
     "Listening",
     "Record",
     "Transcript",
     "listen",
+    "serve_lines",
 )

@@ -1,0 +1,386 @@
+"""A host that knows only lines drives an agent: prompts, messages, answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from middleware.hosting import Host, Line, playing, served
+
+from thinkwell import (
+    AgentExited,
+    AgentReported,
+    JsonSchema,
+    PermissionPolicy,
+    SessionNotOpened,
+    ThoughtTimeout,
+)
+from thinkwell.listen import InitRefused, serve_lines
+from thinkwell.testing import ScriptedAgent, script
+from thinkwell_acp import RpcError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from thinkwell.events import JsonValue
+
+pytestmark = pytest.mark.anyio
+
+TEXT: JsonValue = {"type": "string"}
+ONE_FIELD: Line = {"type": "object", "properties": {"name": TEXT}, "required": ["name"]}
+TWO_FIELDS: Line = {**ONE_FIELD, "properties": {"name": TEXT, "age": TEXT}}
+
+OVERLOADED = {"type": "error", "message": "overloaded", "code": -32001}
+
+
+async def test_each_prompt_has_one_end_in_order() -> None:
+    told = script.says("One.").stops().says("Two.").stops().says("Three.")
+    async with playing(told) as host:
+        await host.say("first", "second", "third")
+        assert [await host.hear_end() for _ in range(3)] == [
+            {"type": "result", "text": "One."},
+            {"type": "result", "text": "Two."},
+            {"type": "result", "text": "Three."},
+        ]
+    assert host.outcome == [None]
+    assert host.types() == ["partial", "result"] * 3
+
+
+async def test_what_an_agent_does_becomes_messages() -> None:
+    told = script.plans("Read", "Write", done=1).uses("Read a.py", kind="read").thinks("Hm.").says("Done.")
+    async with playing(told) as host:
+        await host.say("go")
+        await host.hear_end()
+    plan, begun, done, said, result = host.heard
+    assert (plan["type"], plan["message"], plan["percent"], plan["stage"]) == (
+        *("progress", "Write", 50.0, "plan"),
+    )
+    assert (begun["message"], begun["stage"], done["status"]) == ("Read a.py", "read", "completed")
+    assert (said["type"], said["text"], result["text"]) == ("partial", "Done.", "Done.")
+
+
+async def test_a_text_has_its_line_ends_escaped() -> None:
+    async with playing(script.expects("one\ntwo\r\nthree").says("Yes.")) as host:
+        await host.say(r"one\ntwo\r\nthree")
+        assert await host.hear_end() == {"type": "result", "text": "Yes."}
+
+
+async def test_context_stands_behind_the_prompt_as_json() -> None:
+    told = script.expects('<context>\n{\n  "branch": "größe"\n}\n</context>').says("Yes.")
+    async with playing(told) as host:
+        await host.say({"prompt": "Review\nit", "context": {"branch": "größe"}})
+        assert await host.hear_end() == {"type": "result", "text": "Yes."}
+
+
+@pytest.mark.parametrize(
+    ("line", "prompt"),
+    [
+        ("{x} means what?", "{x} means what?"),
+        ('{"type":"cancel"}', '{"type":"cancel"}'),
+        ('"quoted"', '"quoted"'),
+        ('{"prompt":"plain","context":null}', "plain"),
+        ('{"type":"prompt","prompt":"plain"}', "plain"),
+    ],
+)
+async def test_what_is_no_message_is_a_text(line: str, prompt: str) -> None:
+    played = ScriptedAgent(script.says("Yes."))
+    async with played.open(permissions="ask") as agent, served(agent, Host()) as host:
+        await host.say("", "   ", line)
+        await host.hear_end()
+    (sent,) = played.sent.prompts
+    assert sent.text == prompt
+
+
+async def test_a_prompt_that_is_empty_fails_alone() -> None:
+    async with playing(script.says("Yes.")) as host:
+        await host.say({"prompt": " "}, "go")
+        assert (await host.hear_end())["type"] == "error"
+        assert await host.hear_end() == {"type": "result", "text": "Yes."}
+    assert host.outcome == [None]
+
+
+async def test_the_last_line_needs_no_end() -> None:
+    async with playing(script.says("Yes.")) as host:
+        await host.write(b"go")
+        await host.end()
+        assert await host.hear_end() == {"type": "result", "text": "Yes."}
+
+
+# Questions
+
+
+async def test_an_approval_waits_for_its_response() -> None:
+    told = script.asks("Run ls", kind="execute", input={"command": "ls"}, expect="allow_once").says("Ran.")
+    async with playing(told) as host:
+        await host.say("go")
+        asked = await host.hear("approval")
+        assert (asked["description"], asked["command"], asked["kind"]) == ("Run ls", "ls", "execute")
+        await host.respond(asked, value=True)
+        assert await host.hear_end() == {"type": "result", "text": "Ran."}
+
+
+@pytest.mark.parametrize(
+    ("value", "choice"),
+    [
+        *((True, "allow_once"), ("yes", "allow_once"), ("Approve.", "allow_once")),
+        *((False, "reject_once"), ("not today", "reject_once"), (None, "reject_once"), ({}, "reject_once")),
+    ],
+)
+async def test_an_approval_takes_yes_and_everything_else_is_no(value: object, choice: str) -> None:
+    async with playing(script.asks("Run ls", expect=choice).says("Fine.")) as host:
+        await host.say("go")
+        await host.respond(await host.hear("approval"), value)
+        assert (await host.hear_end())["type"] == "result"
+
+
+async def test_a_question_is_answered_by_a_text_or_a_form() -> None:
+    told = script.asks_form("Who?", ONE_FIELD, expect={"name": "Ann"})
+    told = told.asks_form("Who else?", ONE_FIELD, expect={"name": "Bob"}).says("Thanks.")
+    async with playing(told) as host:
+        await host.say("go")
+        asked = await host.hear("question")
+        assert (asked["question"], asked["fields"][0]["name"]) == ("Who?", "name")
+        await host.respond(asked, "Ann")
+        await host.respond(await host.hear("question"), {"name": "Bob"})
+        assert await host.hear_end() == {"type": "result", "text": "Thanks."}
+
+
+async def test_null_declines_a_question() -> None:
+    async with playing(script.asks_form("Who?", ONE_FIELD, expect="decline").says("Well.")) as host:
+        await host.say("go")
+        await host.respond(await host.hear("question"), None)
+        assert (await host.hear_end())["type"] == "result"
+
+
+@pytest.mark.parametrize("wrong", [{"name": 7}, {"nome": "Ann"}, ["Ann"]])
+async def test_an_answer_that_does_not_fit_leaves_the_question_open(wrong: object) -> None:
+    told = script.asks_form("Who?", TWO_FIELDS, expect={"name": "Ann"}).says("Thanks.")
+    async with playing(told) as host:
+        await host.say("go")
+        asked = await host.hear("question")
+        await host.respond(asked, wrong)
+        complaint = await host.hear()
+        assert (complaint["type"], complaint["level"], complaint["id"]) == ("log", "error", asked["id"])
+        assert "still open" in complaint["message"]
+        await host.respond(asked, {"name": "Ann"})
+        assert (await host.hear_end())["type"] == "result"
+
+
+# The beginning
+
+
+async def test_an_init_is_acknowledged_when_the_session_is_there() -> None:
+    async with playing(script.says("Yes.")) as host:
+        await host.say({"type": "init", "params": {"colour": "red"}}, "go")
+        assert await host.hear() == {"type": "init_ack", "agent": "scripted", "version": "0.1.0"}
+        assert await host.hear_end() == {"type": "result", "text": "Yes."}
+
+
+async def test_an_init_says_how_prompts_are_run(tmp_path: Path) -> None:
+    played = ScriptedAgent(script.returns({"n": 1}).stops().pauses(60), complete=False)
+    init = {"cwd": str(tmp_path), "schema": {"type": "object", "required": ["n"]}, "timeout": 0.2}
+    async with played.open(permissions="ask") as agent, served(agent, Host()) as host:
+        await host.say({"type": "init", "params": init}, "one", "two")
+        assert [(await host.hear("init_ack", "result", "error"))["type"] for _ in range(3)] == [
+            *("init_ack", "result", "error")
+        ]
+    assert played.sent.one("session/new").params["cwd"] == str(tmp_path)
+    assert isinstance(host.outcome[0], ThoughtTimeout)
+
+
+@pytest.mark.parametrize(
+    ("params", "why"),
+    [
+        ([], "params: it is []; give an object"),
+        ({"cwd": 1}, "cwd: it is 1; give the path of a folder"),
+        ({"cwd": "no/such/folder"}, "there is no folder"),
+        ({"schema": "x"}, "schema: it is 'x'; a JSON Schema is an object"),
+        ({"schema": {"type": "nothing"}}, "schema: "),
+        ({"timeout": 0}, "timeout: timeout=0 must be positive"),
+        ({"timeout": "soon"}, "must be a number of seconds"),
+    ],
+)
+async def test_an_init_that_cannot_be_used_ends_it(params: Any, why: str) -> None:
+    played = ScriptedAgent(script)
+    async with played.open(permissions="ask") as agent, served(agent, Host()) as host:
+        await host.say({"type": "init", "params": params}, "go")
+        refused = await host.hear()
+        assert refused["type"] == "error"
+        assert why in refused["message"]
+    assert isinstance(host.outcome[0], InitRefused)
+    assert played.sent.sessions == ()
+
+
+async def test_an_init_that_is_not_the_first_line_is_ignored() -> None:
+    async with playing(script.says("Yes.")) as host:
+        await host.say("go", {"type": "init"})
+        complaint = await host.hear("log")
+        assert (complaint["level"], "first line" in complaint["message"]) == ("error", True)
+    assert host.outcome == [None]
+
+
+async def test_a_session_that_is_not_opened_ends_it() -> None:
+    played = ScriptedAgent(script, fails_at={"session/new": RpcError(-32603, "no more sessions")})
+    async with played.open(permissions="ask") as agent, served(agent, Host()) as host:
+        await host.say({"type": "init"}, "go")
+        assert await host.hear() == {"type": "error", "message": "no more sessions", "code": -32603}
+    assert isinstance(host.outcome[0], SessionNotOpened)
+
+
+async def test_a_host_that_says_nothing_is_served_well() -> None:
+    async with playing(script) as host:
+        pass
+    assert (host.outcome, host.heard) == ([None], [])
+
+
+# Results and errors
+
+
+@dataclass
+class Review:
+    score: int
+    words: str
+
+
+@pytest.mark.parametrize(
+    ("output", "value", "fields"),
+    [
+        (Review, {"score": 7, "words": "Good."}, {"score": 7, "words": "Good."}),
+        (int, 7, {"result": 7}),
+        (list[str], ["a"], {"result": ["a"]}),
+        (JsonSchema({"type": "object"}), {"type": "bug"}, {"result": {"type": "bug"}}),
+        (JsonSchema({"type": ["string", "null"]}), None, {"result": None}),
+        (str, None, {"text": "Done."}),
+    ],
+    ids=repr,
+)
+async def test_a_typed_result_is_its_fields(output: Any, value: Any, fields: Any) -> None:
+    told = script.says("Done.") if output is str else script.returns(value).says("Done.")
+    async with playing(told, output=output) as host:
+        await host.say("go")
+        assert await host.hear_end() == {"type": "result", **fields}
+    assert host.types()[-1] == "result"
+
+
+async def test_an_error_ends_its_prompt_alone() -> None:
+    told = script.fails(-32001, "overloaded", data={"wait": 3}).says("Now.").stops().refuses()
+    async with playing(told) as host:
+        await host.say("one", "two", "three")
+        assert await host.hear_end() == OVERLOADED | {"data": {"wait": 3}}
+        assert await host.hear_end() == {"type": "result", "text": "Now."}
+        assert (await host.hear_end())["type"] == "error"
+    assert host.outcome[0] is not None
+
+
+async def test_an_error_without_more_says_no_more() -> None:
+    async with playing(script.fails(-32001, "overloaded")) as host:
+        await host.say("one")
+        assert await host.hear_end() == OVERLOADED
+    assert isinstance(host.outcome[0], AgentReported)
+
+
+async def test_a_login_that_is_wanted_is_an_error_and_can_be_tried_again() -> None:
+    async with playing(script.fails(-32000, "log in").says("Welcome.")) as host:
+        await host.say("one", "two")
+        assert (await host.hear_end())["type"] == "error"
+        assert await host.hear_end() == {"type": "result", "text": "Welcome."}
+    assert host.outcome == [None]
+
+
+async def test_a_prompt_that_takes_too_long() -> None:
+    async with playing(script.hangs(), timeout=0.2) as host:
+        await host.say("go")
+        assert "0.2" in (await host.hear_end())["message"]
+    assert isinstance(host.outcome[0], ThoughtTimeout)
+
+
+async def test_an_agent_that_is_gone_ends_it() -> None:
+    async with playing(script.says("Let me").hangs_up(), complete=False) as host:
+        await host.say("one", "two")
+        assert (await host.hear_end())["type"] == "error"
+    assert isinstance(host.outcome[0], AgentExited)
+    assert host.types() == ["partial", "error"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"output": object()}, TypeError),
+        ({"cwd": "no/such/folder"}, NotADirectoryError),
+        ({"timeout": 0}, ValueError),
+        ({"timeout": "1"}, TypeError),
+    ],
+    ids=repr,
+)
+async def test_what_serve_lines_cannot_use_is_told_at_once(options: Any, error: type[Exception]) -> None:
+    async with ScriptedAgent(script).open() as agent:
+        with pytest.raises(error):
+            await serve_lines(agent, Host().transport, **options)
+
+
+async def test_the_folder_of_the_session(tmp_path: Path) -> None:
+    played = ScriptedAgent(script.says("Yes."))
+    async with played.open() as agent, served(agent, Host(), cwd=tmp_path) as host:
+        await host.say("go")
+        await host.hear_end()
+    assert played.sent.one("session/new").params["cwd"] == str(tmp_path)
+
+
+# The ends
+
+
+async def test_what_is_asked_after_the_hosts_end_is_declined() -> None:
+    told = script.asks("Run ls", expect="reject_once").asks_form("Who?", ONE_FIELD, expect="decline")
+    async with playing(told.says("Well.")) as host:
+        await host.say("go")
+        await host.end()
+        assert await host.hear_end() == {"type": "result", "text": "Well."}
+    assert set(host.types()) == {"progress", "partial", "result"}
+
+
+async def test_what_is_open_at_the_hosts_end_is_declined() -> None:
+    async with playing(script.asks("Run ls", expect="reject_once").says("Well.")) as host:
+        await host.say("go")
+        await host.hear("approval")
+        await host.end()
+        assert await host.hear_end() == {"type": "result", "text": "Well."}
+
+
+async def test_a_host_that_reads_no_more_cancels_what_runs() -> None:
+    told = script.says("Let me").hangs().says("see")
+    played = ScriptedAgent(told, complete=False)
+    host = Host()
+    async with played.open(permissions="ask") as agent, anyio.create_task_group() as tasks:
+        tasks.start_soon(_go_and_leave, host)
+        with pytest.raises(anyio.BrokenResourceError):
+            await serve_lines(agent, host.transport)
+    assert len(played.sent.cancelled) == 1
+
+
+async def _go_and_leave(host: Host) -> None:
+    await host.say("go")
+    await host.hear("partial")
+    await host.leave()
+    await host.say({"type": "init"})  # a complaint is written, and nobody reads it
+
+
+async def test_a_line_that_is_too_long_ends_it() -> None:
+    async with playing(script.says("Yes.")) as host:
+        await host.say("go")
+        await host.hear_end()
+        piece = b"x" * (8 * 1024 * 1024)
+        for _ in range(9):
+            await host.write(piece)
+        assert "67108864" in (await host.hear_end())["message"]
+    assert host.outcome[0] is not None
+
+
+async def test_policies_decide_before_the_host_does() -> None:
+    told = script.asks("Run ls", expect="reject_once").says("Well.")
+    for permissions in ("deny", PermissionPolicy(otherwise="deny")):
+        async with playing(told, opening={"permissions": permissions}) as host:
+            await host.say("go")
+            await host.hear_end()
+        assert "approval" not in host.types()

@@ -1,0 +1,202 @@
+"""What ``thinkwell middleware`` does: an agent, a host at standard input and output, and an end for both."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from contextlib import ExitStack, asynccontextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import typer
+from msgspec import Struct
+
+from thinkwell import PermissionPolicy, open_agent
+from thinkwell._display.text import clean
+from thinkwell.cli._errors import tell
+from thinkwell.cli._exit import OK, exit_code
+from thinkwell.cli._launching import launching_shown
+from thinkwell.cli._output import read_output
+from thinkwell.cli._task import asked_in_vain, check_limits, chosen_agent, read_permissions
+from thinkwell.cli._terminal import How, Style
+from thinkwell.errors import ThinkwellError
+from thinkwell.listen import InitRefused, serve_lines
+from thinkwell.listen._middleware import error_line
+from thinkwell.progress._interrupt import signal_received
+from thinkwell_acp import own_stdio
+from thinkwell_acp._tasks import background_tasks
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from pathlib import Path
+
+    from thinkwell import Agent, PermissionMode
+    from thinkwell.agents import AgentProfile
+    from thinkwell_acp import Transport
+
+SIGNALS: Final = tuple(
+    signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__
+)
+"""What asks a program to end. By itself it would leave its agent behind."""
+
+HURRY: Final = 1.0
+"""Seconds that the agent gets to leave by itself after a signal; whoever has sent it may kill us soon, and
+then nobody would end the agent."""
+
+
+class Serving(Struct, frozen=True, kw_only=True):
+    """What is to be served, and how. Everything in it can be used."""
+
+    profile: AgentProfile
+    output: object
+    cwd: Path | None
+    permissions: PermissionMode | PermissionPolicy
+    timeout: float | None
+    record: Path | None
+
+
+def read_serving(
+    *,
+    agent: str | None,
+    command: str | None,
+    schema: Path | None,
+    cwd: Path | None,
+    permissions: str | None,
+    timeout: float | None,
+    record: Path | None,
+) -> Serving:
+    """Return what was asked for.
+
+    Raises:
+        typer.BadParameter: Something cannot be used.
+        AgentNotFound: There is no such agent; the host was told.
+        ProfileError: What is known of it cannot be read; the host was told.
+    """
+    if agent is not None and command is not None:
+        raise typer.BadParameter("give AGENT or --command, not both", param_hint="--command")
+    check_limits({"timeout": timeout})
+    policy = read_permissions(permissions, can_ask=True)
+    try:
+        profile = chosen_agent(agent, command)
+    except ThinkwellError as exc:
+        os.write(1, error_line(exc))
+        raise
+    return Serving(
+        profile=profile,
+        output=read_output(schema, None),
+        cwd=cwd,
+        # As rules: they leave questions of other kinds than permissions to the host.
+        permissions=PermissionPolicy(otherwise="deny") if policy == "deny" else policy,
+        timeout=timeout,
+        record=record,
+    )
+
+
+def run_serving(serving: Serving) -> int:
+    """Serve the host at standard input and output to its end, and return the exit code.
+
+    Raises:
+        ThinkwellError: The agent cannot be started; the host was told.
+        typer.BadParameter: The host's ``init`` cannot be used; it was told.
+        OSError: The host reads no more.
+    """
+    _log_to_stderr()
+    return anyio.run(_run, serving)
+
+
+async def _run(serving: Serving) -> int:
+    host = own_stdio()
+    ending = _Ending()
+    try:
+        with ExitStack() as signals:
+            for number in SIGNALS:
+                signals.enter_context(signal_received(number, partial(ending.begin, number)))
+            return await _serve(serving, host, ending)
+    except anyio.BrokenResourceError as exc:
+        raise (exc.__cause__ if isinstance(exc.__cause__, OSError) else BrokenPipeError()) from None
+    finally:
+        await host.aclose()
+
+
+async def _serve(serving: Serving, host: Transport, ending: _Ending) -> int:
+    failure: Exception | None = None
+    async with background_tasks() as tasks:
+        with ending.scope:
+            try:
+                async with _opened(serving) as agent:
+                    tasks.start_soon(ending.hurry, agent)
+                    failure = await serve_lines(agent, host, output=serving.output, timeout=serving.timeout)
+            except (ThinkwellError, OSError) as exc:
+                with suppress(anyio.BrokenResourceError):
+                    await host.send(error_line(exc))
+                raise
+    if ending.signal is not None:
+        return 128 + ending.signal
+    if failure is None:
+        return OK
+    if isinstance(failure, InitRefused):
+        raise typer.BadParameter(str(failure))
+    tell(failure)
+    return exit_code(failure)
+
+
+@asynccontextmanager
+async def _opened(serving: Serving) -> AsyncGenerator[Agent]:
+    with launching_shown(serving.profile.name, How(style=Style.LINES)) as launching:
+        opening = open_agent(
+            serving.profile,
+            cwd=serving.cwd,
+            permissions=serving.permissions,
+            on_question=asked_in_vain,  # of what comes up while no prompt runs
+            record=serving.record,
+            on_phase=launching,
+        )
+        async with opening as agent:
+            launching.done()
+            yield agent
+
+
+class _Ending:
+    """What signals do: the first one ends everything in good order, a second one at once."""
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        """Around everything that is to end."""
+        self.signal: signal.Signals | None = None
+        """The signal that has ended it."""
+        self._begun = anyio.Event()
+        self._hurried = anyio.Event()
+
+    def begin(self, number: signal.Signals) -> None:
+        """Know of a signal."""
+        if self.signal is None:
+            self.signal = number
+            self._begun.set()
+            self.scope.cancel()
+        else:
+            self._hurried.set()
+
+    async def hurry(self, agent: Agent) -> None:
+        """Kill an agent that takes too long to leave."""
+        await self._begun.wait()
+        with anyio.move_on_after(HURRY):
+            await self._hurried.wait()
+        agent.kill()
+
+
+class _PlainLines(logging.Formatter):
+    """Writes what is logged as errors are told."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as lines of which nothing controls a terminal."""
+        return clean(f"{record.levelname.capitalize()}: {super().format(record)}")
+
+
+def _log_to_stderr() -> None:
+    """Let the library's warnings be read: they say which lines of the host were of no use."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_PlainLines())
+    logging.getLogger("thinkwell").addHandler(handler)

@@ -1,0 +1,343 @@
+"""The reverse of an agent that speaks lines: a host that knows only lines drives any agent.
+
+The host writes prompts and answers, one a line, and reads messages: progress, questions, results. Every
+prompt is a turn of one session. Prompts wait for each other, so there is one ``result`` or ``error`` for
+each, in their order; everything that comes before it belongs to that prompt.
+
+Nobody waits for the host to read (see `Outbox`) except its own next prompt: that begins when the host has
+taken the end of the one before.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+import anyio
+from msgspec import Struct
+from msgspec.structs import replace
+
+from thinkwell._builder import check_seconds, existing_folder, output_type
+from thinkwell._json_schema import is_object
+from thinkwell._lines._words import Init, Prompt, Response, read_host_line, write_message
+from thinkwell._output import JsonSchema
+from thinkwell.errors import (
+    AgentClosed,
+    AgentExited,
+    AgentReported,
+    AnswerInvalid,
+    SessionUnusable,
+    ThinkwellError,
+)
+from thinkwell.listen._host_questions import Astray, HostQuestions
+from thinkwell.listen._outbox import Outbox
+from thinkwell.listen._relay import Relay
+from thinkwell.listen._values import to_json
+from thinkwell_acp._framing import LineSplitter
+from thinkwell_acp._tasks import background_tasks
+from thinkwell_acp.errors import ConnectionBroken, FrameTooLong
+
+if TYPE_CHECKING:
+    import os
+
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+    from thinkwell import Agent, Session, ThinkBuilder
+    from thinkwell.events import JsonValue
+    from thinkwell_acp import Transport
+    from thinkwell_acp._framing import Line
+
+__all__ = ("InitRefused", "error_line", "serve_lines")
+
+logger = logging.getLogger("thinkwell")
+
+PROMPTS_WAITING: Final = 1000
+"""Prompts that are read ahead. With more of them the host's lines are read no further until one has ended."""
+
+FATAL: Final = (AgentExited, AgentClosed, SessionUnusable)
+"""What no other prompt can follow."""
+
+Ordered: TypeAlias = Init | Prompt
+
+
+class InitRefused(ValueError):  # noqa: N818 - the name says what happened
+    """A host's ``init`` cannot be used; nothing was begun."""
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """How the prompts of a host are run."""
+
+    output: object
+    cwd: str | os.PathLike[str] | None
+    timeout: float | None
+
+
+async def serve_lines(
+    agent: Agent,
+    transport: Transport,
+    *,
+    output: object = None,
+    cwd: str | os.PathLike[str] | None = None,
+    timeout: float | None = None,  # noqa: ASYNC109 - of each prompt
+) -> Exception | None:
+    """Let a host that knows only lines drive an agent, until the host has no more to say.
+
+    Prompts are turns of one session. The host gets what `Handlers` would, as lines, and answers questions and
+    approvals by ``response`` lines; it needs nothing of thinkwell. When it ends its output, the prompts that
+    were read are finished, and what they still ask is declined.
+
+    Whatever goes wrong with a prompt, or with the agent, is told to the host as an ``error``, and returned
+    where nothing follows it. Open the agent with ``permissions="ask"`` and an `on_question` handler that
+    declines, so that it may also ask where no prompt runs.
+
+    Args:
+        agent: The agent.
+        transport: The way to the host, such as `thinkwell_acp.own_stdio`. It is not closed.
+        output: What each prompt returns, as for `Agent.think`; by default the text of the last message. A
+            ``schema`` in the host's ``init`` goes before.
+        cwd: The folder to work in, as for `Agent.session`; a ``cwd`` of the host's goes before.
+        timeout: Seconds that each prompt may take; a ``timeout`` of the host's goes before.
+
+    Returns:
+        Why the last prompt failed, or why none could follow; ``None`` where all is well.
+
+    Raises:
+        anyio.BrokenResourceError: The host reads no more. What ran was cancelled.
+        NotADirectoryError: There is no such folder.
+        TypeError: The output type cannot be used, or the timeout is no number.
+        ValueError: The timeout is not positive.
+    """
+    if output is not None and output_type(output, "serve_lines(output={})").schema is None:
+        output = None  # text, said in another way
+    if cwd is not None:
+        existing_folder(cwd, "serve_lines(cwd=…)")
+    if timeout is not None:
+        check_seconds("timeout", timeout)
+    return await _Middleware(agent, transport, Settings(output=output, cwd=cwd, timeout=timeout)).serve()
+
+
+def error_line(error: Exception) -> bytes:
+    """Return the line that tells a host of an error, for one that cannot be served at all."""
+    return write_message("error", _error_fields(error))
+
+
+class _Middleware:
+    """Serves one host.
+
+    Args:
+        agent: The agent that works.
+        transport: The way to the host.
+        settings: How its prompts are run, unless it says otherwise.
+    """
+
+    def __init__(self, agent: Agent, transport: Transport, settings: Settings) -> None:
+        self._agent = agent
+        self._transport = transport
+        self._settings = settings
+        self._outbox = Outbox(transport)
+        self._questions = HostQuestions()
+        self._broken: Exception | None = None
+        """Why nothing can be sent any more."""
+        self._begun = False
+        """Whether the host has said anything."""
+        self._cut_off: Exception | None = None
+        """Why no more is read, where the host has not ended its output itself."""
+
+    async def serve(self) -> Exception | None:
+        """Serve it to its end; see `serve_lines`."""
+        ordered, orders = anyio.create_memory_object_stream[Ordered](PROMPTS_WAITING)
+        with anyio.CancelScope() as scope:
+            async with orders, background_tasks() as tasks:
+                tasks.start_soon(self._write, scope)
+                tasks.start_soon(self._read, ordered)
+                failure = await self._hold(orders)
+                await self._outbox.wait_empty()
+                return failure
+        assert self._broken is not None
+        raise self._broken
+
+    # The host's lines
+
+    async def _write(self, scope: anyio.CancelScope) -> None:
+        try:
+            await self._outbox.send_all()
+        except anyio.BrokenResourceError as exc:
+            self._broken = exc
+            scope.cancel()
+
+    async def _read(self, ordered: MemoryObjectSendStream[Ordered]) -> None:
+        """Read the host's lines to their end."""
+        splitter = LineSplitter()
+        async with ordered:
+            try:
+                while data := await self._receive():
+                    for line in splitter.feed(data):
+                        await self._take(line, ordered)
+                await self._take(splitter.finish(), ordered)
+            except FrameTooLong as exc:
+                self._cut_off = exc
+        self._questions.close()
+
+    async def _receive(self) -> bytes:
+        """Return what comes next; nothing at the end, however it comes."""
+        try:
+            return await self._transport.receive()
+        except (anyio.EndOfStream, anyio.BrokenResourceError, ConnectionBroken):
+            return b""
+
+    async def _take(self, line: Line, ordered: MemoryObjectSendStream[Ordered]) -> None:
+        """Take a line: an answer is taken at once, all else waits for its turn."""
+        said = read_host_line(line)
+        match said:
+            case None:
+                return
+            case Response():
+                self._answer(said)
+            case Prompt() if said.flaw and self._questions.waiting:
+                # More likely a broken answer than a text, and no agent is to work on that.
+                self._complain(f"a line was ignored that is neither an answer nor a prompt: {said.flaw}")
+            case Init() if self._begun:
+                self._complain("an `init` was ignored; it has to be the first line")
+            case Init() | Prompt():
+                if isinstance(said, Prompt) and said.flaw:
+                    logger.warning("A line of the host that begins with { is taken as text: %s", said.flaw)
+                await ordered.send(said)
+        self._begun = True
+
+    def _answer(self, response: Response) -> None:
+        try:
+            self._questions.answer(response)
+        except Astray as exc:
+            logger.warning("A response of the host is ignored: %s", exc)
+        except AnswerInvalid as exc:
+            self._complain(f"{exc}. It is still open", id=exc.question_id)
+
+    def _complain(self, what: str, **fields: JsonValue) -> None:
+        """Tell the host what is wrong with a line of its own."""
+        self._outbox.put("log", {"message": what, "level": "error", **fields})
+
+    # Prompts, one after the other
+
+    async def _hold(self, orders: MemoryObjectReceiveStream[Ordered]) -> Exception | None:
+        """Run the prompts of the host, and return why the last one failed."""
+        failure: Exception | None = None
+        try:
+            first = await anext(orders, None)
+            if first is not None:
+                failure = await self._converse(first, orders)
+        except (InitRefused, ThinkwellError) as exc:
+            failure = exc
+            self._fail(failure)
+        if self._cut_off is not None:
+            failure = self._cut_off
+            self._fail(failure)
+        return failure
+
+    async def _converse(self, first: Ordered, orders: MemoryObjectReceiveStream[Ordered]) -> Exception | None:
+        """Open the session and run prompts in it, until there are no more or none can follow."""
+        settings = self._settings
+        if isinstance(first, Init):
+            settings = _with_params(settings, first.params)
+        failure: Exception | None = None
+        order: Ordered | None = first
+        async with self._agent.session(cwd=settings.cwd, output=settings.output) as session:
+            while order is not None and not isinstance(failure, FATAL):
+                if isinstance(order, Init):
+                    self._outbox.put("init_ack", self._introduction())
+                else:
+                    failure = await self._run(session, order, settings)
+                # So that a host that does not read has one prompt's messages waiting for it, and no more.
+                await self._outbox.wait_empty()
+                order = await anext(orders, None)
+        return failure
+
+    def _introduction(self) -> dict[str, JsonValue]:
+        info = self._agent.info
+        return {"agent": self._agent.name, "version": "" if info is None else info.version}
+
+    async def _run(self, session: Session, prompt: Prompt, settings: Settings) -> Exception | None:
+        """Run a prompt, and tell the host of its end; return why it failed."""
+        builder: ThinkBuilder[object] = session.think(cast("type[object]", settings.output))
+        try:
+            builder = builder.text(prompt.text)
+            if prompt.context is not None:
+                context = json.dumps(prompt.context, ensure_ascii=False, indent=2)
+                builder = builder.line().line().quote(context, tag="context")
+            stream = builder.stream(include=(), timeout=settings.timeout)
+        except (ValueError, ThinkwellError) as exc:
+            self._fail(exc)
+            return exc
+        relay = Relay(self._outbox, self._questions)
+        stream._run.attach(relay)
+        async with stream:
+            await stream.wait()
+        self._questions.forget()
+        failure = stream.result.exception()
+        if failure is None:
+            fields = relay.result_fields or _result_fields(settings.output, await stream.result)
+            self._outbox.put("result", fields)
+        else:
+            self._fail(failure)
+        return failure
+
+    def _fail(self, error: Exception) -> None:
+        self._outbox.put("error", _error_fields(error))
+
+
+def _with_params(settings: Settings, params: JsonValue) -> Settings:
+    """Return how a host wants its prompts run.
+
+    Raises:
+        InitRefused: It cannot be done.
+    """
+    if not is_object(params):
+        raise InitRefused(f"init: params: it is {params!r:.100}; give an object")
+    for name, value in params.items():
+        try:
+            match name:
+                case "cwd":
+                    settings = replace(settings, cwd=_folder(value))
+                case "schema":
+                    settings = replace(settings, output=_schema(value))
+                case "timeout":
+                    check_seconds("timeout", value)
+                    settings = replace(settings, timeout=cast("float", value))
+                case _:
+                    logger.warning("The host's init has a parameter that means nothing here: %.100r", name)
+        except (TypeError, ValueError, OSError) as exc:
+            raise InitRefused(f"init: {name}: {str(exc).strip()}") from None
+    return settings
+
+
+def _folder(value: JsonValue) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"it is {value!r:.100}; give the path of a folder")
+    folder = Path(value).absolute()
+    if not folder.is_dir():
+        raise NotADirectoryError(f"there is no folder {folder}")
+    return str(folder)
+
+
+def _schema(value: JsonValue) -> JsonSchema:
+    if not is_object(value):
+        raise TypeError(f"it is {value!r:.100}; a JSON Schema is an object")
+    schema = JsonSchema(value)
+    output_type(schema, "init({})")
+    return schema
+
+
+def _result_fields(output: object, result: object) -> dict[str, JsonValue]:
+    """Return the fields of a result, under ``result`` where it has none, or one that would be its type."""
+    if output is None:
+        return {"text": cast("str", result)}
+    plain = to_json(result, "the agent")
+    return plain if is_object(plain) and "type" not in plain else {"result": plain}
+
+
+def _error_fields(error: Exception) -> dict[str, JsonValue]:
+    if not isinstance(error, AgentReported):
+        return {"message": str(error)}
+    fields: dict[str, JsonValue] = {"message": error.message, "code": error.code}
+    return fields if error.data is None else {**fields, "data": error.data}

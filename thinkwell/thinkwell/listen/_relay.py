@@ -1,0 +1,85 @@
+"""The run of one prompt, as its host is told of it: events become lines, and questions wait for answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from anyio.lowlevel import checkpoint
+
+from thinkwell import events as ev
+from thinkwell.listen._host_questions import NOBODY
+from thinkwell.listen._messages import ASKING, ENDS, Narrator, asked
+from thinkwell.questions import Reply
+
+if TYPE_CHECKING:
+    from thinkwell._answers import Ruling
+    from thinkwell._listener import Listened
+    from thinkwell.listen._host_questions import HostQuestions
+    from thinkwell.listen._outbox import Outbox
+    from thinkwell.questions import Answer, Question
+
+MAX_REPEATS: Final = 20
+"""How often an agent may ask the same in one turn, as with handlers."""
+
+NARRATED: Final = ("progress", "partial", "log")
+"""The types of what is said of an agent that speaks no lines."""
+
+
+class Relay:
+    """Listens to the run of one prompt, for the host.
+
+    Args:
+        outbox: Where messages go.
+        questions: What the host is asked.
+    """
+
+    by = "host"
+    max_repeats: int | None = MAX_REPEATS
+    takes_approvals = False  # it decides what is left open; that nothing may be left open is no mistake here
+    takes_questions = True
+
+    def __init__(self, outbox: Outbox, questions: HostQuestions) -> None:
+        self._outbox = outbox
+        self._questions = questions
+        self._narrator = Narrator(NARRATED)
+        self._run: Listened
+
+    @property
+    def result_fields(self) -> dict[str, ev.JsonValue]:
+        """The fields of the result of an agent that speaks lines; empty where it does not."""
+        return self._run.result_fields
+
+    def begin(self, run: Listened) -> None:
+        """Learn which run it is. An agent that speaks lines needs no other words for what it does."""
+        self._run = run
+        if run.by_lines:
+            self._narrator = Narrator(())
+
+    def event(self, event: ev.ThoughtEvent) -> None:
+        """Send the message that an event says."""
+        if isinstance(event, ev.Report):
+            if event.kind not in ASKING | ENDS:
+                self._outbox.tell(event.kind, event.body)
+        elif (told := self._narrator.message(event)) is not None:
+            self._outbox.tell(told.type, told.fields)
+
+    def stderr(self, line: str) -> None:
+        """Send a line of the agent's standard error."""
+        if (told := self._narrator.stderr(line)) is not None:
+            self._outbox.tell(told.type, told.fields)
+
+    async def answer(self, question: Question) -> Answer | None:
+        """Ask the host, and wait for its answer."""
+        if self._questions.closed:
+            await checkpoint()
+            return Reply("deny", NOBODY)
+        told = asked(question)
+        waiting = self._questions.ask(told.type, question)
+        self._outbox.put(told.type, {**told.fields, "id": question.id})
+        return await waiting.wait()
+
+    def answered(self, question: Question, ruling: Ruling, seconds: float) -> None:
+        """Tell the host of a question that has ended without it."""
+        if self._questions.withdraw(question):
+            what = f"{asked(question).type} {question.id} is not open any more: {ruling.why}"
+            self._outbox.put("log", {"message": what, "level": "warning", "withdrawn": question.id})
