@@ -288,9 +288,9 @@ class Listening:
             if not job.dropped:
                 with job.scope:
                     await self._call(handler, job)
-        except anyio.get_cancelled_exc_class():
-            raise
         except BaseException as exc:  # also what would end the process, which is the caller's to decide
+            if _is_cancellation(exc):
+                raise
             self._fail(exc)
 
     async def _call(self, handler: Registered, job: Job) -> None:
@@ -331,7 +331,8 @@ class Listening:
             return reply
         if reply.answer is None:
             logger.warning("Agent %s, question %s: %s", self._agent, question.id, reply.why)
-        return reply if reply.by is not None else replace(reply, by=handler.by)
+        by = reply.by or handler.by
+        return replace(reply, by=by, why=reply.why or f"the {by} said so")
 
     async def _respond(
         self, run: Listened, handler: Registered, report: ev.Report | None, value: object
@@ -349,6 +350,15 @@ class Listening:
             return
         with suppress(AgentError):  # of which the run fails
             await run.respond(report, answer)
+
+
+def _is_cancellation(error: BaseException) -> bool:
+    """Return whether there is no more to an error than that its task was cancelled."""
+    cancelled = anyio.get_cancelled_exc_class()
+    if isinstance(error, BaseExceptionGroup):  # a nursery of trio's makes one of them
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return group.split(cancelled)[1] is None
+    return isinstance(error, cancelled)
 
 
 def _result_fields(result: object) -> dict[str, JsonValue]:
