@@ -1,0 +1,184 @@
+"""The pipe to a program, in time that passes when nothing else can."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from limits.virtual import Backend, Stopwatch, virtual_backend
+from lines.program import Program, first, played
+
+from thinkwell import AgentExited, ThoughtCancelled, open_agent
+from thinkwell import events as ev
+from thinkwell._lines._transport import LineTransport
+from thinkwell_acp import ClientHandler, RpcError, connect, memory_transport_pair
+from thinkwell_acp import schema as s
+from thinkwell_acp._tasks import background_tasks
+from thinkwell_acp.connection import WRITE_FAILURE_GRACE
+from thinkwell_acp.errors import METHOD_NOT_FOUND
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from thinkwell import Agent
+    from thinkwell_acp import MemoryTransport
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> Backend:
+    return virtual_backend(request.param)
+
+
+class Odd:
+    """A pipe that can be told to take nothing, and that takes long to close."""
+
+    def __init__(self, inner: MemoryTransport) -> None:
+        self.inner = inner
+        self.broken = False
+        self.refused: list[bytes] = []
+        self.closing_takes = 0.0
+
+    async def receive(self) -> bytes:
+        return await self.inner.receive()
+
+    async def send(self, item: bytes, /) -> None:
+        if self.broken:
+            self.refused.append(item)
+            raise anyio.BrokenResourceError
+        await self.inner.send(item)
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+        await anyio.sleep(self.closing_takes)
+
+
+@asynccontextmanager
+async def odd() -> AsyncGenerator[tuple[Agent, Program, Odd]]:
+    ours, theirs = memory_transport_pair()
+    pipe = Odd(ours)
+    async with open_agent(transport=pipe, protocol="ndjson", permissions="allow") as agent:
+        yield agent, Program(theirs), pipe
+
+
+async def test_a_prompt_that_cannot_be_written_fails_after_a_while() -> None:
+    async with odd() as (agent, program, pipe):
+        one = agent.think().text("one").stream()
+        await program.hear()
+        pipe.broken = True
+        await program.say("result", text="1")
+        assert await one.result == "1"
+        watch = Stopwatch()
+        with pytest.raises(AgentExited, match="the program reads no more"):
+            await agent.think().text("two").run()
+        assert watch.seconds == WRITE_FAILURE_GRACE
+
+
+async def test_its_end_says_more_where_it_comes_in_that_while() -> None:
+    async with odd() as (agent, program, pipe):
+        pipe.broken = True
+        stream = agent.think().text("one").stream()
+        await anyio.wait_all_tasks_blocked()
+        assert pipe.refused == [b"one\n"]
+        await program.end()
+        with pytest.raises(AgentExited) as caught:
+            await stream.result
+        assert caught.value.reason == ""
+
+
+async def test_answers_that_nobody_reads_end_nothing() -> None:
+    async with odd() as (agent, program, pipe):
+        stream = agent.think().text("one").stream(include="all")
+        await program.hear()
+        pipe.broken = True
+        await program.say("approval", description="a")
+        await program.say("approval", description="b")
+        await first(stream, ev.QuestionAnswered, 2)
+        await anyio.sleep(2 * WRITE_FAILURE_GRACE)
+        await program.say("result", text="done")
+        assert await stream.result == "done"
+    assert pipe.refused == [b'{"type":"response","in_reply_to":"approval","value":true}\n']
+
+
+async def test_a_cancelled_run_does_not_wait_until_the_program_has_ended() -> None:
+    async with odd() as (agent, program, pipe):
+        pipe.closing_takes = 30
+        watch = Stopwatch()
+        stream = agent.think().text("one").stream()
+        await program.hear()
+        stream.cancel()
+        await stream.wait()
+        assert watch.seconds == 0
+        with pytest.raises(ThoughtCancelled):
+            await stream.result
+        with pytest.raises(AgentExited, match="it was ended, because a prompt was cancelled"):
+            await agent.think().text("two").run()
+        assert watch.seconds == 30
+
+
+async def test_leaving_the_block_while_the_program_is_being_ended() -> None:
+    async with odd() as (agent, program, pipe):
+        pipe.closing_takes = 30
+        stream = agent.think().text("one").stream()
+        await program.hear()
+        stream.cancel()
+        await stream.wait()
+        waiting = agent.think().text("two").stream()
+    with pytest.raises(ThoughtCancelled):
+        await waiting.result
+
+
+async def test_time_that_a_run_may_take_ends_the_program() -> None:
+    async with played() as (agent, program):
+        stream = agent.think().text("one").stream(timeout=5)
+        assert await program.hear() == "one"
+        await stream.wait()
+        with pytest.raises(anyio.EndOfStream):
+            await program.hear()
+
+
+async def test_nothing_is_lost_while_both_sides_speak_at_once() -> None:
+    async with played(permissions="allow") as (agent, program):
+        stream = agent.think().text("one").stream(include="all")
+        await program.hear()
+        answers: list[str] = []
+
+        async def hear() -> None:
+            for _ in range(500):
+                answers.append(await program.hear())
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(hear)
+            for number in range(500):
+                await program.write(b'{"type":"approval","description":"%d","id":%d}\n' % (number, number))
+                await program.write(b'{"type":"partial","text":"%d "}\n' % number)
+        await program.say("result")
+        await stream.result
+        assert sorted(answers) == sorted(
+            f'{{"type":"response","in_reply_to":"approval","value":true,"id":{number}}}'
+            for number in range(500)
+        )
+        assert stream.view.text == "".join(f"{number} " for number in range(500))
+
+
+class Hearer(ClientHandler):
+    """Our side, alone."""
+
+
+async def test_what_a_program_has_no_word_for_is_refused() -> None:
+    ours, theirs = memory_transport_pair()
+    async with (
+        background_tasks() as tasks,
+        connect(LineTransport(ours, tasks, name="program"), Hearer()) as client,
+    ):
+        hello = await client.initialize(
+            s.InitializeRequest(protocol_version=1, client_capabilities=s.ClientCapabilities())
+        )
+        assert hello.agent_info == s.Implementation(name="program", version="")
+        with pytest.raises(RpcError, match="has no word for x/fly") as caught:
+            await client.connection.request("x/fly", {})
+        assert caught.value.code == METHOD_NOT_FOUND
+        client.connection.notify("x/land", {})
+        assert (await client.new_session(s.NewSessionRequest(cwd="/", mcp_servers=()))).session_id
+        await theirs.aclose()
