@@ -1,0 +1,703 @@
+"""What goes wrong while somebody listens: the same over ACP and in lines, unless a test says otherwise."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import tracemalloc
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from limits.virtual import Backend, Stopwatch, virtual_backend
+from talkers import LIMIT, AcpTurn, HangUp, LineTurn, Protocol, Reported, Turn, talking
+
+from thinkwell import AgentExited, QuestionNotOpen, QuestionsStopped, ThoughtTimeout, wait_for_answer
+from thinkwell import events as ev
+from thinkwell.errors import AgentReported, ThoughtCancelled
+from thinkwell.listen import AgentPartial, AgentQuestion, Handlers, Transcript, listen
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from thinkwell import Agent
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> Backend:
+    return virtual_backend(request.param)
+
+
+def answering(value: object, **options: Any) -> Handlers:
+    """Return handlers that answer every question so, and say yes to everything."""
+    handlers = Handlers(**options)
+
+    @handlers.on("question")
+    async def _(_question: AgentQuestion) -> object:
+        return value
+
+    @handlers.on("approval")
+    async def _(_approval: dict[str, Any]) -> bool:
+        return True
+
+    return handlers
+
+
+async def plain(turn: Turn) -> str:
+    """Answer at once."""
+    return f"did {turn.prompt}"
+
+
+# Broken lines
+
+BROKEN = {
+    "cut off": b'{"type":"progress","mess',
+    "no end of a text": b'{"type":"progress","message":"half',
+    "two in one": b'{"type":"progress"}{"type":"progress"}',
+    "an array": b'["progress","half"]',
+    "a number": b"12",
+    "no type": b'{"message":"half"}',
+    "type is a number": b'{"type":1}',
+    "zeros": b"\0\0\0\0",
+    "no UTF-8": b'\xff\xfe{"type":"progress"}',
+    "nested too deeply": b'{"type":"progress","message":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "never closed": b"{" * 100_000,
+}
+
+
+@pytest.mark.parametrize("line", BROKEN.values(), ids=BROKEN)
+async def test_a_broken_line_in_the_middle(
+    line: bytes, protocol: Protocol, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard: list[str] = []
+    handlers = answering("Files")
+
+    @handlers.on("progress")
+    async def _(progress: dict[str, Any]) -> None:
+        heard.append(progress["message"])
+
+    async def broken(turn: Turn) -> str:
+        await turn.progress("before")
+        title = await turn.ask("What is it called?")
+        await turn.raw(line + b"\n")
+        await turn.progress("after")
+        return f"It is called {title}"
+
+    with anyio.fail_after(LIMIT), caplog.at_level(logging.DEBUG, "thinkwell"):
+        async with talking(protocol, broken, plain) as (agent, talker):
+            said = await agent.think().text("one").listen(handlers)
+            again = await agent.think().text("two").listen(handlers)
+    assert again == "did two"
+    assert [asked.told for asked in talker.asked] == [["Files"]]
+    assert talker.strays == []
+    if protocol == "acp":
+        assert said == "It is called Files"
+        assert list(dict.fromkeys(heard)) == ["before", "after"]
+        return
+    assert said == line.decode("utf-8", "replace"), "the line is the result"
+    assert heard == ["before"], "what comes after it belongs to no prompt"
+    warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    stray = [warning for warning in warnings if "belongs to no prompt" in warning]
+    doubts = [warning for warning in warnings if "begins like a message" in warning]
+    assert len(stray) == 1, "the result that came after the end"
+    assert len(doubts) == line.startswith(b"{")
+    assert all(len(warning) < 500 for warning in warnings)
+
+
+async def test_a_broken_line_while_a_question_is_open(protocol: Protocol) -> None:
+    thinking, release, cancelled = anyio.Event(), anyio.Event(), anyio.Event()
+    handlers = Handlers()
+
+    @handlers.on("question")
+    async def _(_question: object) -> str:
+        thinking.set()
+        try:
+            await release.wait()
+        except anyio.get_cancelled_exc_class():
+            cancelled.set()
+            raise
+        return "Files"
+
+    async def broken(turn: Turn) -> str:
+        asked = await turn.asks("What is it called?")
+        await thinking.wait()
+        await turn.raw(b'{"type":"progress","mess\n')
+        if protocol == "acp":
+            release.set()
+        return f"It is called {await asked.answer()}"
+
+    with anyio.fail_after(LIMIT):
+        async with talking(protocol, broken, plain) as (agent, talker):
+            said = await agent.think().text("one").listen(handlers)
+            if protocol == "acp":
+                assert said == "It is called Files"
+                assert not cancelled.is_set()
+            else:
+                assert said == '{"type":"progress","mess', "the prompt is over, and with it its question"
+                assert cancelled.is_set()
+                assert talker.asked[0].told == []
+
+
+# Long lines
+
+MB = 1_000_000
+
+LONG = {"partial": "as a piece of text", "question": "as a question", "result": "as the result"}
+
+
+def long_scene(kind: str, text: str) -> Callable[[Turn], Awaitable[str]]:
+    async def scene(turn: Turn) -> str:
+        if kind == "partial":
+            await turn.partial(text)
+        elif kind == "question":
+            assert await turn.ask(text) == "heard"
+        else:
+            return text
+        return "done"
+
+    return scene
+
+
+async def hear(protocol: Protocol, kind: str, size: int) -> float:
+    """Hear a line of a size, and return the seconds of work that it took."""
+    text = "x" * size
+    sizes: list[int] = []
+    handlers = Handlers()
+
+    @handlers.on("question")
+    async def _(question: AgentQuestion) -> str:
+        sizes.append(len(question.question))
+        return "heard"
+
+    @handlers.on("partial")
+    async def _(partial: AgentPartial) -> None:
+        if len(partial.text) > len("done"):
+            sizes.append(len(partial.text))
+
+    began = time.process_time()
+    async with talking(protocol, long_scene(kind, text), plain) as (agent, talker):
+        said = await agent.think().text("Go").listen(handlers)
+        took = time.process_time() - began
+        assert said == (text if kind == "result" else "done")
+        assert await agent.think().text("on").listen(handlers) == "did on"
+    assert max(sizes, default=size) == size
+    assert talker.strays == []
+    return took
+
+
+@pytest.mark.parametrize("kind", LONG)
+async def test_a_line_of_20_mb_is_a_message_like_any_other(kind: str, protocol: Protocol) -> None:
+    """Four times as long takes four times as long, not sixteen."""
+    short = min([await hear(protocol, kind, 5 * MB) for _ in range(2)])
+    long = await hear(protocol, kind, 20 * MB)
+    assert long < 12 * max(short, 0.1)
+
+
+@pytest.mark.parametrize("kind", LONG)
+async def test_the_memory_that_a_long_line_takes_is_bounded(kind: str, protocol: Protocol) -> None:
+    size = 20 * MB
+    tracemalloc.start()
+    try:
+        await hear(protocol, kind, size)
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    print(f"{protocol} {kind}: peak {peak / size:.1f} times its size")  # noqa: T201 - the figure
+    assert peak < 18 * size, "of which the agent of the test has some"
+    assert held < 3 * size, "what is held is not more for having been long"
+
+
+# Answers that come too late
+
+LATE = "late"
+
+
+class Stubborn:
+    """A handler of questions that does not heed that it is cancelled, and returns a value all the same."""
+
+    def __init__(self) -> None:
+        self.thinking = anyio.Event()
+        self.release = anyio.Event()
+        self.done = anyio.Event()
+
+    async def __call__(self, _question: dict[str, Any]) -> str:
+        self.thinking.set()
+        with anyio.CancelScope(shield=True):
+            await self.release.wait()
+        self.done.set()
+        return LATE
+
+
+async def test_an_answer_after_the_end_of_its_turn_goes_nowhere(protocol: Protocol) -> None:
+    """Not to the agent, nor into the next turn, which asks the very same while the handler still thinks."""
+    transcript = Transcript()
+    stubborn = Stubborn()
+    slow = Handlers(transcript=transcript)
+    slow.on("question")(stubborn)
+    said: list[str] = []
+
+    async def leaves(turn: Turn) -> str:
+        await turn.asks("What is it called?")
+        await stubborn.thinking.wait()
+        return "never mind"
+
+    async def asks(turn: Turn) -> str:
+        return f"It is called {await turn.ask('What is it called?')}"
+
+    async def first(agent: Agent) -> None:
+        said.append(await agent.think().text("one").listen(slow))
+
+    with anyio.fail_after(LIMIT):
+        async with talking(protocol, leaves, asks) as (agent, talker):
+            gate = anyio.Event()
+            quick = Handlers(transcript=transcript)
+
+            @quick.on("question", by="quick")
+            async def _(_question: object) -> str:
+                gate.set()
+                stubborn.release.set()  # now, while this one is open
+                await stubborn.done.wait()
+                for _ in range(100):
+                    await anyio.lowlevel.checkpoint()
+                return "Files"
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(first, agent)
+                await stubborn.thinking.wait()
+                assert await agent.think().text("two").listen(quick) == "It is called Files"
+                assert gate.is_set()
+            assert said == ["never mind"]
+            assert await agent.think().text("three").listen(answering("Notes")) == "It is called Notes"
+    withdrawn, answered, again = (asked.told for asked in talker.asked)
+    assert LATE not in withdrawn
+    assert (answered, again) == (["Files"], ["Notes"])
+    assert talker.strays == []
+    assert [(record.answer, record.by) for record in transcript] == [(None, "cancel"), ("Files", "quick")]
+
+
+async def test_an_answer_after_the_question_was_taken_back_goes_nowhere() -> None:
+    """Only ACP has a word for that."""
+    transcript = Transcript()
+    stubborn = Stubborn()
+    handlers = Handlers(transcript=transcript)
+    handlers.on("question")(stubborn)
+
+    async def takes_back(turn: Turn) -> str:
+        assert isinstance(turn, AcpTurn)
+        asked = await turn.asks("What is it called?")
+        await stubborn.thinking.wait()
+        await turn.withdraw(turn.last_request)
+        assert await asked.answer() is None
+        stubborn.release.set()
+        await stubborn.done.wait()
+        second = await turn.asks("And now?")
+        assert await second.answer() == LATE, "the next question is answered by itself"
+        return "ok"
+
+    with anyio.fail_after(LIMIT):
+        async with talking("acp", takes_back) as (agent, talker):
+            assert await agent.think().text("one").listen(handlers) == "ok"
+    assert [asked.told for asked in talker.asked] == [[None], [LATE]]
+    assert talker.strays == []
+    assert [(record.answer, record.by) for record in transcript] == [(None, "cancel"), (LATE, "handler")]
+
+
+async def test_stream_answer_to_a_withdrawn_question_raises(protocol: Protocol) -> None:
+    seen: list[str] = []
+
+    async def leaves(turn: Turn) -> str:
+        await turn.asks("What is it called?")
+        return "never mind"
+
+    with anyio.fail_after(LIMIT):
+        async with talking(protocol, leaves, plain) as (agent, talker):
+            stream = agent.think().text("one").stream()
+            assert await listen(stream, Handlers()) == "never mind"
+            seen += [event.id async for event in stream if isinstance(event, ev.QuestionAsked)]
+            for id_ in seen or ["q1"]:
+                with pytest.raises(QuestionNotOpen):
+                    stream.answer(id_, {"answer": LATE})
+            assert await agent.think().text("two").run() == "did two"
+    assert LATE not in talker.asked[0].told
+    assert talker.strays == []
+
+
+@pytest.mark.parametrize("has_id", [False, True])
+async def test_a_late_answer_to_what_is_no_question_goes_nowhere(has_id: bool) -> None:
+    """Programs may ask in types of their own. The next turn of the session says the very same."""
+    stubborn = Stubborn()
+    slow, quick = Handlers(), Handlers()
+    slow.on("hint")(stubborn)
+    id_ = 7 if has_id else None
+
+    @quick.on("hint")
+    async def _(_hint: object) -> str:
+        stubborn.release.set()
+        await stubborn.done.wait()
+        for _ in range(100):
+            await anyio.lowlevel.checkpoint()
+        return "Files"
+
+    async def leaves(turn: Turn) -> str:
+        assert isinstance(turn, LineTurn)
+        await turn.asks_else("hint", about="a name", id=id_)
+        await stubborn.thinking.wait()
+        return "never mind"
+
+    async def asks(turn: Turn) -> str:
+        assert isinstance(turn, LineTurn)
+        asked = await turn.asks_else("hint", about="a name", id=id_)
+        return f"It is called {await asked.answer()}"
+
+    said: list[str] = []
+
+    with anyio.fail_after(LIMIT):
+        async with talking("ndjson", leaves, asks) as (agent, talker), agent.session() as session:
+
+            async def first() -> None:
+                said.append(await session.think().text("one").listen(slow))
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(first)
+                await stubborn.thinking.wait()
+                assert await session.think().text("two").listen(quick) == "It is called Files"
+    assert said == ["never mind"]
+    assert [asked.told for asked in talker.asked] == [[], ["Files"]]
+    assert talker.strays == []
+
+
+async def test_a_thread_that_answers_too_late(protocol: Protocol) -> None:
+    """Nobody waits for it, and what it says goes nowhere."""
+    thinking, release, done = threading.Event(), threading.Event(), threading.Event()
+    handlers = Handlers()
+
+    @handlers.on("question")
+    def _(_question: object) -> str:
+        thinking.set()
+        release.wait(LIMIT)
+        done.set()
+        return LATE
+
+    async def leaves(turn: Turn) -> str:
+        await turn.asks("What is it called?")
+        while not thinking.is_set():
+            await anyio.lowlevel.checkpoint()
+        return "never mind"
+
+    try:
+        async with talking(protocol, leaves, plain) as (agent, talker):
+            assert await agent.think().text("one").listen(handlers) == "never mind"
+            assert not done.is_set()
+            release.set()
+            while not done.is_set():
+                await anyio.lowlevel.checkpoint()
+            assert await agent.think().text("two").listen(handlers) == "did two"
+        assert LATE not in talker.asked[0].told
+        assert talker.strays == []
+    finally:
+        release.set()
+
+
+# Handlers that never answer
+
+
+async def never(_message: object) -> None:
+    await anyio.sleep_forever()
+
+
+def verdicts(events: list[ev.ThoughtEvent]) -> list[tuple[str | None, str, str]]:
+    return [(event.verdict, event.by, event.why) for event in events if isinstance(event, ev.QuestionVerdict)]
+
+
+async def asks_both(turn: Turn) -> str:
+    title = await turn.ask("What is it called?")
+    return f"{title}, {await turn.approve('Write it')}"
+
+
+async def test_a_handler_that_never_answers_makes_room_for_the_next(protocol: Protocol) -> None:
+    """First its deadline, then `on_question` in its order, then whoever answers from outside."""
+    handlers = Handlers(transcript=(transcript := Transcript()))
+    handlers.on("question", timeout=20, by="sleeper")(never)
+    handlers.on("approval", timeout=30, by="doorman")(never)
+    asked_next: list[str] = []
+
+    async def shrugs(question: Any) -> None:
+        asked_next.append(question.title)
+
+    with anyio.fail_after(LIMIT):
+        async with talking(protocol, asks_both, on_question=[shrugs, wait_for_answer]) as (agent, _talker):
+            stream = agent.think().text("one").stream(include="all")
+            watch = Stopwatch()
+            waited: list[float] = []
+
+            async def outside() -> None:
+                answers: list[Any] = [{"answer": "Files"}, "allow"]
+                if protocol == "acp":
+                    answers[0] = {"answer": "Files"}
+                events: list[ev.ThoughtEvent] = []
+                async for event in stream:
+                    events.append(event)
+                    last = verdicts(events)[-1:]
+                    if isinstance(event, ev.QuestionVerdict) and last[0][2] == "the handler left it open":
+                        waited.append(watch.seconds)
+                        stream.answer(event.id, answers.pop(0))
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(outside)
+                assert await listen(stream, handlers) == "Files, True"
+            events = [event async for event in stream]
+    assert waited == [20, 50]
+    assert asked_next == ["What is it called?", "Write it"]
+    assert verdicts(events) == [
+        (None, "sleeper", "the sleeper did not answer within 20 seconds"),
+        (None, "handler", "the handler left it open"),
+        (None, "doorman", "the doorman did not answer within 30 seconds"),
+        (None, "handler", "the handler left it open"),
+    ]
+    answers: list[Any] = [{"answer": "Files"}, True]
+    assert [(record.answer, record.by, record.seconds) for record in transcript] == [
+        (answers[0], "human", 20),
+        (answers[1], "human", 30),
+    ]
+
+
+async def test_where_nobody_is_left_it_is_declined(protocol: Protocol) -> None:
+    handlers = Handlers()
+    handlers.on("question", timeout=20)(never)
+    handlers.on("approval", timeout=30)(never)
+    with anyio.fail_after(LIMIT):
+        async with talking(protocol, asks_both, permissions=None) as (agent, _talker):
+            watch = Stopwatch()
+            assert await agent.think().text("one").listen(handlers) == "None, False"
+            assert watch.seconds == 50
+
+
+async def test_the_question_has_a_deadline_of_its_own(protocol: Protocol) -> None:
+    """For the whole chain; a handler without a timeout is cancelled by it."""
+    handlers = Handlers()
+    handlers.on("question", timeout=None)(never)
+    handlers.on("approval", timeout=None)(never)
+    with anyio.fail_after(LIMIT):
+        async with talking(protocol, asks_both, question_timeout=9) as (agent, _talker):
+            watch = Stopwatch()
+            assert await agent.think().text("one").listen(handlers) == "None, False"
+            assert watch.seconds == 18
+
+
+async def test_one_that_never_ends_delays_nobody_else(protocol: Protocol) -> None:
+    """Neither other types, nor the next questions beyond its own time, nor the reader."""
+    handlers = Handlers()
+    handlers.on("progress", timeout=40)(never)
+    times: list[float] = []
+
+    @handlers.on("question")
+    async def _(_question: object) -> str:
+        times.append(watch.seconds)
+        return "Files"
+
+    async def works(turn: Turn) -> str:
+        await turn.progress("Looking around")
+        return f"It is called {await turn.ask('What is it called?')}"
+
+    with anyio.fail_after(1000):
+        async with talking(protocol, works) as (agent, _talker):
+            watch = Stopwatch()
+            assert await agent.think().text("one").listen(handlers) == "It is called Files"
+    assert times == [0]
+
+
+async def test_the_timeout_of_the_listen_covers_handlers(protocol: Protocol) -> None:
+    ended: list[float] = []
+    handlers = Handlers()
+
+    @handlers.on("progress", timeout=None)
+    async def _(_progress: object) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.append(watch.seconds)
+
+    async def works(turn: Turn) -> str:
+        await turn.progress("Looking around")
+        return "done"
+
+    with anyio.fail_after(LIMIT):
+        async with talking(protocol, works) as (agent, _talker):
+            watch = Stopwatch()
+            with pytest.raises(ThoughtTimeout):
+                await agent.think().text("one").listen(handlers, timeout=12)
+            assert watch.seconds == 12
+    assert set(ended) == {12}
+
+
+# The same question for ever
+
+
+@pytest.mark.parametrize("kind", ["question", "approval"])
+async def test_who_asks_the_same_for_ever_is_stopped(kind: str, protocol: Protocol) -> None:
+    async def asks(turn: Turn) -> str:
+        number = 0
+        while True:
+            number += 1
+            if kind == "question":
+                await turn.ask("What is it called?", options=["Contents", "Files"], id=number)
+            else:
+                await turn.approve("Write it", id=number)
+
+    with anyio.fail_after(LIMIT):
+        async with talking(protocol, asks) as (agent, talker):
+            with pytest.raises(QuestionsStopped, match="the same more than 5 times"):
+                await agent.think().text("one").listen(answering("Files", max_repeats=5))
+            assert [asked.told for asked in talker.asked[:5]] == [
+                ["Files" if kind == "question" else True]
+            ] * 5
+            assert len(talker.asked) == 6
+            assert [told for told in talker.asked[5].told if told is not None] == []
+
+
+async def test_twenty_times_is_what_is_bearable(protocol: Protocol) -> None:
+    def asks(times: int) -> Callable[[Turn], Awaitable[str]]:
+        async def scene(turn: Turn) -> str:
+            for _ in range(times):
+                await turn.ask("Go on?")
+            return "done"
+
+        return scene
+
+    with anyio.fail_after(LIMIT):
+        async with talking(protocol, asks(20), asks(50), asks(21)) as (agent, talker):
+            assert await agent.think().text("one").listen(answering("yes")) == "done"
+            assert await agent.think().text("two").listen(answering("yes", max_repeats=None)) == "done"
+            with pytest.raises(QuestionsStopped):
+                await agent.think().text("three").listen(answering("yes"))
+    assert [asked.told for asked in talker.asked[:90]] == [["yes"]] * 90
+
+
+async def test_other_questions_are_not_the_same(protocol: Protocol) -> None:
+    async def asks(turn: Turn) -> str:
+        for number in range(50):
+            await turn.ask(f"Question {number}?")
+            await turn.ask("Which?", options=["a", f"{number}"])
+            await turn.approve(f"Do {number}")
+        return "done"
+
+    with anyio.fail_after(LIMIT):
+        async with talking(protocol, asks) as (agent, _talker):
+            assert await agent.think().text("one").listen(answering("a", max_repeats=1)) == "done"
+
+
+# Ends in the middle
+
+
+async def test_the_connection_ends_while_a_handler_runs(protocol: Protocol) -> None:
+    """Its question is withdrawn, and it is cancelled. What came before is handled to its end."""
+    thinking, release = anyio.Event(), anyio.Event()
+    log: list[str] = []
+    handlers = Handlers(transcript=(transcript := Transcript()))
+
+    @handlers.on("question")
+    async def _(_question: object) -> str:
+        thinking.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            log.append("cancelled")
+            release.set()
+        return "never"
+
+    @handlers.on("progress")
+    async def _(progress: dict[str, Any]) -> None:
+        await release.wait()
+        log.append(progress["message"])
+
+    async def dies(turn: Turn) -> str:
+        await turn.progress("one")
+        await turn.progress("two")
+        await turn.asks("What is it called?")
+        await thinking.wait()
+        raise HangUp
+
+    with anyio.fail_after(LIMIT):
+        async with talking(protocol, dies) as (agent, _talker):
+            with pytest.raises(AgentExited):
+                await agent.think().text("one").listen(handlers)
+            log.append("returned")
+    assert log[0] == "cancelled"
+    assert list(dict.fromkeys(log)) == ["cancelled", "one", "two", "returned"]
+    assert [(record.answer, record.by) for record in transcript] == [(None, "cancel")]
+
+
+async def test_an_error_while_a_handler_runs(protocol: Protocol) -> None:
+    thinking = anyio.Event()
+    log: list[str] = []
+    handlers = Handlers()
+
+    @handlers.on("question")
+    async def _(_question: object) -> None:
+        thinking.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            log.append("cancelled")
+
+    @handlers.on("error")
+    async def _(error: dict[str, Any]) -> None:
+        log.append(error["message"])
+
+    async def fails(turn: Turn) -> str:
+        await turn.asks("What is it called?")
+        await thinking.wait()
+        raise Reported("No disk")
+
+    with anyio.fail_after(LIMIT):
+        async with talking(protocol, fails, plain) as (agent, _talker):
+            with pytest.raises(AgentReported, match="No disk"):
+                await agent.think().text("one").listen(handlers)
+            assert await agent.think().text("two").listen(handlers) == "did two"
+    assert log == ["cancelled", "No disk"]
+
+
+async def test_the_caller_is_cancelled_while_handlers_run(protocol: Protocol) -> None:
+    """The run is cancelled, its handlers too, and nothing of them runs when that is through."""
+    running = [anyio.Event(), anyio.Event()]
+    log: list[str] = []
+    handlers = Handlers()
+
+    @handlers.on("question")
+    async def _(_question: object) -> None:
+        running[0].set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            log.append("question")
+
+    @handlers.on("progress")
+    async def _(_progress: object) -> None:
+        running[1].set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            log.append("progress")
+
+    async def works(turn: Turn) -> str:
+        await turn.progress("one")
+        return str(await turn.ask("What is it called?"))
+
+    with anyio.fail_after(LIMIT):
+        async with talking(protocol, works, plain) as (agent, _talker):
+            stream = agent.think().text("one").stream()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(listen, stream, handlers)
+                for event in running:
+                    await event.wait()
+                tasks.cancel_scope.cancel()
+            assert sorted(log) == ["progress", "question"]
+            assert isinstance(stream.result.exception(), ThoughtCancelled)
+            assert stream.view.questions == ()
+            if protocol == "acp":
+                assert await agent.think().text("two").listen(handlers) == "did two"
+            else:
+                with pytest.raises(AgentExited, match="a prompt was cancelled"):
+                    await agent.think().text("two").listen(handlers)
