@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from lines.program import played
 from middleware.hosting import Host, Line, playing, served
 
 from thinkwell import (
@@ -85,11 +86,11 @@ async def test_context_stands_behind_the_prompt_as_json() -> None:
     ],
 )
 async def test_what_is_no_message_is_a_text(line: str, prompt: str) -> None:
-    played = ScriptedAgent(script.says("Yes."))
-    async with played.open(permissions="ask") as agent, served(agent, Host()) as host:
+    scripted = ScriptedAgent(script.says("Yes."))
+    async with scripted.open(permissions="ask") as agent, served(agent, Host()) as host:
         await host.say("", "   ", line)
         await host.hear_end()
-    (sent,) = played.sent.prompts
+    (sent,) = scripted.sent.prompts
     assert sent.text == prompt
 
 
@@ -179,14 +180,14 @@ async def test_an_init_is_acknowledged_when_the_session_is_there() -> None:
 
 
 async def test_an_init_says_how_prompts_are_run(tmp_path: Path) -> None:
-    played = ScriptedAgent(script.returns({"n": 1}).stops().pauses(60), complete=False)
+    scripted = ScriptedAgent(script.returns({"n": 1}).stops().pauses(60), complete=False)
     init = {"cwd": str(tmp_path), "schema": {"type": "object", "required": ["n"]}, "timeout": 0.2}
-    async with played.open(permissions="ask") as agent, served(agent, Host()) as host:
+    async with scripted.open(permissions="ask") as agent, served(agent, Host()) as host:
         await host.say({"type": "init", "params": init}, "one", "two")
         assert [(await host.hear("init_ack", "result", "error"))["type"] for _ in range(3)] == [
             *("init_ack", "result", "error")
         ]
-    assert played.sent.one("session/new").params["cwd"] == str(tmp_path)
+    assert scripted.sent.one("session/new").params["cwd"] == str(tmp_path)
     assert isinstance(host.outcome[0], ThoughtTimeout)
 
 
@@ -203,14 +204,14 @@ async def test_an_init_says_how_prompts_are_run(tmp_path: Path) -> None:
     ],
 )
 async def test_an_init_that_cannot_be_used_ends_it(params: Any, why: str) -> None:
-    played = ScriptedAgent(script)
-    async with played.open(permissions="ask") as agent, served(agent, Host()) as host:
+    scripted = ScriptedAgent(script)
+    async with scripted.open(permissions="ask") as agent, served(agent, Host()) as host:
         await host.say({"type": "init", "params": params}, "go")
         refused = await host.hear()
         assert refused["type"] == "error"
         assert why in refused["message"]
     assert isinstance(host.outcome[0], InitRefused)
-    assert played.sent.sessions == ()
+    assert scripted.sent.sessions == ()
 
 
 async def test_an_init_that_is_not_the_first_line_is_ignored() -> None:
@@ -222,8 +223,8 @@ async def test_an_init_that_is_not_the_first_line_is_ignored() -> None:
 
 
 async def test_a_session_that_is_not_opened_ends_it() -> None:
-    played = ScriptedAgent(script, fails_at={"session/new": RpcError(-32603, "no more sessions")})
-    async with played.open(permissions="ask") as agent, served(agent, Host()) as host:
+    scripted = ScriptedAgent(script, fails_at={"session/new": RpcError(-32603, "no more sessions")})
+    async with scripted.open(permissions="ask") as agent, served(agent, Host()) as host:
         await host.say({"type": "init"}, "go")
         assert await host.hear() == {"type": "error", "message": "no more sessions", "code": -32603}
     assert isinstance(host.outcome[0], SessionNotOpened)
@@ -321,11 +322,11 @@ async def test_what_serve_lines_cannot_use_is_told_at_once(options: Any, error: 
 
 
 async def test_the_folder_of_the_session(tmp_path: Path) -> None:
-    played = ScriptedAgent(script.says("Yes."))
-    async with played.open() as agent, served(agent, Host(), cwd=tmp_path) as host:
+    scripted = ScriptedAgent(script.says("Yes."))
+    async with scripted.open() as agent, served(agent, Host(), cwd=tmp_path) as host:
         await host.say("go")
         await host.hear_end()
-    assert played.sent.one("session/new").params["cwd"] == str(tmp_path)
+    assert scripted.sent.one("session/new").params["cwd"] == str(tmp_path)
 
 
 # The ends
@@ -350,13 +351,13 @@ async def test_what_is_open_at_the_hosts_end_is_declined() -> None:
 
 async def test_a_host_that_reads_no_more_cancels_what_runs() -> None:
     told = script.says("Let me").hangs().says("see")
-    played = ScriptedAgent(told, complete=False)
+    scripted = ScriptedAgent(told, complete=False)
     host = Host()
-    async with played.open(permissions="ask") as agent, anyio.create_task_group() as tasks:
+    async with scripted.open(permissions="ask") as agent, anyio.create_task_group() as tasks:
         tasks.start_soon(_go_and_leave, host)
         with pytest.raises(anyio.BrokenResourceError):
             await serve_lines(agent, host.transport)
-    assert len(played.sent.cancelled) == 1
+    assert len(scripted.sent.cancelled) == 1
 
 
 async def _go_and_leave(host: Host) -> None:
@@ -384,3 +385,44 @@ async def test_policies_decide_before_the_host_does() -> None:
             await host.say("go")
             await host.hear_end()
         assert "approval" not in host.types()
+
+
+# An agent that speaks lines itself
+
+
+async def test_what_a_program_says_is_passed_on_in_its_own_words() -> None:
+    async with played(permissions="ask") as (agent, program), served(agent, Host()) as host:
+        await host.say("go")
+        assert await program.hear() == "go"
+        await program.say("progress", message="Reading", percent=10, colour="red")
+        await program.say("weather", sky="blue")
+        await program.say("partial", text="So ")
+        await program.say("question", question="Who?", id=7, urgent=True)
+        asked = await host.hear("question")
+        await host.respond(asked, {"any": ["value"]})
+        assert await program.hear() == (
+            '{"type":"response","in_reply_to":"question","value":{"any":["value"]},"id":7}'
+        )
+        await program.say("approval", description="Run it")
+        await host.respond(await host.hear("approval"), "not today")
+        assert (await program.hear_json())["value"] == "not today"
+        await program.say("result", text="Done.", files=2)
+        assert await host.hear_end() == {"type": "result", "text": "Done.", "files": 2}
+    assert host.heard[:3] == [
+        {"type": "progress", "message": "Reading", "percent": 10, "colour": "red"},
+        {"type": "weather", "sky": "blue"},
+        {"type": "partial", "text": "So "},
+    ]
+    assert asked == {"type": "question", "question": "Who?", "urgent": True, "id": asked["id"]}
+
+
+async def test_an_error_of_a_program_is_passed_on() -> None:
+    async with played(permissions="ask") as (agent, program), served(agent, Host()) as host:
+        await host.say("go")
+        await program.hear()
+        await program.say("question", question="Who?")
+        await host.respond(await host.hear("question"), None)
+        assert (await program.hear_json())["value"] is None
+        await program.say("error", message="No more", step=3)
+        failed = await host.hear_end()
+        assert (failed["message"], failed["code"], failed["data"]) == ("No more", -32603, {"step": 3})

@@ -46,19 +46,19 @@ def middleware(
     partial, log, question, approval, and one result or error for each prompt. A question and an approval
     have an id, and wait for a line with their answer. What is told to people goes to standard error.
 
+    At the end of standard input the prompts that were read are finished, and what is still asked is declined.
+
     \b
-    The host writes:
-      {"type":"init","params":{"cwd":"src"}}                            first, or not at all
-      Review parser.py\\nBe brief.                                       a prompt; or:
+    What the host writes: if it likes, first an init; then prompts, and answers
+      {"type":"init","params":{"cwd":"src"}}
+      Review parser.py\\nBe brief.
       {"prompt":"Review parser.py","context":{"branch":"main"}}
       {"type":"response","in_reply_to":"approval","value":true,"id":"q1"}
 
     \b
     Examples:
       thinkwell middleware claude --cwd ../api
-      echo "Which files are here?" | thinkwell middleware | jq -r 'select(.type == "result").text'
-
-    The end of standard input ends the last prompt in peace: what is asked from then on is declined.
+      thinkwell middleware codex < prompts.txt > messages.ndjson
 
     \b
     Exit codes:

@@ -200,7 +200,7 @@ class _Middleware:
                 self._complain(f"a line was ignored that is neither an answer nor a prompt: {said.flaw}")
             case Init() if self._begun:
                 self._complain("an `init` was ignored; it has to be the first line")
-            case Init() | Prompt():
+            case _:
                 if isinstance(said, Prompt) and said.flaw:
                     logger.warning("A line of the host that begins with { is taken as text: %s", said.flaw)
                 await ordered.send(said)
