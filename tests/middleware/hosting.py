@@ -39,7 +39,8 @@ class _OneWayEach:
         await self._outgoing.send(item)
 
     async def aclose(self) -> None:
-        raise NotImplementedError("the middleware closes nothing of its caller's")
+        await self._incoming.aclose()
+        await self._outgoing.aclose()
 
 
 class Host:
@@ -49,6 +50,9 @@ class Host:
         self._stdin, incoming = memory_transport_pair()
         self._stdout, outgoing = memory_transport_pair()
         self.transport: Transport = _OneWayEach(incoming, outgoing)
+        """For the middleware."""
+        self.other_end: Transport = _OneWayEach(self._stdout, self._stdin)
+        """For a host that is another."""
         self._begun = b""
         self._lines: list[bytes] = []
         self.heard: list[Line] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +18,17 @@ from thinkwell import (
     PermissionPolicy,
     SessionNotOpened,
     ThoughtTimeout,
+    open_agent,
 )
-from thinkwell.listen import InitRefused, serve_lines
+from thinkwell.listen import AgentApproval, Handlers, InitRefused, serve_lines
 from thinkwell.testing import ScriptedAgent, script
 from thinkwell_acp import RpcError
+from thinkwell_acp.schema import AgentCapabilities, McpCapabilities, PromptCapabilities
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from thinkwell._arguments import PromptFormat
     from thinkwell.events import JsonValue
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +36,10 @@ pytestmark = pytest.mark.anyio
 TEXT: JsonValue = {"type": "string"}
 ONE_FIELD: Line = {"type": "object", "properties": {"name": TEXT}, "required": ["name"]}
 TWO_FIELDS: Line = {**ONE_FIELD, "properties": {"name": TEXT, "age": TEXT}}
-
+SEES = AgentCapabilities(
+    mcp_capabilities=McpCapabilities(acp=True), prompt_capabilities=PromptCapabilities(image=True)
+)
+DOT = b"GIF89a\x01\x00\x01\x00\x00\x00\x00;"
 OVERLOADED = {"type": "error", "message": "overloaded", "code": -32001}
 
 
@@ -385,6 +392,81 @@ async def test_policies_decide_before_the_host_does() -> None:
             await host.say("go")
             await host.hear_end()
         assert "approval" not in host.types()
+
+
+# What a host gives along with a prompt
+
+
+async def test_a_schema_in_the_context_types_that_prompt() -> None:
+    told = script.returns({"n": 3}).stops().says("Text.").stops().returns(4)
+    async with playing(told) as host:
+        await host.say({"prompt": "one", "context": {"schema": {"type": "object", "required": ["n"]}}})
+        assert await host.hear_end() == {"type": "result", "n": 3}
+        await host.say({"prompt": "two", "context": {"schema": "CREATE TABLE x"}})
+        assert await host.hear_end() == {"type": "result", "text": "Text."}
+        await host.say({"prompt": "three", "context": {"schema": {"type": "integer"}}})
+        assert await host.hear_end() == {"type": "result", "result": 4}
+
+
+async def test_images_in_the_context_are_shown_to_the_agent() -> None:
+    scripted = ScriptedAgent(script.says("A dot."), capabilities=SEES)
+    image = {"mimeType": "image/gif", "data": b64encode(DOT).decode()}
+    async with scripted.open(permissions="ask") as agent, served(agent, Host()) as host:
+        await host.say({"prompt": "What is it?", "context": {"images": [image], "schema": None}})
+        await host.hear_end()
+    text, shown = scripted.sent.prompts[0].blocks
+    assert (shown["type"], shown["data"]) == ("image", image["data"])
+    assert '"schema": null' in text["text"]
+
+
+@pytest.mark.parametrize(
+    ("context", "why"),
+    [
+        ({"schema": {"type": "nothing"}}, "nothing"),
+        ({"images": [{"data": "!"}]}, "base64"),
+        ({"images": [{"data": "AAAA"}]}, "image"),
+        ({"images": ["dot.gif"]}, "needs its `data` in base64"),
+        ({"images": [{"data": b64encode(DOT).decode()}]}, "promptCapabilities.image"),
+    ],
+)
+async def test_a_context_that_cannot_be_used_is_an_error_of_its_prompt(context: Any, why: str) -> None:
+    async with playing(script.says("Yes.")) as host:
+        await host.say({"prompt": "go", "context": context}, "go")
+        failed = await host.hear_end()
+        assert (failed["type"], why in failed["message"]) == ("error", True), failed
+        assert await host.hear_end() == {"type": "result", "text": "Yes."}
+
+
+async def test_a_schema_of_a_prompt_cannot_be_another_than_that_of_all() -> None:
+    async with playing(script, output=int) as host:
+        await host.say({"prompt": "go", "context": {"schema": {"type": "object"}}})
+        assert "every typed turn returns that" in (await host.hear_end())["message"]
+    assert isinstance(host.outcome[0], TypeError)
+
+
+@pytest.mark.parametrize("prompt_format", ["text", "json"])
+async def test_a_host_that_is_thinkwell_itself(prompt_format: PromptFormat) -> None:
+    handlers = Handlers()
+
+    @handlers.on("approval")
+    def approve(approval: AgentApproval) -> bool:
+        return approval.description == "Run ls"
+
+    told = script.expects("one\ntwo").asks("Run ls", expect="allow_once")
+    text = '{"score": 7, "words": "Good."}'
+    told = told.says(text) if prompt_format == "text" else told.returns({"score": 7, "words": "Good."})
+    host = Host()
+    async with (
+        ScriptedAgent(told).open(permissions="ask") as agent,
+        served(agent, host),
+        open_agent(
+            transport=host.other_end, protocol="ndjson", init={"timeout": 60}, prompt_format=prompt_format
+        ) as ours,
+    ):
+        assert ours.info is not None
+        assert ours.info.version == "0.1.0"
+        review = await ours.think(Review).text("one\ntwo").listen(handlers)
+        assert review == Review(7, "Good.")
 
 
 # An agent that speaks lines itself

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import logging
+from base64 import b64decode
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
@@ -20,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell._builder import check_seconds, existing_folder, output_type
-from thinkwell._json_schema import is_object
+from thinkwell._json_schema import is_array, is_object
 from thinkwell._lines._words import Init, Prompt, Response, read_host_line, write_message
 from thinkwell._output import JsonSchema
 from thinkwell.errors import (
@@ -259,14 +260,16 @@ class _Middleware:
 
     async def _run(self, session: Session, prompt: Prompt, settings: Settings) -> Exception | None:
         """Run a prompt, and tell the host of its end; return why it failed."""
-        builder: ThinkBuilder[object] = session.think(cast("type[object]", settings.output))
         try:
-            builder = builder.text(prompt.text)
-            if prompt.context is not None:
-                context = json.dumps(prompt.context, ensure_ascii=False, indent=2)
-                builder = builder.line().line().quote(context, tag="context")
+            context, output, images = _read_context(prompt.context, settings.output)
+            builder: ThinkBuilder[object] = session.think(cast("type[object]", output)).text(prompt.text)
+            if context:
+                text = json.dumps(context, ensure_ascii=False, indent=2)
+                builder = builder.line().line().quote(text, tag="context")
+            for image in images:
+                builder = builder.image(image)
             stream = builder.stream(include=(), timeout=settings.timeout)
-        except (ValueError, ThinkwellError) as exc:
+        except (TypeError, ValueError, ThinkwellError) as exc:
             self._fail(exc)
             return exc
         relay = Relay(self._outbox, self._questions)
@@ -276,7 +279,7 @@ class _Middleware:
         self._questions.forget()
         failure = stream.result.exception()
         if failure is None:
-            fields = relay.result_fields or _result_fields(settings.output, await stream.result)
+            fields = relay.result_fields or _result_fields(output, await stream.result)
             self._outbox.put("result", fields)
         else:
             self._fail(failure)
@@ -300,6 +303,8 @@ def _with_params(settings: Settings, params: JsonValue) -> Settings:
                 case "cwd":
                     settings = replace(settings, cwd=_folder(value))
                 case "schema":
+                    if not is_object(value):
+                        raise TypeError(f"it is {value!r:.100}; a JSON Schema is an object")
                     settings = replace(settings, output=_schema(value))
                 case "timeout":
                     check_seconds("timeout", value)
@@ -320,12 +325,33 @@ def _folder(value: JsonValue) -> str:
     return str(folder)
 
 
-def _schema(value: JsonValue) -> JsonSchema:
-    if not is_object(value):
-        raise TypeError(f"it is {value!r:.100}; a JSON Schema is an object")
+def _schema(value: dict[str, JsonValue]) -> JsonSchema:
     schema = JsonSchema(value)
-    output_type(schema, "init({})")
+    output_type(schema, "schema={}")
     return schema
+
+
+def _read_context(context: JsonValue, output: object) -> tuple[JsonValue, object, list[bytes]]:
+    """Return what a host gives along with a prompt: what is shown to the agent, the output type, and images.
+
+    Raises:
+        TypeError: The schema in it is none.
+        ValueError: An image in it is none.
+    """
+    if not is_object(context):
+        return context, output, []
+    rest = dict(context)
+    if is_object(schema := rest.get("schema")):
+        output = _schema(schema)
+        del rest["schema"]
+    images: list[bytes] = []
+    if is_array(given := rest.get("images")):
+        data = [image.get("data") for image in given if is_object(image)]
+        images = [b64decode(text, validate=True) for text in data if isinstance(text, str)]
+        if len(images) != len(given):
+            raise ValueError("context: images: each needs its `data` in base64")
+        del rest["images"]
+    return rest, output, images
 
 
 def _result_fields(output: object, result: object) -> dict[str, JsonValue]:
