@@ -92,9 +92,9 @@ async def test_the_process_ends_while_handlers_run(
                 await listen(stream, handlers)
             log.append("returned")
             error = stream.result.exception()
-    assert isinstance(error, AgentExited)
-    assert error.exit_code == exit_code
-    assert "the disk is full" in error.stderr_tail
+            assert isinstance(error, AgentExited)
+            assert error.exit_code == exit_code
+            assert "the disk is full" in error.stderr_tail
     assert sorted(log[:2]) == ["approval cancelled", "question cancelled"]
     # Over ACP, what it wants to do is a tool call, and so is progress too.
     shown = dict.fromkeys(message for message in log[2:] if message != "Write it")

@@ -14,6 +14,7 @@ import msgspec
 from thinkwell._content import JsonValue
 from thinkwell._display.text import in_json, line, visible
 from thinkwell._prompt import fenced
+from thinkwell.questions import FormQuestion
 
 if TYPE_CHECKING:
     import os
@@ -33,7 +34,7 @@ class Record:
     question: str
     answer: JsonValue
     """What was answered, as it was said: what a handler gave, ``True`` or ``False``, or the values of a form.
-    ``None``: nothing."""
+    ``None``: nothing, as where a form was declined."""
     by: str
     """Who has answered, as `thinkwell.events.QuestionAnswered` tells."""
     why: str
@@ -98,8 +99,10 @@ def record_of(
     answer: JsonValue = None
     if ruling.said is not None:
         (answer,) = ruling.said
-    elif not (ruling.cancels or ruling.silent):
-        answer = ruling.allows if ruling.values is None else ruling.values
+    elif ruling.values is not None:
+        answer = ruling.values
+    elif not (ruling.cancels or ruling.silent or isinstance(question, FormQuestion)):
+        answer = ruling.allows
     return Record(
         kind="approval" if kind == "approval" else "question",
         question=question.title,

@@ -1,0 +1,296 @@
+"""The same supervised task over ACP and in lines gives the same transcript."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import anyio
+import pytest
+from pydantic import BaseModel
+from talkers import LIMIT, Protocol
+
+from thinkwell import ChooseOption, Reply, open_agent
+from thinkwell.listen import AgentApproval, AgentPartial, AgentQuestion, Handlers, Transcript, listen
+from thinkwell.testing import ScriptedAgent, script
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Sequence
+
+    from thinkwell import Agent, Question
+    from thinkwell.events import JsonValue
+
+pytestmark = pytest.mark.anyio
+
+WORKER = [sys.executable, "-W", "error", str(Path(__file__).parent / "programs" / "auth_worker.py")]
+
+ALGORITHM = "RS256 or HS256?"
+MINUTES = "How many minutes is a token valid?"
+TEST = "Which test comes first?"
+DELETE = "Delete auth/session.py"
+MAKE = "Run make test"
+
+
+class Report(BaseModel):
+    summary: str
+    files: list[str]
+
+
+class Minutes(BaseModel):
+    answer: str
+
+
+class Told(NamedTuple):
+    """What the agent is told in the end: over ACP as option or form, in lines as value."""
+
+    over_acp: Sequence[Any]
+    in_lines: Sequence[JsonValue]
+
+
+def form(*options: str) -> dict[str, Any]:
+    field: dict[str, Any] = {"type": "string", **({"enum": list(options)} if options else {})}
+    return {"type": "object", "properties": {"answer": field}, "required": ["answer"]}
+
+
+def scripted(told: Told) -> ScriptedAgent:
+    """Return an agent that does over ACP what the program does, and expects to be told this."""
+    algorithm, minutes, deleted, first, tested = told.over_acp
+    return ScriptedAgent(
+        script.uses("Reading 12 files", kind="read")
+        .asks_form(ALGORITHM, form("RS256", "HS256"), expect=algorithm)
+        .asks_form(MINUTES, form(), expect=minutes)
+        .asks(DELETE, kind="delete", expect=deleted)
+        .uses("Writing tests", kind="edit")
+        .asks_form(TEST, form(), expect=first)
+        .asks(MAKE, kind="execute", expect=tested)
+        .says("Auth is moved ")
+        .says("to JWT.")
+        .returns({"summary": "Auth is moved to JWT.", "files": ["auth/token.py"]})
+    )
+
+
+@asynccontextmanager
+async def opened(
+    protocol: Protocol, told: Told, folder: Path | None, **options: Any
+) -> AsyncGenerator[Agent]:
+    """Open the program, or the agent in memory; where there is a folder, as a process too."""
+    if protocol == "ndjson":
+        async with open_agent(command=WORKER, protocol="ndjson", **options) as agent:
+            yield agent
+    elif folder is not None:
+        played = scripted(told)
+        async with open_agent(command=played.program(folder), **options) as agent:
+            yield agent
+        played.check()
+    else:
+        async with scripted(told).open(**options) as agent:
+            yield agent
+
+
+class Supervision(NamedTuple):
+    """Who answers, and what comes of it."""
+
+    handlers: Callable[[Handlers], None]
+    told: Told
+    transcript: Sequence[tuple[str, str, JsonValue, str]]
+    on_question: Callable[[Question], Any] | None = None
+    by: Callable[[str], str] = str
+
+
+def by_architect(handlers: Handlers) -> None:
+    """A rule for everything, by typed handlers."""
+
+    @handlers.on("question", by="architect")
+    async def _(question: AgentQuestion) -> str:
+        if question.options:
+            return question.options[0]
+        return "15" if "minutes" in question.question else "expired tokens"
+
+    @handlers.on("approval", by="doorman")
+    def _(approval: AgentApproval) -> bool:
+        return approval.description == MAKE
+
+
+def by_all_sorts(handlers: Handlers) -> None:
+    """All the forms that an answer has."""
+
+    @handlers.on("question", by="architect")
+    def _(question: dict[str, Any]) -> object:
+        match question["question"]:
+            case "RS256 or HS256?":
+                return Reply("HS256", "it is simpler", by="junior")
+            case "How many minutes is a token valid?":
+                return 30
+            case _:
+                return None
+
+    @handlers.on("approval", by="doorman")
+    async def _(approval: AgentApproval) -> object:
+        return "Rename it instead" if approval.description == DELETE else Reply("yes", "", by="ci")
+
+
+def leaves_all(handlers: Handlers) -> None:
+    """Nobody has an answer, so the next is asked."""
+
+    @handlers.on("question", by="architect")
+    async def _(_question: AgentQuestion) -> None:
+        return None
+
+    @handlers.on("approval", by="doorman")
+    async def _(_approval: AgentApproval) -> None:
+        return None
+
+
+def hears_nothing(_handlers: Handlers) -> None:
+    """No handler for anything that is asked."""
+
+
+async def house_rules(question: Question) -> object:
+    match question.title:
+        case "RS256 or HS256?":
+            return {"answer": "RS256"}
+        case "Which test comes first?":
+            return Reply({"answer": "the happy path"}, "as always", by="manual")
+        case "Delete auth/session.py":
+            return ChooseOption(question.options[-1].id)  # type: ignore[union-attr]
+        case "Run make test":
+            return "allow"
+        case _:
+            return None
+
+
+async def silent(_question: Question) -> None:
+    return None
+
+
+SUPERVISED = {
+    "each by a handler": Supervision(
+        by_architect,
+        Told(
+            (
+                {"answer": "RS256"},
+                {"answer": "15"},
+                "reject_once",
+                {"answer": "expired tokens"},
+                "allow_once",
+            ),
+            ("RS256", "15", False, "expired tokens", True),
+        ),
+        (
+            ("question", ALGORITHM, "RS256", "architect"),
+            ("question", MINUTES, "15", "architect"),
+            ("approval", DELETE, False, "doorman"),
+            ("question", TEST, "expired tokens", "architect"),
+            ("approval", MAKE, True, "doorman"),
+        ),
+    ),
+    "by answers of all sorts": Supervision(
+        by_all_sorts,
+        Told(
+            (
+                {"answer": "HS256"},
+                {"answer": "30"},
+                "reject_once",
+                {"answer": "the happy path"},
+                "allow_once",
+            ),
+            ("HS256", 30, "Rename it instead", "the happy path", "yes"),
+        ),
+        (
+            ("question", ALGORITHM, "HS256", "junior"),
+            ("question", MINUTES, 30, "architect"),
+            ("approval", DELETE, "Rename it instead", "doorman"),
+            ("question", TEST, {"answer": "the happy path"}, "manual"),
+            ("approval", MAKE, "yes", "ci"),
+        ),
+        house_rules,
+    ),
+    "by the next in the chain": Supervision(
+        leaves_all,
+        Told(
+            ({"answer": "RS256"}, "decline", "reject_once", {"answer": "the happy path"}, "allow_once"),
+            ("RS256", None, False, "the happy path", True),
+        ),
+        (
+            ("question", ALGORITHM, {"answer": "RS256"}, "handler"),
+            ("question", MINUTES, None, "policy"),
+            ("approval", DELETE, False, "handler"),
+            ("question", TEST, {"answer": "the happy path"}, "manual"),
+            ("approval", MAKE, True, "handler"),
+        ),
+        house_rules,
+    ),
+    "without handlers": Supervision(
+        hears_nothing,
+        Told(
+            ({"answer": "RS256"}, "decline", "reject_once", {"answer": "the happy path"}, "allow_once"),
+            ("RS256", None, False, "the happy path", True),
+        ),
+        (
+            ("question", ALGORITHM, {"answer": "RS256"}, "handler"),
+            ("question", MINUTES, None, "policy"),
+            ("approval", DELETE, False, "handler"),
+            ("question", TEST, {"answer": "the happy path"}, "manual"),
+            ("approval", MAKE, True, "handler"),
+        ),
+        house_rules,
+    ),
+    "by nobody at all": Supervision(
+        hears_nothing,
+        Told(
+            ("decline", "decline", "reject_once", "decline", "reject_once"),
+            (None, None, False, None, False),
+        ),
+        (
+            ("question", ALGORITHM, None, "policy"),
+            ("question", MINUTES, None, "policy"),
+            ("approval", DELETE, False, "policy"),
+            ("question", TEST, None, "policy"),
+            ("approval", MAKE, False, "policy"),
+        ),
+        silent,
+    ),
+}
+
+
+@pytest.mark.parametrize("who", ["acp", "acp process", "ndjson"])
+@pytest.mark.parametrize("supervision", SUPERVISED.values(), ids=SUPERVISED)
+async def test_the_same_task_gives_the_same_transcript(
+    supervision: Supervision, who: str, tmp_path: Path
+) -> None:
+    protocol: Protocol = "ndjson" if who == "ndjson" else "acp"
+    transcript = Transcript()
+    handlers = Handlers(transcript=transcript)
+    supervision.handlers(handlers)
+    pieces: list[str] = []
+    told: list[JsonValue] = []
+
+    @handlers.on("partial")
+    async def _(partial: AgentPartial) -> None:
+        pieces.append(partial.text)
+
+    @handlers.on("log")
+    async def _(log: dict[str, Any]) -> None:
+        if protocol == "ndjson":
+            told.extend(json.loads(log["message"]))
+
+    options: dict[str, Any] = {"permissions": "ask"}
+    if supervision.on_question is not None:
+        options["on_question"] = supervision.on_question
+    with anyio.fail_after(LIMIT):
+        folder = tmp_path if who == "acp process" else None
+        async with opened(protocol, supervision.told, folder, **options) as agent:
+            stream = agent.think(Report).text("Move auth to JWT.").stream()
+            report = await listen(stream, handlers)
+    assert report == Report(summary="Auth is moved to JWT.", files=["auth/token.py"])
+    assert "".join(pieces) == "Auth is moved to JWT."
+    said = [(record.kind, record.question, record.answer, record.by) for record in transcript]
+    assert said == list(supervision.transcript)
+    if protocol == "ndjson":
+        assert told == list(supervision.told.in_lines)
+    assert len({record.run_id for record in transcript}) == 1
+    assert [record.at for record in transcript] == sorted(record.at for record in transcript)
+    assert all(0 <= record.seconds < LIMIT for record in transcript)
