@@ -1,0 +1,67 @@
+"""A host that has nothing but the standard library, and drives any agent through the middleware.
+
+    python examples/middleware/plain_host.py            # an agent that plays cleaner.json
+    python examples/middleware/plain_host.py claude     # or any other
+
+All that it does is to write lines and to read lines, so it can be in any language.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+CLEANER = shlex.join(
+    [sys.executable, "-m", "thinkwell.testing", str(Path(__file__).with_name("cleaner.json"))]
+)
+"""An agent that speaks ACP and plays a script."""
+
+
+def answer(message: dict[str, Any]) -> object:
+    """Return what to answer, other than ``None`` where the message wants an answer."""
+    match message["type"]:
+        case "progress":
+            print(f"[{message['stage']}] {message['message']}")
+        case "question":
+            choice = message.get("options", ["as you like"])[0]
+            print(f"{message['question']} {choice}.")
+            return choice
+        case "approval":
+            harmless = message.get("command") == "rm -rf build"
+            print(f"May I run {message['description']}?", "Yes." if harmless else "No.")
+            return harmless
+        case "result":
+            print(message["text"])
+        case "error":
+            print(f"It did not work: {message['message']}")
+        case _:
+            pass  # partial, log, and whatever may come one day
+    return None
+
+
+def main() -> None:
+    agent = sys.argv[1:] or ["--command", CLEANER]
+    command = [sys.executable, "-m", "thinkwell", "middleware", *agent]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+    ) as middleware:
+        assert middleware.stdin is not None
+        assert middleware.stdout is not None
+        print("Clean up this project.", file=middleware.stdin, flush=True)
+        for line in middleware.stdout:
+            message = json.loads(line)
+            value = answer(message)
+            if value is not None:
+                response = {"type": "response", "in_reply_to": message["type"], "value": value}
+                response["id"] = message["id"]
+                print(json.dumps(response), file=middleware.stdin, flush=True)
+            if message["type"] in ("result", "error"):
+                middleware.stdin.close()  # there are no more prompts
+
+
+if __name__ == "__main__":
+    main()

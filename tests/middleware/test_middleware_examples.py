@@ -1,0 +1,61 @@
+"""The hosts of the examples, the middleware, and an agent, all of them processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli.typing_in import LIMIT, home
+
+__all__ = ("home",)
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "middleware"
+
+TALK = """\
+Which folder may go? build.
+[execute] rm -rf build
+May I run rm -rf build? Yes.
+It is done.
+"""
+
+ON_TRIO = """
+import sys, importlib, anyio
+sys.path.insert(0, {folder!r})
+anyio.run(importlib.import_module("host").main, backend="trio")
+"""
+
+
+def ran(*arguments: str) -> str:
+    finished = subprocess.run(
+        [sys.executable, "-W", "error", *arguments],
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=LIMIT,
+        check=False,
+    )
+    assert (finished.returncode, finished.stderr) == (0, "")
+    return finished.stdout
+
+
+def test_both_hosts_have_the_same_talk(home: Path) -> None:
+    assert ran(str(EXAMPLES / "host.py")) == TALK
+    assert ran("-c", ON_TRIO.format(folder=str(EXAMPLES))) == TALK
+    assert ran(str(EXAMPLES / "plain_host.py")) == TALK
+    assert TALK in (EXAMPLES / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("host", ["host.py", "plain_host.py"])
+def test_a_host_can_have_another_agent(host: str, home: Path) -> None:
+    told = ran(str(EXAMPLES / host), "builtin")
+    assert "[read] Read parser.py" in told
+    assert "parser.py is Python" in told
+
+
+def test_a_host_is_told_what_does_not_work(home: Path) -> None:
+    command = [sys.executable, str(EXAMPLES / "plain_host.py"), "nobody-at-all"]
+    finished = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=LIMIT, check=False)
+    assert finished.stdout.startswith("It did not work: Agent 'nobody-at-all' was not found")
