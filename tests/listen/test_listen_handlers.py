@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import pytest
-from listening import Program, program
+from line_programs import Program, program
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypedDict
 
@@ -109,7 +109,7 @@ async def test_mappings_and_no_annotation_get_all_fields() -> None:
     seen: list[object] = []
 
     def bare(message):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        seen.append(message)
+        seen.append(cast("object", message))
 
     def anything(message: Any) -> None:
         seen.append(message)
@@ -118,7 +118,7 @@ async def test_mappings_and_no_annotation_get_all_fields() -> None:
         seen.append(message)
 
     def plain(message: dict) -> None:  # type: ignore[type-arg]
-        seen.append(message)
+        seen.append(cast("object", message))
 
     def keyed(message: dict[str, Any]) -> None:
         seen.append(message)
@@ -325,7 +325,7 @@ async def test_a_type_has_one_handler() -> None:
 )
 async def test_arguments_are_checked(arguments: Any, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
-        Handlers().on(**{"type": "progress", **arguments})
+        Handlers().on(**({"type": "progress"} | arguments))
 
 
 async def test_arguments_of_handlers_are_checked() -> None:

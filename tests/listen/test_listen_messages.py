@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from asking import permission
-from listening import form, page, titled
+from line_programs import form, page, titled
 from scripted import Turn, scripted
 
 from thinkwell import open_agent

@@ -98,7 +98,6 @@ class Listening:
         self._over = False
         """Whether the run has ended, and no answer reaches it any more."""
         self._stopped = False
-        self._closed = False
         self._failure: BaseException | None = None
         self._stream: ThoughtStream[Any] | None = None
         self._group: TaskGroup | None = None
@@ -127,12 +126,12 @@ class Listening:
         if isinstance(event, ev.Report):
             self._report(event)
         elif not self._by_lines and (told := self._narrator.message(event)) is not None:
-            self._put(told.type, Job(told.fields))
+            self._lanes.put(told.type, Job(told.fields))
 
     def stderr(self, line: str) -> None:
         """Queue a line of standard error. An agent that speaks lines logs in its own words."""
         if not self._by_lines and (told := self._narrator.stderr(line)) is not None:
-            self._put(told.type, Job(told.fields))
+            self._lanes.put(told.type, Job(told.fields))
 
     async def answer(self, question: Question) -> Answer | None:
         """Return what a handler answers; ``None`` leaves it to those who are asked next."""
@@ -145,7 +144,7 @@ class Listening:
             return None
         job = Job(told.fields, question=question)
         self._asked[question.id] = job
-        self._put(told.type, job, self._announced_place(question))
+        self._lanes.put(told.type, job, self._announced_place(question))
         try:
             await job.settled.wait()
         finally:
@@ -163,19 +162,13 @@ class Listening:
             told = asked(question)
             self._transcript.append(record_of(question, told.fields, told.type, ruling, seconds))
 
-    def _put(self, type_: str, job: Job, rank: int | None = None) -> None:
-        if not self._closed:
-            self._lanes.put(type_, job, rank)
-        else:
-            job.settled.set()
-
     def _report(self, event: ev.Report) -> None:
         self._by_lines = True  # a recording does not say so
         if event.kind in ASKING:
             if event.kind in self._lanes and self._run is not None:
                 self._announced.append((self._lanes.rank(), event.body))
         elif event.kind in self._lanes and event.kind not in ENDS:
-            self._put(event.kind, Job(event.body, report=event))
+            self._lanes.put(event.kind, Job(event.body, report=event))
         else:
             self._unhandled(event.kind, event.body)
 
@@ -228,9 +221,6 @@ class Listening:
         finally:
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
                 await stream.wait()
-            self._closed = True
-            for job in self._asked.values():
-                job.settled.set()
         stream.result.exception()  # whatever it is, it is raised, or what has led to it is
         try:
             if self._failure is not None:
@@ -285,7 +275,7 @@ class Listening:
 
     async def _handle(self, handler: Registered, job: Job) -> None:
         try:
-            if not job.dropped:
+            if not (job.dropped or self._stopped):
                 with job.scope:
                     await self._call(handler, job)
         except BaseException as exc:  # also what would end the process, which is the caller's to decide

@@ -99,9 +99,9 @@ def record_of(
     answer: JsonValue = None
     if ruling.said is not None:
         (answer,) = ruling.said
-    elif ruling.values is not None:
+    elif isinstance(question, FormQuestion):
         answer = ruling.values
-    elif not (ruling.cancels or ruling.silent or isinstance(question, FormQuestion)):
+    elif not (ruling.cancels or ruling.silent):
         answer = ruling.allows
     return Record(
         kind="approval" if kind == "approval" else "question",

@@ -47,7 +47,7 @@ def to_json(value: object, whose: str) -> JsonValue:
         json.dumps(plain, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as exc:
         raise TypeError(
-            f"{whose} returned what cannot be written as JSON, a {type(value).__name__}: {str(exc):.500}"
+            f"{whose} returned what cannot be written as JSON, a {type(value).__name__}: {exc!s:.500}"
         ) from exc
     return plain
 

@@ -1,0 +1,294 @@
+"""What goes for agents that speak lines: types that nobody handles, silence, repeated questions, programs."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from asking import permission
+from line_programs import Program, message, program
+from scripted import Turn, scripted
+
+from thinkwell import QuestionsStopped, Reply, open_agent
+from thinkwell import events as ev
+from thinkwell.listen import (
+    AgentApproval,
+    AgentLog,
+    AgentPartial,
+    AgentProgress,
+    AgentQuestion,
+    Handlers,
+    Transcript,
+    listen,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from thinkwell import ThoughtEvent
+
+pytestmark = pytest.mark.anyio
+
+
+async def run(
+    play: Callable[[Program], Awaitable[object]], handlers: Handlers, **options: Any
+) -> list[ThoughtEvent]:
+    """Return what is on the log."""
+    async with program(play, **options) as agent:
+        stream = agent.think().text("Go").stream(include="all")
+        with anyio.fail_after(5):
+            assert await listen(stream, handlers) == "Done"
+            return [event async for event in stream]
+
+
+def unhandled(events: list[ThoughtEvent]) -> list[tuple[str, dict[str, Any]]]:
+    return [(event.kind, event.body) for event in events if isinstance(event, ev.Unhandled)]
+
+
+# What nobody handles
+
+
+async def test_what_nobody_handles_is_an_event_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "thinkwell")
+
+    async def play(program: Program) -> None:
+        await program.says("progress", message="one")
+        await program.says("progress", message="two")
+        await program.says("cost\x1b[2J", cost=1, id=3)
+
+    events = await run(play, Handlers())
+    assert unhandled(events) == [
+        ("progress", {"message": "one"}),
+        ("progress", {"message": "two"}),
+        ("cost\x1b[2J", {"cost": 1, "id": 3}),
+    ]
+    lines = [
+        (record.levelname, record.getMessage()) for record in caplog.records if "no handler" in record.message
+    ]
+    assert [level for level, _ in lines] == ["INFO", "DEBUG", "INFO"]
+    assert "'progress'" in lines[0][1]
+    assert "\x1b" not in lines[2][1]
+
+
+async def test_types_without_end_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "thinkwell")
+
+    async def play(program: Program) -> None:
+        await program.writes(*(message(f"type-{number}") for number in range(150)))
+
+    assert len(unhandled(await run(play, Handlers()))) == 150
+    assert len([record for record in caplog.records if "no handler" in record.message]) == 100
+
+
+async def test_a_question_without_a_handler_is_declined_at_once() -> None:
+    async def play(program: Program) -> None:
+        assert await program.asks("question", question="?") is None
+        assert await program.asks("approval", description="Write") is False
+
+    events = await run(play, Handlers())
+    assert unhandled(events) == [("question", {"question": "?"}), ("approval", {"description": "Write"})]
+
+
+async def test_what_others_are_asked_is_not_unhandled() -> None:
+    async def allow(question: object) -> bool:
+        return True
+
+    async def play(program: Program) -> None:
+        assert await program.asks("approval", description="Write") is True
+
+    assert not unhandled(await run(play, Handlers(), permissions="ask", on_question=allow))
+
+
+async def test_over_acp_a_question_may_be_unhandled() -> None:
+    async def play(turn: Turn) -> None:
+        await turn.client.request_permission(permission(turn.session_id))
+        turn.say("Done")
+
+    async with scripted(play) as agent:
+        stream = agent.think().text("Go").stream(include={"unhandled"})
+        with anyio.fail_after(5):
+            await listen(stream, Handlers())
+            events = [event async for event in stream]
+    ((kind, body),) = unhandled(events)
+    assert (kind, body["command"]) == ("approval", "rm -rf build")
+
+
+# Silence
+
+
+@pytest.mark.parametrize("value", [None, Reply(None, "not mine")])
+@pytest.mark.parametrize("type_", ["question", "approval"])
+async def test_none_tells_the_program_nothing(type_: str, value: object) -> None:
+    transcript = Transcript()
+    handlers = Handlers(transcript=transcript)
+
+    @handlers.on(type_)
+    async def answer(fields: dict[str, Any]) -> object:
+        return "yes" if fields.get("again") else value
+
+    async def play(program: Program) -> None:
+        await program.says(type_, question="?")
+        assert await program.asks(type_, question="?", again=True) == "yes"
+        assert len(program.lines) == 2
+
+    await run(play, handlers)
+    assert [record.answer for record in transcript] == [None, "yes"]
+
+
+@pytest.mark.parametrize("value", [None, Reply(None, "not mine")])
+async def test_none_asks_the_next_where_there_is_one(value: object) -> None:
+    handlers = Handlers()
+
+    @handlers.on("question")
+    async def answer(question: AgentQuestion) -> object:
+        return value
+
+    async def fill(question: object) -> dict[str, str]:
+        return {"answer": "RS256"}
+
+    async def play(program: Program) -> None:
+        assert await program.asks("question", question="?") == "RS256"
+
+    await run(play, handlers, permissions="ask", on_question=fill)
+
+
+# The same question again and again
+
+
+@pytest.mark.parametrize("most", [1, 20])
+async def test_the_same_question_too_often_ends_the_run(most: int) -> None:
+    handlers = Handlers() if most == 20 else Handlers(max_repeats=most)
+    asked: list[str] = []
+
+    @handlers.on("question")
+    async def answer(question: AgentQuestion) -> str:
+        asked.append(question.question)
+        return "yes"
+
+    async def play(program: Program) -> None:
+        assert await program.asks("question", question="other", id=0) == "yes"
+        for number in range(1, 100):
+            assert await program.asks("question", question="?", id=number) == "yes"
+
+    async with program(play) as agent:
+        with anyio.fail_after(5), pytest.raises(QuestionsStopped):
+            await agent.think().text("Go").listen(handlers)
+    assert asked == ["other"] + ["?"] * most
+
+
+async def test_it_may_be_asked_as_often_as_the_agent_likes() -> None:
+    handlers = Handlers(max_repeats=None)
+
+    @handlers.on("approval")
+    async def approve(approval: AgentApproval) -> bool:
+        return True
+
+    async def play(program: Program) -> None:
+        for _ in range(100):
+            assert await program.asks("approval", description="?") is True
+
+    await run(play, handlers)
+
+
+# Messages
+
+
+async def test_only_what_the_program_says_is_heard(tmp_path: Path) -> None:
+    handlers = Handlers()
+    seen: list[object] = []
+
+    @handlers.on("progress")
+    async def progress(progress: AgentProgress) -> None:
+        seen.append(progress)
+
+    @handlers.on("partial")
+    async def partial(partial: AgentPartial) -> None:
+        seen.append(partial)
+
+    @handlers.on("log", concurrency=3)
+    async def log(log: AgentLog) -> None:
+        seen.append(log)
+
+    code = """
+import json, sys
+input()
+print("on standard error", file=sys.stderr, flush=True)
+for said in (
+    {"type": "progress", "message": "Reading", "percent": 10, "more": [1]},
+    {"type": "log", "message": "Note"},
+    {"type": "partial", "text": "Do"},
+    {"type": "question", "question": "Go on?"},
+):
+    print(json.dumps(said), flush=True)
+answer = json.loads(input())
+assert answer == {"type": "response", "in_reply_to": "question", "value": "yes"}, answer
+print(json.dumps({"type": "result", "text": "Done"}), flush=True)
+input()
+"""
+
+    @handlers.on("question")
+    def answer(question: AgentQuestion) -> str:
+        return "yes"
+
+    command = [sys.executable, "-c", code]
+    async with open_agent(command=command, protocol="ndjson", cwd=tmp_path) as agent:
+        with anyio.fail_after(30):
+            assert await agent.think().text("Go").listen(handlers) == "Done"
+    assert len(seen) == 3
+    assert set(seen) == {
+        AgentProgress(message="Reading", percent=10),
+        AgentLog(message="Note"),
+        AgentPartial(text="Do"),
+    }
+
+
+async def test_results_and_errors_between_prompts_are_none_of_ours() -> None:
+    handlers = Handlers()
+    seen: list[object] = []
+    handlers.on("progress")(seen.append)
+    handlers.on("result")(seen.append)
+
+    async def play(program: Program) -> None:
+        await program.says("result", text="One")
+        await program.says("progress", message="late")
+        await program.says("result", text="late")
+        await program.line()
+        await program.says("progress", message="two")
+
+    async with program(play) as agent:
+        with anyio.fail_after(5):
+            assert await agent.think().text("Go").listen(handlers) == "One"
+            assert await agent.think().text("Go").listen(handlers) == "Done"
+    assert seen == [{"text": "One"}, {"message": "two"}, {"text": "Done"}]
+
+
+async def test_an_answer_after_the_end_is_not_sent() -> None:
+    handlers = Handlers()
+    over = anyio.Event()
+
+    @handlers.on("check")
+    async def check(fields: dict[str, Any]) -> str:
+        await over.wait()
+        return "too late"
+
+    async def play(program: Program) -> None:
+        await program.says("check")
+        await program.says("result", text="One")
+        assert await program.line() == "Again"
+
+    async with program(play) as agent:
+        with anyio.fail_after(5):
+            stream = agent.think().text("Go").stream()
+
+            async def end() -> None:
+                await stream.wait()
+                over.set()
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(end)
+                assert await listen(stream, handlers) == "One"
+            assert await agent.think().text("Again").listen(handlers) == "Done"

@@ -1,0 +1,362 @@
+"""What is handled when: one at a time, several at once, in which order, and which answer goes out first."""
+
+from __future__ import annotations
+
+import threading
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.from_thread
+import pytest
+from anyio.lowlevel import checkpoint
+from asking import permission
+from line_programs import Program, message, program
+from scripted import Turn, scripted
+
+from thinkwell.listen import AgentApproval, AgentProgress, AgentQuestion, Handlers, listen
+from thinkwell.testing import ScriptedAgent, script
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+pytestmark = pytest.mark.anyio
+
+request: ContextVar[str] = ContextVar("request", default="nobody's")
+
+
+async def run(play: Callable[[Program], Awaitable[object]], handlers: Handlers, **options: Any) -> list[str]:
+    """Return what the program was told."""
+    got: list[str] = []
+
+    async def whole(program: Program) -> None:
+        try:
+            await play(program)
+        finally:
+            got.extend(program.lines[1:])
+
+    async with program(whole) as agent:
+        with anyio.fail_after(5):
+            assert await agent.think().text("Go").listen(handlers, **options) == "Done"
+    return got
+
+
+class Gauge:
+    """How many are at work."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    async def __call__(self) -> None:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        for _ in range(5):
+            await checkpoint()
+        self.now -= 1
+
+
+async def test_messages_of_a_type_are_handled_one_after_another() -> None:
+    handlers = Handlers()
+    gauge = Gauge()
+    seen: list[str] = []
+
+    @handlers.on("progress")
+    async def note(progress: AgentProgress) -> None:
+        await gauge()
+        seen.append(progress.message)
+
+    async def play(program: Program) -> None:
+        await program.writes(*(message("progress", message=str(number)) for number in range(20)))
+
+    await run(play, handlers)
+    assert seen == [str(number) for number in range(20)]
+    assert gauge.most == 1
+
+
+async def test_as_many_at_once_as_was_said() -> None:
+    handlers = Handlers()
+    gauge = Gauge()
+    begun: list[str] = []
+
+    @handlers.on("progress", concurrency=3)
+    async def note(progress: AgentProgress) -> None:
+        begun.append(progress.message)
+        await gauge()
+
+    async def play(program: Program) -> None:
+        await program.writes(*(message("progress", message=str(number)) for number in range(20)))
+
+    await run(play, handlers)
+    assert gauge.most == 3
+    assert set(begun[:3]) == {"0", "1", "2"}
+    assert len(begun) == 20
+
+
+async def test_types_do_not_wait_for_each_other_and_the_reader_waits_for_none() -> None:
+    handlers = Handlers()
+    open_ = anyio.Event()
+
+    @handlers.on("progress")
+    async def wait(progress: AgentProgress) -> None:
+        await open_.wait()
+
+    @handlers.on("question")
+    async def answer(question: AgentQuestion) -> str:
+        return "yes"
+
+    async def play(program: Program) -> None:
+        await program.says("progress", message="one")
+        for number in range(1000):
+            await program.says("progress", message=str(number))
+        assert await program.asks("question", question="Go on?") == "yes"
+        open_.set()
+
+    await run(play, handlers)
+
+
+async def test_questions_that_come_at_once_are_asked_in_their_order() -> None:
+    handlers = Handlers()
+    gauge = Gauge()
+    seen: list[str] = []
+
+    @handlers.on("question")
+    async def answer(question: AgentQuestion) -> str:
+        await gauge()
+        seen.append(question.question)
+        return question.question
+
+    async def play(program: Program) -> None:
+        await program.writes(*(message("question", question=f"{number % 7}") for number in range(40)))
+        assert [await program.value() for _ in range(40)] == [f"{number % 7}" for number in range(40)]
+
+    await run(play, handlers)
+    assert seen == [f"{number % 7}" for number in range(40)]
+    assert gauge.most == 1
+
+
+async def test_questions_over_acp_are_asked_one_at_a_time_too() -> None:
+    handlers = Handlers()
+    gauge = Gauge()
+
+    @handlers.on("approval")
+    async def approve(approval: AgentApproval) -> bool:
+        await gauge()
+        return True
+
+    async def play(turn: Turn) -> None:
+        async with anyio.create_task_group() as group:
+            for _ in range(10):
+                group.start_soon(turn.client.request_permission, permission(turn.session_id))
+
+    async with scripted(play) as agent:
+        with anyio.fail_after(5):
+            await agent.think().text("Go").listen(handlers)
+    assert gauge.most == 1
+
+
+# Answers to messages that are no questions
+
+
+async def test_a_value_answers_any_message_of_a_line_agent() -> None:
+    handlers = Handlers()
+
+    @handlers.on("progress")
+    async def steer(progress: AgentProgress) -> object:
+        return {"go": "on"} if progress.message == "b" else None
+
+    @handlers.on("cost_report")
+    async def double(report: dict[str, float]) -> float:
+        return report["cost"] * 2
+
+    async def play(program: Program) -> None:
+        for letter in "abc":
+            await program.says("progress", message=letter)
+        await program.line()
+        await program.says("cost_report", cost=2.5, id=7)
+        await program.line()
+
+    assert await run(play, handlers) == [
+        '{"type":"response","in_reply_to":"progress","value":{"go":"on"}}',
+        '{"type":"response","in_reply_to":"cost_report","value":5.0,"id":7}',
+    ]
+
+
+async def test_answers_without_ids_keep_the_order_of_their_messages() -> None:
+    handlers = Handlers()
+    first = anyio.Event()
+    ended: list[int] = []
+
+    @handlers.on("check", concurrency=10)
+    async def check(fields: dict[str, Any]) -> int | None:
+        number: int = fields["number"]
+        if number == 0:
+            await first.wait()
+        ended.append(number)
+        if len(ended) == 9:
+            first.set()
+        return None if number == 5 else number
+
+    async def play(program: Program) -> None:
+        await program.writes(*(message("check", number=number) for number in range(10)))
+        assert [await program.value() for _ in range(9)] == [0, 1, 2, 3, 4, 6, 7, 8, 9]
+
+    await run(play, handlers)
+    assert ended[-1] == 0
+
+
+async def test_answers_with_ids_go_out_as_they_come() -> None:
+    handlers = Handlers()
+    first = anyio.Event()
+
+    @handlers.on("check", concurrency=2)
+    async def check(fields: dict[str, Any]) -> int:
+        if fields["id"] == 0:
+            await first.wait()
+        number: int = fields["id"]
+        return number
+
+    async def play(program: Program) -> None:
+        await program.writes(message("check", id=0), message("check", id=1))
+        assert (await program.response())["id"] == 1
+        first.set()
+        assert (await program.response())["id"] == 0
+
+    await run(play, handlers)
+
+
+async def test_over_acp_only_questions_have_answers(caplog: pytest.LogCaptureFixture) -> None:
+    handlers = Handlers()
+
+    @handlers.on("partial")
+    async def answer(partial: dict[str, Any]) -> str:
+        return "thank you"
+
+    @handlers.on("result")
+    async def ignored(result: dict[str, Any]) -> str:
+        return "thank you"
+
+    played = ScriptedAgent(script.says("One ").uses("Read").says("two"))
+    async with played.open() as agent:
+        with anyio.fail_after(5):
+            await agent.think().text("Go").listen(handlers)
+    (record,) = [record for record in caplog.records if "is dropped" in record.message]
+    assert record.levelname == "WARNING"
+    assert "answer()" in record.message
+
+
+# Where handlers run
+
+
+async def test_handlers_that_are_not_async_run_in_threads() -> None:
+    handlers = Handlers()
+    main = threading.get_ident()
+    threads: list[int] = []
+    asked = anyio.Event()
+
+    @handlers.on("question")
+    def answer(question: AgentQuestion) -> str:
+        threads.append(threading.get_ident())
+        anyio.from_thread.run_sync(asked.set)
+        return "yes"
+
+    @handlers.on("approval")
+    def approve(approval: AgentApproval) -> Awaitable[bool]:
+        async def later() -> bool:
+            await asked.wait()
+            return threading.get_ident() == main
+
+        return later()
+
+    async def play(program: Program) -> None:
+        await program.writes(message("approval", description="Write"), message("question", question="Go on?"))
+        told = [await program.response() for _ in range(2)]
+        assert {response["in_reply_to"]: response["value"] for response in told} == {
+            "approval": True,
+            "question": "yes",
+        }
+
+    await run(play, handlers)
+    assert main not in threads
+
+
+async def test_handlers_see_what_their_caller_sees() -> None:
+    handlers = Handlers()
+    seen: list[str] = []
+
+    @handlers.on("progress")
+    async def note(progress: AgentProgress) -> None:
+        seen.append(request.get())
+        request.set("a handler's")
+
+    @handlers.on("log")
+    def in_thread(log: object) -> None:
+        seen.append(request.get())
+
+    async def play(program: Program) -> None:
+        await program.says("progress", message="a")
+        await program.says("progress", message="b")
+        await program.says("log", message="c")
+
+    async with program(play) as agent:
+        token = request.set("mine")
+        with anyio.fail_after(5):
+            await agent.think().text("Go").listen(handlers)
+        request.reset(token)
+    assert seen == ["mine"] * 3
+
+
+async def test_a_handler_may_ask_another_agent() -> None:
+    architect = ScriptedAgent(script.expects("RS256 or HS256?").says("RS256"))
+    async with architect.open() as agent:
+        handlers = Handlers()
+
+        @handlers.on("question", by="architect")
+        async def answer(question: AgentQuestion) -> str:
+            return await agent.think().text(question.question).run()
+
+        async def play(program: Program) -> None:
+            assert await program.asks("question", question="RS256 or HS256?") == "RS256"
+
+        await run(play, handlers)
+
+
+# Several listens
+
+
+async def test_the_same_handlers_listen_to_several_runs_at_once() -> None:
+    handlers = Handlers()
+    both = anyio.Event()
+    seen: list[str] = []
+
+    @handlers.on("question")
+    async def answer(question: AgentQuestion) -> str:
+        seen.append(question.question)
+        if len(seen) == 2:
+            both.set()
+        await both.wait()  # one at a time in each run, and there are two
+        return f"{question.question}!"
+
+    def asks(text: str) -> Callable[[Program], Awaitable[object]]:
+        async def play(program: Program) -> None:
+            assert await program.asks("question", question=text) == f"{text}!"
+
+        return play
+
+    async with anyio.create_task_group() as group:
+        for text in ("one", "two"):
+            group.start_soon(run, asks(text), handlers)
+    assert sorted(seen) == ["one", "two"]
+
+
+async def test_a_run_has_one_listener() -> None:
+    async def play(program: Program) -> None:
+        await program.says("progress", message="one")
+
+    async with program(play) as agent:
+        stream = agent.think().text("Go").stream()
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(listen, stream, Handlers())
+                await anyio.wait_all_tasks_blocked()
+                with pytest.raises(RuntimeError, match="has a listener already"):
+                    await listen(stream, Handlers())
