@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import anyio
 
-from thinkwell import Agent, open_agent
 from thinkwell_acp import memory_transport_pair
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
+    from thinkwell import Agent
     from thinkwell_acp import Transport
 
 Json: TypeAlias = dict[str, Any]
@@ -324,15 +324,26 @@ class AcpTurn(Turn):
         self._step = ""
 
     async def asks(self, question: str, *, options: Sequence[str] = (), id: object = None) -> Asked:  # noqa: A002
-        field: Json = {"type": "string", **({"enum": list(options)} if options else {})}
-        schema = {"type": "object", "properties": {"answer": field}, "required": ["answer"]}
+        return await self.asks_form(
+            question, answer={"type": "string", **({"enum": list(options)} if options else {})}
+        )
+
+    async def asks_form(self, question: str, **fields: Json) -> Asked:
+        """Ask for a form."""
+        schema = {"type": "object", "properties": fields, "required": list(fields)}
         return await self._ask(
             "elicitation/create", question, mode="form", message=question, requestedSchema=schema
         )
 
     async def asks_for(self, description: str, *, id: object = None) -> Asked:  # noqa: A002
+        return await self.offers(description, OPTIONS)
+
+    async def offers(self, description: str, options: Sequence[Json]) -> Asked:
+        """Ask for approval by options of its own."""
         call = {"toolCallId": f"call-{len(self._talker.asked)}", "title": description, "kind": "other"}
-        return await self._ask("session/request_permission", description, toolCall=call, options=OPTIONS)
+        return await self._ask(
+            "session/request_permission", description, toolCall=call, options=list(options)
+        )
 
     async def _ask(self, method: str, what: str, **params: object) -> Asked:
         self.last_request, asked = await self._talker.request(
@@ -399,9 +410,11 @@ def _said(message: Json) -> Any:
     result: Json = message["result"]
     if "action" in result:
         content: Json = result.get("content") or {}
-        return content.get("answer") if result["action"] == "accept" else None
+        whole = content.get("answer") if content.keys() == {"answer"} else content
+        return whole if result["action"] == "accept" else None
     if "outcome" in result:
-        return _ALLOWED.get(result["outcome"].get("optionId"))
+        option = result["outcome"].get("optionId")
+        return _ALLOWED.get(option, option)
     return result
 
 
@@ -414,6 +427,8 @@ TALKERS: dict[Protocol, Callable[[Transport, Sequence[Scene]], Talker]] = {
 @asynccontextmanager
 async def talking(protocol: Protocol, *scenes: Scene, **options: Any) -> AsyncGenerator[tuple[Agent, Talker]]:
     """Open an agent in memory that plays these scenes."""
+    from thinkwell import open_agent  # the programs need none of it
+
     ours, theirs = memory_transport_pair()
     talker = TALKERS[protocol](theirs, scenes)
     options.setdefault("permissions", "ask")
