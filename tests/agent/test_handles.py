@@ -57,7 +57,19 @@ def names(type_: type) -> set[str]:
         ),
         (
             ThinkBuilder,
-            {"code", "cwd", "explain", "image", "line", "listen", "meta", "quote", "resource", "run", "stream"}
+            {
+                "code",
+                "cwd",
+                "explain",
+                "image",
+                "line",
+                "listen",
+                "meta",
+                "quote",
+                "resource",
+                "run",
+                "stream",
+            }
             | {"skill", "text", "tool"},
         ),
         (ToolContext, {"cancelled", "progress", "raise_if_cancelled"}),

@@ -218,7 +218,7 @@ async def test_a_handler_that_fails_passes_it_on_and_is_logged(caplog: pytest.Lo
 
 @pytest.mark.parametrize(
     "nonsense",
-    ["yes", "allow_once", 3, {"a": 1}, ChooseOption("z"), Reply(3, "")],  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    ["yes", "allow_once", 3, {"a": 1}, ChooseOption("z"), Reply(3, "")],
 )
 async def test_an_answer_that_does_not_fit_counts_for_nothing(
     nonsense: Any, caplog: pytest.LogCaptureFixture

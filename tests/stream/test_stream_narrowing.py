@@ -36,8 +36,10 @@ def describe(event: ThoughtEvent) -> str:
             return ""
         case ev.PhaseChanged() | ev.ToolsSeen() | ev.TurnStarted() | ev.TurnEnded() | ev.Notice():
             return ""
-        case ev.QuestionVerdict() | ev.QuestionCompleted() | ev.Stalled():
+        case ev.QuestionVerdict() | ev.QuestionCompleted() | ev.Stalled() | ev.SessionOpened():
             return ""
+        case ev.Report(kind=kind) | ev.Unhandled(kind=kind):
+            return assert_type(kind, str)
         case ev.Compaction() | ev.UnknownUpdate() | ev.Dropped() | ev.ReplayStarted() | ev.ReplayEnded():
             return ""
         case _:

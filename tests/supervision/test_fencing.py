@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from judging import RULES, judged, rules, told_of
 
 from thinkwell import FormQuestion, PermissionQuestion, UrlQuestion, events
-from thinkwell._judgement import DOCUMENT_LENGTH, brief_of, shown, visible
+from thinkwell._display.text import visible
+from thinkwell._judgement import DOCUMENT_LENGTH, brief_of, shown
 from thinkwell.questions import FieldChoice, FormField
 from thinkwell_acp import schema as s
 
