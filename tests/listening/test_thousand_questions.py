@@ -2,8 +2,8 @@
 
 A thousand are asked on each event loop, by five agents that speak ACP and five that write lines. Each is a
 process, which checks for itself that an answer is the one to its very question.
-``THINKWELL_QUESTIONS=10000 python -m pytest -s tests/listening/test_thousand_questions.py`` has so many asked,
-also by agents that all speak the same.
+``THINKWELL_QUESTIONS=10000 python -m pytest -s tests/listening/test_thousand_questions.py`` has so many
+asked, also by agents that all speak the same.
 """
 
 from __future__ import annotations
