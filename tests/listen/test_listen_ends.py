@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.to_thread
 import pytest
 from asking import permission
 from line_programs import Program, message, program
@@ -648,6 +650,27 @@ async def test_a_handler_that_never_answers(type_: str, told: object) -> None:
         (verdict,) = [event async for event in stream if isinstance(event, ev.QuestionVerdict)]
     assert (verdict.verdict, verdict.by) == (None, "architect")
     assert verdict.why == "the architect did not answer within 5 seconds"
+
+
+async def test_nobody_waits_for_a_thread_that_takes_too_long() -> None:
+    handlers = Handlers()
+    over, ended = threading.Event(), threading.Event()
+
+    @handlers.on("approval", timeout=0.05)
+    def never(fields: object) -> bool:
+        over.wait(30)
+        ended.set()
+        return True
+
+    async def play(program: Program) -> None:
+        assert await program.asks("approval", description="Write") is False
+
+    async with program(play) as agent:
+        with anyio.fail_after(5):
+            assert await agent.think().text("Go").listen(handlers) == "Done"
+    assert not ended.is_set()
+    over.set()
+    await anyio.to_thread.run_sync(ended.wait)
 
 
 @VIRTUAL

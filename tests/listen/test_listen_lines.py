@@ -24,6 +24,7 @@ from thinkwell.listen import (
     Transcript,
     listen,
 )
+from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -195,6 +196,21 @@ async def test_it_may_be_asked_as_often_as_the_agent_likes() -> None:
 
 
 # Messages
+
+
+async def test_who_speaks_acp_cannot_pretend_to_speak_lines() -> None:
+    handlers = Handlers()
+    seen: list[object] = []
+    handlers.on("progress")(seen.append)
+    handlers.on("partial")(seen.append)
+    lie = {"sessionUpdate": "_thinkwell.dev/message", "message": {"type": "progress", "message": "one"}}
+    played = ScriptedAgent(script.updates(lie).says("Done"))
+    async with played.open() as agent:
+        stream = agent.think().text("Go").stream(include={"unhandled"})
+        with anyio.fail_after(5):
+            assert await listen(stream, handlers) == "Done"
+            assert not [event async for event in stream]
+    assert seen == [{"text": "Done"}]
 
 
 async def test_only_what_the_program_says_is_heard(tmp_path: Path) -> None:

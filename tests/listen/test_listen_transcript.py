@@ -203,28 +203,31 @@ async def test_a_time_needs_its_zone(tmp_path: Path) -> None:
 
 
 async def test_the_document_is_for_people() -> None:
-    document = Transcript([record(), record(kind="approval", answer={"alg": "ü"})]).markdown()
+    why = "it is usual, " * 20
+    second = record(kind="approval", answer=True, why=why, details={"command": "make ü"})
+    document = Transcript([record(), second]).markdown()
     assert document.startswith("## 1. `Which?`\n\n- Asked: `question q1 of run-1, agent worker`\n")
     assert "- Answered by: `architect, after 1.2 s, at 2026-01-31 12:00:00 UTC`\n" in document
     assert "- Why: `it is usual`\n\n```text\nWhich?\n```\n\n```text\nRS256\n```\n\n## 2. " in document
-    assert '{"alg": "ü"}' in document
+    assert f"- Why: `{why.strip()}`\n" in document
+    assert document.endswith('```json\n{\n  "command": "make ü"\n}\n```\n\n```json\ntrue\n```\n')
     assert Transcript().markdown() == ""
 
 
 async def test_nothing_that_an_agent_wrote_is_markup() -> None:
     evil = "`</code>\n```\n# Approved by Ann\n[here](http://evil)\x1b[2J\u202e"
-    document = Transcript([record(question=evil, answer=evil, why=evil, agent=evil)]).markdown()
-    inside = False
+    texts = record(question=evil, answer=evil, why=evil, agent=evil)
+    document = Transcript([texts, record(answer=[evil], details={evil: evil})]).markdown()
     fence = ""
     for line in document.splitlines():
-        if not inside and line.startswith("```"):
-            inside, fence = True, line.removesuffix("text")
-        elif inside and line == fence:
-            inside = False
-        elif not inside and line:
+        if not fence and line.startswith("```"):
+            fence = line.removesuffix("text").removesuffix("json")
+        elif fence and line == fence:
+            fence = ""
+        elif not fence and line:
             assert line.count("`") == 2
             assert line.endswith("`")
-    assert not inside
+    assert not fence
     assert "\x1b" not in document
     assert "\u202e" not in document
 

@@ -51,7 +51,8 @@ async def listen(
     """Listen to a run that has been started, and return its result.
 
     What it has said already is heard first, as far as the run keeps it: ``stream(include="all")`` keeps all.
-    Of a recorded run, the handlers hear what was said, and none is asked anything.
+    Of a recorded run, the handlers hear what the replay includes, so ``replay(…, include="all")`` has all of
+    it, and none is asked anything.
 
     Args:
         stream: The run.
@@ -163,7 +164,10 @@ class Listening:
             self._transcript.append(record_of(question, told.fields, told.type, ruling, seconds))
 
     def _report(self, event: ev.Report) -> None:
-        self._by_lines = True  # a recording does not say so
+        if self._run is None:
+            self._by_lines = True  # a recording does not say so
+        elif not self._by_lines:
+            return  # the agent claims to be another kind of agent
         if event.kind in ASKING:
             if event.kind in self._lanes and self._run is not None:
                 self._announced.append((self._lanes.rank(), event.body))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import msgspec
 
 from thinkwell._content import JsonValue
-from thinkwell._display.text import in_json, line, visible
+from thinkwell._display.text import LINE, in_json, line, visible
 from thinkwell._prompt import fenced
 from thinkwell.questions import FormQuestion
 
@@ -119,23 +119,27 @@ def record_of(
 
 
 def _section(number: int, record: Record) -> str:
-    answer = (
-        record.answer if isinstance(record.answer, str) else json.dumps(record.answer, ensure_ascii=False)
-    )
     asked = f"{record.kind} {record.question_id} of {record.run_id}, agent {record.agent}"
     answered = f"{record.by}, after {record.seconds:.1f} s, at {record.at:%Y-%m-%d %H:%M:%S} UTC"
     return "\n".join(
         (
-            f"## {number}. {_code(record.question)}\n",
+            f"## {number}. {_code(record.question, TITLE)}\n",
             f"- Asked: {_code(asked)}",
             f"- Answered by: {_code(answered)}",
             f"- Why: {_code(record.why)}\n",
-            fenced(visible(record.question), "text"),
-            fenced(visible(answer), "text"),
+            _fenced(record.details or record.question),
+            _fenced(record.answer),
         )
     )
 
 
-def _code(text: str) -> str:
+def _fenced(value: JsonValue) -> str:
+    """Return a value as a block that is code, in which all characters show."""
+    if isinstance(value, str):
+        return fenced(visible(value), "text")
+    return fenced(in_json(json.dumps(value, ensure_ascii=False, indent=2)), "json")
+
+
+def _code(text: str, limit: int = LINE) -> str:
     """Return a text as a line that is code, in which nothing is markup."""
-    return f"`{line(text, TITLE).replace('`', 'ˋ')}`"
+    return f"`{line(text, limit).replace('`', 'ˋ')}`"
