@@ -31,7 +31,7 @@ handlers = Handlers()
 
 
 @handlers.on("progress")
-def tell(progress: AgentProgress) -> None:
+async def tell(progress: AgentProgress) -> None:
     print(f"{progress.percent:.0f} %: {progress.message}")
 
 

@@ -29,7 +29,7 @@ async def main() -> None:
         handlers = Handlers()
 
         @handlers.on("progress")
-        def tell(progress: AgentProgress) -> None:
+        async def tell(progress: AgentProgress) -> None:
             print(f"> {progress.message}")
 
         @handlers.on("question", by="architect")

@@ -34,8 +34,7 @@ $""",
 Which algorithm signs the tokens\? 4 files, .*…
 Security: how long is a token valid\? 4 files, .*…
 Which tests come first\? 4 files, .*…
-> Doing it
-May it\? Run make test
+(?:> Doing it\nMay it\? Run make test|May it\? Run make test\n> Doing it)
 May it\? Delete auth/session\.py
 Done: Run make test
 $""",

@@ -58,11 +58,12 @@ $""",
 SPOKEN = "HS256\n15 minutes\nyes\n"
 """What the person says who is asked for what is left."""
 
-LISTING = r"""^10 %: Looking around
-What is the list called\? Files\.
-May it Write CONTENTS\.md\? Yes\.
-CONTENTS\.md is written\. \(Listing\)
-$"""
+LISTING = [
+    "10 %: Looking around",
+    "What is the list called? Files.",
+    "May it Write CONTENTS.md? Yes.",
+    "CONTENTS.md is written. (Listing)",
+]
 
 
 @pytest.fixture
@@ -116,7 +117,7 @@ def test_an_agent_of_a_few_lines_is_heard_and_answered(program: str, backend: st
     if program == "agent.sh" and shutil.which("sh") is None:
         pytest.skip("there is no shell")
     said = run(EXAMPLES / "line_agent" / "run.py", backend, project, program)
-    assert re.search(LISTING, said), said
+    assert sorted(said.splitlines()) == sorted(LISTING)  # messages of different types keep no order
     written = (project / "CONTENTS.md").read_text("utf-8")
     assert written.startswith("# Files\n\n")
     assert {"- README.md", "- parser.py"} <= set(written.splitlines())
