@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from fuzz import asking_targets, run_targets, tool_targets, wire_targets
+from fuzz import asking_targets, line_targets, run_targets, tool_targets, wire_targets
 
 if TYPE_CHECKING:
     from fuzz.target import Target
 
-TARGETS = (*wire_targets.TARGETS, *run_targets.TARGETS, *asking_targets.TARGETS, *tool_targets.TARGETS)
+TARGETS = (
+    *wire_targets.TARGETS,
+    *run_targets.TARGETS,
+    *asking_targets.TARGETS,
+    *tool_targets.TARGETS,
+    *line_targets.TARGETS,
+)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)

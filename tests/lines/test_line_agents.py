@@ -11,11 +11,21 @@ import anyio
 import pytest
 from lines.program import every, first, played, started
 
-from thinkwell import AgentExited, AgentReported, CapabilityMissing, ThoughtCancelled, open_agent, replay
+from thinkwell import (
+    AgentExited,
+    AgentReported,
+    CapabilityMissing,
+    ThoughtCancelled,
+    ThoughtStream,
+    open_agent,
+    replay,
+)
 from thinkwell import events as ev
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from thinkwell.questions import Answer, Question
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +46,7 @@ async def test_one_process_serves_many_prompts(tmp_path: Path) -> None:
 
 async def test_prompts_are_served_in_the_order_in_which_they_came() -> None:
     async with played() as (agent, program):
-        streams = []
+        streams: list[ThoughtStream[str]] = []
         for number in range(5):
             streams.append(agent.think().text(str(number)).stream(include="all"))
             await first(streams[-1], ev.TurnStarted)
@@ -57,6 +67,10 @@ async def test_the_next_prompt_is_written_when_the_one_before_has_failed() -> No
         with pytest.raises(AgentReported, match="no"):
             await one.result
         assert await two.result == "yes"
+
+
+def go_on(_: Question) -> Answer:
+    return {"answer": "go on"}
 
 
 @pytest.mark.skipif(shutil.which("sh") is None, reason="there is no shell")
@@ -81,7 +95,7 @@ async def test_a_shell_program_is_an_agent(tmp_path: Path) -> None:
             command=["sh", str(script)],
             protocol="ndjson",
             permissions="ask",
-            on_question=lambda _: {"answer": "go on"},
+            on_question=go_on,
         ) as agent:
             assert await agent.think().text("a\nb").run() == r"a\nb was done"
             assert await agent.think().text("c").run() == "c was done"
@@ -297,6 +311,10 @@ async def test_a_killed_program_says_so(tmp_path: Path) -> None:
 # The rest of an agent
 
 
+def choose_b(_: Question) -> Answer:
+    return {"answer": "B"}
+
+
 async def test_a_recording_is_replayed(tmp_path: Path) -> None:
     file = tmp_path / "run.ndjson"
     source = """
@@ -305,8 +323,7 @@ say("progress", message="Reading", percent=10)
 answer = ask("question", question="Which?", options=["A", "B"], id=[1])
 say("result", text="It is " + answer)
 """
-    options = {"permissions": "ask", "on_question": lambda _: {"answer": "B"}}
-    async with started(tmp_path, source, record=file, **options) as agent:
+    async with started(tmp_path, source, record=file, permissions="ask", on_question=choose_b) as agent:
         stream = agent.think().text("Go").stream(include="all")
         assert await stream.result == "It is B"
     again = replay(file, speed=0)
