@@ -17,6 +17,13 @@
         return True if "tests" in approval.description else "only the tests may be changed"
 
     report = await agent.think(Report).text("Move auth to JWT").listen(handlers)
+
+A message has a type: ``progress``, ``question``, ``approval``, ``partial``, ``log``, at last ``result`` or
+``error``, and whatever agents that speak lines invent. Each type has one handler at most, which handles one
+message after another, while the agent is read on. Over ACP, messages are made of what the agent sends in other
+forms. What a handler returns is the answer; ``None`` leaves a question to those who are asked next.
+
+A listen ends with its run, when everything before that is handled. A handler that raises ends both.
 """
 
 from __future__ import annotations
