@@ -20,8 +20,8 @@
 
 A message has a type: ``progress``, ``question``, ``approval``, ``partial``, ``log``, at last ``result`` or
 ``error``, and whatever agents that speak lines invent. Each type has one handler at most, which handles one
-message after another, while the agent is read on. Over ACP, messages are made of what the agent sends in other
-forms. What a handler returns is the answer; ``None`` leaves a question to those who are asked next.
+message after another, while the agent is read on. Over ACP, messages are made of what the agent sends in
+other forms. What a handler returns is the answer; ``None`` leaves a question to those who are asked next.
 
 A listen ends with its run, when everything before that is handled. A handler that raises ends both.
 """
