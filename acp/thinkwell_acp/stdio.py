@@ -316,9 +316,10 @@ def find_program(
 class _OwnStdio:
     """This process's standard input and output as a transport, for programs that are agents."""
 
-    def __init__(self, stdin: int, stdout: int) -> None:
+    def __init__(self, stdin: int, stdout: int, blocked: Sequence[int]) -> None:
         self._stdin = stdin
         self._stdout = stdout
+        self._blocked = blocked
         self._closed = False
 
     async def receive(self) -> bytes:
@@ -339,9 +340,11 @@ class _OwnStdio:
             raise anyio.BrokenResourceError from exc
 
     async def aclose(self) -> None:
-        """Close both descriptors."""
+        """Close both descriptors, and leave what they lead to as it was: others may use it, as a terminal."""
         if not self._closed:
             self._closed = True
+            for descriptor in self._blocked:
+                os.set_blocking(descriptor, True)
             os.close(self._stdin)
             os.close(self._stdout)
         await checkpoint()
@@ -354,11 +357,13 @@ def own_stdio() -> Transport:
     protocol.
     """
     stdin, stdout = os.dup(0), os.dup(1)
+    blocked: list[int] = []
     if sys.platform != "win32":  # pragma: no branch - the tests run on POSIX
-        os.set_blocking(stdin, False)
-        os.set_blocking(stdout, False)
+        blocked = [descriptor for descriptor in (stdin, stdout) if os.get_blocking(descriptor)]
+        for descriptor in blocked:
+            os.set_blocking(descriptor, False)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
-    return _OwnStdio(stdin, stdout)
+    return _OwnStdio(stdin, stdout, blocked)

@@ -317,3 +317,24 @@ def test_a_signal_while_the_agent_starts(home: Path) -> None:
         host.process.send_signal(signal.SIGTERM)
         assert host.process.wait(LIMIT) == 128 + signal.SIGTERM
     assert processes_with(str(home)) == []
+
+
+def test_standard_streams_are_left_as_they_were(home: Path) -> None:
+    """Whoever shares them, as a shell shares its terminal, would be told that it cannot read now."""
+    inner, outer = os.openpty()
+    with os.fdopen(outer, "rb"), os.fdopen(inner, "r+b", buffering=0) as terminal:
+        ran = subprocess.Popen(
+            [*THINKWELL, "middleware"],
+            stdin=outer,
+            stdout=outer,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        with ran:
+            terminal.write(b"Say what parser.py does\n")
+            shown = b""
+            while b'"type":"result"' not in shown:
+                shown += terminal.read(65536)
+            terminal.write(b"\x04")
+            assert ran.wait(LIMIT) == 0
+        assert os.get_blocking(outer)

@@ -221,6 +221,13 @@ async def test_an_init_that_cannot_be_used_ends_it(params: Any, why: str) -> Non
     assert scripted.sent.sessions == ()
 
 
+@pytest.mark.parametrize("init", [{"type": "init"}, {"type": "init", "params": None}])
+async def test_an_init_may_ask_for_nothing(init: Any) -> None:
+    async with playing(script) as host:
+        await host.say(init)
+        assert (await host.hear())["type"] == "init_ack"
+
+
 async def test_an_init_that_is_not_the_first_line_is_ignored() -> None:
     async with playing(script.says("Yes.")) as host:
         await host.say("go", {"type": "init"})

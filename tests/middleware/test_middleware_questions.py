@@ -285,3 +285,27 @@ async def test_a_question_outside_of_a_prompt_is_not_the_hosts() -> None:
 
 def _no(_question: Question) -> bool:
     return False
+
+
+async def test_what_is_taken_back_at_once_keeps_no_place() -> None:
+    worker = Worker()
+
+    async def work(turn: Turn) -> None:
+        async with anyio.create_task_group() as tasks:
+            for number in range(20):
+                tasks.start_soon(worker.approve, turn, f"never {number}")
+            await anyio.wait_all_tasks_blocked()
+            for scope in worker.scopes.values():
+                scope.cancel()
+        await worker.approve(turn, "last")
+
+    async with working(work) as host:
+        asked = await host.hear("approval")
+        while asked["description"] != "last":
+            asked = await host.hear("approval")
+        await host.respond(asked, value=True)
+        await host.hear_end()
+        opened = {message["id"] for message in host.heard if message["type"] == "approval"}
+        withdrawn = {message["withdrawn"] for message in host.heard if message["type"] == "log"}
+        assert opened - withdrawn == {asked["id"]}
+    assert worker.heard["last"] == "y"

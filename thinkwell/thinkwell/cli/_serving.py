@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import sys
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -82,7 +81,8 @@ def read_serving(
     try:
         profile = chosen_agent(agent, command)
     except ThinkwellError as exc:
-        os.write(1, error_line(exc))
+        sys.stdout.buffer.write(error_line(exc))
+        sys.stdout.buffer.flush()
         raise
     return Serving(
         profile=profile,

@@ -60,6 +60,9 @@ PROMPTS_WAITING: Final = 1000
 FATAL: Final = (AgentExited, AgentClosed, SessionUnusable)
 """What no other prompt can follow."""
 
+GONE: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError)
+"""What is raised where there is no host any more."""
+
 Ordered: TypeAlias = Init | Prompt
 
 
@@ -106,6 +109,7 @@ async def serve_lines(
 
     Raises:
         anyio.BrokenResourceError: The host reads no more. What ran was cancelled.
+        anyio.ClosedResourceError: The same, and it was the caller who has closed the transport.
         NotADirectoryError: There is no such folder.
         TypeError: The output type cannot be used, or the timeout is no number.
         ValueError: The timeout is not positive.
@@ -164,7 +168,7 @@ class _Middleware:
     async def _write(self, scope: anyio.CancelScope) -> None:
         try:
             await self._outbox.send_all()
-        except anyio.BrokenResourceError as exc:
+        except GONE as exc:
             self._broken = exc
             scope.cancel()
 
@@ -185,7 +189,7 @@ class _Middleware:
         """Return what comes next; nothing at the end, however it comes."""
         try:
             return await self._transport.receive()
-        except (anyio.EndOfStream, anyio.BrokenResourceError, ConnectionBroken):
+        except (*GONE, anyio.EndOfStream, ConnectionBroken):
             return b""
 
     async def _take(self, line: Line, ordered: MemoryObjectSendStream[Ordered]) -> None:
@@ -217,7 +221,7 @@ class _Middleware:
 
     def _complain(self, what: str, **fields: JsonValue) -> None:
         """Tell the host what is wrong with a line of its own."""
-        self._outbox.put("log", {"message": what, "level": "error", **fields})
+        self._outbox.tell("log", {"message": what, "level": "error", **fields})
 
     # Prompts, one after the other
 
@@ -295,6 +299,8 @@ def _with_params(settings: Settings, params: JsonValue) -> Settings:
     Raises:
         InitRefused: It cannot be done.
     """
+    if params is None:
+        return settings
     if not is_object(params):
         raise InitRefused(f"init: params: it is {params!r:.100}; give an object")
     for name, value in params.items():
