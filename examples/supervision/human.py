@@ -2,8 +2,8 @@
 
     python examples/supervision/human.py
 
-Here the person sits at the terminal. In a program with a display, leave ``on_question`` out: what is left
-then waits for ``stream.answer``, and `thinkwell.progress.show` asks with a key.
+Here the person sits at the terminal. In a program with a display, give ``on_question=wait_for_answer``: what
+is left then waits for ``stream.answer``, and `thinkwell.progress.show` asks with a key.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def person(question: Question) -> Answer:
 
 
 async def main() -> None:
-    async with open_agent(command=WORKER, protocol="ndjson", on_question=person, permissions="ask") as worker:
+    async with open_agent(command=WORKER, protocol="ndjson", on_question=person) as worker:
         print(await worker.think().text("Move auth to JWT.").listen(handlers))
 
 

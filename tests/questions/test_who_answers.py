@@ -54,3 +54,14 @@ async def test_what_an_agent_of_the_protocol_says_of_itself_is_no_message() -> N
     await ask(asking, permissions="ask", on_question=handler)
 
     assert seen[0].message is None
+
+
+async def test_who_is_given_alone_is_asked() -> None:
+    """A handler without a word on permissions is there to be asked."""
+
+    def handler(question: Question) -> bool:
+        return True
+
+    asked = await ask(on_question=handler)
+
+    assert (asked.choice, asked.answer.by) == ("y", "handler")

@@ -26,7 +26,6 @@ from thinkwell.agents._choosing import TRACE_VARIABLE, choose, environment
 from thinkwell.agents._profile import AgentProfile, Way
 from thinkwell.errors import AgentClosed, AgentReported, AnswerUnreadable, LoginFailed, LoginRequired
 from thinkwell.permissions import PermissionMode, PermissionPolicy
-from thinkwell.questions import wait_for_answer
 from thinkwell_acp import ConnectionBroken, StdioTransport, connect
 from thinkwell_acp import schema as s
 from thinkwell_acp._tasks import background_tasks
@@ -307,8 +306,9 @@ def open_agent(
         env: Variables on top of the caller's environment.
         cwd: The folder in which the agent works; by default the current one.
         permissions: What the agent may do when it asks: ``deny`` (only call our own tools), ``ask``
-            (`on_question` decides), ``allow`` (anything), or a `PermissionPolicy`. By default it is ``deny``,
-            and ``ask`` in a run that somebody listens to: see `ThinkBuilder.listen`.
+            (`on_question` decides), ``allow`` (anything), or a `PermissionPolicy`. By default it is ``ask``
+            where there is an `on_question`, and in a run that somebody listens to (`ThinkBuilder.listen`);
+            else ``deny``.
         on_question: Who answers what is left open: a function, or several, asked in their order. They also
             fill in forms, which are offered to the agent only where there is somebody to do it. Without it,
             what ``permissions="ask"`` or a policy leaves open waits for `ThoughtStream.answer`.
@@ -375,6 +375,8 @@ def open_agent(
         raise ValueError(f'open_agent(tools_via={tools_via!r}): choose "acp", "http" or "stdio"')
     check_seconds("question_timeout", question_timeout)
     check_seconds("startup_timeout", startup_timeout)
+    if permissions is None and handlers:
+        permissions = "ask"
     asker = Asker(policy=permissions, handlers=handlers, timeout=question_timeout)
     variables = environment(profile, env)
     servers = McpServers(mcp_servers, variables.get("PATH"))
@@ -489,15 +491,12 @@ def _handlers(
     for handler in given:
         if not callable(handler):
             raise TypeError(f"open_agent(on_question={handler!r:.100}): give a function, or a list of them")
-    if policy in ("deny", None) and given:
+    if policy == "deny" and given:
         raise ValueError(
             'open_agent(on_question=…, permissions="deny"): nobody would be asked; give permissions="ask", '
             "or a PermissionPolicy that leaves something open"
         )
-    asks = policy == "ask"
-    if isinstance(policy, PermissionPolicy):
-        asks = "ask" in (policy.otherwise, *(rule.verdict for rule in policy.rules))
-    return given or ((wait_for_answer,) if asks else ())
+    return given
 
 
 def _log_start(link: Link) -> None:

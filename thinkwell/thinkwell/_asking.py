@@ -131,6 +131,8 @@ class Asker:
     ) -> None:
         self._policy = policy
         self._handlers = tuple(handlers)
+        # Where nobody else is asked, and nobody listens who could say more, a program is waited for.
+        self._without = (wait_for_answer,) if not self._handlers and _leaves_open(policy) else ()
         self._timeout = timeout
         self._open: dict[str, _Open] = {}
         # Of their own: people think for long, and tools and programs need threads too.
@@ -144,6 +146,11 @@ class Asker:
     @property
     def can_answer(self) -> bool:
         """Whether there is anybody who could fill in a form."""
+        return bool(self._handlers or self._without)
+
+    @property
+    def asks_others(self) -> bool:
+        """Whether anybody is asked what a listener leaves open."""
         return bool(self._handlers)
 
     @property
@@ -219,9 +226,9 @@ class Asker:
 
     def _first_word(self, question: Question, scene: Scene) -> tuple[Ruling, tuple[QuestionHandler, ...]]:
         """Return what the policy says, and who is asked before that stands."""
-        handlers = self._handlers
+        handlers = self._handlers or self._without
         if scene.listener is not None:
-            handlers = (_Front(scene.listener), *handlers)
+            handlers = (_Front(scene.listener), *self._handlers)
         if not isinstance(question, PermissionQuestion):
             return _nobody("nobody who was asked answered it"), handlers
         if scene.own:
@@ -324,6 +331,13 @@ class Asker:
 CANCELLED: Final = Ruling(
     verdict="deny", by="cancel", why="the turn or the question was cancelled", cancels=True
 )
+
+
+def _leaves_open(policy: PermissionMode | PermissionPolicy | None) -> bool:
+    """Return whether somebody may be asked for permission."""
+    if isinstance(policy, PermissionPolicy):
+        return "ask" in (policy.otherwise, *(rule.verdict for rule in policy.rules))
+    return policy == "ask"
 
 
 def _tell(scene: Scene, kind: Callable[..., ev.ThoughtEvent], **fields: object) -> None:

@@ -250,7 +250,7 @@ class Run(Generic[T]):
     @property
     def asks_others(self) -> bool:
         """Whether somebody is asked what the listener leaves open."""
-        return self._link.asking.asker.can_answer
+        return self._link.asking.asker.asks_others
 
     def tell(self, kind: Callable[..., E], /, **fields: object) -> None:
         """Append an event."""

@@ -144,6 +144,6 @@ async def wait_for_answer(question: Question, /) -> Answer | None:
     """Leave a question open, until its deadline, for `ThoughtStream.answer` and `Session.answer`.
 
     A handler for the end of a chain: ``on_question=[reviewer, wait_for_answer]``. Where `on_question` is not
-    given, ``permissions="ask"`` means this one.
+    given and nobody listens to the run, ``permissions="ask"`` means this one.
     """
     raise NotImplementedError
