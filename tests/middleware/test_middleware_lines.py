@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from lines.program import played
+from lines.program import played, started
 from middleware.hosting import Host, Line, playing, served
 
 from thinkwell import (
@@ -515,3 +515,17 @@ async def test_an_error_of_a_program_is_passed_on() -> None:
         await program.say("error", message="No more", step=3)
         failed = await host.hear_end()
         assert (failed["message"], failed["code"], failed["data"]) == ("No more", -32603, {"step": 3})
+
+
+async def test_a_program_logs_in_its_own_words(tmp_path: Path) -> None:
+    source = """
+for _ in sys.stdin:
+    print("noise", file=sys.stderr, flush=True)
+    say("log", message="note")
+    say("result", text="Done.")
+"""
+    async with started(tmp_path, source, permissions="ask") as agent, served(agent, Host()) as host:
+        for _ in range(3):
+            await host.say("go")
+            await host.hear_end()
+    assert [message["message"] for message in host.heard if message["type"] == "log"] == ["note"] * 3

@@ -42,8 +42,6 @@ class Relay:
         self._outbox = outbox
         self._questions = questions
         self._narrator = Narrator(NARRATED)
-        self._ended: set[str] = set()
-        """The ids of the questions that have ended. Some do before anybody was asked."""
         self._run: Listened
 
     @property
@@ -73,18 +71,18 @@ class Relay:
     async def answer(self, question: Question) -> Answer | None:
         """Ask the host, and wait for its answer."""
         await checkpoint()  # what was taken back at once is not asked
-        if question.id in self._ended:
-            return None
         if self._questions.closed:
             return Reply("deny", NOBODY)
         told = asked(question)
         waiting = self._questions.ask(told.type, question)
         self._outbox.put(told.type, {**told.fields, "id": question.id})
-        return await waiting.wait()
+        try:
+            return await waiting.wait()
+        finally:
+            self._questions.withdraw(question)
 
     def answered(self, question: Question, ruling: Ruling, seconds: float) -> None:
         """Tell the host of a question that has ended without it."""
-        self._ended.add(question.id)
         if self._questions.withdraw(question):
             what = f"{asked(question).type} {question.id} is not open any more: {ruling.why}"
             self._outbox.put("log", {"message": what, "level": "warning", "withdrawn": question.id})
