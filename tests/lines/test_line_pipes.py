@@ -39,9 +39,14 @@ class Odd:
         self.broken = False
         self.refused: list[bytes] = []
         self.closing_takes = 0.0
+        self.stubborn = False
+        """Whether no cancellation reaches who receives."""
 
     async def receive(self) -> bytes:
-        return await self.inner.receive()
+        data = b""
+        with anyio.CancelScope(shield=self.stubborn):
+            data = await self.inner.receive()
+        return data
 
     async def send(self, item: bytes, /) -> None:
         if self.broken:
@@ -182,3 +187,20 @@ async def test_what_a_program_has_no_word_for_is_refused() -> None:
         client.connection.notify("x/land", {})
         assert (await client.new_session(s.NewSessionRequest(cwd="/", mcp_servers=()))).session_id
         await theirs.aclose()
+
+
+async def test_a_pipe_that_breaks_while_the_program_is_being_ended() -> None:
+    async with odd() as (agent, program, pipe):
+        pipe.closing_takes = 30
+        watch = Stopwatch()
+        stream = agent.think().text("one").stream()
+        await program.hear()
+        pipe.stubborn = True
+        await program.say("partial", text="so ")
+        await first(stream, ev.Message)  # what is received next is that the pipe was closed
+        stream.cancel()
+        await stream.wait()
+        assert watch.seconds == 0
+        with pytest.raises(AgentExited, match="it was ended, because a prompt was cancelled"):
+            await agent.think().text("two").run()
+        assert watch.seconds == 30

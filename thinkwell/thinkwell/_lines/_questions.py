@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
-
 from thinkwell._lines._forms import NOTHING
 from thinkwell._lines._words import write_response
+from thinkwell_acp.schema import encode
 
 if TYPE_CHECKING:
     from thinkwell._lines._words import Message
@@ -78,11 +76,6 @@ class Questions:
         return asked in self._open
 
 
-class _Id(Struct, frozen=True, gc=False):
-    id: Raw | UnsetType = UNSET
-
-
 def id_of(message: Message) -> bytes | None:
-    """Return the id of a message as it was written; ``None``: it has none."""
-    id_ = msgspec.json.decode(message.raw, type=_Id).id
-    return None if id_ is UNSET else bytes(id_)
+    """Return the id of a message, as JSON; ``None``: it has none."""
+    return encode(message.body["id"]) if "id" in message.body else None
