@@ -26,19 +26,19 @@ handlers = Handlers()
 
 
 @handlers.on("progress")
-def tell(progress: AgentProgress) -> None:
+async def tell(progress: AgentProgress) -> None:
     print(f"[{progress.stage}] {progress.message}")
 
 
 @handlers.on("question")
-def choose(question: AgentQuestion) -> str:
+async def choose(question: AgentQuestion) -> str:
     answer = question.options[0] if question.options else "as you like"
     print(f"{question.question} {answer}.")
     return answer
 
 
 @handlers.on("approval")
-def approve(approval: AgentApproval) -> bool:
+async def approve(approval: AgentApproval) -> bool:
     harmless = approval.description == "rm -rf build"
     print(f"May I run {approval.description}?", "Yes." if harmless else "No.")
     return harmless
