@@ -349,5 +349,5 @@ async def test_each_type_has_a_class() -> None:
     assert AgentPartial(text="Done") in heard
     assert AgentLog(message="Hello", level="info") in heard
     assert AgentQuestion(question="Which?", options=["HS256"]) in heard
-    assert AgentApproval(description="May I?") in heard
+    assert AgentApproval(description="May I?", kind="other", paths=[]) in heard
     assert heard[-1] == AgentResult(text="Done")

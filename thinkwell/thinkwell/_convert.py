@@ -46,12 +46,19 @@ class Mapper:
         log: Where to append.
         note_call: Is shown each update of a tool call before it is appended.
         note_state: Is shown each update of another kind than text and tool calls before it is appended.
+        by_lines: Whether the agent speaks lines, whose messages come in updates of their own.
     """
 
     def __init__(
-        self, log: RunLog, note_call: NoteCall | None = None, note_state: NoteState | None = None
+        self,
+        log: RunLog,
+        note_call: NoteCall | None = None,
+        note_state: NoteState | None = None,
+        *,
+        by_lines: bool = False,
     ) -> None:
         self.log = log
+        self._by_lines = by_lines
         self._note_call = note_call
         self._note_state = note_state
         self._tools: dict[str, _Tool] = {}
@@ -140,7 +147,7 @@ class Mapper:
                 add(ev.PlanUpdate, id=update.plan_id, removed=True)
             case s.UserMessageChunk():
                 add(ev.UserMessage, content=content_block(update.content), message_id=update.message_id)
-            case s.UnknownUpdate() if (message := _line_message(update.raw)) is not None:
+            case s.UnknownUpdate() if self._by_lines and (message := _line_message(update.raw)) is not None:
                 self._respond()
                 kind = message.pop("type")
                 add(ev.Report, kind=str(kind), body=message, message_id=message.get("id"))

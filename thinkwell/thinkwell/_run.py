@@ -125,7 +125,7 @@ class Run(Generic[T]):
         self._results = ResultTaker(
             spec.output, wrapped=wrapped, retries=options.retries, log=self.log, outcome=self.result
         )
-        self.mapper = Mapper(self.log, self._note_call, self._note_state)
+        self.mapper = Mapper(self.log, self._note_call, self._note_state, by_lines=link.by_lines)
         self._idle = IdleClock(self.log.now, self.mapper.last_update)
         self._meter = None if options.budget is None else Meter(options.budget, self.stop)
         self._scope = anyio.CancelScope()
@@ -253,9 +253,8 @@ class Run(Generic[T]):
         return self._link.asking.asker.asks_others
 
     def tell(self, kind: Callable[..., E], /, **fields: object) -> None:
-        """Append an event."""
+        """Append an event. Readers learn of it with the next: it may come in the middle of a batch."""
         self.log.add(kind, **fields)
-        self.log.publish()
 
     async def respond(self, report: ev.Report, value: ev.JsonValue) -> None:
         """Answer what an agent that speaks lines has said."""

@@ -146,7 +146,7 @@ class WireSession:
         self._observers = link.observers.session(how)
         self.between = RunLog(ev.ALL_TYPES, clock=running_clock(), listeners=self._observers.listeners)
         """What came outside of every turn."""
-        self._between_mapper = Mapper(self.between, self.note_call, self.note_state)
+        self._between_mapper = Mapper(self.between, self.note_call, self.note_state, by_lines=link.by_lines)
         self.history = History(self.between)
         self._may_replay = how != "new"
         """Whether what comes now was said before: until the first turn, since some agents repeat the rest

@@ -23,13 +23,13 @@ A message has a type: ``progress``, ``question``, ``approval``, ``partial``, ``l
 message after another, while the agent is read on. Over ACP, messages are made of what the agent sends in
 other forms. What a handler returns is the answer; ``None`` leaves a question to those who are asked next.
 
-A listen ends with its run, when everything before that is handled. A handler that raises ends both.
+A listen ends with the turn, when everything before that is handled. A handler that raises ends both.
 """
 
 from __future__ import annotations
 
 from thinkwell.listen._handlers import Handlers
-from thinkwell.listen._listening import Listening, listen
+from thinkwell.listen._listening import listen
 from thinkwell.listen._messages import (
     AgentApproval,
     AgentFailure,
@@ -52,7 +52,6 @@ __all__ = (
     "AgentResult",
     "Handlers",
     "InitRefused",
-    "Listening",
     "Record",
     "Transcript",
     "listen",

@@ -38,6 +38,11 @@ T = TypeVar("T")
 
 logger = logging.getLogger("thinkwell")
 
+REST_TIMEOUT: Final = 10.0
+"""Seconds that the rest of a turn is heard once its result is there: some agents have a last word."""
+
+_LAST_PHASES: Final = ("completed", "failed", "cancelled")
+
 TYPES_TOLD: Final = 100
 """Types of messages without a handler that are each worth a line of the log: agents may invent any number."""
 
@@ -98,7 +103,11 @@ class Listening:
         """What the log has been told of: types without a handler, and types that have no answer."""
         self._over = False
         """Whether the run has ended, and no answer reaches it any more."""
+        self._left = False
+        """Whether nobody listens any more."""
         self._stopped = False
+        self._ended = anyio.Event()
+        """Set at the end of the turn."""
         self._failure: BaseException | None = None
         self._stream: ThoughtStream[Any] | None = None
         self._group: TaskGroup | None = None
@@ -124,6 +133,10 @@ class Listening:
 
     def event(self, event: ev.ThoughtEvent) -> None:
         """Queue the message that an event says, where there is a handler for it."""
+        if self._left:
+            return
+        if isinstance(event, ev.PhaseChanged) and event.phase in _LAST_PHASES:
+            self._ended.set()
         if isinstance(event, ev.Report):
             self._report(event)
         elif not self._by_lines and (told := self._narrator.message(event)) is not None:
@@ -131,7 +144,9 @@ class Listening:
 
     def stderr(self, line: str) -> None:
         """Queue a line of standard error. An agent that speaks lines logs in its own words."""
-        if not self._by_lines and (told := self._narrator.stderr(line)) is not None:
+        if self._left or self._by_lines:
+            return
+        if (told := self._narrator.stderr(line)) is not None:
             self._lanes.put(told.type, Job(told.fields))
 
     async def answer(self, question: Question) -> Answer | None:
@@ -139,10 +154,12 @@ class Listening:
         run = self._run
         assert run is not None
         told = asked(question)
+        if self._left:
+            return Reply(None, "whoever listened has left", "listener")
         if told.type not in self._lanes:
             if not run.asks_others:
                 self._unhandled(told.type, told.fields)
-            return None
+            return Reply(None, "there is no handler for it", "listener")
         job = Job(told.fields, question=question)
         self._asked[question.id] = job
         self._lanes.put(told.type, job, self._announced_place(question))
@@ -218,13 +235,15 @@ class Listening:
                 try:
                     await self._follow(stream)
                     finished = True
+                    self._leave()
                 finally:
                     if not finished:  # at once: handlers may take their time to end
                         self._stop(None if timeout is None else ThoughtTimeout(timeout))
                 group.cancel_scope.cancel()
         finally:
-            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
-                await stream.wait()
+            if not finished or stream.result.exception() is not None:
+                with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+                    await stream.wait()
         stream.result.exception()  # whatever it is, it is raised, or what has led to it is
         try:
             if self._failure is not None:
@@ -234,9 +253,12 @@ class Listening:
         return await stream.result
 
     async def _follow(self, stream: ThoughtStream[Any]) -> None:
-        """Wait for the end of the run, and until everything that came before is handled."""
+        """Wait for the end of the turn, and until everything that came before is handled."""
         if stream._run.live:
-            await stream.wait()
+            await stream.result._outcome.wait()
+            if stream.result.exception() is None and not stream._log.ended:
+                with anyio.move_on_after(REST_TIMEOUT):
+                    await self._ended.wait()
         else:
             async for event in stream:
                 self.event(event)
@@ -254,6 +276,12 @@ class Listening:
         elif isinstance(error, AgentReported) and "error" in self._lanes:
             self._lanes.put("error", Job(_error_fields(error, spread=self._by_lines)))
         await self._lanes.drained()
+
+    def _leave(self) -> None:
+        """Hear no more: the turn may go on, but the result is there, and nobody works any more."""
+        self._left = True
+        for job in self._asked.values():  # somebody else is asked
+            job.settled.set()
 
     def _stop(self, late: ThoughtTimeout | None) -> None:
         """End the run before its time: a handler has failed, the time is over, or the caller is cancelled."""

@@ -50,6 +50,12 @@ class AgentApproval:
     description: str
     risk_level: str | None = None
     """How bad it could get, as agents say that speak lines; ACP has no field for it."""
+    kind: str | None = None
+    """The kind of tool, such as ``execute`` or ``edit``."""
+    command: str | None = None
+    """The command that would be run. Go by this, and not by the description: the model has written that."""
+    paths: list[str] | None = None
+    """The files that it is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
