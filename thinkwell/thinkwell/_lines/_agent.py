@@ -21,7 +21,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from thinkwell._lines import _forms as forms
-from thinkwell._lines._names import MESSAGE_UPDATE, RESPOND_METHOD, RESULT_META
+from thinkwell._lines._names import MESSAGE_UPDATE, PIECE_FIELDS, RESPOND_METHOD, RESULT_META
 from thinkwell._lines._progress import Progress
 from thinkwell._lines._prompts import prompt_line
 from thinkwell._lines._questions import Asked, Questions, id_of
@@ -305,7 +305,7 @@ class LineAgent:
         body = message.body
         match message.kind:
             case "partial":
-                text = text_of(body, "text", "message", "content", "delta")
+                text = text_of(body, *PIECE_FIELDS)
                 turn.partials.append(text)
                 self._say(turn, "partial", text)
             case "progress":

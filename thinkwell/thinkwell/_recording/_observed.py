@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import anyio
 
-from thinkwell._content import TextEvent, to_builtins
+from thinkwell._content import to_builtins
 from thinkwell._observing import RunObserver, SessionObserver
 from thinkwell._recording import _records as rec
+from thinkwell._recording._pieces import taken_out, told
 from thinkwell_acp import ConnectionBroken, StdioTransport
 from thinkwell_acp._framing import LineSplitter
 from thinkwell_acp.errors import FrameTooLong
@@ -35,13 +36,6 @@ def _guarded(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[
     return guarded
 
 
-def _taken_apart(recorder: Recorder, event: ev.ThoughtEvent) -> tuple[ev.JsonValue, str | None]:
-    """Return an event without secrets, and its text: that may be a piece of one."""
-    fields = to_builtins(event)
-    text = fields.pop("text", None) if isinstance(event, TextEvent) else None
-    return recorder.clean(fields), text
-
-
 class RecordedRun(RunObserver):
     def __init__(self, recorder: Recorder, run: str) -> None:
         self.recorder = recorder
@@ -50,9 +44,11 @@ class RecordedRun(RunObserver):
     @_guarded
     def event(self, event: ev.ThoughtEvent, /) -> None:
         recorder = self.recorder
-        fields, text = _taken_apart(recorder, event)
-        happened = rec.Happened(at=recorder.now(), run=self._run, event=fields)
-        recorder.write(happened, ("run", self._run), event.type, text)
+        fields = to_builtins(event)
+        place = told(event, fields)
+        text = taken_out(fields, place)
+        happened = rec.Happened(at=recorder.now(), run=self._run, event=recorder.clean(fields))
+        recorder.write(happened, ("run", self._run), event.type, text, place)
 
     @_guarded
     def session(self, session_id: str, /) -> None:
@@ -86,9 +82,11 @@ class RecordedSession(SessionObserver):
     @_guarded
     def event(self, event: ev.ThoughtEvent, /) -> None:
         recorder = self.recorder
-        fields, text = _taken_apart(recorder, event)
-        between = rec.Between(at=recorder.now(), session=self._session, event=fields)
-        recorder.write(between, ("between", self._session), event.type, text)
+        fields = to_builtins(event)
+        place = told(event, fields)
+        text = taken_out(fields, place)
+        between = rec.Between(at=recorder.now(), session=self._session, event=recorder.clean(fields))
+        recorder.write(between, ("between", self._session), event.type, text, place)
 
     def called(self, name: str, arguments: Mapping[str, ev.JsonValue], /) -> Callable[[ToolOutput], None]:
         call = self.recorder.next_call()

@@ -9,13 +9,15 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import anyio
 import msgspec
 from msgspec.structs import replace
 
 from thinkwell import _version
+from thinkwell._json_schema import is_object
+from thinkwell._lines._names import RESPOND_METHOD, VALUE_META
 from thinkwell._log import running_clock
 from thinkwell._observing import Observer
 from thinkwell._recording import _records as rec
@@ -23,6 +25,7 @@ from thinkwell._recording._failures import failure_of
 from thinkwell._recording._files import open_file, trace_path
 from thinkwell._recording._holding import Holder
 from thinkwell._recording._observed import RecordedRun, RecordedSession, Tap
+from thinkwell._recording._pieces import SPEECH, put_in, spoken, taken_out
 from thinkwell._recording._redact import Redactor
 from thinkwell.agents._choosing import TRACE_VARIABLE
 from thinkwell_acp import StdioTransport
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from thinkwell import events as ev
     from thinkwell._observing import RunFacts, RunObserver, SessionObserver
     from thinkwell._recording._holding import Released
+    from thinkwell._recording._pieces import Place
     from thinkwell_acp import Transport
 
 logger = logging.getLogger("thinkwell")
@@ -43,9 +47,16 @@ SILENCE: Final = 0.5
 """Seconds after which a text that goes no further is written, as far as no secret can be in its midst."""
 
 _Owner: TypeAlias = tuple[str, str | None]
-_Stream: TypeAlias = tuple[_Owner | None, str | None]
 
 _NOISE: Final[_Owner] = ("noise", None)
+
+
+class _Waiting(NamedTuple):
+    """What is yet to be written."""
+
+    record: rec.Record
+    place: Place | None
+    """Where its piece of text belongs."""
 
 
 class Recorder(Observer):
@@ -66,14 +77,14 @@ class Recorder(Observer):
     ) -> None:
         self.path = path
         self._redactor = redactor
-        self._holder: Holder[rec.Record] = Holder(redactor)
+        self._holder: Holder[_Waiting] = Holder(redactor)
         self._forms: dict[str | int, ev.JsonValue] = {}
         """The schemas of open forms, by the ids of their questions."""
         self._written = 0
         self._holding = anyio.Event()
         self._held_since = math.inf
-        self._speaking: dict[_Owner, _Stream] = {}
-        """The text that a session or a run is in the midst of."""
+        self._speaking: dict[_Owner, set[str | None]] = {}
+        """The kinds of text that a session or a run is in the midst of."""
         self._clock = clock
         self._began = clock()
         self._calls = count(1)
@@ -162,6 +173,7 @@ class Recorder(Observer):
         owner: _Owner | None = None,
         kind: str | None = None,
         text: str | None = None,
+        place: Place | None = None,
         size: int = 0,
     ) -> None:
         """Write a record, in its order.
@@ -169,20 +181,21 @@ class Recorder(Observer):
         Args:
             record: What to write, without secrets.
             owner: The session or the run that it is of. A text that it was in the midst of does not wait for
-                more where this is no piece of the same kind.
+                more where this is no piece of the same kind, or of one that says the same.
             kind: What kind of text this is a piece of: a secret may be cut in pieces.
             text: The piece, which stands nowhere in the record yet.
+            place: Where it belongs.
             size: Bytes that it takes, where that is known: what waits is bounded.
         """
-        released: list[Released[rec.Record]] = []
-        stream = (owner, kind)
+        released: list[Released[_Waiting]] = []
         if owner is not None:
-            before = self._speaking.pop(owner, None)
-            if before not in (None, stream):
-                released = self._holder.pause(before)
+            same = set[str | None]() if text is None else (SPEECH if kind in SPEECH else {kind})
+            speaking = self._speaking.pop(owner, set[str | None]())
+            for before in speaking - same:
+                released += self._holder.pause((owner, before))
             if text is not None:
-                self._speaking[owner] = stream
-        self._put(released + self._holder.add(record, stream, text, size))
+                self._speaking[owner] = speaking & same | {kind}
+        self._put(released + self._holder.add(_Waiting(record, place), (owner, kind), text, size))
         self._written += 1
         if not self._holder.holds:
             self._held_since = math.inf
@@ -193,10 +206,10 @@ class Recorder(Observer):
             self._held_since = math.inf
             self._put(self._holder.settle())
 
-    def _put(self, released: Sequence[Released[rec.Record]]) -> None:
+    def _put(self, released: Sequence[Released[_Waiting]]) -> None:
         if self._file is None or not released:
             return
-        data = b"".join([rec.encode_record(_filled(record, text)) for record, text in released])
+        data = b"".join([rec.encode_record(_filled(waiting, text)) for waiting, text in released])
         while data:
             data = data[os.write(self._file, data) :]
 
@@ -208,16 +221,17 @@ class Recorder(Observer):
             message = _decoded(line)
         except (ValueError, RecursionError):
             noise = line.decode(errors="backslashreplace") + "\n"
-            self.write(rec.Noise(at=self.now(), text=""), _NOISE, "noise", noise, len(line))
+            self.write(rec.Noise(at=self.now(), text=""), _NOISE, "noise", noise, size=len(line))
             return
         self._blank_form(message, kind)
-        session, update, content = _spoken(message)
-        text = None if content is None else content.pop("text")
+        session, update, place = spoken(message)
+        text = taken_out(message, place)
         owner = None if session is None else ("session", session)
-        self.write(kind(at=self.now(), message=self.clean(message)), owner, update, text, len(line))
+        record = kind(at=self.now(), message=self.clean(message))
+        self.write(record, owner, update, text, place, len(line))
 
     def _blank_form(self, message: ev.JsonValue, kind: type[rec.Sent | rec.Received]) -> None:
-        """Take out what a person has filled in a form: anything may be a secret there."""
+        """Take out what was answered: anything may be a secret there."""
         if kind is rec.Received:
             match message:
                 case {
@@ -230,13 +244,20 @@ class Recorder(Observer):
                     pass
             return
         match message:
-            case {"id": str() | int() as id_, **answer} if "method" not in answer and id_ in self._forms:
-                schema = self._forms.pop(id_)
+            case {"method": str(method), "params": params} if method == RESPOND_METHOD:
+                self._blank(params, "value", None)
+            case {"id": str() | int() as id_, **answer} if "method" not in answer:
                 result = answer.get("result")
-                if isinstance(result, dict) and "content" in result:
-                    result["content"] = self._redactor.answers(result["content"], schema)
+                if id_ in self._forms:
+                    self._blank(result, "content", self._forms.pop(id_))
+                if is_object(result):
+                    self._blank(result.get("_meta"), VALUE_META, None)
             case _:
                 pass
+
+    def _blank(self, answer: ev.JsonValue, name: str, schema: ev.JsonValue) -> None:
+        if is_object(answer) and name in answer:
+            answer[name] = self._redactor.answers(answer[name], schema)
 
     def gone(self, exit_code: int | None) -> None:
         """Write that the agent has ended by itself."""
@@ -288,32 +309,19 @@ def _printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _spoken(message: ev.JsonValue) -> tuple[str | None, str | None, dict[str, Any] | None]:
-    """Return the session of a message, and for a piece of text its kind and the content with the ``text``."""
-    match message:
-        case {
-            "params": {
-                "sessionId": str(session),
-                "update": {"sessionUpdate": str(kind), "content": {"text": str()} as content},
-            }
-        }:
-            return session, kind, content
-        case {"params": {"sessionId": str(session)}}:
-            return session, None, None
-        case _:
-            return None, None, None
-
-
-def _filled(record: rec.Record, text: str | None) -> rec.Record:
+def _filled(waiting: _Waiting, text: str | None) -> rec.Record:
     """Put a piece of text where it belongs."""
-    if text is not None:
-        if isinstance(record, rec.Happened | rec.Between):
-            record.event["text"] = text
-        elif isinstance(record, rec.Noise):
-            return replace(record, text=text.rstrip("\n"))
-        else:
-            assert isinstance(record, rec.Sent | rec.Received)
-            record.message["params"]["update"]["content"]["text"] = text
+    record, place = waiting
+    if text is None:
+        return record
+    if isinstance(record, rec.Noise):
+        return replace(record, text=text.rstrip("\n"))
+    assert place is not None
+    if isinstance(record, rec.Happened | rec.Between):
+        put_in(record.event, place, text)
+    else:
+        assert isinstance(record, rec.Sent | rec.Received)
+        put_in(record.message, place, text)
     return record
 
 
