@@ -110,7 +110,7 @@ def test_a_host_and_an_agent_talk(home: Path) -> None:
         host.say({"type": "init", "params": {}})
         assert host.hear() == {
             "type": "init_ack",
-            "agent": "thinkwell.testing",
+            "name": "thinkwell.testing",
             "version": version("thinkwell"),
         }
         host.say("Clean up")

@@ -182,7 +182,7 @@ async def test_an_answer_that_does_not_fit_leaves_the_question_open(wrong: objec
 async def test_an_init_is_acknowledged_when_the_session_is_there() -> None:
     async with playing(script.says("Yes.")) as host:
         await host.say({"type": "init", "params": {"colour": "red"}}, "go")
-        assert await host.hear() == {"type": "init_ack", "agent": "scripted", "version": "0.1.0"}
+        assert await host.hear() == {"type": "init_ack", "name": "scripted", "version": "0.1.0"}
         assert await host.hear_end() == {"type": "result", "text": "Yes."}
 
 

@@ -260,7 +260,7 @@ class _Middleware:
 
     def _introduction(self) -> dict[str, JsonValue]:
         info = self._agent.info
-        return {"agent": self._agent.name, "version": "" if info is None else info.version}
+        return {"name": self._agent.name, "version": "" if info is None else info.version}
 
     async def _run(self, session: Session, prompt: Prompt, settings: Settings) -> Exception | None:
         """Run a prompt, and tell the host of its end; return why it failed."""
