@@ -81,7 +81,7 @@ def check_interrupted(ended: tuple[int, str, str]) -> None:
         assert noise not in errors, errors
 
 
-@pytest.mark.parametrize("what", ["result", "run", "iterate", "session", "sleep"])
+@pytest.mark.parametrize("what", ["result", "run", "listen", "iterate", "session", "sleep"])
 def test_ctrl_c_and_an_agent_that_leaves_when_it_is_told(what: str) -> None:
     used = Program(what, program(script.says("a").hangs()))
     used.ready()
@@ -91,7 +91,7 @@ def test_ctrl_c_and_an_agent_that_leaves_when_it_is_told(what: str) -> None:
     assert time.monotonic() - started < 10
 
 
-@pytest.mark.parametrize("what", ["result", "run", "iterate", "session", "leave"])
+@pytest.mark.parametrize("what", ["result", "run", "listen", "iterate", "session", "leave"])
 def test_ctrl_c_twice_and_an_agent_that_heeds_nothing(what: str, tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     used = Program(what, stubborn(pid_file))

@@ -9,6 +9,7 @@ import sys
 import threading
 
 import thinkwell
+from thinkwell.listen import Handlers
 from thinkwell.sync import Agent, ThoughtStream, open_agent
 
 WHAT, *COMMAND = sys.argv[1:]
@@ -43,6 +44,9 @@ def block() -> None:
             case "run":
                 ready()
                 agent.think().text("Go.").run()
+            case "listen":
+                ready()
+                agent.think().text("Go.").listen(Handlers())
             case "iterate":
                 for _ in agent.think().text("Go.").stream():
                     ready()

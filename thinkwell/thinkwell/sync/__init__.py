@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from thinkwell.sync._agent import Agent, open_agent
 from thinkwell.sync._builder import ThinkBuilder
+from thinkwell.sync._listening import listen
 from thinkwell.sync._login import login
 from thinkwell.sync._opening import Opener
 from thinkwell.sync._replay import replay
@@ -31,6 +32,7 @@ __all__ = (
     "Supervisor",
     "ThinkBuilder",
     "ThoughtStream",
+    "listen",
     "login",
     "open_agent",
     "replay",

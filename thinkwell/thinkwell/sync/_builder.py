@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from thinkwell._builder import PromptBuilder
+from thinkwell.sync._listening import hear
 from thinkwell.sync._stream import ThoughtStream
 
 if TYPE_CHECKING:
@@ -44,12 +45,7 @@ class Starter:
         """Run it, and have handlers hear and answer what the agent says."""
         listening = self._loop.ask(handlers.begin)
         stream = self.start(spec, replace(options, listener=listening))
-        try:
-            return self._loop.call(lambda: listening.hear(stream._stream, options.timeout))
-        except BaseException:
-            if not stream.done():  # what was raised is not the run's: Ctrl-C, or a signal handler's
-                stream._end()
-            raise
+        return hear(stream, lambda: listening.hear(stream._stream, options.timeout))
 
     def explain(self, spec: Spec[T]) -> Explanation:
         """Return what a run would send."""
