@@ -116,7 +116,12 @@ class Talker(ABC):
     def __init__(self, transport: Transport, scenes: Sequence[Scene]) -> None:
         self._transport = transport
         self._scenes = scenes
-        self._prompts = 0
+        self.prompts = 0
+        self.sessions = 0
+        self.offered: Json = {}
+        """What the client can do."""
+        self.answers: list[Json] = []
+        """All that came in answer to anything."""
         self._writing = anyio.Lock()
         self._tasks: TaskGroup
         self.asked: list[Asked] = []
@@ -158,8 +163,8 @@ class Talker(ABC):
         """Wait for nothing that was asked in the turn that is over."""
 
     async def play(self, turn: Turn) -> None:
-        scene = self._scenes[min(self._prompts, len(self._scenes) - 1)]
-        self._prompts += 1
+        scene = self._scenes[min(self.prompts, len(self._scenes) - 1)]
+        self.prompts += 1
         try:
             result = await scene(turn)
         except Reported as exc:
@@ -186,6 +191,7 @@ class LineTalker(Talker):
             self._tasks.start_soon(self.play, LineTurn(self, line.decode()))
             return
         message = json.loads(line)
+        self.answers.append(message)
         waiting = self._open[message["in_reply_to"]]
         for entry in waiting:
             if entry[0] == message.get("id"):
@@ -197,7 +203,7 @@ class LineTalker(Talker):
     def forget(self) -> None:
         self._open.clear()
 
-    async def ask(self, kind: str, id_: object, **fields: object) -> Asked:
+    async def ask(self, kind: str, id_: object, /, **fields: object) -> Asked:
         asked = Asked(str(next(iter(fields.values()))))
         self.asked.append(asked)
         self._open[kind].append((id_, asked))
@@ -217,7 +223,7 @@ class LineTurn(Turn):
     async def asks_for(self, description: str, *, id: object = None) -> Asked:  # noqa: A002
         return await self._talker.ask("approval", id, description=description)
 
-    async def asks_else(self, kind: str, *, id: object = None, **fields: object) -> Asked:  # noqa: A002
+    async def asks_else(self, kind: str, /, *, id: object = None, **fields: object) -> Asked:  # noqa: A002
         """Ask something of a type of its own."""
         return await self._talker.ask(kind, id, **fields)
 
@@ -248,13 +254,13 @@ class AcpTalker(Talker):
         super().__init__(transport, scenes)
         self._numbers = count(1)
         self._open: dict[object, Asked] = {}
-        self._sessions = count(1)
         self._tools: dict[str, str] = {}
         self._turns: dict[str, anyio.CancelScope] = {}
 
     async def _take(self, line: bytes) -> None:
         message = json.loads(line)
         if "method" not in message:
+            self.answers.append(message)
             asked = self._open.pop(message["id"], None)
             if asked is None:
                 self.strays.append(message)
@@ -264,6 +270,7 @@ class AcpTalker(Talker):
         params = message["params"]
         match message["method"]:
             case "initialize":
+                self.offered = params["clientCapabilities"]
                 capabilities = {"mcpCapabilities": {"acp": True}}
                 await self.answer(message, {"protocolVersion": 1, "agentCapabilities": capabilities})
             case "session/new":
@@ -293,7 +300,8 @@ class AcpTalker(Talker):
         await self.send({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def _open_session(self, request: Json) -> None:
-        session = f"session-{next(self._sessions)}"
+        self.sessions += 1
+        session = f"session-{self.sessions}"
         for server in request["params"]["mcpServers"]:
             if server.get("type") == "acp":
                 _, connected = await self.request("mcp/connect", {"serverId": server["serverId"]})
@@ -321,6 +329,8 @@ class AcpTurn(Turn):
         self._talker = talker
         self._request = request
         self.session_id: str = request["params"]["sessionId"]
+        self.meta: Json = {}
+        """Goes along with what is asked."""
         self._step = ""
 
     async def asks(self, question: str, *, options: Sequence[str] = (), id: object = None) -> Asked:  # noqa: A002
@@ -346,9 +356,8 @@ class AcpTurn(Turn):
         )
 
     async def _ask(self, method: str, what: str, **params: object) -> Asked:
-        self.last_request, asked = await self._talker.request(
-            method, {"sessionId": self.session_id, **params}
-        )
+        whole = {"sessionId": self.session_id, **params, **({"_meta": self.meta} if self.meta else {})}
+        self.last_request, asked = await self._talker.request(method, whole)
         asked.what = what
         self._talker.asked.append(asked)
         return asked
