@@ -233,16 +233,18 @@ async def test_a_run_that_waits_is_cancelled_without_a_word_to_the_program() -> 
         assert (await one.result, await three.result) == ("1", "3")
 
 
-async def test_a_cancelled_turn_hears_nothing_more_of_its_program() -> None:
-    async with played() as (agent, program):
-        stream = agent.think().text("one").stream()
+async def test_a_cancelled_turn_hears_nothing_more_of_its_program(caplog: pytest.LogCaptureFixture) -> None:
+    async with played() as (agent, program), agent.session() as session:
+        stream = session.think().text("one").stream()
         await program.hear()
         await program.write(b'{"type":"partial","text":"half a li')
         await anyio.wait_all_tasks_blocked()
         stream.cancel()
         await stream.wait()
+        with pytest.raises(AgentExited):
+            await session.think().text("two").run()
         assert stream.late == ()
-        assert stream.view.text == ""
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
 async def test_a_program_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ async def test_warnings_become_rare(caplog: pytest.LogCaptureFixture) -> None:
         (b'{"type":"own","x":"caf\xe9","y":"\xf0\x9f\x98"}', {"x": "caf\ufffd", "y": "\ufffd"}),
         (b'{"type":"own","x":"tab\there\x01"}', {"x": "tab\there\x01"}),
         (b'{"type":"own","x":"a\\u0000\\u2028"}', {"x": "a\x00\u2028"}),
-        (b'{"type":"own","x":' + b"[" * 199 + b"]" * 199 + b"}", None),
+        (b'{"type":"own","y":[[]],"x":' + b"[" * 199 + b"]" * 199 + b"}", None),
         (b'{"type":"own","x":[' + b"[{}]," * 1_000 + b"1]}", None),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from limits.virtual import Backend, Stopwatch, virtual_backend
 from lines.program import Program, first, played
 
-from thinkwell import AgentExited, ThoughtCancelled, open_agent
+from thinkwell import AgentExited, AgentStartFailed, ThoughtCancelled, open_agent
 from thinkwell import events as ev
 from thinkwell._lines._transport import LineTransport
 from thinkwell_acp import ClientHandler, RpcError, connect, memory_transport_pair
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from thinkwell import Agent
+    from thinkwell.permissions import PermissionMode
     from thinkwell_acp import MemoryTransport
 
 
@@ -37,20 +38,19 @@ class Odd:
     def __init__(self, inner: MemoryTransport) -> None:
         self.inner = inner
         self.broken = False
-        self.refused: list[bytes] = []
+        self.sent: list[bytes] = []
         self.closing_takes = 0.0
         self.stubborn = False
         """Whether no cancellation reaches who receives."""
 
     async def receive(self) -> bytes:
-        data = b""
         with anyio.CancelScope(shield=self.stubborn):
-            data = await self.inner.receive()
-        return data
+            return await self.inner.receive()
+        raise AssertionError("nobody cancels that scope")
 
     async def send(self, item: bytes, /) -> None:
+        self.sent.append(item)
         if self.broken:
-            self.refused.append(item)
             raise anyio.BrokenResourceError
         await self.inner.send(item)
 
@@ -60,10 +60,11 @@ class Odd:
 
 
 @asynccontextmanager
-async def odd() -> AsyncGenerator[tuple[Agent, Program, Odd]]:
+async def odd(*, asks: bool = False) -> AsyncGenerator[tuple[Agent, Program, Odd]]:
     ours, theirs = memory_transport_pair()
     pipe = Odd(ours)
-    async with open_agent(transport=pipe, protocol="ndjson", permissions="allow") as agent:
+    permissions: PermissionMode = "ask" if asks else "allow"
+    async with open_agent(transport=pipe, protocol="ndjson", permissions=permissions) as agent:
         yield agent, Program(theirs), pipe
 
 
@@ -80,12 +81,23 @@ async def test_a_prompt_that_cannot_be_written_fails_after_a_while() -> None:
         assert watch.seconds == WRITE_FAILURE_GRACE
 
 
+async def test_parameters_that_cannot_be_written_fail_the_start() -> None:
+    ours, _ = memory_transport_pair()
+    pipe = Odd(ours)
+    pipe.broken = True
+    watch = Stopwatch()
+    with pytest.raises(AgentStartFailed, match="the program reads no more"):
+        async with open_agent(transport=pipe, protocol="ndjson", init={}):
+            raise AssertionError("it started")
+    assert watch.seconds == WRITE_FAILURE_GRACE
+
+
 async def test_its_end_says_more_where_it_comes_in_that_while() -> None:
     async with odd() as (agent, program, pipe):
         pipe.broken = True
         stream = agent.think().text("one").stream()
         await anyio.wait_all_tasks_blocked()
-        assert pipe.refused == [b"one\n"]
+        assert pipe.sent == [b"one\n"]
         await program.end()
         with pytest.raises(AgentExited) as caught:
             await stream.result
@@ -103,7 +115,7 @@ async def test_answers_that_nobody_reads_end_nothing() -> None:
         await anyio.sleep(2 * WRITE_FAILURE_GRACE)
         await program.say("result", text="done")
         assert await stream.result == "done"
-    assert pipe.refused == [b'{"type":"response","in_reply_to":"approval","value":true}\n']
+    assert pipe.sent == [b"one\n", b'{"type":"response","in_reply_to":"approval","value":true}\n']
 
 
 async def test_a_cancelled_run_does_not_wait_until_the_program_has_ended() -> None:
@@ -120,6 +132,19 @@ async def test_a_cancelled_run_does_not_wait_until_the_program_has_ended() -> No
         with pytest.raises(AgentExited, match="it was ended, because a prompt was cancelled"):
             await agent.think().text("two").run()
         assert watch.seconds == 30
+
+
+async def test_a_cancelled_program_is_told_no_answers() -> None:
+    async with odd(asks=True) as (agent, program, pipe):
+        pipe.closing_takes = 30
+        stream = agent.think().text("one").stream(include="all")
+        await program.hear()
+        await program.say("approval", description="a")
+        await first(stream, ev.QuestionAsked)
+        stream.cancel()
+        await stream.wait()
+        await anyio.sleep(10)
+        assert pipe.sent == [b"one\n"]
 
 
 async def test_leaving_the_block_while_the_program_is_being_ended() -> None:

@@ -287,3 +287,13 @@ async def test_what_is_said_between_prompts_is_no_part_of_them(caplog: pytest.Lo
                 assert [event.kind for event in late] == ["error", "pause"]
     warned = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert warned == ["Agent agent sent what belongs to no prompt: error, 35 bytes"] * 2
+
+
+async def test_what_is_said_late_goes_where_the_last_prompt_was() -> None:
+    async with played() as (agent, program), agent.session() as one, agent.session():
+        stream = one.think().text("Go").stream()
+        await program.hear()
+        await program.say("result")
+        await program.say("pause", id=1)
+        await stream.wait()
+        await paused(one, 1)

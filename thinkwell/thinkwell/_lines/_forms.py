@@ -90,7 +90,7 @@ def approval_request(message: Message, session_id: str, tool_call_id: str) -> by
 
 
 def _options(given: JsonValue) -> tuple[str, ...]:
-    """Return what there is to choose from: texts, each once; numbers count as texts."""
+    """Return what there is to choose from: texts, and numbers as texts."""
     if not is_array(given):
         return ()
     texts = [
@@ -98,7 +98,7 @@ def _options(given: JsonValue) -> tuple[str, ...]:
         for one in given
         if isinstance(one, str | int | float)
     ]
-    return tuple(dict.fromkeys(filter(None, texts)))
+    return tuple(filter(None, texts))
 
 
 def read_answer(kind: str, result: Raw) -> tuple[bytes | None, bool]:
