@@ -16,7 +16,6 @@ from thinkwell import (
     AgentReported,
     CapabilityMissing,
     ThoughtCancelled,
-    ThoughtStream,
     open_agent,
     replay,
 )
@@ -25,6 +24,7 @@ from thinkwell import events as ev
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from thinkwell import Agent, Session
     from thinkwell.questions import Answer, Question
 
 pytestmark = pytest.mark.anyio
@@ -44,12 +44,10 @@ async def test_one_process_serves_many_prompts(tmp_path: Path) -> None:
             assert await session.think().text("four").run() == "You said: four"
 
 
-async def test_prompts_are_served_in_the_order_in_which_they_came() -> None:
-    async with played() as (agent, program):
-        streams: list[ThoughtStream[str]] = []
-        for number in range(5):
-            streams.append(agent.think().text(str(number)).stream(include="all"))
-            await first(streams[-1], ev.TurnStarted)
+async def test_runs_are_served_in_the_order_of_their_start() -> None:
+    async with played() as (agent, program), agent.session() as one, agent.session() as two:
+        starters: list[Agent | Session] = [agent, one, two, one, agent]
+        streams = [starter.think().text(str(number)).stream() for number, starter in enumerate(starters)]
         for number in range(5):
             assert await program.hear() == str(number)
             await program.say("result", text=f"answer {number}")
@@ -206,8 +204,7 @@ async def test_runs_behind_a_cancelled_one_fail_with_the_program() -> None:
     async with played() as (agent, program):
         one = agent.think().text("one").stream()
         await program.hear()
-        two = agent.think().text("two").stream(include="all")
-        await first(two, ev.TurnStarted)
+        two = agent.think().text("two").stream()
         one.cancel()
         await one.wait()
         with pytest.raises(AgentExited, match="because a prompt was cancelled"):
@@ -220,8 +217,7 @@ async def test_a_run_that_waits_is_cancelled_without_a_word_to_the_program() -> 
     async with played() as (agent, program):
         one = agent.think().text("one").stream()
         assert await program.hear() == "one"
-        two = agent.think().text("two").stream(include="all")
-        await first(two, ev.TurnStarted)
+        two = agent.think().text("two").stream()
         three = agent.think().text("three").stream()
         two.cancel()
         with pytest.raises(ThoughtCancelled):

@@ -12,7 +12,7 @@ from lines.program import Program, played
 from thinkwell._lines._names import RESPOND_METHOD
 from thinkwell._lines._transport import LineTransport
 from thinkwell.listen import Handlers
-from thinkwell_acp import ClientHandler, RpcError, connect, memory_transport_pair
+from thinkwell_acp import ClientHandler, ConnectionBroken, RpcError, connect, memory_transport_pair
 from thinkwell_acp import schema as s
 from thinkwell_acp._tasks import background_tasks
 
@@ -180,3 +180,53 @@ async def test_answers_reach_the_prompt_that_they_are_for_alone() -> None:
         respond(one, "in time")
         assert await program.hear_json() == {"type": "response", "in_reply_to": "own", "value": "in time"}
         await program.say("result")
+
+
+# Prompts that come while the program works: our own side does not send them
+
+
+async def test_prompts_wait_for_each_other() -> None:
+    outcomes: dict[str, object] = {}
+    sessions: list[str] = []
+
+    async with connected() as (client, program), anyio.create_task_group() as tasks:
+
+        async def run(session_id: str) -> None:
+            try:
+                outcomes[session_id] = (await client.prompt(prompt(session_id))).stop_reason
+            except RpcError as exc:
+                outcomes[session_id] = exc.message
+
+        for _ in range(4):
+            sessions.append(session_id := await session_of(client))
+            tasks.start_soon(run, session_id)
+            await anyio.wait_all_tasks_blocked()
+        assert await program.hear() == "Go"
+        client.cancel(sessions[2])
+        await anyio.wait_all_tasks_blocked()
+        assert outcomes == {sessions[2]: "cancelled"}
+        await program.say("error", message="no")
+        assert await program.hear() == "Go"
+        await program.say("result")
+        assert await program.hear() == "Go"
+        client.cancel(sessions[3])
+        with pytest.raises(anyio.EndOfStream):
+            await program.hear()
+    assert outcomes == dict(zip(sessions, ["no", "end_turn", "cancelled", "cancelled"], strict=True))
+
+
+async def test_no_prompt_begins_when_the_program_is_being_ended() -> None:
+    async with connected() as (client, program), anyio.create_task_group() as tasks:
+        one, two = await session_of(client), await session_of(client)
+
+        async def fail(session_id: str) -> None:
+            with pytest.raises(ConnectionBroken, match="because a prompt was cancelled"):
+                await client.prompt(prompt(session_id))
+
+        tasks.start_soon(client.prompt, prompt(one))
+        assert await program.hear() == "Go"
+        tasks.start_soon(fail, two)
+        await anyio.wait_all_tasks_blocked()
+        client.cancel(one)
+        with pytest.raises(anyio.EndOfStream):
+            await program.hear()

@@ -168,6 +168,20 @@ async def test_time_that_a_run_may_take_ends_the_program() -> None:
             await program.hear()
 
 
+async def test_waiting_for_another_run_is_no_silence() -> None:
+    async with played() as (agent, program):
+        one = agent.think().text("one").stream(idle_timeout=5)
+        two = agent.think().text("two").stream(idle_timeout=5)
+        for _ in range(4):
+            await anyio.sleep(4)
+            await program.say("own")
+        await program.say("result", text="1")
+        assert (await program.hear(), await program.hear()) == ("one", "two")
+        await anyio.sleep(2)
+        await program.say("result", text="2")
+        assert (await one.result, await two.result) == ("1", "2")
+
+
 async def test_nothing_is_lost_while_both_sides_speak_at_once() -> None:
     async with played(permissions="allow") as (agent, program):
         stream = agent.think().text("one").stream(include="all")

@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from thinkwell._observing import Observers
 from thinkwell._shared_login import SharedLogin
 from thinkwell._stderr_lines import StderrLines
+from thinkwell._turns import Turns
 from thinkwell._wire_asking import WireAsker
 from thinkwell._wire_errors import auth_methods, translate
 from thinkwell.agents._profile import advise
@@ -101,6 +102,8 @@ class Link(ClientHandler):
         self.malformed_lines: deque[bytes] = deque(maxlen=MALFORMED_KEPT)
         self.by_lines = by_lines
         """Whether the agent speaks lines, which are translated."""
+        self.turns = Turns()
+        """The queue for a process that works on one prompt at a time, in whichever session."""
         self.asking = WireAsker(name, cwd, asker, self.sessions, tasks, by_lines=by_lines)
         self.stderr = StderrLines(self._stderr_line)
         self.workspace = workspace

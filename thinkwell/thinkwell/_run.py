@@ -316,7 +316,8 @@ class Run(Generic[T]):
 
     def queue_up(self) -> None:
         """Ask for the session: now, because tasks do not start in the order in which they were made."""
-        self._ticket = self._session.turns.ask()
+        others = (self._link.turns,) if self._link.by_lines else ()
+        self._ticket = self._session.turns.ask(*others)
 
     async def main(self) -> None:
         """Drive the run to its end. Never raises."""

@@ -15,40 +15,53 @@ class Turns:
     """The queue for a session. A lock would not do: tasks get to it in any order."""
 
     def __init__(self) -> None:
-        self._queue: deque[Ticket] = deque()
+        self._queue: deque[anyio.Event] = deque()
 
-    def ask(self) -> Ticket:
-        """Return a place in the queue; ``async with`` it waits for the session and gives it back."""
-        ticket = Ticket(self)
-        self._queue.append(ticket)
+    def ask(self, *others: Turns) -> Ticket:
+        """Return a place in the queue; ``async with`` it waits for the session and gives it back.
+
+        Args:
+            others: Queues for what is needed besides. Whoever needs the same has to ask for it at once, as
+                here, so that nobody waits for somebody who waits for him.
+        """
+        return Ticket((self, *others))
+
+    def join(self) -> anyio.Event:
+        """Take a place in the queue, and return what is set when it is the first."""
+        called = anyio.Event()
+        self._queue.append(called)
         self._call()
-        return ticket
+        return called
 
-    def leave(self, ticket: Ticket) -> None:
-        """Take a ticket out of the queue, wherever it is."""
-        self._queue.remove(ticket)
+    def leave(self, called: anyio.Event) -> None:
+        """Give up a place in the queue, wherever it is."""
+        self._queue.remove(called)
         self._call()
 
     def _call(self) -> None:
         if self._queue:
-            self._queue[0].called.set()
+            self._queue[0].set()
 
 
 class Ticket:
-    """A place in the queue. It must be entered at some time, or nobody behind it gets the session."""
+    """A place in each of some queues. It must be entered at some time, or nobody behind it gets a turn."""
 
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
-        self.called = anyio.Event()
+    def __init__(self, queues: tuple[Turns, ...]) -> None:
+        self._places = [(queue, queue.join()) for queue in queues]
 
     async def __aenter__(self) -> None:
         try:
-            await self.called.wait()
+            for _, called in self._places:
+                await called.wait()
         except BaseException:
-            self._turns.leave(self)
+            self._leave()
             raise
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._turns.leave(self)
+        self._leave()
+
+    def _leave(self) -> None:
+        for queue, called in self._places:
+            queue.leave(called)
