@@ -69,6 +69,11 @@ class Turn(ABC):
     def __init__(self, prompt: str) -> None:
         self.prompt = prompt
 
+    @property
+    @abstractmethod
+    def talker(self) -> Talker:
+        """Whose turn it is."""
+
     async def ask(self, question: str, *, options: Sequence[str] = (), id: object = None) -> Any:  # noqa: A002
         """Ask a question, and wait for the answer."""
         return await (await self.asks(question, options=options, id=id)).answer()
@@ -123,6 +128,7 @@ class Talker(ABC):
         self.answers: list[Json] = []
         """All that came in answer to anything."""
         self._writing = anyio.Lock()
+        self._held: bytearray | None = None
         self._tasks: TaskGroup
         self.asked: list[Asked] = []
         """Everything that it has asked, in order."""
@@ -145,8 +151,20 @@ class Talker(ABC):
                     begun = [piece]
             self._tasks.cancel_scope.cancel()
 
+    @asynccontextmanager
+    async def at_once(self) -> AsyncGenerator[None]:
+        """Hold back what is written in a block, and write it in one piece at its end."""
+        self._held = held = bytearray()
+        yield
+        self._held = None
+        async with self._writing:
+            await self._transport.send(bytes(held))
+
     async def write(self, data: bytes, *, chunk: int = 16 * 1024) -> None:
         """Write bytes, in blocks as a pipe has them."""
+        if self._held is not None:
+            self._held += data
+            return
         async with self._writing:
             for start in range(0, len(data), chunk):
                 await self._transport.send(data[start : start + chunk])
@@ -215,6 +233,10 @@ class LineTurn(Turn):
     def __init__(self, talker: LineTalker, prompt: str) -> None:
         super().__init__(prompt)
         self._talker = talker
+
+    @property
+    def talker(self) -> Talker:
+        return self._talker
 
     async def asks(self, question: str, *, options: Sequence[str] = (), id: object = None) -> Asked:  # noqa: A002
         chosen: Json = {"options": list(options)} if options else {}
@@ -332,6 +354,10 @@ class AcpTurn(Turn):
         self.meta: Json = {}
         """Goes along with what is asked."""
         self._step = ""
+
+    @property
+    def talker(self) -> Talker:
+        return self._talker
 
     async def asks(self, question: str, *, options: Sequence[str] = (), id: object = None) -> Asked:  # noqa: A002
         return await self.asks_form(

@@ -30,7 +30,9 @@ from thinkwell_acp.schema import DecodeError, decode
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
-    from thinkwell_acp._jsonrpc import RequestId
+    import msgspec
+
+    from thinkwell_acp._jsonrpc import Request, RequestId
     from thinkwell_acp.connection import Outcome
     from thinkwell_acp.transport import Transport
 
@@ -64,6 +66,9 @@ T = TypeVar("T")
 _NO_LOGIN: Final = frozenset({"initialize", "authenticate", "logout", "session/close"})
 """Calls that no login is made for."""
 
+_QUESTIONS: Final = frozenset({"session/request_permission", "elicitation/create"})
+"""Requests of which the order counts: people and handlers are asked one after the other."""
+
 
 class Client(Side):
     """A connection to an agent. Made by `connect`.
@@ -95,6 +100,10 @@ class Client(Side):
         self._client_handler = handler
         self._offered = s.ClientCapabilities()
         self._questions: dict[RequestId, AgentQuestion] = {}
+        self._begins: dict[RequestId, tuple[anyio.Event, anyio.Event]] = {}
+        """Of a question that is not served yet: set when the one before it is, and when this one is."""
+        self._last_begins = anyio.Event()
+        self._last_begins.set()
         self._turns: dict[str, anyio.Event] = {}
         self._no_turn = anyio.Event()
         self._no_turn.set()
@@ -332,6 +341,23 @@ class Client(Side):
     def updates(self, batch: list[s.SessionNotification], /) -> None:
         """Pass on session updates."""
         self._client_handler.session_updates(batch)
+
+    def arrived(self, request: Request, /) -> None:
+        """Note the order of questions: the tasks that serve what was read at once begin in any."""
+        if request.method in _QUESTIONS:
+            before, self._last_begins = self._last_begins, anyio.Event()
+            self._begins[request.id] = before, self._last_begins
+
+    async def request(self, id: RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
+        """Serve a request; one question is begun with after the other."""
+        begins = self._begins.pop(id, None)
+        if begins is not None:
+            before, this = begins
+            try:
+                await before.wait()
+            finally:
+                this.set()
+        return await super().request(id, method, params)
 
     async def serve(
         self,

@@ -305,20 +305,31 @@ async def test_an_answer_after_the_question_was_taken_back_goes_nowhere() -> Non
 
 
 async def test_stream_answer_to_a_withdrawn_question_raises(protocol: Protocol) -> None:
-    seen: list[str] = []
+    asked = anyio.Event()
+    ids: list[str] = []
 
     async def leaves(turn: Turn) -> str:
         await turn.asks("What is it called?")
+        await asked.wait()
         return "never mind"
 
     with anyio.fail_after(LIMIT):
-        async with talking(protocol, leaves, plain) as (agent, talker):
-            stream = agent.think().text("one").stream()
-            assert await listen(stream, Handlers()) == "never mind"
-            seen += [event.id async for event in stream if isinstance(event, ev.QuestionAsked)]
-            for id_ in seen or ["q1"]:
-                with pytest.raises(QuestionNotOpen):
-                    stream.answer(id_, {"answer": LATE})
+        async with talking(protocol, leaves, plain, on_question=wait_for_answer) as (agent, talker):
+            stream = agent.think().text("one").stream(include="all")
+
+            async def watch() -> None:
+                async for event in stream:
+                    if isinstance(event, ev.QuestionAsked):
+                        ids.append(event.id)
+                        asked.set()
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(watch)
+                assert await listen(stream, Handlers()) == "never mind"
+            with pytest.raises(QuestionNotOpen):
+                stream.answer(ids[0], {"answer": LATE})
+            with pytest.raises(QuestionNotOpen):
+                agent.answer(ids[0], {"answer": LATE})
             assert await agent.think().text("two").run() == "did two"
     assert LATE not in talker.asked[0].told
     assert talker.strays == []
@@ -434,8 +445,6 @@ async def test_a_handler_that_never_answers_makes_room_for_the_next(protocol: Pr
 
             async def outside() -> None:
                 answers: list[Any] = [{"answer": "Files"}, "allow"]
-                if protocol == "acp":
-                    answers[0] = {"answer": "Files"}
                 events: list[ev.ThoughtEvent] = []
                 async for event in stream:
                     events.append(event)
@@ -456,10 +465,10 @@ async def test_a_handler_that_never_answers_makes_room_for_the_next(protocol: Pr
         (None, "doorman", "the doorman did not answer within 30 seconds"),
         (None, "handler", "the handler left it open"),
     ]
-    answers: list[Any] = [{"answer": "Files"}, True]
+    said = {"answer": "Files"} if protocol == "acp" else "Files"
     assert [(record.answer, record.by, record.seconds) for record in transcript] == [
-        (answers[0], "human", 20),
-        (answers[1], "human", 30),
+        (said, "human", 20),
+        (True, "human", 30),
     ]
 
 

@@ -203,7 +203,7 @@ SUPERVISED = {
             ("question", ALGORITHM, "HS256", "junior"),
             ("question", MINUTES, 30, "architect"),
             ("approval", DELETE, "Rename it instead", "doorman"),
-            ("question", TEST, {"answer": "the happy path"}, "manual"),
+            ("question", TEST, "the happy path", "manual"),
             ("approval", MAKE, "yes", "ci"),
         ),
         house_rules,
@@ -215,10 +215,10 @@ SUPERVISED = {
             ("RS256", None, False, "the happy path", True),
         ),
         (
-            ("question", ALGORITHM, {"answer": "RS256"}, "handler"),
+            ("question", ALGORITHM, "RS256", "handler"),
             ("question", MINUTES, None, "policy"),
             ("approval", DELETE, False, "handler"),
-            ("question", TEST, {"answer": "the happy path"}, "manual"),
+            ("question", TEST, "the happy path", "manual"),
             ("approval", MAKE, True, "handler"),
         ),
         house_rules,
@@ -230,10 +230,10 @@ SUPERVISED = {
             ("RS256", None, False, "the happy path", True),
         ),
         (
-            ("question", ALGORITHM, {"answer": "RS256"}, "handler"),
+            ("question", ALGORITHM, "RS256", "handler"),
             ("question", MINUTES, None, "policy"),
             ("approval", DELETE, False, "handler"),
-            ("question", TEST, {"answer": "the happy path"}, "manual"),
+            ("question", TEST, "the happy path", "manual"),
             ("approval", MAKE, True, "handler"),
         ),
         house_rules,
@@ -288,9 +288,16 @@ async def test_the_same_task_gives_the_same_transcript(
     assert report == Report(summary="Auth is moved to JWT.", files=["auth/token.py"])
     assert "".join(pieces) == "Auth is moved to JWT."
     said = [(record.kind, record.question, record.answer, record.by) for record in transcript]
+    if protocol == "acp":  # a form there has fields with names, and lines have none
+        said = [(kind, question, _plain(answer), by) for kind, question, answer, by in said]
     assert said == list(supervision.transcript)
     if protocol == "ndjson":
         assert told == list(supervision.told.in_lines)
     assert len({record.run_id for record in transcript}) == 1
     assert [record.at for record in transcript] == sorted(record.at for record in transcript)
     assert all(0 <= record.seconds < LIMIT for record in transcript)
+
+
+def _plain(answer: JsonValue) -> JsonValue:
+    """Return what was filled in as the only field."""
+    return answer["answer"] if isinstance(answer, dict) and answer.keys() == {"answer"} else answer
