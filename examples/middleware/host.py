@@ -39,8 +39,8 @@ async def choose(question: AgentQuestion) -> str:
 
 @handlers.on("approval")
 async def approve(approval: AgentApproval) -> bool:
-    harmless = approval.description == "rm -rf build"
-    print(f"May I run {approval.description}?", "Yes." if harmless else "No.")
+    harmless = approval.command == "rm -rf build"  # not the description: the model has written that
+    print(f"May I run {approval.command}?", "Yes." if harmless else "No.")
     return harmless
 
 

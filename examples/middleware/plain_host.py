@@ -27,12 +27,12 @@ def answer(message: dict[str, Any]) -> object:
         case "progress":
             print(f"[{message['stage']}] {message['message']}")
         case "question":
-            choice = message.get("options", ["as you like"])[0]
+            choice = (message.get("options") or ["as you like"])[0]
             print(f"{message['question']} {choice}.")
             return choice
         case "approval":
             harmless = message.get("command") == "rm -rf build"
-            print(f"May I run {message['description']}?", "Yes." if harmless else "No.")
+            print(f"May I run {message.get('command')}?", "Yes." if harmless else "No.")
             return harmless
         case "result":
             print(message["text"])

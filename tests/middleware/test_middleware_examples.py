@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from cli.typing_in import LIMIT, home
+from cli.typing_in import LIMIT, home, scripted
+
+from thinkwell.testing import script
 
 __all__ = ("home",)
 
@@ -61,3 +64,24 @@ def test_a_host_is_told_what_does_not_work(home: Path) -> None:
     command = [sys.executable, str(EXAMPLES / "plain_host.py"), "nobody-at-all"]
     finished = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=LIMIT, check=False)
     assert finished.stdout.startswith("It did not work: Agent 'nobody-at-all' was not found")
+
+
+def test_the_host_of_the_docs_says_no_to_what_it_does_not_know(home: Path) -> None:
+    choice = {"type": "string", "enum": ["build", "dist"]}
+    word = {"type": "string"}
+    one = {"type": "object", "properties": {"folder": choice}, "required": ["folder"]}
+    two = {"type": "object", "properties": {"a": word, "b": word}, "required": ["a", "b"]}
+    told = script.asks_form("Which?", one, expect={"folder": "build"}).asks_form(
+        "Who?", two, expect="decline"
+    )
+    for command, answer in (("git diff; rm -rf ~", "reject_once"), ("git diff", "allow_once")):
+        told = told.asks("Compare", kind="execute", input={"command": command}, expect=answer)
+    page = (EXAMPLES.parents[1] / "docs" / "howto" / "middleware.md").read_text("utf-8")
+    (code,) = re.findall(r'title="host.py"\n(.*?)^```', page, re.DOTALL | re.MULTILINE)
+    agent = scripted(home, told.says("It is done."))
+    assert '"middleware"]' in code
+    (home / "host.py").write_text(code.replace('"middleware"]', f'"middleware", "--command", {agent!r}]', 1))
+    command = [sys.executable, "-W", "error", "host.py"]
+    ran = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=LIMIT, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "It is done.\n")
+    assert "no one field of the form takes it" in ran.stderr

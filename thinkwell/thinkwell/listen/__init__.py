@@ -10,11 +10,11 @@
 
     @handlers.on("question")
     async def decide(question: AgentQuestion) -> str:
-        return await architect.think().text(f"Answer: {question.question}").run()
+        return await architect.think().text("Answer this question.").quote(question.question).run()
 
     @handlers.on("approval")
     async def approve(approval: AgentApproval) -> bool | str:
-        return True if "tests" in approval.description else "only the tests may be changed"
+        return True if approval.command == "make test" else "nothing but the tests may be run"
 
     report = await agent.think(Report).text("Move auth to JWT").listen(handlers)
 
