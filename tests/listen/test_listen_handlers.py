@@ -215,7 +215,8 @@ async def test_a_message_that_does_not_fit_ends_the_run_and_names_its_fields() -
     assert "percent: " in str(error)
     assert "'agent'" in str(error)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
-    assert str(MessageInvalid("log", {"": "it is empty"})).endswith("its handler: it is empty")
+    assert "note()" in str(error)
+    assert "its handler: it is empty. Annotate it" in str(MessageInvalid("log", {"": "it is empty"}))
 
 
 async def test_a_field_within_a_field_is_named() -> None:

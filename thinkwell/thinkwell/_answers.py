@@ -83,7 +83,7 @@ def read_answer(question: Question, answer: object, by: str, why: str) -> Ruling
         ruling = read_answer(question, answer.answer, answer.by or by, answer.why or why)
         return replace(ruling, said=(answer.said,)) if isinstance(answer, Said) else ruling
     if isinstance(answer, Silence):
-        return Ruling(verdict="deny", by=by, why="it was heard, and nobody answers it", silent=True)
+        return Ruling(verdict="deny", by=by, why="it was heard, and the agent is told nothing", silent=True)
     if isinstance(answer, bool):
         answer = "allow" if answer else "deny"
     if isinstance(answer, StopRun):
@@ -131,7 +131,8 @@ def _read_form(question: FormQuestion, answer: Mapping[str, object], by: str, wh
 def _expected(question: Question) -> str:
     match question:
         case FormQuestion():
-            return 'give a mapping of values by the names of its fields, or "decline"'
+            names = ", ".join(f"{field.name!r:.60}" for field in question.fields[:10])
+            return f'give a mapping of values by the names of its fields ({names}), or "decline"'
         case UrlQuestion():
             return 'say "accept" or "decline"'
         case _:

@@ -398,6 +398,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             QuestionsStopped: It asks the same over and over, or a handler has ended the run.
             ThinkwellError: The run has failed in another way.
             Exception: What a handler raises, as it is.
+            TypeError: The handlers are none, or another argument is of another type.
             ValueError: Approvals are to be decided by a handler, and ``permissions="deny"`` was said.
         """
         options = self._options(
@@ -409,6 +410,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             reminders=reminders,
             budget=budget,
         )
+        check_handlers(handlers)
         listening = handlers.begin()
         stream = self._starter.start(self._spec, replace(options, listener=listening))
         return await listening.hear(stream, timeout)
@@ -427,6 +429,16 @@ def output_type(given: object, call: str) -> Output[Any]:
             f"{call.format('')}: you passed an instance of {name}; pass the type: {call.format(name)}"
         )
     return output_of(given)
+
+
+def check_handlers(handlers: object) -> None:
+    """Check that somebody can listen.
+
+    Raises:
+        TypeError: These are no handlers.
+    """
+    if not hasattr(handlers, "begin"):
+        raise TypeError(f"listen({handlers!r:.100}): give a Handlers(), from thinkwell.listen")
 
 
 def check_count(name: str, value: object) -> None:

@@ -79,7 +79,7 @@ class ResultTaker(Generic[T]):
         text = fields.get("text")
         if isinstance(text, str) and not self._fits(fields, wrapped=self._wrapped):
             in_text: dict[str, ev.JsonValue] = {RESULT_KEY: text}
-            if len(fields) == 1 or self._fits(in_text, wrapped=True):
+            if self._fits(in_text, wrapped=True) or (len(fields) == 1 and text.lstrip()[:1] in ("{", "[")):
                 self._take(in_text, wrapped=True)
                 return
         self._take(fields, wrapped=self._wrapped)

@@ -483,7 +483,7 @@ class ResultInvalid(ResultError):
     def __str__(self) -> str:
         wrong = "".join(f"\n- {line}" for line in self.errors)
         return (
-            f"The agent returned no valid result in {self.attempts} attempts. "
+            f"The agent returned no valid result in {self.attempts} attempt{'s' * (self.attempts != 1)}. "
             f"The last one was {self.raw!r}:{wrong}"
         )
 
@@ -592,18 +592,30 @@ class MessageInvalid(ThinkwellError, ValueError):
         type: The type of the message, such as ``question``.
         errors: What is wrong, by the name of the field; ``""`` for the whole message.
         agent: The agent's name.
+        handler: The handler, and where it stands.
     """
 
-    def __init__(self, type: str, errors: Mapping[str, str], *, agent: str = "") -> None:  # noqa: A002
+    def __init__(
+        self,
+        type: str,  # noqa: A002 - what it is
+        errors: Mapping[str, str],
+        *,
+        agent: str = "",
+        handler: str = "its handler",
+    ) -> None:
         super().__init__(type, dict(errors))
         self.type = type
         self.errors = dict(errors)
         self.agent = agent
+        self.handler = handler
 
     def __str__(self) -> str:
         who = f"agent {self.agent!r}" if self.agent else "the agent"
         wrong = "; ".join(f"{name}: {text}" if name else text for name, text in self.errors.items())
-        return f"A message {self.type!r} of {who} does not fit the annotation of its handler: {wrong}"
+        return (
+            f"A message {self.type!r:.100} of {who} does not fit the annotation of {self.handler}: {wrong}. "
+            "Annotate it with what the agent sends, or take a mapping, which is not checked"
+        )
 
 
 class AnswerInvalid(ThinkwellError, ValueError):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 import json
+import logging
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args, get_origin
 
@@ -13,12 +15,15 @@ from thinkwell._tool_arguments import code_of, hints_of
 from thinkwell._where import where
 from thinkwell.errors import MessageInvalid
 from thinkwell.listen._listening import Listening
+from thinkwell.listen._messages import TYPES, as_read
 from thinkwell.listen._transcript import Transcript
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
     from thinkwell.events import JsonValue
+
+logger = logging.getLogger("thinkwell")
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -95,6 +100,9 @@ class Handlers:
             known = self._registered.get(type)
             if known is not None:
                 raise ValueError(f"on({type!r}): there is a handler already, {known.label}")
+            near = [] if type in TYPES else difflib.get_close_matches(type.lower(), TYPES, 1, 0.8)
+            if near:
+                logger.warning("Handlers.on(%r): do you mean %r?", type, *near)
             self._registered[type] = Registered(
                 type, function, concurrency=concurrency, timeout=timeout, by=by
             )
@@ -161,12 +169,12 @@ class Registered:
 
         try:
             # Only the JSON mode reads dates and such in strict models.
-            return self._adapter.validate_json(json.dumps(fields))
+            return self._adapter.validate_json(json.dumps(as_read(self._annotation, fields)))
         except ValidationError as exc:
             errors: dict[str, str] = {}
             for error in exc.errors(include_url=False, include_context=False, include_input=False):
                 errors.setdefault(".".join(map(str, error["loc"])), error["msg"])
-            raise MessageInvalid(self.type, errors, agent=agent) from None
+            raise MessageInvalid(self.type, errors, agent=agent, handler=self.label) from None
 
 
 def _check_positive(name: str, value: object) -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from thinkwell import events as ev
 from thinkwell._answers import SILENCE, Said
 from thinkwell._asking import HANDLER_THREADS, call_handler
-from thinkwell._builder import check_seconds
+from thinkwell._builder import check_handlers, check_seconds
 from thinkwell.errors import AgentError, AgentReported, ThoughtTimeout
 from thinkwell.listen._lanes import Job, Lanes
 from thinkwell.listen._messages import ASKING, ENDS, Narrator, asked
@@ -74,6 +74,7 @@ async def listen(
     """
     if timeout is not None:
         check_seconds("timeout", timeout)
+    check_handlers(handlers)
     listening = handlers.begin()
     if stream._run.live:
         stream._run.attach(listening)
@@ -320,12 +321,12 @@ class Listening:
         value: object = None
         with anyio.move_on_after(handler.timeout) as limit:
             value = await self._value(handler, message)
-        if job.question is not None:
-            job.answer = self._answer(handler, job.question, value, late=limit.cancelled_caught)
-            return
         if limit.cancelled_caught:
             about = "Agent %s: %s took longer than %g seconds over a message, and was cancelled"
             logger.warning(about, self._agent, handler.label, handler.timeout)
+        if job.question is not None:
+            job.answer = self._answer(handler, job.question, value, late=limit.cancelled_caught)
+            return
         if job.before is not None:
             await job.before.wait()
         if value is not None and handler.type not in ENDS and self._run is not None:
@@ -345,16 +346,27 @@ class Listening:
         if late:
             why = f"the {handler.by} did not answer within {handler.timeout:g} seconds"
             return Reply(None, why, handler.by)
-        reply = None if value is None else as_answer(question, value, whose=handler.label)
+        reply = None if value is None else as_answer(question, value, label=handler.label)
         if reply is None or (reply.answer is None and not isinstance(reply, Said)):
             assert self._run is not None
-            if self._by_lines and not self._run.asks_others:
-                return cast("Answer", SILENCE)  # no answer that a user could give
-            return reply
+            if not self._run.asks_others:
+                self._warn_of_nothing(handler, question)
+                if self._by_lines:
+                    return cast("Answer", SILENCE)  # no answer that a user could give
+            return reply or Reply(None, f"the {handler.by} left it open", handler.by)
         if reply.answer is None:
             logger.warning("Agent %s, question %s: %s", self._agent, question.id, reply.why)
         by = reply.by or handler.by
         return replace(reply, by=by, why=reply.why or f"the {by} said so")
+
+    def _warn_of_nothing(self, handler: Registered, question: Question) -> None:
+        """Say that nobody answers a question: mostly, a ``return`` was forgotten."""
+        if handler.label in self._told:
+            return
+        self._told.add(handler.label)
+        then = "the agent is told nothing and may wait for it" if self._by_lines else "it is declined"
+        about = "Agent %s: %s returned None for question %s, and nobody else is asked: %s"
+        logger.warning(about, self._agent, handler.label, question.id, then)
 
     async def _respond(
         self, run: Listened, handler: Registered, report: ev.Report | None, value: object

@@ -23,6 +23,10 @@ ASKING: Final = frozenset({"question", "approval"})
 """The types of the messages that the agent waits for the answer of."""
 
 
+TYPES: Final = ("progress", "question", "approval", "partial", "log", "result", "error")
+"""The usual types of messages."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentProgress:
     """How far the agent is (``progress``)."""
@@ -31,6 +35,8 @@ class AgentProgress:
     percent: float | None = None
     stage: str | None = None
     """Over ACP the kind of a tool call, or ``plan``."""
+    status: str | None = None
+    """Over ACP how far the tool call is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +62,10 @@ class AgentApproval:
     """The command that would be run. Go by this, and not by the description: the model has written that."""
     paths: list[str] | None = None
     """The files that it is about."""
+    tool: str | None = None
+    """The tool's own name, from agents that give it."""
+    server: str | None = None
+    """The MCP server whose tool it is, from agents that give it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +81,7 @@ class AgentFailure:
     """Why nothing came of it (``error``)."""
 
     message: str
+    code: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +97,43 @@ class AgentPartial:
     """A piece of what the agent says (``partial``)."""
 
     text: str
+
+
+OTHER_NAMES: Final[dict[type, dict[str, tuple[str, ...]]]] = {
+    AgentProgress: {"message": ("stage",)},
+    AgentQuestion: {"question": ("message", "text")},
+    AgentApproval: {"description": ("message", "question", "text")},
+    AgentLog: {"message": ("text",)},
+    AgentPartial: {"text": ("message", "content", "delta")},
+}
+"""Names under which agents that speak lines were seen to put what a class has a field for."""
+
+
+def as_read(annotation: object, fields: dict[str, ev.JsonValue]) -> dict[str, ev.JsonValue]:
+    """Return a message as one of the classes here takes it: what programs write is not always the same.
+
+    Args:
+        annotation: What a handler takes; the message of any other but those classes is left as it is.
+        fields: The message.
+    """
+    names = OTHER_NAMES.get(annotation) if isinstance(annotation, type) else None
+    if names is None:
+        return fields
+    read = dict(fields)
+    for name, others in names.items():
+        if name not in read:
+            found = next((other for other in others if isinstance(read.get(other), str)), None)
+            if found is not None:
+                read[name] = read[found]
+    options, level = read.get("options"), read.get("level")
+    if annotation is AgentQuestion and isinstance(options, list):
+        numbers = (int, float)
+        read["options"] = [
+            f"{one}" if isinstance(one, numbers) and not isinstance(one, bool) else one for one in options
+        ]
+    if annotation is AgentLog and isinstance(level, int):
+        read["level"] = f"{level}"
+    return read
 
 
 class Told(NamedTuple):

@@ -101,6 +101,8 @@ def record_of(
         (answer,) = ruling.said
     elif isinstance(question, FormQuestion):
         answer = ruling.values
+        if question.message is not None and answer is not None:  # what the agent is told of it
+            answer = answer.get("other") or answer.get("answer")
     elif not (ruling.cancels or ruling.silent):
         answer = ruling.allows
     return Record(

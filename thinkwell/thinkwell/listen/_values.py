@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from thinkwell._answers import Said
-from thinkwell.questions import ChooseOption, FormQuestion, PermissionQuestion, Reply, StopRun, Verdict
+from thinkwell.questions import ChooseOption, FormQuestion, Reply, StopRun, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ YES: Final = frozenset(
 NO: Final = frozenset(("no", "n", "false", "deny", "denied", "reject", "rejected", "decline", "declined"))
 VERDICTS: Final = frozenset(get_args(Verdict))
 
-Meant: TypeAlias = "tuple[bool | Verdict | ChooseOption | Mapping[str, JsonValue] | None, str]"
+Meant: TypeAlias = "tuple[bool | Verdict | Mapping[str, JsonValue] | None, str]"
 """What is told to the agent, and why; ``""`` where there is nothing to say about it."""
 
 
@@ -52,7 +52,9 @@ def to_json(value: object, whose: str) -> JsonValue:
     return plain
 
 
-def as_answer(question: Question, value: object, *, whose: str = "the handler") -> Reply:
+def as_answer(
+    question: Question, value: object, *, whose: str = "the handler", label: str | None = None
+) -> Reply:
     """Return the answer that a value stands for.
 
     What is neither yes nor no means no. What fits no field of a form leaves the question to the next.
@@ -60,7 +62,8 @@ def as_answer(question: Question, value: object, *, whose: str = "the handler") 
     Args:
         question: What was asked.
         value: What the handler gave, other than ``None``.
-        whose: Who gave it, for the error.
+        whose: Who gave it, for the log.
+        label: The same for an error, where more is to be said there.
 
     Raises:
         TypeError: It cannot be written as JSON.
@@ -70,13 +73,15 @@ def as_answer(question: Question, value: object, *, whose: str = "the handler") 
     if isinstance(value, Reply):
         if not _is_value(question, value.answer):
             return value
-        inner = as_answer(question, value.answer, whose=whose)
+        inner = as_answer(question, value.answer, whose=whose, label=label)
         return replace(inner, why=value.why or inner.why, by=value.by)
-    said = to_json(value, whose)
-    if isinstance(question, FormQuestion):
-        meant, why = _by_line(question, said) if question.message is not None else _in_form(question, said)
+    said = to_json(value, label or whose)
+    if not isinstance(question, FormQuestion):
+        meant, why = _verdict(said, whose)
+    elif question.message is not None:
+        meant, why = _by_line(question, said)
     else:
-        meant, why = _verdict(question, said)
+        meant, why = _in_form(question, said, whose)
     return Said(meant, why, said=said)
 
 
@@ -97,24 +102,16 @@ def _word(text: str) -> str:
     return text.strip().rstrip(".!").rstrip().casefold()
 
 
-def _verdict(question: Question, said: JsonValue) -> Meant:
+def _verdict(said: JsonValue, whose: str) -> Meant:
     if isinstance(said, bool):
         return said, ""
     if not isinstance(said, str):
-        return False, f"the handler gave a {type(said).__name__}, which says neither yes nor no"
+        return False, f"{whose} gave a {type(said).__name__}, which says neither yes nor no"
     word = _word(said)
-    # First: an agent may call an option that allows everything "No".
     if word in YES or word in NO:
         return word in YES, ""
-    if word in VERDICTS:
-        return cast("Verdict", word), ""
-    if isinstance(question, PermissionQuestion):
-        options = [option for option in question.options if option.id == said.strip()] or [
-            option for option in question.options if _word(option.name) == word
-        ]
-        if len(options) == 1:
-            return ChooseOption(options[0].id), ""
-    return False, said.strip()
+    # No option of the agent's by its name: it may call one that allows everything "Not without a person".
+    return (cast("Verdict", word), "") if word in VERDICTS else (False, said.strip())
 
 
 # Forms
@@ -126,7 +123,7 @@ def _by_line(question: FormQuestion, said: JsonValue) -> Meant:
     return _with_text(question.fields, text), ""
 
 
-def _in_form(question: FormQuestion, said: JsonValue) -> Meant:
+def _in_form(question: FormQuestion, said: JsonValue, whose: str) -> Meant:
     fields = question.fields
     if isinstance(said, dict):
         return cast("dict[str, JsonValue]", said), ""
@@ -142,10 +139,7 @@ def _in_form(question: FormQuestion, said: JsonValue) -> Meant:
         filled = {field.name: said} if field else _with_text(fields, f"{said}")
     if filled is None:
         names = ", ".join(repr(field.name)[:60] for field in fields[:10])
-        return (
-            None,
-            f"the handler gave a {type(said).__name__}, and no one field of the form takes it: {names}",
-        )
+        return None, f"{whose} gave a {type(said).__name__}, and no one field of the form takes it: {names}"
     return filled, ""
 
 

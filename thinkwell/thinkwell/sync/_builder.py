@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from thinkwell._builder import PromptBuilder
+from thinkwell._builder import PromptBuilder, check_handlers
 from thinkwell.sync._listening import hear
 from thinkwell.sync._stream import ThoughtStream
 
@@ -43,6 +43,7 @@ class Starter:
 
     def hear(self, spec: Spec[T], options: Options, handlers: Handlers) -> T:
         """Run it, and have handlers hear and answer what the agent says."""
+        check_handlers(handlers)
         listening = self._loop.ask(handlers.begin)
         stream = self.start(spec, replace(options, listener=listening))
         return hear(stream, lambda: listening.hear(stream._stream, options.timeout))
@@ -169,6 +170,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             QuestionsStopped: It asks the same over and over, or a handler has ended the run.
             ThinkwellError: The run has failed in another way.
             Exception: What a handler raises, as it is.
+            TypeError: The handlers are none, or another argument is of another type.
             ValueError: Approvals are to be decided by a handler, and ``permissions="deny"`` was said.
         """
         options = self._options(
