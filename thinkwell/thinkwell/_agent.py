@@ -311,7 +311,8 @@ def open_agent(
             else ``deny``.
         on_question: Who answers what is left open: a function, or several, asked in their order. They also
             fill in forms, which are offered to the agent only where there is somebody to do it. Without it,
-            what ``permissions="ask"`` or a policy leaves open waits for `ThoughtStream.answer`.
+            what ``permissions="ask"`` or a policy leaves open waits for `ThoughtStream.answer`, except while
+            somebody listens to the run: then what is left open is declined. `wait_for_answer` waits in both.
         question_timeout: Seconds until a question that nobody answers is denied.
         workspace: Files and terminals that the agent may use through us; none by default.
         mcp_servers: MCP servers for every session, besides our own: `McpStdio`, `McpHttp`, `McpSse`, or those
