@@ -112,8 +112,8 @@ MUTANTS: Final = (
     Mutant(
         "turns of a session do not wait for each other",
         "thinkwell/thinkwell/_turns.py",
-        "            await self.called.wait()\n",
-        "            pass\n",
+        "                await called.wait()\n",
+        "                pass\n",
     ),
     Mutant(
         "readers are not woken at the end",
