@@ -354,7 +354,8 @@ class Client(Side):
         if begins is not None:
             before, this = begins
             try:
-                await before.wait()
+                if not before.is_set():
+                    await before.wait()
             finally:
                 this.set()
         return await super().request(id, method, params)
