@@ -59,6 +59,8 @@ class Host:
         """Every message, in order."""
         self.outcome: list[Exception | None] = []
         """What the middleware has come to, once it has ended."""
+        self.served = anyio.Event()
+        """Set when it has ended."""
 
     async def say(self, *lines: str | Line) -> None:
         """Write lines."""
@@ -110,6 +112,7 @@ async def served(agent: Agent, host: Host, **options: Any) -> AsyncGenerator[Hos
 
     async def serve() -> None:
         host.outcome.append(await serve_lines(agent, host.transport, **options))
+        host.served.set()
 
     with anyio.fail_after(LIMIT):
         async with anyio.create_task_group() as tasks:

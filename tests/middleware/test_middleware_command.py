@@ -214,7 +214,8 @@ def test_an_init_that_cannot_be_used_is_wrong_usage(home: Path) -> None:
     (told,) = messages(ran)
     assert (ran.returncode, told["type"]) == (2, "error")
     assert "there is no folder" in told["message"]
-    assert b"init: cwd: there is no folder" in ran.stderr
+    assert b"Error: init: cwd: there is no folder" in ran.stderr
+    assert b"Usage" not in ran.stderr
 
 
 @pytest.mark.parametrize(

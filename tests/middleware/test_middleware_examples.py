@@ -74,8 +74,8 @@ def test_the_host_of_the_docs_says_no_to_what_it_does_not_know(home: Path) -> No
     told = script.asks_form("Which?", one, expect={"folder": "build"}).asks_form(
         "Who?", two, expect="decline"
     )
-    for command, answer in (("git diff; rm -rf ~", "reject_once"), ("git diff", "allow_once")):
-        told = told.asks("Compare", kind="execute", input={"command": command}, expect=answer)
+    for line, answer in (("git diff; rm -rf ~", "reject_once"), ("git diff", "allow_once")):
+        told = told.asks("Compare", kind="execute", input={"command": line}, expect=answer)
     page = (EXAMPLES.parents[1] / "docs" / "howto" / "middleware.md").read_text("utf-8")
     (code,) = re.findall(r'title="host.py"\n(.*?)^```', page, re.DOTALL | re.MULTILINE)
     agent = scripted(home, told.says("It is done."))

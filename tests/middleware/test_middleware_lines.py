@@ -21,7 +21,7 @@ from thinkwell import (
     open_agent,
 )
 from thinkwell.listen import AgentApproval, Handlers, InitRefused, serve_lines
-from thinkwell.testing import ScriptedAgent, script
+from thinkwell.testing import ScriptedAgent, script, simulate
 from thinkwell_acp import RpcError
 from thinkwell_acp.schema import AgentCapabilities, McpCapabilities, PromptCapabilities
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from thinkwell._arguments import PromptFormat
     from thinkwell.events import JsonValue
+    from thinkwell.testing import Simulation
 
 pytestmark = pytest.mark.anyio
 
@@ -162,6 +163,46 @@ async def test_null_declines_a_question() -> None:
         assert (await host.hear_end())["type"] == "result"
 
 
+async def test_fields_without_anything_in_them_are_left_out() -> None:
+    async with playing(script.asks("Think about it", kind="think").says("Ran.")) as host:
+        await host.say("go")
+        asked = await host.hear("approval")
+        assert [] not in asked.values()
+        assert asked["options"]
+        await host.respond(asked, value=False)
+        await host.hear_end()
+
+
+@pytest.mark.parametrize(
+    ("by_id", "response", "why"),
+    [
+        (True, {"in_reply_to": "question"}, "it has no `value`"),
+        (False, {"in_reply_to": "question"}, "it has no `value`"),
+        (True, {"in_reply_to": "question", "text": 'the "value": Ann'}, "it has no `value`"),
+        (True, {"in_reply_to": "approval", "value": True}, "`in_reply_to` says 'approval', and this is a"),
+    ],
+)
+async def test_an_answer_that_is_none_leaves_the_question_open(by_id: bool, response: Line, why: str) -> None:
+    async with playing(script.asks_form("Who?", ONE_FIELD, expect={"name": "Ann"}).says("Thanks.")) as host:
+        await host.say("go")
+        asked = await host.hear("question")
+        await host.say({"type": "response", **response, **({"id": asked["id"]} if by_id else {})})
+        complaint = await host.hear()
+        assert (complaint["type"], complaint["level"], complaint["id"]) == ("log", "error", asked["id"])
+        assert why in complaint["message"]
+        assert "still open" in complaint["message"]
+        await host.respond(asked, "Ann")
+        assert (await host.hear_end())["type"] == "result"
+
+
+async def test_an_answer_with_an_id_need_not_say_to_what() -> None:
+    async with playing(script.asks_form("Who?", ONE_FIELD, expect={"name": "Ann"}).says("Thanks.")) as host:
+        await host.say("go")
+        asked = await host.hear("question")
+        await host.say({"type": "response", "value": "Ann", "id": asked["id"]})
+        assert (await host.hear_end())["type"] == "result"
+
+
 @pytest.mark.parametrize("wrong", [{"name": 7}, {"nome": "Ann"}, ["Ann"]])
 async def test_an_answer_that_does_not_fit_leaves_the_question_open(wrong: object) -> None:
     told = script.asks_form("Who?", TWO_FIELDS, expect={"name": "Ann"}).says("Thanks.")
@@ -181,8 +222,20 @@ async def test_an_answer_that_does_not_fit_leaves_the_question_open(wrong: objec
 
 async def test_an_init_is_acknowledged_when_the_session_is_there() -> None:
     async with playing(script.says("Yes.")) as host:
-        await host.say({"type": "init", "params": {"colour": "red"}}, "go")
+        await host.say({"type": "init", "params": {}}, "go")
         assert await host.hear() == {"type": "init_ack", "name": "scripted", "version": "0.1.0"}
+        assert await host.hear_end() == {"type": "result", "text": "Yes."}
+    assert "log" not in host.types()
+
+
+async def test_an_init_that_says_what_means_nothing_is_told_so() -> None:
+    async with playing(script.says("Yes.")) as host:
+        await host.say({"type": "init", "params": {"colour": "red", "shema": {}}}, "go")
+        assert (await host.hear())["type"] == "init_ack"
+        for name in ("colour", "shema"):
+            told = await host.hear()
+            assert (told["type"], told["level"]) == ("log", "warning")
+            assert f"init: {name!r} means nothing here; there are cwd, schema, timeout" in told["message"]
         assert await host.hear_end() == {"type": "result", "text": "Yes."}
 
 
@@ -205,7 +258,7 @@ async def test_an_init_says_how_prompts_are_run(tmp_path: Path) -> None:
         ({"cwd": 1}, "cwd: it is 1; give the path of a folder"),
         ({"cwd": "no/such/folder"}, "there is no folder"),
         ({"schema": "x"}, "schema: it is 'x'; a JSON Schema is an object"),
-        ({"schema": {"type": "nothing"}}, "schema: "),
+        ({"schema": {"type": "nothing"}}, "schema: this is no valid JSON Schema: 'nothing' is not valid"),
         ({"timeout": 0}, "timeout: timeout=0 must be positive"),
         ({"timeout": "soon"}, "must be a number of seconds"),
     ],
@@ -217,6 +270,7 @@ async def test_an_init_that_cannot_be_used_ends_it(params: Any, why: str) -> Non
         refused = await host.hear()
         assert refused["type"] == "error"
         assert why in refused["message"]
+        assert "think(" not in refused["message"]
     assert isinstance(host.outcome[0], InitRefused)
     assert scripted.sent.sessions == ()
 
@@ -311,10 +365,32 @@ async def test_a_prompt_that_takes_too_long() -> None:
     assert isinstance(host.outcome[0], ThoughtTimeout)
 
 
+async def test_the_call_that_returns_a_result_is_no_progress() -> None:
+    async with open_agent("builtin", permissions="ask") as agent, served(agent, Host(), output=int) as host:
+        await host.say("How many files are there?")
+        await host.hear_end()
+    told = [message for message in host.heard if message["type"] == "progress"]
+    assert [message for message in told if message["stage"] != "plan"]
+    assert "return_result" not in [message["message"] for message in told]
+
+
+def test_an_agent_that_does_not_end_its_turn_ends_it() -> None:
+    async def world(simulation: Simulation) -> None:
+        async with playing(script.hangs(deaf=True), complete=False, timeout=1) as host:
+            await host.say("one")
+            assert "1 second" in (await host.hear_end())["message"]
+            await host.served.wait()  # the host would have its next prompt fail
+        simulation.count(type(host.outcome[0]).__name__)
+
+    report = simulate(world, seeds=1)
+    assert set(report.noted) == {"ThoughtTimeout"}
+
+
 async def test_an_agent_that_is_gone_ends_it() -> None:
     async with playing(script.says("Let me").hangs_up(), complete=False) as host:
-        await host.say("one", "two")
+        await host.say("one")
         assert (await host.hear_end())["type"] == "error"
+        await host.served.wait()  # though the host has not ended its output
     assert isinstance(host.outcome[0], AgentExited)
     assert host.types() == ["partial", "error"]
 
@@ -429,7 +505,7 @@ async def test_images_in_the_context_are_shown_to_the_agent() -> None:
 @pytest.mark.parametrize(
     ("context", "why"),
     [
-        ({"schema": {"type": "nothing"}}, "nothing"),
+        ({"schema": {"type": "nothing"}}, "context: schema: this is no valid JSON Schema: 'nothing'"),
         ({"images": [{"data": "!"}]}, "base64"),
         ({"images": [{"data": "AAAA"}]}, "image"),
         ({"images": ["dot.gif"]}, "needs its `data` in base64"),

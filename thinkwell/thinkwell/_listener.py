@@ -37,6 +37,10 @@ class Listened(Protocol):
         """The fields by which an agent that speaks lines has ended its turn; empty where there are none."""
         ...
 
+    def is_own(self, tool_id: str) -> bool:
+        """Return whether a tool call that the agent shows is of a tool of ours."""
+        ...
+
     @property
     def asks_others(self) -> bool:
         """Whether somebody is asked what the listener leaves open."""

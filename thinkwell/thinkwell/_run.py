@@ -308,6 +308,10 @@ class Run(Generic[T]):
         """Know that a tool call that the agent shows is of a tool of ours."""
         self._own_shown.add(tool_id)
 
+    def is_own(self, tool_id: str) -> bool:
+        """Return whether a tool call that the agent shows is of a tool of ours."""
+        return tool_id in self._own_shown
+
     def _cancel_calls(self) -> None:
         for scope in tuple(self._calls):
             scope.cancel()

@@ -16,7 +16,7 @@ from msgspec import Struct
 from thinkwell import PermissionPolicy, open_agent
 from thinkwell._display.text import clean
 from thinkwell.cli._errors import tell
-from thinkwell.cli._exit import OK, exit_code
+from thinkwell.cli._exit import OK, WRONG_USAGE, exit_code
 from thinkwell.cli._launching import launching_shown
 from thinkwell.cli._output import read_output
 from thinkwell.cli._task import asked_in_vain, check_limits, chosen_agent, read_permissions
@@ -100,7 +100,6 @@ def run_serving(serving: Serving) -> int:
 
     Raises:
         ThinkwellError: The agent cannot be started; the host was told.
-        typer.BadParameter: The host's ``init`` cannot be used; it was told.
         OSError: The host reads no more.
     """
     _log_to_stderr()
@@ -137,8 +136,9 @@ async def _serve(serving: Serving, host: Transport, ending: _Ending) -> int:
         return 128 + ending.signal
     if failure is None:
         return OK
-    if isinstance(failure, InitRefused):
-        raise typer.BadParameter(str(failure))
+    if isinstance(failure, InitRefused):  # the command line is right, so nothing is said of that
+        sys.stderr.write(clean(f"Error: {failure}\n"))
+        return WRONG_USAGE
     tell(failure)
     return exit_code(failure)
 

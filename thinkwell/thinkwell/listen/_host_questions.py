@@ -79,8 +79,12 @@ class HostQuestions:
         """Whether an answer of the host is waited for."""
         return any(not asked.withdrawn for asked in self._asked.values())
 
-    def answer(self, response: Response) -> None:
+    def answer(self, response: Response, *, empty: bool = False) -> None:
         """Take an answer of the host.
+
+        Args:
+            response: The answer.
+            empty: Whether it has no value, not even ``null``.
 
         Raises:
             Astray: It belongs to nothing that is open.
@@ -91,6 +95,12 @@ class HostQuestions:
         if asked.withdrawn:
             del self._asked[id_]
             raise Astray(f"{asked.type} {id_} is not open any more")
+        if response.in_reply_to not in ("", asked.type):
+            a = "an" if asked.type == "approval" else "a"
+            wrong = f"`in_reply_to` says {response.in_reply_to!r:.100}, and this is {a} {asked.type}"
+            raise AnswerInvalid(id_, {"": wrong})
+        if empty:
+            raise AnswerInvalid(id_, {"": "it has no `value`; give null to say no"})
         answer = _read(asked.question, response)
         del self._asked[id_]
         asked.settle(answer)

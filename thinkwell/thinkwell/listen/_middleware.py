@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from base64 import b64decode
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
@@ -62,6 +63,15 @@ FATAL: Final = (AgentExited, AgentClosed, SessionUnusable)
 
 GONE: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 """What is raised where there is no host any more."""
+
+HAS_VALUE: Final = re.compile(rb'"value"\s*:')
+"""Found in an answer that has a value, be it ``null``. Within a text, quotes are escaped."""
+
+PARAMETERS: Final = ("cwd", "schema", "timeout")
+"""What an ``init`` may say."""
+
+PARAMETERS_NAMED: Final = 10
+"""Of those that it may not, as many are told one by one."""
 
 Ordered: TypeAlias = Init | Prompt
 
@@ -199,7 +209,7 @@ class _Middleware:
             case None:
                 return
             case Response():
-                self._answer(said)
+                self._answer(said, line)
             case Prompt() if said.flaw and self._questions.waiting:
                 # More likely a broken answer than a text, and no agent is to work on that.
                 self._complain(f"a line was ignored that is neither an answer nor a prompt: {said.flaw}")
@@ -211,9 +221,11 @@ class _Middleware:
                 await ordered.send(said)
         self._begun = True
 
-    def _answer(self, response: Response) -> None:
+    def _answer(self, response: Response, line: Line) -> None:
+        # ``null`` says no. Who says nothing at all has mistaken the name, and is told so.
+        empty = response.value is None and HAS_VALUE.search(bytes(line)) is None
         try:
-            self._questions.answer(response)
+            self._questions.answer(response, empty=empty)
         except Astray as exc:
             logger.warning("A response of the host is ignored: %s", exc)
         except AnswerInvalid as exc:
@@ -248,15 +260,26 @@ class _Middleware:
         failure: Exception | None = None
         order: Ordered | None = first
         async with self._agent.session(cwd=settings.cwd, output=settings.output) as session:
-            while order is not None and not isinstance(failure, FATAL):
+            while order is not None:
                 if isinstance(order, Init):
                     self._outbox.put("init_ack", self._introduction())
+                    self._warn_of_params(order.params)
                 else:
                     failure = await self._run(session, order, settings)
+                if isinstance(failure, FATAL) or not session._wire.usable:
+                    break
                 # So that a host that does not read has one prompt's messages waiting for it, and no more.
                 await self._outbox.wait_empty()
                 order = await anext(orders, None)
         return failure
+
+    def _warn_of_params(self, params: JsonValue) -> None:
+        """Tell of parameters that mean nothing: they may be misspelt."""
+        unknown = [name for name in params if name not in PARAMETERS] if is_object(params) else []
+        for name in unknown[:PARAMETERS_NAMED]:
+            what = f"init: {name!r:.100} means nothing here; there are {', '.join(PARAMETERS)}"
+            logger.warning("The host's %s", what)
+            self._outbox.tell("log", {"message": what, "level": "warning"})
 
     def _introduction(self) -> dict[str, JsonValue]:
         info = self._agent.info
@@ -316,7 +339,7 @@ def _with_params(settings: Settings, params: JsonValue) -> Settings:
                     check_seconds("timeout", value)
                     settings = replace(settings, timeout=cast("float", value))
                 case _:
-                    logger.warning("The host's init has a parameter that means nothing here: %.100r", name)
+                    pass  # it is told of when all is well
         except (TypeError, ValueError, OSError) as exc:
             raise InitRefused(f"init: {name}: {str(exc).strip()}") from None
     return settings
@@ -333,7 +356,10 @@ def _folder(value: JsonValue) -> str:
 
 def _schema(value: dict[str, JsonValue]) -> JsonSchema:
     schema = JsonSchema(value)
-    output_type(schema, "schema={}")
+    try:
+        output_type(schema, "schema={}")
+    except TypeError as exc:
+        raise TypeError(str(exc.__cause__ or exc)) from None  # without the Python that no host has written
     return schema
 
 
@@ -348,7 +374,10 @@ def _read_context(context: JsonValue, output: object) -> tuple[JsonValue, object
         return context, output, []
     rest = dict(context)
     if is_object(schema := rest.get("schema")):
-        output = _schema(schema)
+        try:
+            output = _schema(schema)
+        except TypeError as exc:
+            raise TypeError(f"context: schema: {exc}") from None
         del rest["schema"]
     images: list[bytes] = []
     if is_array(given := rest.get("images")):

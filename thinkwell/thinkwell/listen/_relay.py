@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MAX_REPEATS: Final = 20
 """How often an agent may ask the same in one turn, as with handlers."""
 
+TOOL_EVENTS: Final = (ev.ToolStart, ev.ToolUpdate, ev.ToolDone)
+
 NARRATED: Final = ("progress", "partial", "log")
 """The types of what is said of an agent that speaks no lines."""
 
@@ -60,6 +62,8 @@ class Relay:
         if isinstance(event, ev.Report):
             if event.kind not in ASKING | ENDS:
                 self._outbox.tell(event.kind, event.body)
+        elif isinstance(event, TOOL_EVENTS) and self._run.is_own(event.id):
+            pass  # there is no tool of ours but the one for the result, which follows
         elif (told := self._narrator.message(event)) is not None:
             self._outbox.tell(told.type, told.fields)
 
@@ -75,7 +79,10 @@ class Relay:
             return Reply("deny", NOBODY)
         told = asked(question)
         waiting = self._questions.ask(told.type, question)
-        self._outbox.put(told.type, {**told.fields, "id": question.id})
+        fields = told.fields
+        if question.message is None:  # an agent that speaks lines has written what it has written
+            fields = {name: value for name, value in fields.items() if value != []}
+        self._outbox.put(told.type, {**fields, "id": question.id})
         try:
             return await waiting.wait()
         finally:
