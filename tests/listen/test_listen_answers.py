@@ -302,7 +302,7 @@ async def by_lines(type_: str, value: object, **fields: object) -> tuple[Any, Tr
 
 
 @pytest.mark.parametrize(
-    "value", [True, False, "yes", "use caution", "allow_always", 3, 2.5, [1, "a"], {"allow": True}, ""]
+    "value", [True, False, "yes", "allow", "use caution", 3, 2.5, [1, "a"], {"allow": True}, ""]
 )
 async def test_lines_get_the_very_value(value: object) -> None:
     for type_ in ("approval", "question"):
@@ -327,8 +327,11 @@ async def test_options_of_a_line_bind_nobody(value: str) -> None:
 @pytest.mark.parametrize(
     ("type_", "value", "told"),
     [
-        ("approval", Reply("allow", "fine"), True),
-        ("approval", Reply("deny", "no"), False),
+        ("approval", Reply("allow", "fine"), "allow"),
+        ("approval", Reply("deny", "no"), "deny"),
+        ("approval", "allow_session", True),
+        ("approval", Reply("deny_always", "no"), False),
+        ("question", Reply("deny", "no"), "deny"),
         ("approval", Reply(True, "fine"), True),
         ("approval", ChooseOption("allow"), True),
         ("approval", Reply("be careful", "hm"), "be careful"),
@@ -338,7 +341,7 @@ async def test_options_of_a_line_bind_nobody(value: str) -> None:
         ("question", Reply("decline", "unknown"), None),
     ],
 )
-async def test_replies_to_lines(type_: str, value: Reply, told: object) -> None:
+async def test_replies_to_lines(type_: str, value: object, told: object) -> None:
     got, (record,) = await by_lines(type_, value, question="Which?")
     assert got == told
     assert record.why == getattr(value, "why", "the handler said so")

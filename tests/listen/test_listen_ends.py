@@ -167,7 +167,7 @@ async def test_an_error_of_the_agent_is_handled_and_raised() -> None:
     async with program(play) as agent:
         with anyio.fail_after(5), pytest.raises(AgentReported, match="No disk"):
             await agent.think().text("Go").listen(handlers)
-    assert seen == ["one", AgentFailure(message="No disk", code=-32603)]
+    assert seen == ["one", AgentFailure(message="No disk")]
 
 
 async def test_what_an_error_adds() -> None:

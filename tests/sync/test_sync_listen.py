@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 from sync.playing import playing
 
@@ -99,3 +101,24 @@ def test_errors_and_timeouts_are_those_of_a_run() -> None:
         agent.think().text("Go").listen(Handlers())
     with playing(script.hangs()) as agent, pytest.raises(ThoughtTimeout):
         agent.think().text("Go").listen(Handlers(), timeout=0.3)
+
+
+def test_no_handler_goes_on_behind_ctrl_c() -> None:
+    handlers = Handlers()
+    ended: list[str] = []
+
+    @handlers.on("approval")
+    async def approve(approval: AgentApproval) -> bool:
+        signal.raise_signal(signal.SIGINT)
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.sleep(0.3)
+            ended.append("ended")
+        return True
+
+    with playing(script.asks("List", expect="cancelled").hangs()) as agent:
+        with pytest.raises(KeyboardInterrupt):
+            agent.think().text("Go").listen(handlers)
+        assert ended == ["ended"]

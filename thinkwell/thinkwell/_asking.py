@@ -55,6 +55,8 @@ class Scene:
     """Whether it is about a tool of ours."""
     listener: RunListener | None = None
     """Who is asked before all handlers, and told how it ended."""
+    too_often: Callable[[Question], str | None] | None = None
+    """Counts what somebody is asked, and says why it is once too often."""
 
 
 class _Open:
@@ -191,6 +193,9 @@ class Asker:
             choose: Says by which of the agent's options the answer is given.
         """
         ruling, handlers = self._first_word(question, scene)
+        if handlers and scene.too_often is not None and (why := scene.too_often(question)) is not None:
+            ruling = Ruling(verdict="deny", by="listener", why=why, stop=why, cancels=True)
+            handlers = ()
         question = replace(question, timeout=self._timeout if handlers else None)
         _tell(scene, ev.QuestionAsked, **_shown(question))
         entry = self._open[question.id] = _Open(question, scene, choose)
@@ -315,12 +320,13 @@ class Asker:
                 wrong = str(exc)
             else:
                 wrong = f"the {by} gave a {type(answer).__name__}, which is no answer to it"
-            about = "Agent %s: on_question gave an answer to question %s that does not fit: %s"
-            logger.error(about, question.agent, question.id, wrong)
+            about = "Agent %s: the %s gave an answer to question %s that does not fit: %s"
+            logger.error(about, question.agent, by, question.id, wrong)
             heard, why = None, wrong
         except (Exception, anyio.get_cancelled_exc_class()) as exc:
             await checkpoint_if_cancelled()  # else it is a cancellation of the handler's own, and a failure
-            logger.exception("Agent %s: on_question failed over question %s", question.agent, question.id)
+            about = "Agent %s: the %s failed over question %s"
+            logger.exception(about, question.agent, by, question.id)
             heard, why = None, f"the {by} failed: {type(exc).__name__}: {exc}"
         by = heard.by if heard else getattr(answer, "by", None) or by
         if not entry.told:  # else he speaks when the answer is out

@@ -92,6 +92,8 @@ class Run(Generic[T]):
         ephemeral: bool,
     ) -> None:
         self._link = link
+        if options.listener is not None:
+            self._check_listener(options.listener)  # before anybody learns of the run
         self._spec = spec
         self._options = options
         self._session = session
@@ -206,11 +208,7 @@ class Run(Generic[T]):
         """
         if self.listener is not None:
             raise RuntimeError(f"{self.id} has a listener already; give all handlers to one Handlers()")
-        if listener.takes_approvals and self._link.asking.asker.denies_all:
-            raise ValueError(
-                'open_agent(permissions="deny") denies what a handler of approvals would be asked for; leave '
-                'permissions= out, or give permissions="ask" or a PermissionPolicy'
-            )
+        self._check_listener(listener)
         if listener.takes_questions and not self._link.client.offers_elicitation:
             self._link.logger.warning(
                 "Agent %s was not told that its questions are answered, so it may not ask any: give "
@@ -223,6 +221,13 @@ class Run(Generic[T]):
         for event in tuple(self.log.events):
             listener.event(event)
         self.log.listen(listener.event)
+
+    def _check_listener(self, listener: RunListener) -> None:
+        if listener.takes_approvals and self._link.asking.asker.denies_all:
+            raise ValueError(
+                'open_agent(permissions="deny") denies what a handler of approvals would be asked for; leave '
+                'permissions= out, or give permissions="ask" or a PermissionPolicy'
+            )
 
     def asked_too_often(self, question: Question) -> str | None:
         """Count a question, and return why it is one too many; ``None``: it is not."""

@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from thinkwell import events as ev
-from thinkwell._asking import CANCELLED, Scene
+from thinkwell._asking import Scene
 from thinkwell._call_facts import facts_of
 from thinkwell._json_schema import is_object
 from thinkwell._lines._names import MESSAGE_META, SILENT_META, VALUE_META
@@ -224,10 +224,8 @@ class WireAsker:
                 remembered=session.remembered,
                 own=own,
                 listener=None if run is None else run.listener,
+                too_often=None if run is None else run.asked_too_often,
             )
-        if run is not None and (too_often := run.asked_too_often(question)) is not None:
-            run.stop(QuestionsStopped(too_often, question.id))
-            return CANCELLED
         self._asked[question.id] = request
         try:
             with nullcontext() if run is None else run.standing_still():

@@ -19,11 +19,22 @@ from thinkwell.listen._messages import TYPES, as_read
 from thinkwell.listen._transcript import Transcript
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic import TypeAdapter
 
     from thinkwell.events import JsonValue
 
 logger = logging.getLogger("thinkwell")
+
+MOST_ERRORS: Final = 20
+"""Fields of which an error tells what is wrong. An agent may send any number."""
+
+NAMES_TOLD: Final = 10
+"""Levels of a message that the place of an error names."""
+
+NAME_LENGTH: Final = 100
+"""Characters of such a place."""
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -173,8 +184,19 @@ class Registered:
         except ValidationError as exc:
             errors: dict[str, str] = {}
             for error in exc.errors(include_url=False, include_context=False, include_input=False):
-                errors.setdefault(".".join(map(str, error["loc"])), error["msg"])
+                errors.setdefault(_name(error["loc"]), error["msg"])
+                if len(errors) == MOST_ERRORS:
+                    break
             raise MessageInvalid(self.type, errors, agent=agent, handler=self.label) from None
+
+
+def _name(place: Sequence[int | str]) -> str:
+    """Return where a message is wrong. The agent may have chosen the names: what is none is quoted."""
+    name = ".".join(map(str, place[:NAMES_TOLD]))
+    plain = len(name) <= NAME_LENGTH and all(
+        part.isidentifier() or part.isdecimal() for part in name.split(".")
+    )
+    return name if plain or not name else f"{name!a:.{NAME_LENGTH}}"
 
 
 def _check_positive(name: str, value: object) -> None:

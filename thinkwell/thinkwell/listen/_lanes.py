@@ -10,12 +10,11 @@ import anyio
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from anyio.abc import TaskGroup
-
     from thinkwell import events as ev
     from thinkwell.events import JsonValue
     from thinkwell.listen._handlers import Registered
     from thinkwell.questions import Answer, Question
+    from thinkwell_acp._tasks import BackgroundTasks
 
 
 class Job:
@@ -114,7 +113,7 @@ class Lanes:
         self._lanes[type_].put(self.rank() if rank is None else rank, job)
         self._wake.set()
 
-    async def serve(self, group: TaskGroup) -> None:
+    async def serve(self, tasks: BackgroundTasks) -> None:
         """Begin with each message as soon as it may begin, in a task of its own; until cancelled.
 
         The tasks have the context variables of whoever called this.
@@ -123,7 +122,7 @@ class Lanes:
             self._wake = anyio.Event()
             for lane in self._lanes.values():
                 while (job := lane.next()) is not None:
-                    group.start_soon(self._run, lane, job)
+                    tasks.start_soon(self._run, lane, job)
             if not any(lane.busy for lane in self._lanes.values()):
                 self._idle.set()
             await self._wake.wait()

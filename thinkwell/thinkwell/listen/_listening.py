@@ -20,11 +20,11 @@ from thinkwell.listen._messages import ASKING, ENDS, Narrator, asked
 from thinkwell.listen._transcript import record_of
 from thinkwell.listen._values import as_answer, to_json
 from thinkwell.questions import Reply
+from thinkwell_acp._tasks import background_tasks
+from thinkwell_acp.errors import INTERNAL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from anyio.abc import TaskGroup
 
     from thinkwell._answers import Ruling
     from thinkwell._listener import Listened
@@ -111,7 +111,8 @@ class Listening:
         """Set at the end of the turn."""
         self._failure: BaseException | None = None
         self._stream: ThoughtStream[Any] | None = None
-        self._group: TaskGroup | None = None
+        self._scope = anyio.CancelScope()
+        """Around the wait for the end of it all."""
         self._threads: anyio.CapacityLimiter | None = None
 
     # What the run tells
@@ -228,19 +229,15 @@ class Listening:
         self._threads = anyio.CapacityLimiter(HANDLER_THREADS)
         finished = False
         try:
-            async with anyio.create_task_group() as group:
-                self._group = group
-                if timeout is not None:
-                    group.cancel_scope.deadline = anyio.current_time() + timeout
-                group.start_soon(self._lanes.serve, group)
-                try:
-                    await self._follow(stream)
-                    finished = True
-                    self._leave()
-                finally:
-                    if not finished:  # at once: handlers may take their time to end
-                        self._stop(None if timeout is None else ThoughtTimeout(timeout))
-                group.cancel_scope.cancel()
+            async with background_tasks() as tasks:
+                tasks.start_soon(self._lanes.serve, tasks)
+                with anyio.move_on_after(timeout) as self._scope:
+                    try:
+                        await self._follow(stream)
+                        finished = True
+                    finally:
+                        if not finished:  # at once: handlers may take their time to end
+                            self._stop(None if timeout is None else ThoughtTimeout(timeout))
         finally:
             if not finished or stream.result.exception() is not None:
                 with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
@@ -264,6 +261,7 @@ class Listening:
             async for event in stream:
                 self.event(event)
         self._over = True
+        self._leave()
         error = stream.result.exception()
         if isinstance(error, ThoughtTimeout) and not error.idle:
             return  # the handlers' time is over too
@@ -287,14 +285,13 @@ class Listening:
     def _stop(self, late: ThoughtTimeout | None) -> None:
         """End the run before its time: a handler has failed, the time is over, or the caller is cancelled."""
         assert self._stream is not None
-        assert self._group is not None
-        if late is not None and self._failure is None and self._group.cancel_scope.cancel_called:
+        if late is not None and self._failure is None and self._scope.cancel_called:
             self._failure = late
             if self._run is not None:
                 self._run.stop(late)
         self._stopped = True
         self._stream.cancel()
-        self._group.cancel_scope.cancel()
+        self._scope.cancel()
 
     def _fail(self, error: BaseException) -> None:
         """End everything because a handler has failed."""
@@ -407,6 +404,8 @@ def _error_fields(error: AgentReported, *, spread: bool) -> dict[str, JsonValue]
     """Return the fields of an error; `spread`: what it adds was written beside the message."""
     fields: dict[str, JsonValue] = {"message": error.message, "code": error.code}
     data: JsonValue = error.data
-    if spread and isinstance(data, dict):
-        return {**cast("dict[str, JsonValue]", data), **fields}
-    return fields if data is None else {**fields, "data": data}
+    if not spread:
+        return fields if data is None else {**fields, "data": data}
+    if error.code == INTERNAL_ERROR:  # where it has said none
+        del fields["code"]
+    return {**fields, **cast("dict[str, JsonValue]", data or {})}

@@ -105,6 +105,7 @@ OTHER_NAMES: Final[dict[type, dict[str, tuple[str, ...]]]] = {
     AgentApproval: {"description": ("message", "question", "text")},
     AgentLog: {"message": ("text",)},
     AgentPartial: {"text": ("message", "content", "delta")},
+    AgentFailure: {},
 }
 """Names under which agents that speak lines were seen to put what a class has a field for."""
 
@@ -131,6 +132,8 @@ def as_read(annotation: object, fields: dict[str, ev.JsonValue]) -> dict[str, ev
         read["options"] = [
             f"{one}" if isinstance(one, numbers) and not isinstance(one, bool) else one for one in options
         ]
+    if annotation is AgentFailure and not isinstance(read.get("code"), int):
+        read.pop("code", None)
     if annotation is AgentLog and isinstance(level, int):
         read["level"] = f"{level}"
     return read

@@ -23,6 +23,7 @@ YES: Final = frozenset(
 )
 NO: Final = frozenset(("no", "n", "false", "deny", "denied", "reject", "rejected", "decline", "declined"))
 VERDICTS: Final = frozenset(get_args(Verdict))
+LASTING: Final = tuple(verdict for verdict in get_args(Verdict) if "_" in verdict)
 
 Meant: TypeAlias = "tuple[bool | Verdict | Mapping[str, JsonValue] | None, str]"
 """What is told to the agent, and why; ``""`` where there is nothing to say about it."""
@@ -45,7 +46,7 @@ def to_json(value: object, whose: str) -> JsonValue:
     try:
         plain: JsonValue = to_jsonable_python(value, fallback=msgspec.to_builtins)
         json.dumps(plain, allow_nan=False, ensure_ascii=False).encode()
-    except (TypeError, ValueError, RecursionError) as exc:
+    except Exception as exc:  # a type of the user's may do anything
         raise TypeError(
             f"{whose} returned what cannot be written as JSON, a {type(value).__name__}: {exc!s:.500}"
         ) from exc
@@ -71,11 +72,14 @@ def as_answer(
     if isinstance(value, StopRun | ChooseOption):
         return Reply(value, "")
     if isinstance(value, Reply):
-        if not _is_value(question, value.answer):
+        declines = isinstance(question, FormQuestion) and value.answer == "decline"
+        if value.answer is None or declines or isinstance(value.answer, StopRun | ChooseOption):
             return value
         inner = as_answer(question, value.answer, whose=whose, label=label)
         return replace(inner, why=value.why or inner.why, by=value.by)
     said = to_json(value, label or whose)
+    if not isinstance(question, FormQuestion) and said in LASTING:
+        return Reply(said, "")  # a word of ours, that no program knows
     if not isinstance(question, FormQuestion):
         meant, why = _verdict(said, whose)
     elif question.message is not None:
@@ -83,15 +87,6 @@ def as_answer(
     else:
         meant, why = _in_form(question, said, whose)
     return Said(meant, why, said=said)
-
-
-def _is_value(question: Question, answer: object) -> bool:
-    """Return whether what a reply says is to be read; the rest means what it means everywhere."""
-    if answer is None or isinstance(answer, StopRun | ChooseOption):
-        return False
-    if isinstance(answer, str) and answer in VERDICTS:
-        return False
-    return question.message is not None or not isinstance(answer, bool | dict)
 
 
 # Yes and no

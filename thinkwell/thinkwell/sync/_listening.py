@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+import threading
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from thinkwell.listen import listen as async_listen
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from thinkwell.sync._stream import ThoughtStream
 
 T = TypeVar("T")
+
+HANDLERS_GRACE: Final = 5.0
+"""Seconds that handlers get to end by themselves after Ctrl-C."""
 
 
 def listen(stream: ThoughtStream[T], handlers: Handlers, *, timeout: float | None = None) -> T:
@@ -38,9 +42,19 @@ def listen(stream: ThoughtStream[T], handlers: Handlers, *, timeout: float | Non
 
 def hear(stream: ThoughtStream[T], listening: Callable[[], Awaitable[T]]) -> T:
     """Wait for a listen; whatever ends the wait before its time ends the run."""
+    began, over = threading.Event(), threading.Event()
+
+    async def hearing() -> T:
+        began.set()
+        try:
+            return await listening()
+        finally:
+            over.set()
+
     try:
-        return stream._loop.call(listening)
+        return stream._loop.call(hearing)
     except BaseException:
-        if not stream.done():  # what was raised is not the run's: Ctrl-C, or a signal handler's
-            stream._end()
+        stream._end()  # it has ended, unless this was Ctrl-C, or what a signal handler raises
+        if began.is_set():
+            over.wait(HANDLERS_GRACE)
         raise
