@@ -218,3 +218,28 @@ async def test_a_listen_that_is_refused_is_no_run(tmp_path: Path) -> None:
             await agent.think().text("Go").listen(handlers)
         assert await agent.think().text("Go").run() == "Hi"
     assert await replay(recording).result == "Hi"  # the first run that it holds
+
+
+async def test_a_handler_that_fails_when_it_is_no_more_asked_keeps_no_result_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    handlers = Handlers()
+    begun = anyio.Event()
+
+    @handlers.on("question")
+    async def fails(question: object) -> str:
+        begun.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            raise LookupError("while cleaning up")
+
+    async def play(program: Program) -> None:
+        await program.says("question", question="Which?")
+        await begun.wait()
+        await program.says("result", text="Done")
+
+    async with program(play) as agent:
+        with anyio.fail_after(5):
+            assert await agent.think().text("Go").listen(handlers) == "Done"
+    assert "has failed over a question that had ended" in caplog.text

@@ -311,6 +311,10 @@ class Listening:
         except BaseException as exc:  # also what would end the process, which is the caller's to decide
             if _is_cancellation(exc):
                 raise
+            if job.dropped and self._over and isinstance(exc, Exception):
+                about = "Agent %s: %s has failed over a question that had ended, and so has the run"
+                logger.error(about, self._agent, handler.label, exc_info=exc)
+                return
             self._fail(exc)
 
     async def _call(self, handler: Registered, job: Job) -> None:
