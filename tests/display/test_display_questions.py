@@ -225,6 +225,15 @@ def test_names_of_fields_and_choices_are_clean_and_their_values_are_not_touched(
     (shown,) = ask(asks="form", fields=(field,)).fields
     assert (shown.name, shown.label, shown.description) == ("n\x1b", "T\\u202e", "one\n    two")
     assert shown.choices == (("a\x1b", "A 1"), ("b", "b"))
+    assert shown.offered == "A 1 · b"
+
+
+def test_of_many_choices_some_are_offered_at_a_glance() -> None:
+    choices = tuple(FieldChoice(value=str(number), title="x" * 99) for number in range(1_000))
+    (shown,) = ask(asks="form", fields=(FormField(name="n", type="choices", choices=choices),)).fields
+    assert shown.offered == " · ".join(["x" * 59 + "…"] * 9 + ["… 991 more"])
+    (shown,) = ask(asks="form", fields=(FormField(name="n", type="string"),)).fields
+    assert shown.offered == ""
 
 
 def answer(choice: str | None, by: str = "human", why: str = "") -> AnswerView:

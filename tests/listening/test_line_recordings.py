@@ -246,22 +246,23 @@ def test_the_command_prints_events_of_lines(home: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX systems")
 @pytest.mark.parametrize(
-    ("lines", "title"), [((b"2\n", b"\n"), "Files"), ((b"1\n", b"My list\n"), "My list")]
+    ("choice", "other", "title"), [(b"2\n", None, "Files"), (b"\n", b"My list\n", "My list")]
 )
 def test_its_questions_are_answered_in_the_terminal(
-    lines: tuple[bytes, bytes], title: str, home: Path
+    choice: bytes, other: bytes | None, title: str, home: Path
 ) -> None:
     from cli.terminal import in_terminal  # it needs modules of POSIX systems
 
-    choice, other = lines
     arguments = ("run", "List the files.", "--protocol", "ndjson", "--command", WORKER)
     with in_terminal(*arguments, "--record", "run.ndjson") as terminal:
-        terminal.press(b"f", until="Ctrl-D leaves the form")
+        terminal.wait_for("Contents · Files")
+        terminal.press(b"f", until=" ? What is the list called?\r\nEnter ends a line, Ctrl-D leaves the form")
         terminal.type(b"x\n")  # with it goes what was pressed too often
         terminal.wait_for("should be one of")
         terminal.type(choice)
-        terminal.wait_for("Something else (text)")
-        terminal.type(other)
+        if other is not None:
+            terminal.wait_for("Something else (text)")
+            terminal.type(other)
         terminal.wait_for("[y]")
         terminal.press(b"y", until="CONTENTS.md is written.")
         assert terminal.end() == 0

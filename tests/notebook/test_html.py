@@ -13,6 +13,7 @@ from notebook.reading import Page
 from thinkwell import events as ev
 from thinkwell._display.html import FRAME_LIMIT, PAGE_LIMIT, Picture, page, pages
 from thinkwell.errors import AgentExited, ThoughtCancelled
+from thinkwell.questions import FieldChoice, FormField
 from thinkwell.view import AnswerView, PhaseView, QuestionView, RunView, TimelineItem, TokenCounts, ToolView
 
 
@@ -240,6 +241,17 @@ def test_open_questions() -> None:
     assert "… 6 more questions" in shown.lines
     stalled = read(RunView(**WORKING, stalled=ev.Stalled(idle=60.0, limit=120.0)))
     assert "nothing was heard of the agent for 1:00" in shown_text(stalled)
+
+
+def test_a_form_shows_what_may_be_chosen() -> None:
+    choices = (FieldChoice(value="1", title="RS\x1b[1m256"), FieldChoice(value="2", title="<b>"))
+    fields = (
+        FormField(name="answer", type="choice", choices=choices),
+        FormField(name="other", type="string"),
+    )
+    form = QuestionView(id="f", title="Which?", asks="form", fields=fields)
+    shown = read(RunView(**WORKING, questions=(form,)))
+    assert "answer (one of these: RS256 · <b>) · other (text)" in shown.lines
 
 
 def test_a_question_hides_nothing_of_what_it_is_about() -> None:

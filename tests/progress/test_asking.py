@@ -373,6 +373,113 @@ async def test_a_form_is_filled_in_line_by_line(pty: Pty) -> None:
     assert calls == ["suspend", "resume", "finish"]
 
 
+@pytest.mark.parametrize(
+    ("message", "rows"),
+    [
+        ("Who are you?", r" \? Who are you\?\r\n"),
+        ("Who\n> are\x1b[2J you?", r" \? Who\r\n   > are\\u001b\[2J you\?\r\n"),
+        ("x" * 9_000, " \\? x{5000}… and 4,000 more characters\r\n"),
+    ],
+)
+async def test_what_is_asked_stays_in_sight_while_a_form_is_filled_in(
+    pty: Pty, message: str, rows: str
+) -> None:
+    def make(session_id: str) -> Any:
+        return s.ElicitationFormMode(session_id=session_id, message=message, requested_schema=SCHEMA)
+
+    async with asked(pty, make) as (renderer, stream):
+        await press(pty, renderer, "f", away)
+        await pty.sees(f"{rows}Enter ends a line, Ctrl-D leaves the form.\r\n\r\nYour name")
+        stream.cancel()
+
+
+def one_of(
+    choice: s.StringPropertySchema,
+    *others: tuple[str, s.StringPropertySchema],
+    required: tuple[str, ...] = (),
+) -> Callable[[str], Any]:
+    """A form that begins with a choice."""
+    schema = s.ElicitationSchema(properties={"answer": choice, **dict(others)}, required=required)
+
+    def make(session_id: str) -> Any:
+        return s.ElicitationFormMode(session_id=session_id, message="Which?", requested_schema=schema)
+
+    return make
+
+
+COLOURS = s.StringPropertySchema(enum=("red", "blue"))
+OTHER = ("other", s.StringPropertySchema(title="Something else"))
+ENDS = "  A choice ends the form; {} goes on to: Something else\r\n> "
+FIRST = rf"answer \(one of these\)\r\n  1  red\r\n  2  blue\r\n{ENDS.format('Enter')}"
+
+
+async def test_a_choice_is_all_of_a_form_that_offers_a_text_instead(pty: Pty) -> None:
+    async with asked(pty, one_of(COLOURS, OTHER)) as (renderer, stream):
+        await press(pty, renderer, "f", away)
+        await fill_in(pty, (FIRST, "green"), (r"should be one of.*\r\n(?s:.*)> ", "2"))
+        assert await stream.result == "accept {'answer': 'blue'}"
+    assert "Something else (text)" not in pty.seen
+
+
+async def test_without_a_choice_the_text_is_asked_for(pty: Pty) -> None:
+    async with asked(pty, one_of(COLOURS, OTHER)) as (renderer, stream):
+        await press(pty, renderer, "f", away)
+        await fill_in(pty, (FIRST, ""), (r"Something else \(text\)\r\n> ", "green"))
+        assert await stream.result == "accept {'other': 'green'}"
+
+
+@pytest.mark.parametrize(
+    ("default", "lines", "told"),
+    [
+        ("blue", [""], "{'answer': 'blue'}"),
+        ("blue", ["1"], "{'answer': 'red'}"),
+        ("blue", ["-", "green"], "{'other': 'green'}"),
+        ("grey", ["", "green"], "{'other': 'green'}"),
+    ],
+)
+async def test_a_choice_that_is_made_already_is_one(
+    pty: Pty, default: str, lines: list[str], told: str
+) -> None:
+    choice = s.StringPropertySchema(enum=("red", "blue"), default=default)
+    first = f"  Enter: {default}; -: leave it empty\r\n{ENDS.format('-')}"
+    async with asked(pty, one_of(choice, OTHER)) as (renderer, stream):
+        await press(pty, renderer, "f", away)
+        await fill_in(pty, *zip((first, r"Something else \(text\)\r\n> "), lines, strict=False))
+        assert await stream.result == f"accept {told}"
+
+
+@pytest.mark.parametrize(
+    ("others", "required"),
+    [
+        ((OTHER,), ("answer",)),
+        ((OTHER,), ("other",)),
+        ((("other", s.StringPropertySchema(title="Something else", default="x")),), ()),
+        ((("other", s.StringPropertySchema(title="Something else", enum=("x",))),), ()),
+        ((OTHER, ("more", s.StringPropertySchema())), ()),
+    ],
+)
+async def test_of_other_forms_every_field_is_asked_for(
+    pty: Pty, others: tuple[tuple[str, s.StringPropertySchema], ...], required: tuple[str, ...]
+) -> None:
+    """The text is not there instead of a choice; or something would be sent that nobody has seen."""
+    async with asked(pty, one_of(COLOURS, *others, required=required)) as (renderer, stream):
+        await press(pty, renderer, "f", away)
+        await fill_in(pty, (r"2  blue\r\n> ", "1"), (r"Something else \((?s:.*)> ", "x"))
+        if len(others) > 1:
+            await fill_in(pty, (r"more(?s:.*)> ", "y"))
+        told = await stream.result
+        assert "'answer': 'red', 'other': 'x'" in told
+        assert ("'more': 'y'" in told) == (len(others) > 1)
+    assert "ends the form" not in pty.seen
+
+
+async def test_a_form_of_one_choice_is_as_ever(pty: Pty) -> None:
+    async with asked(pty, one_of(COLOURS)) as (renderer, stream):
+        await press(pty, renderer, "f", away)
+        await fill_in(pty, (r"2  blue\r\n> ", "blue"))
+        assert await stream.result == "accept {'answer': 'blue'}"
+
+
 async def test_a_form_is_declined(pty: Pty) -> None:
     async with asked(pty, form) as (renderer, stream):
         await press(pty, renderer, "n")

@@ -17,6 +17,7 @@ from thinkwell._display import numbers, phases
 from thinkwell._reducer import ViewReducer
 from thinkwell.progress._lines import LinesRenderer
 from thinkwell.progress._renderer import Shown
+from thinkwell.questions import FieldChoice
 from thinkwell.view import TimelineItem
 
 if TYPE_CHECKING:
@@ -189,7 +190,14 @@ def test_what_the_user_said_and_refusals_and_notices() -> None:
 
 
 def test_forms_and_pages() -> None:
-    fields = (FormField(name="n", type="integer", minimum=1, maximum=9, required=True),)
+    fields = (
+        FormField(name="n", type="integer", minimum=1, maximum=9, required=True),
+        FormField(
+            name="c",
+            type="choice",
+            choices=(FieldChoice(value="1", title="one\x1b[1m\n"), FieldChoice(value="2", title="two")),
+        ),
+    )
     asked = rows(
         ev.QuestionAsked(id="1", title="Who?", asks="form", fields=fields),
         ev.QuestionAsked(id="2", title="Log in", asks="url", url="https://пример.example/x"),
@@ -198,6 +206,8 @@ def test_forms_and_pages() -> None:
     assert asked == [
         "[ask]    form: Who?",
         "[ask]      n: whole number, 1 to 9, required",
+        "[ask]      c: one of these",
+        "[ask]        one · two",
         "[ask]    open a web page: Log in",
         "[ask]      https://пример.example/x",
         "[ask]      which leads to xn--e1afmkfd.example",

@@ -17,6 +17,7 @@ from progress.terminal import Terminal, controls
 from thinkwell import errors
 from thinkwell import events as ev
 from thinkwell.progress._live_renderer import LiveRenderer
+from thinkwell.questions import FieldChoice, FormField
 from thinkwell.view import TokenCounts
 
 if TYPE_CHECKING:
@@ -644,11 +645,37 @@ def test_other_questions(live: Live) -> None:
 
 
 def test_a_form(live: Live) -> None:
-    from thinkwell.questions import FormField
-
     field = FormField(name="age", type="integer", title="Your age", required=True)
     live.draw(Story().ask("f", asks="form", options=(), fields=(field,)).asking("f"))
     assert live.zone[2:] == ["   Your age  whole number, required", "   [f] fill in  [n] no"]
+
+
+def choices(*titles: str) -> tuple[FieldChoice, ...]:
+    return tuple(FieldChoice(value=str(number), title=title) for number, title in enumerate(titles))
+
+
+def test_what_a_form_offers(live: Live) -> None:
+    fields = (
+        FormField(name="answer", type="choice", choices=choices("RS256", "HS\x1b[2J\n256\u202e")),
+        FormField(name="many", type="choices", choices=choices(*(f"number {n}" for n in range(12)))),
+        FormField(name="other", type="string", title="Something else"),
+    )
+    live.draw(Story().ask("f", asks="form", options=(), fields=fields).asking("f"))
+    assert live.zone[2:] == [
+        "   answer  one of these",
+        "     RS256 · HS 256\\u202e",
+        "   many  any of these",
+        "     number 0 · number 1 · number 2 · number 3 · number 4 ·",
+        "     number 5 · number 6 · number 7 · number 8 · … 3 more",
+        "   Something else  text",
+        "   [f] fill in  [n] no",
+    ]
+
+
+def test_long_choices_are_shortened(live: Live) -> None:
+    field = FormField(name="answer", type="choice", choices=choices("x" * 100))
+    live.draw(Story().ask("f", asks="form", options=(), fields=(field,)).asking("f"))
+    assert "".join(row.strip() for row in live.zone[3:-1]) == "x" * 59 + "…"
 
 
 def test_questions_that_somebody_else_answers(live: Live) -> None:

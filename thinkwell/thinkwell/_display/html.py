@@ -221,7 +221,7 @@ def _question(asked: Asked, now: float, scale: int) -> Html:
     exactly = [part for part in (asked.said, asked.command, asked.arguments, asked.url) if part]
     exactly += asked.about[:ASKED]
     offered = [choice.label for choice in asked.options] or [
-        f"{one.label} ({one.hint})" for one in asked.fields
+        f"{one.label} ({one.hint}{one.offered and f': {one.offered}'})" for one in asked.fields
     ]
     files = len(asked.about[ASKED:]) + asked.more_about
     unseen = [
@@ -241,7 +241,7 @@ def _question(asked: Asked, now: float, scale: int) -> Html:
         tag("div", verbatim("leads to "), name(asked.host, NAME)) if asked.host else NOTHING,
         *(file_change(change, ASKED, ROWS // scale) for change in asked.changes[:ASKED]),
         *(tag("div", name(verdict, 4 * NAME)) for verdict in asked.verdicts[-ASKED:]),
-        tag("div", joined((name(one, NAME // 2) for one in offered[:FIELDS]), " · "), kind="tw-dim"),
+        tag("div", joined((name(one, NAME) for one in offered[:FIELDS]), " · "), kind="tw-dim"),
         *(tag("div", verbatim(each), kind="tw-dim") for each in unseen),
         kind="tw-box",
     )

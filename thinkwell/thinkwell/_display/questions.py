@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 NAME: Final = 60
 """Characters of the name of an option, a field or somebody who decides."""
 
+OFFERED: Final = 9
+"""Choices of a field that are shown at a glance."""
+
 WHY: Final = 500
 """Characters of a reason."""
 
@@ -112,6 +115,13 @@ class Field:
     required: bool
     default: str
     """What stands in it at first, as a clean line; empty where nothing does."""
+
+    @property
+    def offered(self) -> str:
+        """What may be chosen, at a glance: a clean line, ``red · blue · … 3 more``, or empty."""
+        labels = [label for _, label in self.choices[:OFFERED]]
+        more = len(self.choices) - OFFERED
+        return " · ".join([*labels, f"… {more:,} more"] if more > 0 else labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,14 +12,14 @@ from thinkwell._display.text import exact, line
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen
 from thinkwell.progress._choices import FILL_IN, keys_of
 from thinkwell.progress._explaining import explanation
-from thinkwell.progress._filling import fill_in
+from thinkwell.progress._filling import fill_in, heading
 from thinkwell.progress._keys import POLL_INTERVAL
 from thinkwell.questions import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from thinkwell._display.questions import Asked, Field
+    from thinkwell._display.questions import Asked
     from thinkwell.progress._drawing import Drawing
     from thinkwell.progress._keys import Keyboard
     from thinkwell.questions import Answer
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 GRACE: Final = 0.25
 """Seconds from when a question is seen in which no key counts: it was meant for something else."""
-
-HOW_TO_FILL_IN: Final = "Enter ends a line, Ctrl-D leaves the form."
 
 BACKGROUND_INTERVAL: Final = 1.0
 """Seconds between looks at whether a program in the background has come to the front."""
@@ -127,7 +125,7 @@ class Asking:
         if meant.answer is not None:
             return self._answer(index, question, Reply(meant.answer, f"[{meant.key}] was pressed"))
         if meant.key == FILL_IN:
-            return await self._fill_in(index, question, asked.fields)
+            return await self._fill_in(index, question, asked)
         tool = None if question.tool_id is None else view.tools.get(question.tool_id)
         await self._print(partial(explanation, asked, tool))
         await self._drawing.drawn()
@@ -145,7 +143,7 @@ class Asking:
             return False
         return True
 
-    async def _fill_in(self, index: int, question: QuestionView, shown: Sequence[Field]) -> bool:
+    async def _fill_in(self, index: int, question: QuestionView, asked: Asked) -> bool:
         """Fill in a form, line by line, and return whether the question has its answer."""
 
         async def read(prompt: str) -> str:
@@ -159,8 +157,8 @@ class Asking:
         async with self._drawing.away():
             self._keyboard.take(lines=True)
             try:
-                await self._write(lambda: f"{HOW_TO_FILL_IN}\n")
-                values = await fill_in(question.fields, shown, read)
+                await self._write(lambda: heading(asked))
+                values = await fill_in(question.fields, asked.fields, read)
                 return self._answer(index, question, Reply(values, "it was filled in"))
             except EOFError:
                 await self._write(lambda: "\n")

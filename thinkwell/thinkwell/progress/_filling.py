@@ -10,13 +10,26 @@ from thinkwell._forms import check_form
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from thinkwell._display.questions import Field
+    from thinkwell._display.questions import Asked, Field
     from thinkwell.questions import FormField, FormValue
 
 EMPTY: Final = "-"
 """What leaves a field empty that has a default."""
 
+HOW_TO_FILL_IN: Final = "Enter ends a line, Ctrl-D leaves the form."
+
+TITLE: Final = 5_000
+"""Characters of what is asked that stand above a form."""
+
 _BOOLEANS: Final = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}
+
+
+def heading(asked: Asked) -> str:
+    """Return what stands above a form while it is filled in: what is asked, for the display is away."""
+    text = asked.said or asked.title
+    more = len(text) - TITLE
+    first, *rows = (f"{text[:TITLE]}… and {more:,} more characters" if more > 0 else text).split("\n")
+    return "".join([f" ? {first}\n", *(f"   {row}\n" for row in rows), f"{HOW_TO_FILL_IN}\n"])
 
 
 async def fill_in(
@@ -30,27 +43,50 @@ async def fill_in(
         read: Asks for a line.
     """
     values: dict[str, FormValue | None] = {}
+    instead = shown[1].label if _is_choice_or_text(fields) else ""
     for field, labels in zip(fields, shown, strict=True):
+        prompt = _prompt(labels, instead if field.type == "choice" else "")
         problem = ""
         while True:
-            text = (await read(problem + _prompt(labels))).strip()
+            text = (await read(problem + prompt)).strip()
             given = _given(field, text)
-            _, errors = check_form((field,), given)
+            valid, errors = check_form((field,), given)
             if not errors:
                 break
             problem = f"  {line(errors[field.name])}\n"
         values.update(given)
+        if instead and valid:
+            break
     return values
 
 
-def _prompt(field: Field) -> str:
-    """Return what is shown before a line is typed."""
+def _is_choice_or_text(fields: Sequence[FormField]) -> bool:
+    """Return whether a form offers a choice, and a text for who wants none of it.
+
+    Where the choice is required, the text says more about it. A default of the text has to be seen.
+    """
+    return (
+        [field.type for field in fields] == ["choice", "string"]
+        and all(not field.required for field in fields)
+        and fields[1].default is None
+    )
+
+
+def _prompt(field: Field, instead: str) -> str:
+    """Return what is shown before a line is typed.
+
+    Args:
+        field: What is asked for.
+        instead: The field that is asked for only where this one stays empty.
+    """
     text = f"\n{field.label} ({field.hint})\n"
     if field.description:
         text += "".join(f"  {row}\n" for row in clean(field.description).split("\n"))
     text += "".join(f"  {number}  {label}\n" for number, (_, label) in enumerate(field.choices, 1))
     if field.default:
         text += f"  Enter: {field.default}" + ("\n" if field.required else f"; {EMPTY}: leave it empty\n")
+    if instead:
+        text += f"  A choice ends the form; {EMPTY if field.default else 'Enter'} goes on to: {instead}\n"
     return f"{text}> "
 
 

@@ -209,6 +209,8 @@ def question_rows(asked: Asked, now: float) -> Iterator[Row]:
         yield Row("ask", asked.arguments, how="cut", lead="  ", inside=True)
     for field in asked.fields:
         yield Row("ask", f"{field.label}: {field.hint}", lead="  ", inside=True)
+        if field.choices:
+            yield Row("ask", field.offered, lead="    ", inside=True)
     for verdict in asked.verdicts:
         yield Row("ask", verdict, lead="  ", inside=True)
     left = asked.left(now)

@@ -135,6 +135,8 @@ def _details(asked: Asked, width: int) -> Iterator[Bar]:
         yield from _whole(asked.arguments, width, "", "")
     for field in asked.fields:
         yield Bar(Text.assemble("   ", (field.label, "bold"), f"  {field.hint}"))
+        if field.choices:
+            yield from (Bar(Text(f"     {row}")) for row in wrap(field.offered, width - 5))
 
 
 def _whole(text: str, width: int, mark: str, style: str) -> list[Bar]:
