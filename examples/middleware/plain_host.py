@@ -21,19 +21,22 @@ CLEANER = shlex.join(
 """An agent that speaks ACP and plays a script."""
 
 
-def answer(message: dict[str, Any]) -> object:
-    """Return what to answer, other than ``None`` where the message wants an answer."""
+def answer(message: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the answer, where the message wants one."""
     match message["type"]:
         case "progress":
             print(f"[{message['stage']}] {message['message']}")
         case "question":
             choice = (message.get("options") or ["as you like"])[0]
             print(f"{message['question']} {choice}.")
-            return choice
+            return {"in_reply_to": "question", "value": choice}
         case "approval":
             harmless = message.get("command") == "rm -rf build"
             print(f"May I run {message.get('command')}?", "Yes." if harmless else "No.")
-            return harmless
+            return {"in_reply_to": "approval", "value": harmless}
+        case "log" if message.get("level") == "error" and "id" in message:
+            print(message["message"], file=sys.stderr)  # the answer did not fit: then there is none
+            return {"in_reply_to": "question", "value": None}
         case "result":
             print(message["text"])
         case "error":
@@ -54,10 +57,9 @@ def main() -> None:
         print("Clean up this project.", file=middleware.stdin, flush=True)
         for line in middleware.stdout:
             message = json.loads(line)
-            value = answer(message)
-            if value is not None:
-                response = {"type": "response", "in_reply_to": message["type"], "value": value}
-                response["id"] = message["id"]
+            response = answer(message)
+            if response is not None:
+                response = {"type": "response", **response, "id": message["id"]}
                 print(json.dumps(response), file=middleware.stdin, flush=True)
             if message["type"] in ("result", "error"):
                 middleware.stdin.close()  # there are no more prompts

@@ -85,3 +85,13 @@ def test_the_host_of_the_docs_says_no_to_what_it_does_not_know(home: Path) -> No
     ran = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=LIMIT, check=False)
     assert (ran.returncode, ran.stdout) == (0, "It is done.\n")
     assert "no one field of the form takes it" in ran.stderr
+
+
+def test_a_plain_host_goes_on_when_its_answer_does_not_fit(home: Path) -> None:
+    word = {"type": "string"}
+    two = {"type": "object", "properties": {"a": word, "b": word}, "required": ["a", "b"]}
+    agent = scripted(home, script.asks_form("Who?", two, expect="decline").says("It is done."))
+    command = [sys.executable, "-W", "error", str(EXAMPLES / "plain_host.py"), "--command", agent]
+    ran = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=LIMIT, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "Who? as you like.\nIt is done.\n")
+    assert "no one field of the form takes it" in ran.stderr
