@@ -128,6 +128,7 @@ class Talker(ABC):
         self.answers: list[Json] = []
         """All that came in answer to anything."""
         self._writing = anyio.Lock()
+        self._collecting = anyio.Lock()
         self._held: bytearray | None = None
         self._tasks: TaskGroup
         self.asked: list[Asked] = []
@@ -154,20 +155,28 @@ class Talker(ABC):
     @asynccontextmanager
     async def at_once(self) -> AsyncGenerator[None]:
         """Hold back what is written in a block, and write it in one piece at its end."""
-        self._held = held = bytearray()
-        yield
-        self._held = None
-        async with self._writing:
-            await self._transport.send(bytes(held))
+        async with self._collecting:
+            self._held = held = bytearray()
+            try:
+                yield
+            finally:
+                self._held = None
+            await self._write(bytes(held), len(held) or 1)
 
     async def write(self, data: bytes, *, chunk: int = 16 * 1024) -> None:
         """Write bytes, in blocks as a pipe has them."""
         if self._held is not None:
             self._held += data
-            return
+        else:
+            await self._write(data, chunk)
+
+    async def _write(self, data: bytes, chunk: int) -> None:
         async with self._writing:
-            for start in range(0, len(data), chunk):
-                await self._transport.send(data[start : start + chunk])
+            try:
+                for start in range(0, len(data), chunk):
+                    await self._transport.send(data[start : start + chunk])
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await anyio.sleep_forever()  # nobody reads, so `serve` ends
 
     async def send(self, message: Json) -> None:
         await self.write(json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
@@ -203,23 +212,26 @@ class LineTalker(Talker):
     def __init__(self, transport: Transport, scenes: Sequence[Scene]) -> None:
         super().__init__(transport, scenes)
         self._open: defaultdict[str, deque[tuple[object, Asked]]] = defaultdict(deque)
+        self._crossing: defaultdict[str, deque[tuple[object, Asked]]] = defaultdict(deque)
 
     async def _take(self, line: bytes) -> None:
         if not line.startswith(b'{"type":"response"'):
+            self._crossing.clear()
             self._tasks.start_soon(self.play, LineTurn(self, line.decode()))
             return
         message = json.loads(line)
         self.answers.append(message)
-        waiting = self._open[message["in_reply_to"]]
-        for entry in waiting:
-            if entry[0] == message.get("id"):
-                waiting.remove(entry)
-                entry[1].tell(message["value"])
-                return
+        for waiting in (self._open[message["in_reply_to"]], self._crossing[message["in_reply_to"]]):
+            for entry in waiting:
+                if entry[0] == message.get("id"):
+                    waiting.remove(entry)
+                    entry[1].tell(message["value"])
+                    return
         self.strays.append(message)
 
     def forget(self) -> None:
-        self._open.clear()
+        # Until the next prompt, answers may come that were written before the end of the turn was read.
+        self._crossing, self._open = self._open, defaultdict(deque)
 
     async def ask(self, kind: str, id_: object, /, **fields: object) -> Asked:
         asked = Asked(str(next(iter(fields.values()))))
