@@ -230,3 +230,22 @@ async def test_no_prompt_begins_when_the_program_is_being_ended() -> None:
         client.cancel(one)
         with pytest.raises(anyio.EndOfStream):
             await program.hear()
+
+
+@pytest.mark.parametrize(
+    ("id_", "written"),
+    [("1e2", "1e2"), (r'"\u0041"', r'"\u0041"'), ("-0", "-0"), ("[1, 2]", "[1,2]"), ("null", "null")],
+)
+@pytest.mark.parametrize("kind", ["question", "own", "progress"])
+async def test_an_id_comes_back_as_it_was_written(id_: str, written: str, kind: str) -> None:
+    handlers = Handlers()
+
+    @handlers.on(kind)
+    async def _(_message: object) -> str:
+        return "yes"
+
+    async with listening(handlers) as (agent, program):
+        await program.write(f'{{"type":"{kind}","id": {id_} ,"x":1}}\n'.encode())
+        start = f'{{"type":"response","in_reply_to":"{kind}","value":"yes","id":'
+        assert await program.hear() == f"{start}{written}}}"
+        await nothing_more(agent, program)

@@ -16,6 +16,8 @@ from thinkwell import events as ev
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from thinkwell.questions import Question
+
 pytestmark = pytest.mark.anyio
 
 MIB = 1024 * 1024
@@ -188,6 +190,56 @@ async def test_a_line_of_20_megabytes_takes_time_in_proportion(tmp_path: Path) -
     assert large < 5 * 6 * small + 1
 
 
+async def test_a_line_is_as_long_as_it_is_whatever_it_takes_to_hand_it_on() -> None:
+    line = b"\x01" * 20_000_000  # six times as much in the protocol
+    stream = await ran(line + b"\n")
+    assert await stream.result == line.decode()
+
+
+async def test_a_long_approval_is_asked() -> None:
+    description = "x" * (24 * MIB)  # it is handed on three times
+    titles: list[str] = []
+
+    def decide(question: Question) -> bool:
+        titles.append(question.title)
+        return True
+
+    async with played(permissions="ask", on_question=decide) as (agent, program):
+        stream = agent.think().text("Go").stream()
+        await program.hear()
+        assert await program.ask("approval", description=description) is True
+        await program.say("result", text="done")
+        assert await stream.result == "done"
+    assert len(titles) == 1
+
+
+async def test_a_recording_of_long_lines_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "run.ndjson"
+    async with played(record=path) as (agent, program):
+        stream = agent.think().text("Go").stream()
+        await program.hear()
+        await program.write(b"\x01" * (11 * MIB) + b"\n")
+        await stream.wait()
+        stream = agent.think().text("Go on").stream()
+        await program.hear()
+        await program.say("result", text="the very last word")
+        await stream.wait()
+    received = [line for line in path.read_bytes().splitlines() if line.startswith(b'{"type":"received"')]
+    assert any(b"the very last word" in line for line in received)
+
+
+async def test_an_answer_beyond_the_limit_ends_the_connection() -> None:
+    async with played(permissions="ask", on_question=lambda _: {"answer": "x" * (65 * MIB)}) as (
+        agent,
+        program,
+    ):
+        stream = agent.think().text("Go").stream()
+        await program.hear()
+        await program.say("question", question="How many?")
+        with pytest.raises(AgentExited, match="67108864"):
+            await stream.result
+
+
 async def test_a_line_beyond_the_limit_ends_the_connection(tmp_path: Path) -> None:
     source = f"""
 hear()
@@ -218,3 +270,81 @@ async def test_an_error_of_a_megabyte_is_an_error() -> None:
     with pytest.raises(AgentReported) as caught:
         await stream.result
     assert len(caught.value.message) == MIB
+
+
+# Last lines without an end
+
+
+@pytest.mark.parametrize("line", [b'{"type":"progress","message":"Delet', b"{", b'{"type":"result"} {'])
+async def test_a_program_that_ends_in_the_middle_of_a_message_has_failed(
+    line: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with played() as (agent, program):
+        stream = agent.think().text("Go").stream()
+        await program.hear()
+        await program.write(line)
+        await program.end()
+        with pytest.raises(AgentExited):
+            await stream.result
+    (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert warning.message.startswith("Agent agent ended in the middle of a message, which is left out: ")
+    assert warning.message.endswith(f", {len(line)} bytes")
+
+
+async def test_a_process_that_is_killed_in_the_middle_of_a_message_has_failed(tmp_path: Path) -> None:
+    source = """
+import os
+hear()
+sys.stdout.write('{"type":"progress","mess'); sys.stdout.flush()
+os._exit(139)
+"""
+    async with started(tmp_path, source) as agent:
+        with pytest.raises(AgentExited) as caught:
+            await agent.think().text("Go").run()
+    assert caught.value.exit_code == 139
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (b"Done: 3 {files", "Done: 3 {files"),
+        (b'{"files":3}', '{"files":3}'),
+        (b'{"type":"result","text":"a"}', "a"),
+    ],
+)
+async def test_a_last_line_that_is_whole_needs_no_end(line: bytes, text: str) -> None:
+    async with played() as (agent, program):
+        stream = agent.think().text("Go").stream()
+        await program.hear()
+        await program.write(line)
+        await program.end()
+        assert await stream.result == text
+
+
+# Lines that end a turn and are probably not meant to
+
+
+async def test_a_line_of_text_among_messages_ends_a_turn_with_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG, "thinkwell")
+    async with played() as (agent, program), agent.session() as session:
+
+        async def turn(*lines: bytes) -> list[str]:
+            caplog.clear()
+            stream = session.think().text("Go").stream()
+            await program.hear()
+            for line in lines:
+                await program.write(line + b"\n")
+            await stream.wait()
+            return [record.levelname for record in caplog.records if "that is no message" in record.message]
+
+        assert await turn(b"plain") == []
+        assert await turn(b'{"type":"own"}', b"DeprecationWarning: x") == ["WARNING"]
+        assert "ended its turn with a line that is no message: plain text, 21 bytes" in caplog.text
+        debugged = [record for record in caplog.records if "DeprecationWarning" in record.message]
+        assert {record.levelname for record in debugged if record.name == "thinkwell"} <= {"DEBUG"}
+        assert await turn(b'{"type":"result"}') == []
+        assert await turn(b"plain") == ["WARNING"]
+        assert await turn(b"plain") == ["WARNING"]
+        assert await turn(b"plain") == ["DEBUG"]

@@ -124,7 +124,7 @@ async def test_last_words_count_before_the_end(tmp_path: Path) -> None:
 
 
 async def test_a_program_that_does_not_answer(tmp_path: Path) -> None:
-    with pytest.raises(AgentStartFailed, match=r"within 0\.2 seconds"):
+    with pytest.raises(AgentStartFailed, match=r"did not answer `init` within 0\.2 seconds"):
         async with started(tmp_path, "sys.stdin.read()", init={}, startup_timeout=0.2):
             raise AssertionError("it started")
 

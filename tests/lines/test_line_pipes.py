@@ -243,3 +243,95 @@ async def test_a_pipe_that_breaks_while_the_program_is_being_ended() -> None:
         with pytest.raises(AgentExited, match="it was ended, because a prompt was cancelled"):
             await agent.think().text("two").run()
         assert watch.seconds == 30
+
+
+class Hasty:
+    """A pipe that loses what comes once nobody waits for it any more, as those of some systems do."""
+
+    def __init__(self, inner: MemoryTransport) -> None:
+        self.inner = inner
+        self.given_up = 0
+        self.broken = False
+
+    async def receive(self) -> bytes:
+        try:
+            data = await self.inner.receive()
+        except anyio.get_cancelled_exc_class():
+            self.given_up += 1
+            raise
+        if self.broken:
+            raise OSError("it broke")
+        return data
+
+    async def send(self, item: bytes, /) -> None:
+        await self.inner.send(item)
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+
+async def test_no_read_is_given_up_while_the_program_may_speak() -> None:
+    ours, theirs = memory_transport_pair()
+    program, pipe = Program(theirs), Hasty(ours)
+    async with open_agent(transport=pipe, protocol="ndjson", permissions="allow") as agent:
+        for number in range(3):
+            stream = agent.think().text("Go").stream()
+            await program.hear()
+            assert await program.ask("approval", description="d") is True
+            await program.say("result", text=str(number))
+            assert await stream.result == str(number)
+        assert pipe.given_up == 0
+    assert pipe.given_up == 1
+
+
+async def test_a_program_is_read_no_faster_than_it_is_heard() -> None:
+    ours, theirs = memory_transport_pair()
+    program = Program(theirs)
+    async with background_tasks() as tasks:
+        line = LineTransport(ours, tasks, name="program")
+        await line.send(b'{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}\n')
+        written = 0
+
+        async def speak() -> None:
+            nonlocal written
+            for number in range(20):
+                await program.write(b'{"type":"own","x":"%b","number":%d}\n' % (b"x" * 1_000_000, number))
+                written += 1
+            await program.end()
+
+        async with anyio.create_task_group() as speaking:
+            speaking.start_soon(speak)
+            await anyio.wait_all_tasks_blocked()
+            assert written < 10
+            heard = b""
+            try:
+                while True:
+                    heard += await line.receive()
+            except anyio.EndOfStream:
+                pass  # all of it was received
+        assert [b'"number":%d}' % number in heard for number in range(20)] == [True] * 20
+        await line.aclose()
+
+
+async def test_a_pipe_that_breaks_is_told_after_what_came_before() -> None:
+    ours, theirs = memory_transport_pair()
+    program, pipe = Program(theirs), Hasty(ours)
+    async with open_agent(transport=pipe, protocol="ndjson") as agent:
+        stream = agent.think().text("Go").stream()
+        await program.hear()
+        await program.say("partial", text="so far")
+        await first(stream, ev.Message)
+        pipe.broken = True
+        await program.say("partial", text=" so good")
+        with pytest.raises(AgentExited):
+            await stream.result
+        assert stream.view.text == "so far"
+
+
+async def test_a_closed_pipe_is_received_from_no_more() -> None:
+    ours, _ = memory_transport_pair()
+    async with background_tasks() as tasks:
+        line = LineTransport(ours, tasks, name="program")
+        await line.aclose()
+        with anyio.fail_after(1), pytest.raises(anyio.ClosedResourceError):
+            await line.receive()

@@ -11,6 +11,7 @@ from lines.program import played
 from pydantic import BaseModel
 
 from thinkwell import CapabilityMissing
+from thinkwell.skills import Skill
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +74,21 @@ async def test_images_have_no_place_in_a_text() -> None:
     async with played() as (agent, _):
         with pytest.raises(CapabilityMissing):
             agent.think().image(PNG)
+
+
+async def test_what_a_line_of_text_has_no_room_for_is_refused() -> None:
+    async with played() as (agent, _), agent.session() as session:
+        for task in (agent.think().text("Go"), session.think().text("Go")):
+            with pytest.raises(CapabilityMissing, match=r'needed for meta\(\): .* prompt_format="json"'):
+                task.meta({"trace": "7"}).stream()
+
+
+async def test_skills_are_refused_by_their_name() -> None:
+    skill = Skill(name="tidy", description="Tidies up.", body="Tidy up.")
+    async with played() as (agent, _), agent.session() as session:
+        for task in (agent.think().text("Go"), session.think().text("Go")):
+            with pytest.raises(CapabilityMissing, match=r"needed for skill\(\)"):
+                task.skill(skill).stream()
 
 
 # As an object

@@ -229,14 +229,18 @@ async def test_what_is_denied_with_a_reason_is_false() -> None:
     ("id_", "written"),
     [
         (b"7", "7"),
-        (b"1.50", "1.5"),
+        (b"1.50", "1.50"),
+        (b"1e2", "1e2"),
+        (b"-0", "-0"),
         (b"123456789012345678901234567890", "123456789012345678901234567890"),
-        (b'"a\\u00e4\\n"', '"a\u00e4\\n"'),
+        (b'"a\\u00e4\\n"', r'"a\u00e4\n"'),
+        ('"\u00e4 \u2028\x7f"'.encode(), '"\u00e4 \u2028\x7f"'),
         (b'""', '""'),
         (b"null", "null"),
         (b"true", "true"),
         (b'[1, {"a":[]}]', '[1,{"a":[]}]'),
-        (b'{"b": 1, "a":2}', '{"b":1,"a":2}'),
+        (b'{"b": 1, "a":2e0}', '{"b":1,"a":2.0}'),
+        (b"NaN", "null"),
     ],
 )
 async def test_an_id_comes_back(id_: bytes, written: str) -> None:
@@ -376,14 +380,41 @@ async def test_a_question_between_prompts_is_asked_in_the_last_session() -> None
         await program.hear()
         await program.say("result", text="done")
         assert await stream.result == "done"
-        await program.say("approval", description="after")
+        await program.say("approval", description="after", id=7)
         await asker.wait_asked(2)
         stream = session.think().text("Go").stream()
         await program.hear()
         await program.say("result", text="done")
         await stream.wait()
         await asker.answer("after", True)
-        assert await program.hear() == response("approval", True)
+        assert await program.hear() == response("approval", True, id=7)
+
+
+async def test_what_was_asked_before_a_prompt_without_an_id_holds_up_no_answer_in_it() -> None:
+    asker = Asker()
+    async with played(permissions="ask", on_question=asker) as (agent, program), agent.session() as session:
+        for title in ("one", "two"):
+            await program.say("question", question=title)
+            await program.say("approval", description=title)
+        await asker.wait_asked(4)
+        await asker.answer("two", True)
+        assert [question.title for question in agent.questions] == ["one", "one"]
+        stream = session.think().text("Go").stream()
+        heard = [await program.hear() for _ in range(5)]
+        assert heard[-1] == "Go"
+        # They are answered in their order, and nothing that somebody has said is left out.
+        assert [line for line in heard if "approval" in line] == [
+            response("approval", False),
+            response("approval", True),
+        ]
+        questions = [line for line in heard if '"question"' in line]
+        assert questions[0] == response("question", None)
+        await anyio.wait_all_tasks_blocked()
+        assert not agent.questions
+        await asker.answer("mine", {"answer": "blue"})
+        assert await program.ask("question", question="mine") == "blue"
+        await program.say("result", text="done")
+        assert await stream.result == "done"
 
 
 async def test_a_denial_of_the_policy_is_an_answer() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
@@ -28,6 +29,7 @@ from thinkwell.errors import AgentClosed, AgentReported, AnswerUnreadable, Login
 from thinkwell.permissions import PermissionMode, PermissionPolicy
 from thinkwell_acp import ConnectionBroken, StdioTransport, connect
 from thinkwell_acp import schema as s
+from thinkwell_acp._framing import MAX_LINE
 from thinkwell_acp._tasks import background_tasks
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ class AgentStarter:
         """Start a run."""
         if self.left:
             raise AgentClosed
-        self._link.check_lines(spec.tools, "mcpCapabilities", "tool()")
+        self._link.check_spec(spec)
         self._link.check_lines(spec.cwd not in (None, self._link.cwd), "cwd", "cwd()")
         wire = WireSession(self._link, spec.cwd or self._link.cwd, self._link.mcp_servers.wire)
         schema = self._schema(spec)
@@ -401,6 +403,7 @@ def open_agent(
             profile=profile,
             launch_log=log,
             by_lines=by_lines,
+            takes_meta=not by_lines or prompt_format == "json",
         )
 
     def translated(pipe: Transport, tasks: BackgroundTasks) -> Transport:
@@ -453,9 +456,11 @@ async def _opened(
         if link.workspace is not None:
             await stack.enter_async_context(link.workspace)
         line = translated(pipe, tasks)
+        # A translation may be many times as long as the line, which has a limit of its own.
+        max_line = sys.maxsize if link.by_lines else MAX_LINE
         if recorder is not None:
-            line = recorder.tapped(line)
-        client = await stack.enter_async_context(connect(line, link))
+            line = recorder.tapped(line, max_line)
+        client = await stack.enter_async_context(connect(line, link, max_line=max_line))
         link.recording = None if recorder is None else recorder.path
         link.attach(client)
         if isinstance(pipe, StdioTransport):

@@ -160,7 +160,8 @@ async def initialize(link: Link, pipe: Transport, offers: s.ClientCapabilities, 
         hint = noise(link.malformed_lines) or ". Raise startup_timeout= where it needs longer"
         if link.profile is not None and link.profile.npx is not None:
             hint += ". Or npx waits for the registry of npm: can it be reached?"
-        reason = f"it did not answer `initialize` within {seconds:g} seconds{hint}"
+        said = "init" if link.by_lines else "initialize"  # without parameters, a program is asked nothing
+        reason = f"it did not answer `{said}` within {seconds:g} seconds{hint}"
         stderr = pipe.stderr_tail if isinstance(pipe, StdioTransport) else ""
         failure: ThinkwellError = AgentStartFailed(
             link.name, reason, stderr_tail=stderr, command=link.command

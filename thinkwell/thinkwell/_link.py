@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from thinkwell._asking import Asker
+    from thinkwell._builder import Spec
     from thinkwell._launching import LaunchLog
     from thinkwell._observing import Observer
     from thinkwell._run import Run
@@ -79,6 +80,7 @@ class Link(ClientHandler):
         profile: AgentProfile | None = None,
         launch_log: LaunchLog,
         by_lines: bool = False,
+        takes_meta: bool = True,
     ) -> None:
         self.name = name
         self.cwd = cwd
@@ -102,6 +104,8 @@ class Link(ClientHandler):
         self.malformed_lines: deque[bytes] = deque(maxlen=MALFORMED_KEPT)
         self.by_lines = by_lines
         """Whether the agent speaks lines, which are translated."""
+        self._takes_meta = takes_meta
+        """Whether its prompts have room for ``_meta``."""
         self.turns = Turns()
         """The queue for a process that works on one prompt at a time, in whichever session."""
         self.asking = WireAsker(name, cwd, asker, self.sessions, tasks, by_lines=by_lines)
@@ -222,6 +226,18 @@ class Link(ClientHandler):
         """
         if self.by_lines and wanted:
             raise CapabilityMissing(capability, f'{wanted_by}: the agent speaks lines (protocol="ndjson")')
+
+    def check_spec(self, spec: Spec[Any]) -> None:
+        """Refuse a run of what an agent that speaks lines cannot be told of.
+
+        Raises:
+            CapabilityMissing: It wants such a thing.
+        """
+        self.check_lines(spec.skills, "mcpCapabilities", "skill()")
+        self.check_lines(spec.tools, "mcpCapabilities", "tool()")
+        if spec.meta and not self._takes_meta:
+            wanted_by = 'meta(): its prompts are lines of text; open it with prompt_format="json"'
+            raise CapabilityMissing("_meta", wanted_by)
 
     def launch(self, run: Run[T]) -> ThoughtStream[T]:
         """Start a run in the background."""

@@ -103,7 +103,7 @@ class SessionStarter:
             raise ValueError(
                 "a session keeps the folder that it was opened in: agent.session(cwd=…), not .cwd(…)"
             )
-        self.link.check_lines(spec.tools, "mcpCapabilities", "tool()")
+        self.link.check_spec(spec)
         self.wire.tools.reserve(tool_specs(spec, self._result_schema))
         run = Run(self.link, spec, options, self.wire, result_schema=self._result_schema, ephemeral=False)
         self._runs[run] = None

@@ -14,6 +14,7 @@ writes makes it raise. The laws that it keeps:
 from __future__ import annotations
 
 import logging
+import sys
 from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -25,13 +26,15 @@ from thinkwell._lines._names import MESSAGE_UPDATE, PIECE_FIELDS, RESPOND_METHOD
 from thinkwell._lines._progress import Progress
 from thinkwell._lines._prompts import prompt_line
 from thinkwell._lines._questions import Asked, Questions, id_of
+from thinkwell._lines._turn import Turn, error_of
 from thinkwell._lines._words import read_message, text_of, write_init, write_response
 from thinkwell_acp import _jsonrpc as rpc
 from thinkwell_acp import schema as s
 from thinkwell_acp._framing import MAX_LINE, LineSplitter
 from thinkwell_acp._peer import Answer, Peer
 from thinkwell_acp.client import PROTOCOL_VERSION
-from thinkwell_acp.errors import AUTH_REQUIRED, INTERNAL_ERROR, METHOD_NOT_FOUND, FrameTooLong
+from thinkwell_acp.connection import CANCEL_REQUEST
+from thinkwell_acp.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, FrameTooLong
 from thinkwell_acp.schema import decode, encode
 
 if TYPE_CHECKING:
@@ -63,19 +66,6 @@ class Outgoing(NamedTuple):
     """Whether nothing goes on without it: not true of answers, which a program need not wait for."""
 
 
-class _Turn:
-    """A prompt, from its request to its answer."""
-
-    __slots__ = ("id", "line", "partials", "session_id")
-
-    def __init__(self, request_id: rpc.RequestId, session_id: str, line: bytes) -> None:
-        self.id = request_id
-        self.session_id = session_id
-        self.line = line
-        self.partials: list[str] = []
-        """What it has said bit by bit."""
-
-
 class _Respond(Struct, frozen=True, gc=False):
     kind: str
     value: Raw
@@ -90,7 +80,8 @@ class LineAgent:
         name: What the agent is called.
         init: Parameters that the program has to acknowledge before anything else; ``None``: none.
         prompt_format: How it gets its prompts.
-        max_line: The longest line accepted from either side, in bytes.
+        max_line: The longest line from or for the program, in bytes. Those of the protocol have no limit:
+            they may be many times as long as what they translate.
     """
 
     def __init__(
@@ -104,8 +95,9 @@ class LineAgent:
         self._name = name
         self._init = init
         self._format: PromptFormat = prompt_format
+        self._max_line = max_line
         self._lines = LineSplitter(max_line)
-        self._peer: Peer[Asked] = Peer(max_line=max_line)
+        self._peer: Peer[Asked] = Peer(max_line=sys.maxsize)
         self._to_client: list[bytes] = []
         self._to_program: list[Outgoing] = []
         self._greeting: list[rpc.RequestId] = []
@@ -113,14 +105,18 @@ class LineAgent:
         self._sessions = 0
         self._session_id: str | None = None
         """Where messages go that belong to no prompt."""
-        self._turn: _Turn | None = None
-        self._waiting: deque[_Turn] = deque()
+        self._turn: Turn | None = None
+        self._waiting: deque[Turn] = deque()
         self._turns = 0
         self._approvals = 0
         self._progress = Progress()
         self._questions = Questions()
         self._flawed = 0
         self._strays = 0
+        self._unsaid = 0
+        self._speaks = False
+        """Whether it has ever written a message of its own accord."""
+        self._too_long: FrameTooLong | None = None
         self.ends = False
         """Whether the program has to be ended: what it does cannot be cancelled in any other way."""
 
@@ -128,8 +124,8 @@ class LineAgent:
 
     @property
     def failure(self) -> FrameTooLong | None:
-        """Set once a line was beyond the limit: what follows it can be made no sense of."""
-        return self._lines.failure or self._peer.failure
+        """Set once a line of the program's, or for it, was beyond the limit: nothing can go on then."""
+        return self._lines.failure or self._too_long
 
     def from_client(self, data: bytes) -> None:
         """Take the next bytes of our side, in the protocol."""
@@ -156,9 +152,18 @@ class LineAgent:
             self._hear(line)
 
     def program_ended(self) -> None:
-        """Take what was not ended as the last line: some programs print their result and are gone."""
-        if not self.ends:  # else it was cut off by us
-            self._hear(self._lines.finish())
+        """Take what was not ended as the last line: some programs print their result and are gone.
+
+        A message that was cut off is no result, though: there the program has failed.
+        """
+        line = self._lines.finish()
+        if self.ends:  # it was cut off by us
+            return
+        message = read_message(line)
+        if message is not None and message.sort == "broken":
+            self._doubt(1, "ended in the middle of a message, which is left out", message.flaw, line)
+        elif message is not None:
+            self._take(message, line)
 
     def take_for_client(self) -> bytes:
         """Return what is to be told our side, once."""
@@ -185,7 +190,7 @@ class LineAgent:
                 if self._init is None:
                     self._greeted({})
                 else:
-                    self._to_program.append(Outgoing(write_init(self._init), vital=True))
+                    self._write(write_init(self._init), vital=True)
             case "session/new":
                 self._sessions += 1
                 self._session_id = f"lines-{self._sessions}"
@@ -193,7 +198,7 @@ class LineAgent:
             case "session/prompt":
                 prompt = decode(s.PromptRequest, request.params)
                 line = prompt_line(prompt, self._format)
-                self._waiting.append(_Turn(request.id, prompt.session_id, line))
+                self._waiting.append(Turn(request.id, prompt.session_id, line))
                 self._begin()
             case method:
                 self._refuse(
@@ -206,13 +211,20 @@ class LineAgent:
     def _refuse(self, id_: rpc.RequestId, code: int, message: str, data: JsonValue = None) -> None:
         self._to_client.append(self._peer.refuse(id_, rpc.ErrorObject(code, message, data)))
 
+    def _write(self, line: bytes, *, vital: bool) -> None:
+        if len(line) > self._max_line + 1:
+            self._too_long = FrameTooLong(self._max_line)
+        elif self.failure is None:
+            self._to_program.append(Outgoing(line, vital))
+
     def _begin(self) -> None:
         """Begin the next prompt where the program is free."""
         if self._turn is None and self._waiting and not self.ends:
+            self._settle_strays()
             self._turn = turn = self._waiting.popleft()
             self._turns += 1
             self._session_id = turn.session_id
-            self._to_program.append(Outgoing(turn.line, vital=True))
+            self._write(turn.line, vital=True)
 
     def _cancel(self, session_id: str) -> None:
         turn = self._turn
@@ -229,8 +241,10 @@ class LineAgent:
 
     def _hear(self, line: Line) -> None:
         message = read_message(line)
-        if message is None:
-            return
+        if message is not None:
+            self._take(message, line)
+
+    def _take(self, message: Message, line: Line) -> None:
         if message.flaw:
             self._flawed += 1
             self._doubt(
@@ -243,12 +257,17 @@ class LineAgent:
         elif self._turn is None:
             self._take_stray(message)
         elif message.kind == "result":
+            if message.sort == "text" and self._speaks:
+                self._unsaid += 1
+                self._doubt(self._unsaid, "ended its turn with a line that is no message", "plain text", line)
             self._end(self._turn, message)
         elif message.kind == "error":
             self._fail(self._turn, message)
         else:
             self._report(self._turn.session_id, message)
+            self._turn.note_id(message)
             self._translate(self._turn, message)
+        self._speaks |= message.sort == "message" and message.kind != "init_ack"
 
     def _doubt(self, number: int, what: str, why: str, line: Line) -> None:
         """Log what is probably not meant so."""
@@ -262,7 +281,7 @@ class LineAgent:
                 self._greeted(message.body)
                 return
             case "error":
-                refusal = _error(message)
+                refusal = error_of(message)
             case "result" if message.body.keys() == {"text"}:
                 said = f"it sent {message.body['text']!r:.200} before `init_ack`"
                 refusal = rpc.ErrorObject(INTERNAL_ERROR, said)
@@ -300,7 +319,7 @@ class LineAgent:
         if message.kind in forms.NOTHING:
             self._ask(None, self._session_id, message)
 
-    def _translate(self, turn: _Turn, message: Message) -> None:
+    def _translate(self, turn: Turn, message: Message) -> None:
         """Say what a message means in the protocol, where it means anything there."""
         body = message.body
         match message.kind:
@@ -320,24 +339,24 @@ class LineAgent:
             case _:
                 pass  # its report is all there is to say
 
-    def _end(self, turn: _Turn, message: Message) -> None:
+    def _end(self, turn: Turn, message: Message) -> None:
         """End the turn well."""
         self._over(turn, "completed")
         text = message.body.get("text")
         if not isinstance(text, str):
             text = encode(message.body).decode() if message.body else ""
-        if text.strip() != "".join(turn.partials).strip():
+        if text != "".join(turn.partials):
             self._say(turn, "result", text)
         self._answer(turn.id, s.PromptResponse(stop_reason="end_turn", meta={RESULT_META: message.body}))
         self._begin()
 
-    def _fail(self, turn: _Turn, message: Message) -> None:
+    def _fail(self, turn: Turn, message: Message) -> None:
         """End the turn by the error that the program has reported."""
         self._over(turn, "failed")
-        self._to_client.append(self._peer.refuse(turn.id, _error(message)))
+        self._to_client.append(self._peer.refuse(turn.id, error_of(message)))
         self._begin()
 
-    def _over(self, turn: _Turn, status: s.ToolCallStatus) -> None:
+    def _over(self, turn: Turn, status: s.ToolCallStatus) -> None:
         """End the turn and what still shows as under way in it; what was asked is answered no more."""
         self._turn = None
         self._update(turn.session_id, self._progress.ended(status))
@@ -347,7 +366,7 @@ class LineAgent:
     def _report(self, session_id: str, message: Message) -> None:
         self._to_client.append(_UPDATE % (encode(session_id), _REPORT % message.raw))
 
-    def _say(self, turn: _Turn, what: str, text: str) -> None:
+    def _say(self, turn: Turn, what: str, text: str) -> None:
         if text:
             chunk = _CHUNK % (encode(text), encode(f"{what}-{self._turns}"))
             self._to_client.append(_UPDATE % (encode(turn.session_id), chunk))
@@ -358,7 +377,7 @@ class LineAgent:
 
     # Questions
 
-    def _ask(self, turn: _Turn | None, session_id: str, message: Message) -> None:
+    def _ask(self, turn: Turn | None, session_id: str, message: Message) -> None:
         call_id = None
         if message.kind == forms.QUESTION:
             method, params = "elicitation/create", forms.question_request(message, session_id)
@@ -369,7 +388,7 @@ class LineAgent:
             params = forms.approval_request(message, session_id, call_id)
         asked = Asked(message, session_id, turn, call_id)
         self._questions.add(asked)
-        _, line = self._peer.request(method, params, asked)
+        asked.request_id, line = self._peer.request(method, params, asked)
         self._to_client.append(line)
 
     def _answered(self, asked: Asked, outcome: rpc.Result | rpc.Failure) -> None:
@@ -381,9 +400,20 @@ class LineAgent:
         else:
             logger.debug("Agent %s gets no answer to a %s: %s", self._name, asked.kind, outcome.error.message)
             answer, allowed = forms.NOTHING[asked.kind], False
-        self._close_call(asked, "completed" if allowed else "failed")
+        self._settle(asked, answer, "completed" if allowed else "failed")
+
+    def _settle_strays(self) -> None:
+        """Answer what was asked without an id before a prompt: answers of that type would wait for it."""
+        for asked in self._questions.strays():
+            if self._peer.abandon(asked.request_id):
+                given_up = encode(s.CancelRequestNotification(request_id=asked.request_id))
+                self._to_client.append(rpc.encode_notification(CANCEL_REQUEST, given_up))
+            self._settle(asked, forms.NOTHING[asked.kind], "failed")
+
+    def _settle(self, asked: Asked, answer: bytes | None, status: s.ToolCallStatus) -> None:
+        self._close_call(asked, status)
         for line in self._questions.settle(asked, answer):
-            self._to_program.append(Outgoing(line, vital=False))
+            self._write(line, vital=False)
 
     def _close_call(self, asked: Asked, status: s.ToolCallStatus) -> None:
         """End the tool call that stands for a request for approval: the program says no more of it."""
@@ -397,23 +427,10 @@ class LineAgent:
         if turn is None or said.session_id != turn.session_id:
             logger.debug("Agent %s is not told the answer to %.200r: its turn is over", self._name, said.kind)
             return
-        self._send_answer(said.kind, bytes(said.value), None if said.id is UNSET else bytes(said.id))
+        id_ = None if said.id is UNSET else bytes(said.id)
+        if id_ is not None:
+            id_ = turn.ids.get((said.kind, id_), id_)
+        self._send_answer(said.kind, bytes(said.value), id_)
 
     def _send_answer(self, kind: str, value: bytes, id_: bytes | None) -> None:
-        self._to_program.append(Outgoing(write_response(kind, value, id_), vital=False))
-
-
-def _error(message: Message) -> rpc.ErrorObject:
-    """Return the error that a program reports."""
-    rest = dict(message.body)
-    said = next((name for name in ("message", "error", "text") if text_of(rest, name)), None)
-    if said is not None:
-        text = str(rest.pop(said))
-    else:
-        text = encode(rest).decode() if rest else "it does not say what is wrong"
-    code, number = INTERNAL_ERROR, rest.get("code")
-    # That one would have somebody log in.
-    if type(number) is int and -(2**31) <= number < 2**31 and number != AUTH_REQUIRED:
-        code = number
-        del rest["code"]
-    return rpc.ErrorObject(code, text, rest or None)
+        self._write(write_response(kind, value, id_), vital=False)

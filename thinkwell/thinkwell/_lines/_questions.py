@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+import msgspec
+from msgspec import Raw, Struct
+
 from thinkwell._lines._forms import NOTHING
 from thinkwell._lines._words import write_response
 from thinkwell_acp.schema import encode
@@ -23,7 +26,7 @@ class Asked:
         call_id: The tool call that stands for it, where one does.
     """
 
-    __slots__ = ("answer", "call_id", "id", "kind", "session_id", "settled", "turn")
+    __slots__ = ("answer", "call_id", "id", "kind", "request_id", "session_id", "settled", "turn")
 
     def __init__(self, message: Message, session_id: str, turn: object, call_id: str | None) -> None:
         self.kind = message.kind
@@ -31,6 +34,8 @@ class Asked:
         self.session_id = session_id
         self.turn = turn
         self.call_id = call_id
+        self.request_id = -1
+        """Of the request by which our side is asked."""
         self.settled = False
         self.answer: bytes | None = None
         """As JSON; ``None`` where nothing is to be said."""
@@ -71,11 +76,28 @@ class Questions:
             self._unnamed[kind] = deque(one for one in waiting if one.turn is not turn)
         return dropped
 
+    def strays(self) -> list[Asked]:
+        """Return what belongs to no turn, has no id, and no answer yet."""
+        return [one for one in self._open if one.turn is None and one.id is None]
+
     def has(self, asked: Asked) -> bool:
         """Return whether a question may still be answered."""
         return asked in self._open
 
 
+class _Id(Struct, frozen=True, gc=False):
+    id: Raw = Raw(b"null")
+
+
 def id_of(message: Message) -> bytes | None:
-    """Return the id of a message, as JSON; ``None``: it has none."""
-    return encode(message.body["id"]) if "id" in message.body else None
+    """Return the id of a message, as JSON; ``None``: it has none.
+
+    Texts and numbers stay as they were written, for programs that compare letter by letter. Lists and objects
+    become compact, as all that is written to a program.
+    """
+    if "id" not in message.body:
+        return None
+    id_ = message.body["id"]
+    if isinstance(id_, dict | list):
+        return encode(id_)
+    return bytes(msgspec.json.decode(message.raw, type=_Id).id)

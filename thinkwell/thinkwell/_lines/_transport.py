@@ -53,11 +53,16 @@ class LineTransport:
         self._agent = LineAgent(name=name, init=init, prompt_format=prompt_format)
         self._outgoing: deque[Outgoing] = deque()
         self._more = anyio.Event()
-        self._reading = anyio.CancelScope()
+        self._news = anyio.Event()
+        """Set when there may be something to receive."""
+        self._taken = anyio.Event()
+        """Set when what the program has said was received: only then more of it is read."""
+        self._reader = anyio.CancelScope()
         self._failure: Exception | None = None
         """What `receive` raises once everything before it was received."""
-        self._ending: anyio.Event | None = None
-        """Set when the program that is being ended has ended."""
+        self._ending = False
+        """Whether the program is being ended: what it says from then on is not read."""
+        tasks.start_soon(self._read)
         tasks.start_soon(self._write)
 
     async def receive(self) -> bytes:
@@ -71,50 +76,64 @@ class LineTransport:
         await checkpoint()
         while True:
             if data := self._agent.take_for_client():
+                self._taken.set()
                 return data
             if self._failure is not None:
                 raise self._failure
-            # Sending wakes it up: most of what is sent has an answer that comes from no program.
-            with anyio.CancelScope() as self._reading:
-                await self._read()
+            self._news = anyio.Event()
+            await self._news.wait()
 
     async def _read(self) -> None:
-        try:
-            if self._ending is not None:
-                await self._ending.wait()
-                raise ConnectionBroken("it was ended, because a prompt was cancelled")
-            data = await self._pipe.receive()
-        except Exception as exc:
-            if self._ending is None or self._ending.is_set():
-                self._agent.program_ended()
-                self._failure = exc
-            return
-        self._agent.from_program(data)
-        self._pass_on()
+        """Read what the program says.
+
+        In a task of its own: most of what `receive` returns comes from no program, and a read that is given
+        up for that may lose what it has read.
+        """
+        with self._reader:
+            while self._failure is None:
+                try:
+                    data = await self._pipe.receive()
+                except Exception as exc:
+                    if not self._ending:
+                        self._agent.program_ended()
+                        self._fail(exc)
+                    return
+                if self._ending:
+                    return
+                self._agent.from_program(data)
+                self._pass_on()
+                if self._agent.has_news:
+                    self._taken = anyio.Event()
+                    await self._taken.wait()
 
     async def send(self, item: bytes, /) -> None:
         """Take bytes of the protocol. It does not wait for the program to read them."""
         await checkpoint()
         self._agent.from_client(item)
         self._pass_on()
-        if self._agent.has_news:
-            self._reading.cancel()
 
     def _pass_on(self) -> None:
         agent = self._agent
         self._outgoing.extend(agent.take_for_program())
         self._more.set()
-        if self._failure is None:
-            self._failure = agent.failure
-        if agent.ends and self._ending is None:
-            self._ending = anyio.Event()
-            self._tasks.start_soon(self._end, self._ending)
+        if agent.has_news:
+            self._news.set()
+        if agent.failure is not None:
+            self._fail(agent.failure)
+        if agent.ends and not self._ending:
+            self._ending = True
+            self._reader.cancel()
+            self._tasks.start_soon(self._end)
 
-    async def _end(self, ended: anyio.Event) -> None:
+    def _fail(self, reason: Exception) -> None:
+        self._failure = self._failure or reason
+        self._news.set()
+
+    async def _end(self) -> None:
         try:
             await self._pipe.aclose()
         finally:
-            ended.set()
+            self._fail(ConnectionBroken("it was ended, because a prompt was cancelled"))
 
     async def _write(self) -> None:
         reads = True
@@ -129,8 +148,7 @@ class LineTransport:
                         reads = False
                 if vital:
                     await anyio.sleep(WRITE_FAILURE_GRACE)  # its end says more, if it comes
-                    self._failure = self._failure or ConnectionBroken("the program reads no more")
-                    self._reading.cancel()
+                    self._fail(ConnectionBroken("the program reads no more"))
                     return
                 logger.debug("Agent %s reads no answers any more", self._name)
             self._more = anyio.Event()
@@ -138,4 +156,6 @@ class LineTransport:
 
     async def aclose(self) -> None:
         """Close the pipe to the program."""
+        self._reader.cancel()
+        self._fail(anyio.ClosedResourceError())
         await self._pipe.aclose()

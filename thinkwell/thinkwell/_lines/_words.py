@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from thinkwell_acp._framing import Line
 
+Sort: TypeAlias = Literal["message", "text", "object", "broken"]
+"""What a line is: a message; or what counts as text: text, an object that is no message, broken JSON."""
+
 PromptFormat: TypeAlias = Literal["text", "json"]
 """How a program gets its prompts: as one line of text, or as an object."""
 
@@ -44,6 +47,7 @@ class Message(Struct, frozen=True, gc=False):
     """All of its fields but the type."""
     raw: bytes
     """The whole of it, as valid JSON."""
+    sort: Sort = "message"
     flaw: str = ""
     """Why a line that begins like a message is none and counts as text; empty where it is one."""
 
@@ -82,19 +86,20 @@ def read_message(line: Line) -> Message | None:
     data = _trimmed(line)
     if not data:
         return None
+    sort: Sort = "text"
     flaw = ""
     if data.lstrip()[:1] == b"{":
         try:
             value, raw = _read_json(data)
         except (ValueError, RecursionError) as exc:
-            flaw = str(exc)
+            sort, flaw = "broken", str(exc)
         else:
             kind = value.pop("type", None)
             if isinstance(kind, str):
                 return Message(kind, value, raw)
-            flaw = "it has no text under `type`"
+            sort, flaw = "object", "it has no text under `type`"
     text = data.decode("utf-8", "replace")
-    return Message("result", {"text": text}, b'{"type":"result","text":%b}' % encode(text), flaw)
+    return Message("result", {"text": text}, b'{"type":"result","text":%b}' % encode(text), sort, flaw)
 
 
 def write_message(kind: str, body: Mapping[str, JsonValue]) -> bytes:

@@ -122,10 +122,10 @@ class RecordedSession(SessionObserver):
 class Tap:
     """A connection of which everything is recorded."""
 
-    def __init__(self, pipe: Transport, recorder: Recorder) -> None:
+    def __init__(self, pipe: Transport, recorder: Recorder, max_line: int) -> None:
         self._pipe = pipe
         self._recorder = recorder
-        self._received, self._sent = LineSplitter(), LineSplitter()
+        self._received, self._sent = LineSplitter(max_line), LineSplitter(max_line)
         self._over = False
 
     async def receive(self) -> bytes:

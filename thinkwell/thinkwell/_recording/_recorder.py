@@ -29,6 +29,7 @@ from thinkwell._recording._pieces import SPEECH, put_in, spoken, taken_out
 from thinkwell._recording._redact import Redactor
 from thinkwell.agents._choosing import TRACE_VARIABLE
 from thinkwell_acp import StdioTransport
+from thinkwell_acp._framing import MAX_LINE
 from thinkwell_acp._jsonrpc import repair
 
 if TYPE_CHECKING:
@@ -150,10 +151,10 @@ class Recorder(Observer):
                 self._held_since = math.inf
                 self._put(self._holder.settle())
 
-    def tapped(self, pipe: Transport) -> Transport:
-        """Return the connection with an ear on it."""
+    def tapped(self, pipe: Transport, max_line: int = MAX_LINE) -> Transport:
+        """Return the connection, whose lines have that limit, with an ear on it."""
         self._pipe = pipe
-        return Tap(pipe, self)
+        return Tap(pipe, self, max_line)
 
     def now(self) -> float:
         """Seconds since the recording began."""
