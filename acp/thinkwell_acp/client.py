@@ -100,8 +100,9 @@ class Client(Side):
         self._client_handler = handler
         self._offered = s.ClientCapabilities()
         self._questions: dict[RequestId, AgentQuestion] = {}
-        self._begins: dict[RequestId, tuple[anyio.Event, anyio.Event]] = {}
-        """Of a question that is not served yet: set when the one before it is, and when this one is."""
+        self._begins: dict[RequestId, tuple[anyio.Event | None, anyio.Event]] = {}
+        """Of a question that is not served yet: set when the one before it is, where that was not served yet
+        either, and when this one is."""
         self._last_begins = anyio.Event()
         self._last_begins.set()
         self._turns: dict[str, anyio.Event] = {}
@@ -346,7 +347,7 @@ class Client(Side):
         """Note the order of questions: the tasks that serve what was read at once begin in any."""
         if request.method in _QUESTIONS:
             before, self._last_begins = self._last_begins, anyio.Event()
-            self._begins[request.id] = before, self._last_begins
+            self._begins[request.id] = None if before.is_set() else before, self._last_begins
 
     async def request(self, id: RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
         """Serve a request; one question is begun with after the other."""
@@ -354,7 +355,7 @@ class Client(Side):
         if begins is not None:
             before, this = begins
             try:
-                if not before.is_set():
+                if before is not None:
                     await before.wait()
             finally:
                 this.set()
