@@ -271,7 +271,7 @@ async def test_an_answer_after_the_end_of_its_turn_goes_nowhere(protocol: Protoc
             assert said == ["never mind"]
             assert await agent.think().text("three").listen(answering("Notes")) == "It is called Notes"
     withdrawn, answered, again = (asked.told for asked in talker.asked)
-    assert LATE not in withdrawn
+    assert withdrawn == ([None] if protocol == "acp" else []), "in lines, nobody reads an answer any more"
     assert (answered, again) == (["Files"], ["Notes"])
     assert talker.strays == []
     assert [(record.answer, record.by) for record in transcript] == [(None, "cancel"), ("Files", "quick")]
@@ -331,7 +331,7 @@ async def test_stream_answer_to_a_withdrawn_question_raises(protocol: Protocol) 
             with pytest.raises(QuestionNotOpen):
                 agent.answer(ids[0], {"answer": LATE})
             assert await agent.think().text("two").run() == "did two"
-    assert LATE not in talker.asked[0].told
+    assert talker.asked[0].told == ([None] if protocol == "acp" else [])
     assert talker.strays == []
 
 
@@ -405,7 +405,7 @@ async def test_a_thread_that_answers_too_late(protocol: Protocol) -> None:
             while not done.is_set():
                 await anyio.lowlevel.checkpoint()
             assert await agent.think().text("two").listen(handlers) == "did two"
-        assert LATE not in talker.asked[0].told
+        assert talker.asked[0].told == ([None] if protocol == "acp" else [])
         assert talker.strays == []
     finally:
         release.set()
