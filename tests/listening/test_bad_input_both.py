@@ -230,7 +230,8 @@ class Stubborn:
         return LATE
 
 
-async def test_an_answer_after_the_end_of_its_turn_goes_nowhere(protocol: Protocol) -> None:
+@pytest.mark.parametrize("id_", [None, 7])
+async def test_an_answer_after_the_end_of_its_turn_goes_nowhere(id_: int | None, protocol: Protocol) -> None:
     """Not to the agent, nor into the next turn, which asks the very same while the handler still thinks."""
     transcript = Transcript()
     stubborn = Stubborn()
@@ -239,12 +240,12 @@ async def test_an_answer_after_the_end_of_its_turn_goes_nowhere(protocol: Protoc
     said: list[str] = []
 
     async def leaves(turn: Turn) -> str:
-        await turn.asks("What is it called?")
+        await turn.asks("What is it called?", id=id_)
         await stubborn.thinking.wait()
         return "never mind"
 
     async def asks(turn: Turn) -> str:
-        return f"It is called {await turn.ask('What is it called?')}"
+        return f"It is called {await turn.ask('What is it called?', id=id_)}"
 
     async def first(agent: Agent) -> None:
         said.append(await agent.think().text("one").listen(slow))
