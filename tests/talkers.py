@@ -7,11 +7,13 @@ remembers every answer, and those that answer nothing.
 from __future__ import annotations
 
 import json
+import os
 from abc import ABC, abstractmethod
 from collections import defaultdict, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import anyio
@@ -29,6 +31,11 @@ Protocol: TypeAlias = Literal["acp", "ndjson"]
 
 LIMIT = 60
 """Seconds after which a test that waits has failed."""
+
+ON_PATH = {
+    "PYTHONPATH": os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
+}
+"""Variables of a program that imports this module."""
 
 OPTIONS = [
     {"optionId": "allow", "name": "Yes", "kind": "allow_once"},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from talkers import LIMIT, Protocol
+from talkers import LIMIT, ON_PATH, Protocol
 
 from thinkwell import AgentExited, open_agent
 from thinkwell import events as ev
@@ -26,14 +26,13 @@ if sys.platform == "win32":
 
 pytestmark = pytest.mark.anyio
 
-TESTS = Path(__file__).parents[1]
 AGENT = Path(__file__).parent / "programs" / "talking_agent.py"
 
 
 def program(protocol: Protocol, *words: str) -> AbstractAsyncContextManager[Agent]:
     """Open such an agent."""
     command = [sys.executable, "-W", "error", str(AGENT), protocol, *words]
-    return open_agent(command=command, protocol=protocol, permissions="ask", env={"PYTHONPATH": str(TESTS)})
+    return open_agent(command=command, protocol=protocol, permissions="ask", env=ON_PATH)
 
 
 def gone(pid: int) -> bool:

@@ -21,7 +21,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from listening_questions import digest, flag, left_open, number, option
-from talkers import LIMIT, LineTalker, Protocol, Turn
+from talkers import LIMIT, ON_PATH, LineTalker, Protocol, Turn
 
 from thinkwell import ChooseOption, FormQuestion, PermissionQuestion, open_agent
 from thinkwell.listen import Handlers, Transcript
@@ -36,7 +36,6 @@ QUESTIONS = int(os.environ.get("THINKWELL_QUESTIONS", "1000"))
 AGENTS = 10
 TURNS = 2
 
-TESTS = Path(__file__).parents[1]
 AGENT = Path(__file__).parent / "programs" / "questioning_agent.py"
 
 MIXES: dict[str, tuple[Protocol, ...]] = {
@@ -129,7 +128,7 @@ def program(protocol: Protocol, index: int, count: int, supervisor: Supervisor) 
         "protocol": protocol,
         "permissions": "ask",
         "on_question": supervisor.next_in_the_chain,
-        "env": {"PYTHONPATH": str(TESTS)},
+        "env": ON_PATH,
     }
 
 
