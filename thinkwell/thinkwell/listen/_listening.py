@@ -311,7 +311,8 @@ class Listening:
         except BaseException as exc:  # also what would end the process, which is the caller's to decide
             if _is_cancellation(exc):
                 raise
-            if job.dropped and self._over and isinstance(exc, Exception):
+            assert self._stream is not None
+            if job.dropped and isinstance(exc, Exception) and self._stream.result.done():
                 about = "Agent %s: %s has failed over a question that had ended, and so has the run"
                 logger.error(about, self._agent, handler.label, exc_info=exc)
                 return
