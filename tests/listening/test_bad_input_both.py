@@ -209,6 +209,40 @@ async def test_the_memory_that_a_long_line_takes_is_bounded(kind: str, protocol:
     assert held < 3 * size, "what is held is not more for having been long"
 
 
+async def test_a_line_beyond_all_bounds_ends_the_connection(protocol: Protocol) -> None:
+    """Nobody knows what it was. What came before is handled; the handler of an open question is cancelled."""
+    thinking = anyio.Event()
+    log: list[str] = []
+    handlers = Handlers()
+
+    @handlers.on("question")
+    async def _(_question: object) -> None:
+        thinking.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            log.append("cancelled")
+
+    @handlers.on("partial")
+    async def _(partial: AgentPartial) -> None:
+        log.append(partial.text)
+
+    async def floods(turn: Turn) -> str:
+        await turn.partial("before")
+        await turn.asks("What is it called?")
+        await thinking.wait()
+        await turn.raw(b'{"type":"partial","text":"')
+        for _ in range(65):
+            await turn.raw(b"x" * 1024 * 1024)
+        return "never"
+
+    with anyio.fail_after(LIMIT):
+        async with talking(protocol, floods) as (agent, _talker):
+            with pytest.raises(AgentExited, match="a line of more than"):
+                await agent.think().text("Go").listen(handlers)
+    assert log == ["before", "cancelled"]
+
+
 # Answers that come too late
 
 LATE = "late"
