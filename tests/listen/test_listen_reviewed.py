@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 
+def _nothing(message: object) -> None:
+    pass
+
+
 async def asks_often(turn: Turn) -> None:
     for _ in range(30):
         await answered(turn, permission(turn.session_id))
@@ -33,7 +37,7 @@ async def asks_often(turn: Turn) -> None:
 
 async def test_what_the_policy_allows_is_asked_of_nobody_and_counts_for_nothing() -> None:
     handlers = Handlers()
-    handlers.on("progress")(lambda message: None)
+    handlers.on("progress")(_nothing)
     async with scripted(asks_often, permissions="allow") as agent:
         with anyio.fail_after(5):
             assert await agent.think().text("Go").listen(handlers) == "Done"
@@ -64,7 +68,7 @@ class Broken(BaseModel):
 
 async def test_a_result_that_cannot_be_written_is_told_plainly() -> None:
     handlers = Handlers()
-    handlers.on("result")(lambda message: None)
+    handlers.on("result")(_nothing)
     async with ScriptedAgent(script.returns({"score": 1})).open() as agent:
         with anyio.fail_after(5), pytest.raises(TypeError, match="cannot be written as JSON"):
             await agent.think(Broken).text("Go").listen(handlers)
@@ -101,9 +105,17 @@ async def test_names_that_an_agent_has_chosen_do_nothing_in_an_error() -> None:
 FLAG = s.ElicitationSchema(properties={"ok": s.BooleanPropertySchema()}, required=("ok",))
 
 
-@pytest.mark.parametrize("wrap", [lambda value: value, lambda value: Reply(value, "since")])
+def _itself(value: bool) -> object:
+    return value
+
+
+def _with_reason(value: bool) -> object:
+    return Reply(value, "since")
+
+
+@pytest.mark.parametrize("wrap", [_itself, _with_reason])
 @pytest.mark.parametrize("value", [True, False])
-async def test_a_reason_changes_no_answer(value: object, wrap: Callable[[Any], object]) -> None:
+async def test_a_reason_changes_no_answer(value: bool, wrap: Callable[[bool], object]) -> None:
     handlers = Handlers()
     told: list[Any] = []
 
@@ -211,7 +223,7 @@ async def test_an_agent_that_is_denied_the_same_for_ever_is_ended() -> None:
 
 async def test_a_listen_that_is_refused_is_no_run(tmp_path: Path) -> None:
     handlers = Handlers()
-    handlers.on("approval")(lambda message: True)
+    handlers.on("approval")(_nothing)
     recording = tmp_path / "recording"
     async with ScriptedAgent(script.says("Hi")).open(permissions="deny", record=recording) as agent:
         with pytest.raises(ValueError, match='permissions="deny"'):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Raw, Struct
 
+from thinkwell._json_schema import is_array, is_object
 from thinkwell._lines._forms import NOTHING
 from thinkwell._lines._words import write_response
 from thinkwell_acp.schema import encode
@@ -98,6 +99,6 @@ def id_of(message: Message) -> bytes | None:
     if "id" not in message.body:
         return None
     id_ = message.body["id"]
-    if isinstance(id_, dict | list):
+    if is_object(id_) or is_array(id_):
         return encode(id_)
     return bytes(msgspec.json.decode(message.raw, type=_Id).id)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from thinkwell import events as ev
+from thinkwell._json_schema import is_array
 from thinkwell.questions import FormQuestion, PermissionQuestion, UrlQuestion
 
 if TYPE_CHECKING:
@@ -127,10 +128,9 @@ def as_read(annotation: object, fields: dict[str, ev.JsonValue]) -> dict[str, ev
             if found is not None:
                 read[name] = read[found]
     options, level = read.get("options"), read.get("level")
-    if annotation is AgentQuestion and isinstance(options, list):
-        numbers = (int, float)
+    if annotation is AgentQuestion and is_array(options):
         read["options"] = [
-            f"{one}" if isinstance(one, numbers) and not isinstance(one, bool) else one for one in options
+            f"{one}" if isinstance(one, int | float) and not isinstance(one, bool) else one for one in options
         ]
     if annotation is AgentFailure and not isinstance(read.get("code"), int):
         read.pop("code", None)
