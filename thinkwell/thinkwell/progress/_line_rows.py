@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from thinkwell._display import numbers, questions
+from thinkwell._display.choices import keys_of
 from thinkwell._display.diffs import changes_of, excerpt
 from thinkwell._display.text import clean, line
 from thinkwell._display.tools import describe, fold, output_of
 from thinkwell.progress import _settling as st
-from thinkwell.progress._choices import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

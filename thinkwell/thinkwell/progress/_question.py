@@ -10,10 +10,10 @@ from rich.text import Text
 
 from thinkwell._display import numbers, questions
 from thinkwell._display.cells import cells, clip, wrap
+from thinkwell._display.choices import keys_of
 from thinkwell._display.text import line
 from thinkwell._display.tools import describe
 from thinkwell.progress._blocks import DIFF_STYLES, VERB, Bar, change_bar
-from thinkwell.progress._choices import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -43,13 +43,13 @@ async def fill_in(
         read: Asks for a line.
     """
     values: dict[str, FormValue | None] = {}
-    instead = shown[1].label if _is_choice_or_text(fields) else ""
+    instead = shown[1].label if is_choice_or_text(fields) else ""
     for field, labels in zip(fields, shown, strict=True):
         prompt = _prompt(labels, instead if field.type == "choice" else "")
         problem = ""
         while True:
             text = (await read(problem + prompt)).strip()
-            given = _given(field, text)
+            given = given_value(field, text)
             valid, errors = check_form((field,), given)
             if not errors:
                 break
@@ -60,7 +60,7 @@ async def fill_in(
     return values
 
 
-def _is_choice_or_text(fields: Sequence[FormField]) -> bool:
+def is_choice_or_text(fields: Sequence[FormField]) -> bool:
     """Return whether a form offers a choice, and a text for who wants none of it.
 
     Where the choice is required, the text says more about it. A default of the text has to be seen.
@@ -90,7 +90,7 @@ def _prompt(field: Field, instead: str) -> str:
     return f"{text}> "
 
 
-def _given(field: FormField, text: str) -> Mapping[str, FormValue | None]:
+def given_value(field: FormField, text: str) -> Mapping[str, FormValue | None]:
     """Return what was typed as a value of the field's type, where it can be one."""
     if not text:
         return {}  # its default, or nothing

@@ -1,0 +1,52 @@
+"""Delivers runs to people: to a terminal, to a chat, to whatever can send a text.
+
+::
+
+    await deliver(agent.think().text("Review this module.").stream(), TerminalChannel(), "me")
+
+A class with ``async def send(self, user_id, text)`` is a channel. What else it can do it declares by its
+methods: see `StreamingChannel` and its neighbours.
+"""
+
+from __future__ import annotations
+
+from thinkwell.channels._errors import ConversationBusy, DeliveryError, DeliveryFailed, RouterClosed
+from thinkwell.channels._protocols import (
+    AskingChannel,
+    CapableChannel,
+    Channel,
+    ChannelCapabilities,
+    ChannelChoice,
+    ChannelCounts,
+    ChannelQuestion,
+    ConfiguredChannel,
+    CountingChannel,
+    DeliverySettings,
+    DraftingChannel,
+    HtmlChannel,
+    StoppingChannel,
+    StreamingChannel,
+    ThinkingChannel,
+)
+
+__all__ = (
+    "AskingChannel",
+    "CapableChannel",
+    "Channel",
+    "ChannelCapabilities",
+    "ChannelChoice",
+    "ChannelCounts",
+    "ChannelQuestion",
+    "ConfiguredChannel",
+    "ConversationBusy",
+    "CountingChannel",
+    "DeliveryError",
+    "DeliveryFailed",
+    "DeliverySettings",
+    "DraftingChannel",
+    "HtmlChannel",
+    "RouterClosed",
+    "StoppingChannel",
+    "StreamingChannel",
+    "ThinkingChannel",
+)
