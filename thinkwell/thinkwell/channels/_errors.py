@@ -19,30 +19,45 @@ class DeliveryError(ThinkwellError):
 
 
 class DeliveryFailed(DeliveryError):
-    """The final text could not be delivered. Nothing of it is lost: `text` has it."""
+    """The final text could not be delivered. Nothing of it is lost.
+
+    Attributes:
+        user_id: To whom.
+        text: The whole text.
+        delivery: How the run went, and what was tried.
+        reason: What happened at the last attempt.
+    """
 
     def __init__(self, user_id: str, text: str, delivery: Delivery, reason: str) -> None:
+        super().__init__(user_id, text, delivery, reason)
         self.user_id = user_id
         self.text = text
-        """The whole text."""
         self.delivery = delivery
-        """How the run went, and what was tried."""
         self.reason = reason
-        super().__init__(
-            f"the answer could not be delivered to {user_id!r:.100} in {delivery.metrics.attempts} attempts: "
-            f"{reason}; its text is in .text"
+
+    def __str__(self) -> str:
+        return (
+            f"the answer could not be delivered to {self.user_id!r:.100} in "
+            f"{self.delivery.metrics.attempts} attempts: {self.reason}; its text is in .text"
         )
 
 
 class ConversationBusy(DeliveryError):
-    """The conversation has a turn that runs, or too many that wait, and does not take more."""
+    """The conversation has a turn that runs, or too many that wait, and does not take more.
+
+    Attributes:
+        user_id: Whose conversation it is.
+        waiting: How many messages wait already.
+    """
 
     def __init__(self, user_id: str, waiting: int) -> None:
+        super().__init__(user_id, waiting)
         self.user_id = user_id
         self.waiting = waiting
-        """How many messages wait already."""
-        super().__init__(
-            f"the conversation with {user_id!r:.100} is busy, and {waiting} messages wait; "
+
+    def __str__(self) -> str:
+        return (
+            f"the conversation with {self.user_id!r:.100} is busy, and {self.waiting} messages wait; "
             "try again when it has answered"
         )
 
@@ -50,5 +65,5 @@ class ConversationBusy(DeliveryError):
 class RouterClosed(DeliveryError):
     """The router's block was left, or was not entered."""
 
-    def __init__(self) -> None:
-        super().__init__("the router is closed; use it inside of its block: async with MessageRouter(…)")
+    def __str__(self) -> str:
+        return "the router is closed; use it inside of its block: async with MessageRouter(…)"

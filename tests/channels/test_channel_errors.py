@@ -1,0 +1,68 @@
+"""Errors on the way to people carry what they know, through pickles too, and hold no secret."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+
+import pytest
+
+from thinkwell import channels
+from thinkwell.channels import ConversationBusy, DeliveryError, DeliveryFailed, RouterClosed
+from thinkwell.channels._delivery import Delivery, DeliveryMetrics
+from thinkwell.errors import ThinkwellError
+
+DELIVERY = Delivery(
+    user_id="ada",
+    text="All of it.",
+    run_text="All of it.",
+    status="completed",
+    metrics=DeliveryMetrics(attempts=4, retries=3),
+)
+
+EXAMPLES: tuple[ThinkwellError, ...] = (
+    DeliveryError("something"),
+    DeliveryFailed("ada", "All of it.", DELIVERY, "no network"),
+    ConversationBusy("ada", 8),
+    RouterClosed(),
+)
+
+
+def defined() -> set[type]:
+    """Every error that the package shows."""
+    shown = [getattr(channels, name) for name in channels.__all__]
+    return {thing for thing in shown if inspect.isclass(thing) and issubclass(thing, ThinkwellError)}
+
+
+@pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: type(error).__name__)
+def test_an_error_on_the_way_survives_a_pickle(error: ThinkwellError) -> None:
+    for copied in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(copied) is type(error)
+        assert vars(copied) == vars(error)
+        assert str(copied) == str(error)
+
+
+def test_every_error_on_the_way_has_an_example_and_documents_its_attributes() -> None:
+    assert defined() == {type(error) for error in EXAMPLES}
+    for error in EXAMPLES:
+        doc = type(error).__doc__ or ""
+        for name in vars(error):
+            assert f"{name}:" in doc, (type(error), name)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            EXAMPLES[1],
+            "the answer could not be delivered to 'ada' in 4 attempts: no network; its text is in .text",
+        ),
+        (ConversationBusy("ada", 8), "the conversation with 'ada' is busy, and 8 messages wait; try again"),
+        (ConversationBusy("a" * 200, 0), f"with '{'a' * 99} is busy"),
+        (RouterClosed(), "use it inside of its block: async with MessageRouter(…)"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_an_error_on_the_way_says(error: ThinkwellError, said: str) -> None:
+    assert said in str(error)
