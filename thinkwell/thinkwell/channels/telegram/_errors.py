@@ -1,0 +1,113 @@
+"""What can go wrong with requests to the Bot API, as one tree.
+
+    TelegramError
+    ├── TelegramNetworkError    there was no answer
+    ├── TelegramAnswerInvalid   there was one, but not in the form of the Bot API
+    ├── TelegramServerError     5xx: Telegram has a fault
+    ├── TelegramThrottled       429: too much was sent; `retry_after` says for how long
+    ├── TelegramUnauthorized    401, or 404: there is no bot with this token
+    ├── TelegramConflict        409: somebody else fetches the updates of this bot
+    ├── TelegramForbidden       403: the person has blocked the bot, or it was removed from the chat
+    └── TelegramRefused         400: this request cannot be fulfilled; `reason` says why
+
+No error holds the token.
+"""
+
+# ruff: noqa: N818 - names as in `thinkwell.errors`
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from thinkwell.channels._errors import DeliveryError
+
+__all__ = (
+    "RefusalReason",
+    "TelegramAnswerInvalid",
+    "TelegramConflict",
+    "TelegramError",
+    "TelegramForbidden",
+    "TelegramNetworkError",
+    "TelegramRefused",
+    "TelegramServerError",
+    "TelegramThrottled",
+    "TelegramUnauthorized",
+)
+
+RefusalReason: TypeAlias = Literal[
+    "entities", "too_long", "empty", "message_gone", "chat_gone", "migrated", "other"
+]
+"""Why a request cannot be fulfilled: its marks cannot be read; its text is too long; its text is empty; the message
+does not exist, or cannot be edited any more; the chat does not exist; the group has become a supergroup, with
+another id."""
+
+
+class TelegramError(DeliveryError):
+    """A request to the Bot API was not fulfilled.
+
+    Attributes:
+        method: The method of the Bot API, such as ``sendMessage``.
+        code: ``error_code`` of the answer; 0 where there was none.
+        description: What Telegram said, or what happened; a clean line, without the token.
+        retry_after: Seconds to wait before the next request, where Telegram says so.
+    """
+
+    def __init__(self, method: str, code: int, description: str, retry_after: float | None = None) -> None:
+        super().__init__(method, code, description, retry_after)
+        self.method = method
+        self.code = code
+        self.description = description
+        self.retry_after = retry_after
+
+
+class TelegramNetworkError(TelegramError):
+    """There was no answer: the network, or Telegram, did not work, or took too long.
+
+    Attributes:
+        sent: Whether Telegram may have got the request all the same, so that to send the message again might send
+            it twice.
+    """
+
+    sent: bool = True
+
+
+class TelegramAnswerInvalid(TelegramError):
+    """There was an answer, but not in the form of the Bot API: of a proxy or a login page, or far too large."""
+
+
+class TelegramServerError(TelegramError):
+    """Telegram has a fault, which will pass (5xx)."""
+
+
+class TelegramThrottled(TelegramError):
+    """Too much was sent (429)."""
+
+
+class TelegramUnauthorized(TelegramError):
+    """There is no bot with this token (401 or 404)."""
+
+
+class TelegramConflict(TelegramError):
+    """Somebody else fetches the updates of this bot (409).
+
+    Attributes:
+        webhook: Whether it is a webhook; else it is another program that polls.
+    """
+
+    webhook: bool = False
+
+
+class TelegramForbidden(TelegramError):
+    """The bot may not do that (403): the person has blocked it, or it was removed from the chat."""
+
+
+class TelegramRefused(TelegramError):
+    """This request cannot be fulfilled (400, 413 and others).
+
+    Attributes:
+        reason: Why; see `RefusalReason`.
+        migrated_to: Id of the supergroup that the group has become.
+    """
+
+    reason: RefusalReason = "other"
+    migrated_to: int | None = None

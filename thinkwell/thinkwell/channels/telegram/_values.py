@@ -1,0 +1,158 @@
+"""Values of the Bot API: what is read of its answers, and what goes into requests."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
+
+__all__ = (
+    "BotCommand",
+    "BotUser",
+    "CallbackQuery",
+    "Chat",
+    "ChatAddress",
+    "ForceReply",
+    "InlineButton",
+    "InlineKeyboard",
+    "Message",
+    "Person",
+    "RepliedMessage",
+    "ReplyMarkup",
+    "Update",
+)
+
+
+class ChatAddress(Struct, frozen=True):
+    """A chat, or one topic of a forum."""
+
+    chat_id: int
+    """Below 0 for groups."""
+    thread_id: int | None = None
+    """The topic."""
+
+    @classmethod
+    def parse(cls, text: str) -> ChatAddress:
+        """Read ``"<chat>"`` or ``"<chat>:<topic>"``.
+
+        Raises:
+            ValueError: It is neither.
+        """
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        raise NotImplementedError
+
+
+class BotUser(Struct, frozen=True, kw_only=True):
+    """The bot itself (Bot API, User, as getMe returns it)."""
+
+    id: int
+    first_name: str = ""
+    username: str = ""
+
+
+class Person(Struct, frozen=True, kw_only=True):
+    """Who wrote a message or pressed a button (Bot API, User). What they call themselves is not to be trusted."""
+
+    id: int
+    is_bot: bool = False
+    first_name: str = ""
+    last_name: str = ""
+    username: str = ""
+
+
+class Chat(Struct, frozen=True, kw_only=True):
+    """Where a message is (Bot API, Chat)."""
+
+    id: int
+    type: str = ""
+    """``private``, ``group``, ``supergroup`` or ``channel``."""
+    title: str = ""
+    is_forum: bool = False
+
+
+class RepliedMessage(Struct, frozen=True, kw_only=True):
+    """The message that another one answers to."""
+
+    message_id: int
+    from_: Person | None = field(default=None, name="from")
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """A message (Bot API, Message; InaccessibleMessage has the first three fields, and date 0)."""
+
+    message_id: int
+    chat: Chat
+    date: int = 0
+    """Seconds since 1970."""
+    from_: Person | None = field(default=None, name="from")
+    """``None``: a channel, or an anonymous administrator, wrote it."""
+    text: str | None = None
+    caption: str | None = None
+    """What was written to a picture or a file."""
+    message_thread_id: int | None = None
+    is_topic_message: bool = False
+    reply_to_message: RepliedMessage | None = None
+
+    @property
+    def address(self) -> ChatAddress:
+        """Where an answer to it belongs."""
+        raise NotImplementedError
+
+
+class CallbackQuery(Struct, frozen=True, kw_only=True):
+    """A button was pressed (Bot API, CallbackQuery)."""
+
+    id: str
+    from_: Person = field(name="from")
+    message: Message | None = None
+    """The message with the button; without text where it is too old."""
+    data: str | None = None
+    """`InlineButton.callback_data`, where nobody has tampered with it."""
+
+
+class Update(Struct, frozen=True, kw_only=True):
+    """Something that has happened (Bot API, Update). What we do not know is none of these."""
+
+    update_id: int
+    message: Message | None = None
+    callback_query: CallbackQuery | None = None
+    fault: str | None = None
+    """Why it could not be read: nothing else is set then."""
+
+
+class InlineButton(Struct, frozen=True, omit_defaults=True):
+    """A button under a message (Bot API, InlineKeyboardButton)."""
+
+    text: str
+    callback_data: str | None = None
+    """1 to 64 bytes."""
+    url: str | None = None
+
+
+class InlineKeyboard(Struct, frozen=True):
+    """Rows of buttons under a message (Bot API, InlineKeyboardMarkup). No rows: remove them."""
+
+    inline_keyboard: tuple[tuple[InlineButton, ...], ...] = ()
+
+
+class ForceReply(Struct, frozen=True, omit_defaults=True):
+    """Lets the person's application answer to the message (Bot API, ForceReply)."""
+
+    force_reply: Literal[True] = field(default=True)
+    input_field_placeholder: str | None = None
+    """1 to 64 characters."""
+    selective: bool = False
+
+
+class BotCommand(Struct, frozen=True):
+    """A command, as the menu of the bot shows it (Bot API, BotCommand)."""
+
+    command: str
+    """1 to 32 of a-z, 0-9 and _."""
+    description: str
+    """1 to 256 characters."""
+
+
+ReplyMarkup: TypeAlias = InlineKeyboard | ForceReply
