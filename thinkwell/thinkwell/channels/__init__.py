@@ -10,6 +10,7 @@ methods: see `StreamingChannel` and its neighbours.
 
 from __future__ import annotations
 
+from thinkwell.channels._delivery import Delivery, DeliveryMetrics, DeliveryStatus, deliver
 from thinkwell.channels._errors import ConversationBusy, DeliveryError, DeliveryFailed, RouterClosed
 from thinkwell.channels._protocols import (
     AskingChannel,
@@ -40,13 +41,17 @@ __all__ = (
     "ConfiguredChannel",
     "ConversationBusy",
     "CountingChannel",
+    "Delivery",
     "DeliveryError",
     "DeliveryFailed",
+    "DeliveryMetrics",
     "DeliverySettings",
+    "DeliveryStatus",
     "DraftingChannel",
     "HtmlChannel",
     "RouterClosed",
     "StoppingChannel",
     "StreamingChannel",
     "ThinkingChannel",
+    "deliver",
 )

@@ -2,19 +2,58 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+import logging
+import math
+from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
+import anyio
 from msgspec import Struct
 
+from thinkwell._display.numbers import seconds
+from thinkwell._display.phases import running
+from thinkwell._display.summary import error_words
+from thinkwell._display.text import line
+from thinkwell.channels._errors import DeliveryFailed
+from thinkwell.channels._following import Following, Piece, said
+from thinkwell.channels._protocols import (
+    AskingChannel,
+    CapableChannel,
+    Channel,
+    ChannelCapabilities,
+    ChannelCounts,
+    ConfiguredChannel,
+    CountingChannel,
+    DeliverySettings,
+    StoppingChannel,
+)
+from thinkwell.channels._questions import Asking
+from thinkwell.channels._sending import FinalText, send_final
+from thinkwell.channels._showing import showing
+from thinkwell.errors import ThoughtCancelled
+from thinkwell.progress._drawing import result_text
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    from anyio.abc import TaskGroup
 
     from thinkwell._stream import ThoughtStream
-    from thinkwell.channels._protocols import Channel, DeliverySettings
+    from thinkwell.view import RunView
 
 __all__ = ("Delivery", "DeliveryMetrics", "DeliveryStatus", "deliver")
 
 T = TypeVar("T")
+
+logger = logging.getLogger("thinkwell")
+
+NOTHING: Final = "(The agent said nothing.)"
+"""What is delivered in the place of no text at all: most channels cannot send that."""
+
+TITLE: Final = 200
+"""Characters of the title of a question that nobody can answer here."""
+
+GOODBYE: Final = 5.0
+"""Seconds in which a delivery that is cancelled may still say so."""
 
 DeliveryStatus: TypeAlias = Literal["completed", "failed", "cancelled", "stalled"]
 """How a delivered run ended. ``stalled``: it was given up, as nothing was heard of it."""
@@ -32,7 +71,7 @@ class DeliveryMetrics(Struct, frozen=True, kw_only=True):
     chunks: int = 0
     """How many pieces of text were handed to the channel."""
     edits: int = 0
-    """How often messages were edited, as the channel counts it; the chunks, where it edits and does not count."""
+    """How often messages were edited, as the channel counts it."""
     attempts: int = 0
     """How often the final text was tried to be delivered."""
     retries: int = 0
@@ -65,5 +104,270 @@ async def deliver(
     settings: DeliverySettings | None = None,
     text: Callable[[T], str] | None = None,
 ) -> Delivery:
-    """Deliver a run (to be written)."""
-    raise NotImplementedError
+    """Deliver a run to a person, and return when the final text is there.
+
+    A `StreamingChannel` is given the text while it is written, every other channel all of it at the end. What
+    the channel can do beyond that it declares by its methods; see the neighbours of `StreamingChannel`.
+
+    The run never waits for the channel, and nothing that the channel does ends it. Where the run fails, what
+    was written is delivered together with what happened. Where nothing is heard of it for long, it is
+    cancelled, and what there is is delivered. Where the channel fails, the text is kept and sent whole at the
+    end, again and again if need be; an exception with a number ``retry_after`` says when, in seconds.
+
+    Whoever cancels this call ends the delivery, with what is there, and not the run.
+
+    Args:
+        stream: The run.
+        channel: Where to.
+        user_id: To whom, in the channel's own terms.
+        settings: How; by default as the channel says, or else as `DeliverySettings` are.
+        text: Makes the final text from the result. By default it is what the agent said or, where that is
+            nothing, the result, as JSON if it is no text.
+
+    Raises:
+        DeliveryFailed: The final text could not be sent. It has the text.
+        TypeError: That is no channel.
+    """
+    given: object = channel
+    if not isinstance(given, Channel):
+        raise TypeError(
+            f"deliver(channel={given!r:.100}): a channel has a method: async def send(self, user_id, text)"
+        )
+    if settings is None:
+        settings = given.settings if isinstance(given, ConfiguredChannel) else DeliverySettings()
+    delivering = _Delivering(stream, channel, user_id, settings, text)
+    delivery, failure = await delivering.run()
+    if failure is not None:
+        raise DeliveryFailed(
+            user_id, delivery.text, delivery, str(failure) or type(failure).__name__
+        ) from failure
+    return delivery
+
+
+class _Ended(NamedTuple):
+    """How a run ended."""
+
+    status: DeliveryStatus
+    run_text: str
+    mark: str = ""
+    """What is said of it behind the text."""
+    error: Exception | None = None
+
+    @property
+    def full_text(self) -> str:
+        """The whole text that is delivered."""
+        return "\n\n".join(filter(None, (self.run_text, self.mark))) or NOTHING
+
+
+class _Delivering(Generic[T]):
+    """A delivery that goes on."""
+
+    def __init__(
+        self,
+        stream: ThoughtStream[T],
+        channel: Channel,
+        user_id: str,
+        settings: DeliverySettings,
+        text: Callable[[T], str] | None,
+    ) -> None:
+        self._stream = stream
+        self._channel = channel
+        self._user_id = user_id
+        self._settings = settings
+        self._make_text = text
+        self._capabilities = (
+            channel.capabilities if isinstance(channel, CapableChannel) else ChannelCapabilities()
+        )
+        self._began = anyio.current_time()
+        self._errors: list[Exception] = []
+        self._following = Following()
+        self._show = showing(channel, user_id, settings, self._capabilities, self._failed)
+        self._asking: Asking | None = None
+        self._ending = False
+        """Whether the final text is on its way."""
+        self._asked = anyio.Event()
+        """Set when the channel knows what became of all questions."""
+        self._waits_for: set[str] = set()
+        """Questions of which was told that they wait for an answer."""
+        self._news = anyio.Event()
+        self._heard_at = self._began
+
+    async def run(self) -> tuple[Delivery, Exception | None]:
+        """Deliver, and return what became of it; and why the final text is not there, where it is not."""
+        async with anyio.create_task_group() as tasks:
+            try:
+                await self._begin(tasks)
+                ended = await self._follow()
+                tasks.start_soon(self._finish_asking)
+                outcome = await self._end(ended)
+                await self._asked.wait()
+            except anyio.get_cancelled_exc_class():
+                await self._say_goodbye()
+                raise
+            tasks.cancel_scope.cancel()
+        return outcome
+
+    async def _begin(self, tasks: TaskGroup) -> None:
+        tasks.start_soon(self._listen)
+        if isinstance(self._channel, StoppingChannel):
+            tasks.start_soon(self._wait_stop, self._channel)
+        if isinstance(self._channel, AskingChannel):
+            self._asking = Asking(
+                self._stream, self._channel, self._user_id, tasks, self._settings.timeout, self._failed
+            )
+        await self._show.begin()
+
+    async def _listen(self) -> None:
+        """Look out for news of the run until it is over."""
+        log = self._stream._log
+        while not log.ended:
+            await log.wait()
+            self._heard_at = anyio.current_time()
+            self._news.set()
+
+    async def _wait_stop(self, channel: StoppingChannel) -> None:
+        try:
+            await channel.wait_stop(self._user_id)
+        except Exception as exc:
+            self._failed(exc)
+        else:
+            self._stream.cancel()
+
+    async def _follow(self) -> _Ended:
+        """Deliver what comes until the run is over, or given up."""
+        log = self._stream._log
+        while True:
+            self._news = anyio.Event()
+            ended = log.ended
+            view = self._stream.view
+            self._look(view)
+            if ended:
+                return await self._result(view)
+            await self._show.hand_over()
+            if self._is_stalled(self._stream.view):
+                self._stream.cancel()
+                return self._stalled()
+            with anyio.move_on_after(min(self._show.due, self._stalls_at) - anyio.current_time()):
+                await self._news.wait()
+
+    def _look(self, view: RunView) -> None:
+        """Take what is new."""
+        now = self._stream.elapsed
+        pieces = [*self._following.look(view), *self._questions(view)]
+        if self._stream._log.ended:
+            pieces += self._following.end(now)
+        self._show.add(pieces, self._following.thinking(now), thinks=self._following.thinks)
+
+    def _questions(self, view: RunView) -> Iterable[Piece]:
+        if self._asking is not None:
+            self._asking.look(view)
+            return
+        for question in view.questions:
+            if question.id not in self._waits_for:
+                self._waits_for.add(question.id)
+                yield Piece("status", f"Waiting for an answer: {line(question.title, TITLE)}")
+
+    # Silence
+
+    @property
+    def _stalls_at(self) -> float:
+        limit = self._settings.stalled_after
+        return math.inf if limit is None else self._heard_at + limit
+
+    def _is_stalled(self, view: RunView) -> bool:
+        """Return whether nothing was heard for too long, though the agent has nothing to wait for."""
+        if anyio.current_time() < self._stalls_at:
+            return False
+        waits = any(self._asking is not None or question.deadline is not None for question in view.questions)
+        if waits or running(view) or view.phase not in ("prompted", "responding"):
+            self._heard_at = anyio.current_time()
+            return False
+        return True
+
+    def _stalled(self) -> _Ended:
+        limit = seconds(self._settings.stalled_after or 0.0)
+        mark = f"⏳ Nothing was heard of the agent for {limit}, so it was stopped. This is what there was."
+        return _Ended("stalled", said(self._stream.view.messages), mark)
+
+    # The end
+
+    async def _result(self, view: RunView) -> _Ended:
+        """Return how a run ended that is over."""
+        text = said(view.messages)
+        try:
+            value = await self._stream.result
+            if self._make_text is not None:
+                text = self._make_text(value)
+            elif not text and value is not None:
+                text = result_text(value)
+        except ThoughtCancelled as exc:
+            return _Ended("cancelled", text, "⏹ Stopped.", exc)
+        except Exception as exc:
+            words = error_words(exc)
+            return _Ended("failed", text, "\n".join(filter(None, (f"⚠ {words.what}", words.next))), exc)
+        return _Ended("completed", text)
+
+    async def _finish_asking(self) -> None:
+        if self._asking is not None:
+            await self._asking.finish()
+        self._asked.set()
+
+    async def _end(self, ended: _Ended) -> tuple[Delivery, Exception | None]:
+        """Deliver the final text."""
+        self._ending = True
+        streamed = await self._show.end(ended.full_text)
+        attempts, retries, failure = 1, 0, None
+        if not streamed:
+            final = self._final(ended)
+            attempts, retries, failure = await send_final(
+                self._channel, self._user_id, final, self._settings, self._capabilities, self._failed
+            )
+        now = anyio.current_time()
+        counts = ChannelCounts()
+        if isinstance(self._channel, CountingChannel):
+            counts = self._channel.counts(self._user_id)
+        first_at = self._show.first_at
+        if first_at is None and failure is None:
+            first_at = now
+        delivery = Delivery(
+            user_id=self._user_id,
+            text=ended.full_text,
+            run_text=ended.run_text,
+            status=ended.status,
+            error=ended.error,
+            channel_errors=tuple(self._errors),
+            streamed=streamed,
+            metrics=DeliveryMetrics(
+                first_delivery=None if first_at is None else first_at - self._began,
+                thinking=self._following.thinking(self._stream.elapsed),
+                total=now - self._began,
+                chunks=self._show.chunks,
+                edits=counts.edits,
+                attempts=attempts,
+                retries=counts.retries + retries,
+            ),
+        )
+        return delivery, failure
+
+    def _final(self, ended: _Ended) -> FinalText:
+        thought_for = self._following.thinking(self._stream.elapsed)
+        shown = self._settings.thinking and thought_for >= self._settings.least_thinking
+        return FinalText(
+            text=ended.full_text,
+            thoughts=said(self._stream.view.thought_blocks) if shown else "",
+            thought_for=thought_for,
+        )
+
+    async def _say_goodbye(self) -> None:
+        """Say that the delivery ends, where that can be said at once."""
+        if self._ending:
+            return
+        text = said(self._stream.view.messages)
+        full_text = "\n\n".join(filter(None, (text, "⏹ The delivery was broken off.")))
+        with anyio.CancelScope(shield=True), anyio.move_on_after(GOODBYE):
+            await self._show.end(full_text)
+
+    def _failed(self, error: Exception) -> None:
+        """Note what the channel has raised."""
+        logger.warning("Channel %s failed: %s: %s", type(self._channel).__name__, type(error).__name__, error)
+        self._errors.append(error)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final, TextIO
 import anyio
 
 from thinkwell._display.choices import FILL_IN, keys_of
+from thinkwell._display.explaining import explanation
 from thinkwell._display.filling import fill_in, heading
 from thinkwell._display.questions import Putting
 from thinkwell._display.text import exact, line
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen
-from thinkwell.progress._explaining import explanation
 from thinkwell.progress._keys import POLL_INTERVAL
 from thinkwell.questions import Reply
 

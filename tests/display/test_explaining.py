@@ -11,7 +11,7 @@ from thinkwell import QuestionView, RunView, ToolView
 from thinkwell import events as ev
 from thinkwell._display.questions import asked
 from thinkwell.progress import _explaining
-from thinkwell.progress._explaining import explanation
+from thinkwell._display.explaining import explanation
 from thinkwell.progress._output import direct
 
 

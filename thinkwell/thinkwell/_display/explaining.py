@@ -55,7 +55,7 @@ def _parts(asked: Asked, tool: ToolView | None) -> Iterator[str]:
     yield f"Input:\n{_json(tool)}"
     for part in tool.content:
         if isinstance(part, DiffContent):
-            yield from _change(part)
+            yield from change_lines(part)
     yield from asked.verdicts
     yield from (f"[{each.key}] {each.name}" for each in asked.options if each.name)
 
@@ -69,7 +69,7 @@ def _json(tool: ToolView) -> str:
         return "it is nested too deep to be shown"
 
 
-def _change(diff: DiffContent) -> Iterator[str]:
+def change_lines(diff: DiffContent) -> Iterator[str]:
     """Yield every line that would be taken away or come in, whole."""
     old, new = (diff.old_text or "").splitlines(), diff.new_text.splitlines()
     yield f"{'Change of' if diff.old_text is not None else 'New file'} {exact(diff.path)}:"

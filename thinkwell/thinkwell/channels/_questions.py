@@ -1,0 +1,296 @@
+"""Questions of an agent, put to a person through a channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from msgspec.structs import replace
+
+from thinkwell._display.choices import keys_of
+from thinkwell._display.explaining import change_lines
+from thinkwell._display.filling import given_value, is_choice_or_text
+from thinkwell._display.numbers import plural
+from thinkwell._display.questions import answered, asked
+from thinkwell._display.text import line
+from thinkwell._forms import check_form
+from thinkwell.channels._protocols import ChannelChoice, ChannelQuestion
+from thinkwell.errors import AnswerInvalid, QuestionNotOpen
+from thinkwell.events import DiffContent
+from thinkwell.questions import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from anyio.abc import TaskGroup
+
+    from thinkwell._display.choices import Key
+    from thinkwell._display.questions import Asked, Field
+    from thinkwell._forms import FormField, FormValue
+    from thinkwell._stream import ThoughtStream
+    from thinkwell.channels._protocols import AskingChannel
+    from thinkwell.view import QuestionView, RunView
+
+__all__ = ("Asking",)
+
+SKIP: Final = ":skip"
+"""The choice that declines a form. Choices have names that nobody writes by chance as a text."""
+
+LEAVE: Final = ":leave"
+"""The choice that leaves a field as it is."""
+
+CHANGE: Final = 50_000
+"""Characters of what would be done that are put to somebody. Longer changes say how much is missing; nobody
+reads that in a chat."""
+
+WITHDRAWN: Final = "withdrawn"
+
+
+class _Declined(Exception):  # noqa: N818 - nobody sees it
+    """The person does not fill in the form."""
+
+
+class _Unanswered(Exception):  # noqa: N818 - nobody sees it
+    """The channel has no answer."""
+
+
+@dataclass(slots=True, eq=False)
+class _Open:
+    """A question that was put."""
+
+    put: ChannelQuestion
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    """Around the time in which the channel asks."""
+    gone: anyio.Event = field(default_factory=anyio.Event)
+    outcome: str = WITHDRAWN
+
+
+class Asking:
+    """Puts the open questions of a run to a person, each in a task of its own.
+
+    Args:
+        stream: The run.
+        channel: Asks.
+        user_id: Whom.
+        tasks: Where the tasks live.
+        timeout: Seconds that the channel may take to be told of an outcome.
+        failed: Is told of what the channel raises.
+    """
+
+    def __init__(
+        self,
+        stream: ThoughtStream[object],
+        channel: AskingChannel,
+        user_id: str,
+        tasks: TaskGroup,
+        timeout: float,
+        failed: Callable[[Exception], None],
+    ) -> None:
+        self._stream = stream
+        self._channel = channel
+        self._user_id = user_id
+        self._tasks = tasks
+        self._timeout = timeout
+        self._failed = failed
+        self._open: dict[str, _Open] = {}
+        self._running = 0
+        self._idle = anyio.Event()
+
+    def look(self, view: RunView) -> None:
+        """Put what is new, and end what was answered."""
+        still = {question.id for question in view.questions}
+        for id_ in [id_ for id_ in self._open if id_ not in still]:
+            self._end(id_, view)
+        for question in view.questions:
+            if question.id not in self._open:
+                told = asked(question, view)
+                put = put_to_person(told, question, view, self._stream.elapsed)
+                self._open[question.id] = one = _Open(put)
+                self._running += 1
+                self._tasks.start_soon(self._ask, one, question, told)
+
+    async def finish(self) -> None:
+        """End all questions, and wait until the channel knows; for bounded time."""
+        view = self._stream.view
+        for id_ in tuple(self._open):
+            self._end(id_, view)
+        if self._running:
+            self._idle = anyio.Event()
+            await self._idle.wait()
+
+    def _end(self, id_: str, view: RunView) -> None:
+        one = self._open.pop(id_)
+        for answer in reversed(view.answers):
+            if answer.id == id_:
+                one.outcome = answered(answer)
+                break
+        one.scope.cancel()
+        one.gone.set()
+
+    async def _ask(self, one: _Open, question: QuestionView, told: Asked) -> None:
+        try:
+            with one.scope:
+                await self._get_answer(one.put, question, told)
+            await one.gone.wait()
+            with anyio.fail_after(self._timeout):
+                await self._channel.on_question_end(self._user_id, one.put, one.outcome)
+        except Exception as exc:
+            self._failed(exc)
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._idle.set()
+
+    async def _get_answer(self, put: ChannelQuestion, question: QuestionView, told: Asked) -> None:
+        """Ask until there is an answer that fits, or none."""
+        problem = ""
+        while True:
+            try:
+                answer = await self._answer(_with(put, problem), question, told)
+            except _Unanswered:
+                return
+            except Exception as exc:
+                self._failed(exc)  # the question stays open, for others or until its deadline
+                return
+            try:
+                self._stream.answer(question.id, answer)
+            except QuestionNotOpen:
+                return  # somebody else was faster
+            except AnswerInvalid as exc:  # fields that fit one by one may not fit together
+                problem = line(str(exc))
+            else:
+                return
+
+    async def _answer(self, put: ChannelQuestion, question: QuestionView, told: Asked) -> Reply:
+        if told.asks != "form":
+            answers = {key.key: key.answer for key in keys_of(told) if key.answer is not None}
+            while (said := await self._said(put)) not in answers:
+                pass  # the channel has made it up; it is asked again
+            return Reply(answers[said], "it was chosen in the chat")
+        try:
+            values = await self._fill_in(put, question.fields, told.fields)
+        except _Declined:
+            return Reply("decline", "the form was skipped in the chat")
+        return Reply(values, "it was filled in in the chat")
+
+    async def _fill_in(
+        self, put: ChannelQuestion, fields: Sequence[FormField], shown: Sequence[Field]
+    ) -> dict[str, FormValue | None]:
+        """Ask for the values of a form, one after the other, each until it fits.
+
+        Raises:
+            _Declined: The person skips the form.
+        """
+        values: dict[str, FormValue | None] = {}
+        one_is_enough = is_choice_or_text(fields)
+        for number, (wanted, labels) in enumerate(zip(fields, shown, strict=True), 1):
+            problem = ""
+            while True:
+                said = await self._said(_field_question(put, labels, number, problem))
+                if said == SKIP:
+                    raise _Declined
+                given = {} if said == LEAVE else given_value(wanted, said)
+                valid, errors = check_form((wanted,), given)
+                if not errors:
+                    break
+                problem = line(errors[wanted.name])
+            values.update(given)
+            if one_is_enough and valid:
+                break
+        return values
+
+    async def _said(self, put: ChannelQuestion) -> str:
+        """Return the answer of the channel.
+
+        Raises:
+            _Unanswered: It has none.
+        """
+        said = await self._channel.ask(self._user_id, put)
+        if said is None:
+            raise _Unanswered
+        return said
+
+
+def put_to_person(told: Asked, question: QuestionView, view: RunView, now: float) -> ChannelQuestion:
+    """Return a question as it is put to a person who sees nothing else of the run.
+
+    Args:
+        told: The question in words.
+        question: The same, as the run has it.
+        view: The run.
+        now: Seconds since it began.
+    """
+    return ChannelQuestion(
+        id=question.id,
+        text="\n".join(_text(told, line(view.agent) or "The agent")),
+        code="\n\n".join(_code(told, question, view)),
+        url=told.url,
+        choices=tuple(_choice(key) for key in keys_of(told) if key.answer is not None),
+        deadline=told.left(now),
+    )
+
+
+def _text(told: Asked, agent: str) -> Iterator[str]:
+    what = told.said or told.title
+    match told.asks:
+        case "form":
+            yield f"{agent} wants to know: {what}"
+        case "url":
+            yield f"{agent} wants a web page to be opened: {what}"
+            yield f"It leads to {told.host or 'an unknown host'}."
+        case "permission":
+            call = told.call
+            about = "" if call is None else f" ({f'{call.verb} {call.target}'.rstrip()})"
+            yield f"{agent} asks for permission: {what}{about}"
+    yield from told.about
+    if told.more_about:
+        yield f"… and {plural(told.more_about, 'more file')}"
+    yield from told.verdicts
+
+
+def _code(told: Asked, question: QuestionView, view: RunView) -> Iterator[str]:
+    if told.command is not None:
+        yield told.command
+    tool = None if question.tool_id is None else view.tools.get(question.tool_id)
+    for part in () if tool is None else tool.content:
+        if isinstance(part, DiffContent):
+            rows = "\n".join(change_lines(part))
+            more = len(rows) - CHANGE
+            yield f"{rows[:CHANGE]}\n… and {more:,} more characters" if more > 0 else rows
+    if told.arguments:
+        yield told.arguments
+
+
+def _choice(key: Key) -> ChannelChoice:
+    answer = key.answer
+    accepts = key.key in ("y", "a") or answer == "accept"
+    rejects = key.key in ("n", "d") or answer in ("deny", "decline")
+    return ChannelChoice(
+        id=key.key, label=key.label, style="accept" if accepts else "reject" if rejects else "other"
+    )
+
+
+def _field_question(put: ChannelQuestion, field: Field, number: int, problem: str) -> ChannelQuestion:
+    """Return the question for a field of a form."""
+    choices = [ChannelChoice(id=value, label=label) for value, label in field.choices]
+    if field.type == "boolean":
+        choices = [ChannelChoice(id=word, label=word) for word in ("yes", "no")]
+    if not field.required:
+        label = f"leave it at {field.default}" if field.default else "leave it empty"
+        choices.append(ChannelChoice(id=LEAVE, label=label))
+    choices.append(ChannelChoice(id=SKIP, label="skip the form", style="reject"))
+    head = put.text if number == 1 else ""
+    return replace(
+        put,
+        id=f"{put.id}.{number}",
+        text="\n\n".join(filter(None, (problem, head, f"{field.label} ({field.hint})", field.description))),
+        choices=tuple(choices),
+        takes_text=field.type not in ("boolean", "choice"),
+        hint=field.hint,
+    )
+
+
+def _with(put: ChannelQuestion, problem: str) -> ChannelQuestion:
+    """Return a question with what was wrong with the answer before."""
+    return replace(put, text=f"{problem}\n\n{put.text}") if problem else put

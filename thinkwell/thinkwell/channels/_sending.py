@@ -1,0 +1,106 @@
+"""How a final text is sent whole: in several messages where it is too long, and again where that fails."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import anyio
+from msgspec import Struct
+
+from thinkwell.channels._protocols import HtmlChannel
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from thinkwell.channels._protocols import Channel, ChannelCapabilities, DeliverySettings
+
+__all__ = ("FinalText", "Sent", "send_final")
+
+FIRST_PAUSE: Final = 1.0
+"""Seconds before the first repetition; each pause is twice as long as the one before."""
+
+LONGEST_PAUSE: Final = 300.0
+"""Seconds of a pause, whatever the channel asks for."""
+
+
+class FinalText(Struct, frozen=True, kw_only=True):
+    """What is to be sent."""
+
+    text: str
+    thoughts: str = ""
+    """What the agent has thought, where that is to be shown."""
+    thought_for: float = 0.0
+    """Seconds that it has thought."""
+
+
+class Sent(NamedTuple):
+    """What became of it."""
+
+    attempts: int
+    """How often the message was tried that was tried most often."""
+    retries: int
+    """How often anything was tried again."""
+    failure: Exception | None
+    """Why it is not sent, or not all of it."""
+
+
+async def send_final(
+    channel: Channel,
+    user_id: str,
+    final: FinalText,
+    settings: DeliverySettings,
+    capabilities: ChannelCapabilities,
+    failed: Callable[[Exception], None],
+) -> Sent:
+    """Send a final text. Of several messages, those that were sent are not sent again.
+
+    Args:
+        channel: Where to.
+        user_id: To whom.
+        final: The text.
+        settings: How often it is tried.
+        capabilities: What messages can be there.
+        failed: Is told of what the channel raises.
+    """
+    most = retries = 0
+    for send in _messages(channel, user_id, final, capabilities):
+        pause = FIRST_PAUSE
+        for attempt in range(1, settings.attempts + 1):
+            most = max(most, attempt)
+            try:
+                with anyio.fail_after(settings.timeout):
+                    await send()
+                break
+            except Exception as exc:
+                failed(exc)
+                if attempt == settings.attempts:
+                    return Sent(most, retries, exc)
+                await anyio.sleep(_pause(exc, pause))
+            retries += 1
+            pause *= 2
+    return Sent(most, retries, None)
+
+
+def _messages(
+    channel: Channel, user_id: str, final: FinalText, capabilities: ChannelCapabilities
+) -> list[Callable[[], Awaitable[None]]]:
+    if capabilities.html and isinstance(channel, HtmlChannel):
+        from thinkwell.channels._html import compose
+
+        composed = compose(
+            final.text, thinking=final.thoughts, seconds=final.thought_for, capabilities=capabilities
+        )
+        return [partial(channel.send_html, user_id, piece.html) for piece in composed]
+    if capabilities.max_length is None:
+        return [partial(channel.send, user_id, final.text)]
+    from thinkwell.channels._pieces import pieces
+
+    return [partial(channel.send, user_id, text) for text in pieces(final.text, capabilities.max_length)]
+
+
+def _pause(error: Exception, otherwise: float) -> float:
+    """Return the seconds to wait: what the error says, or else what we would wait."""
+    told: object = getattr(error, "retry_after", None)
+    asked = told if isinstance(told, int | float) and told >= 0 else 0.0
+    return min(max(asked, otherwise), LONGEST_PAUSE)

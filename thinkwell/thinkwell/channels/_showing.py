@@ -1,0 +1,297 @@
+"""What a channel is given while the agent works: pieces of text, at its own pace."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import TYPE_CHECKING, Final, Protocol
+
+import anyio
+
+from thinkwell.channels._following import Piece
+from thinkwell.channels._protocols import DraftingChannel, StreamingChannel, ThinkingChannel
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from thinkwell.channels._protocols import Channel, ChannelCapabilities, DeliverySettings
+
+__all__ = ("Showing", "showing")
+
+EDIT_INTERVAL: Final = 1.0
+"""Seconds between edits, where neither the channel nor its settings say how long."""
+
+
+class Showing(Protocol):
+    """Shows a run while it goes on."""
+
+    chunks: int
+    """How many pieces of text were handed to the channel."""
+    first_at: float | None
+    """When the first of them was taken, by the clock of the event loop."""
+
+    @property
+    def due(self) -> float:
+        """When there is something to hand over, by the clock of the event loop."""
+        ...
+
+    async def begin(self) -> None:
+        """Know that a run has begun."""
+        ...
+
+    def add(self, pieces: Iterable[Piece], thought_for: float, *, thinks: bool) -> None:
+        """Take what is new.
+
+        Args:
+            pieces: What it is.
+            thought_for: Seconds that the agent has thought in all.
+            thinks: Whether it does so now.
+        """
+        ...
+
+    async def hand_over(self) -> None:
+        """Give the channel what is due."""
+        ...
+
+    async def end(self, full_text: str) -> bool:
+        """Show the end, and return whether it is shown: if not, the text is still to be sent."""
+        ...
+
+
+def showing(
+    channel: Channel,
+    user_id: str,
+    settings: DeliverySettings,
+    capabilities: ChannelCapabilities,
+    failed: Callable[[Exception], None],
+) -> Showing:
+    """Return what shows runs in a channel.
+
+    Args:
+        channel: The channel.
+        user_id: Who sees it.
+        settings: How.
+        capabilities: What messages can be there.
+        failed: Is told of what the channel raises.
+    """
+    if settings.streaming and isinstance(channel, StreamingChannel):
+        return _Streaming(channel, user_id, settings, capabilities, failed)
+    if settings.streaming and isinstance(channel, DraftingChannel):
+        return _Drafting(channel, user_id, settings, failed)
+    return _Nothing()
+
+
+class _Nothing:
+    """For channels that only send whole messages."""
+
+    chunks = 0
+    first_at: float | None = None
+    due = math.inf
+
+    async def begin(self) -> None:
+        pass
+
+    def add(self, pieces: Iterable[Piece], thought_for: float, *, thinks: bool) -> None:
+        deque(pieces, maxlen=0)
+
+    async def hand_over(self) -> None:
+        pass
+
+    async def end(self, full_text: str) -> bool:
+        return False
+
+
+class _Drafting:
+    """For channels that show a preview. What goes wrong with one is made good by the next."""
+
+    def __init__(
+        self,
+        channel: DraftingChannel,
+        user_id: str,
+        settings: DeliverySettings,
+        failed: Callable[[Exception], None],
+    ) -> None:
+        self.chunks = 0
+        self.first_at: float | None = None
+        self._channel = channel
+        self._user_id = user_id
+        self._settings = settings
+        self._failed = failed
+        self._interval = _interval(settings, EDIT_INTERVAL)
+        self._text: list[str] = []
+        self._new = 0
+        self._drafted_at = -math.inf
+
+    @property
+    def due(self) -> float:
+        return self._drafted_at + self._interval if self._new >= self._settings.least_characters else math.inf
+
+    async def begin(self) -> None:
+        pass
+
+    def add(self, pieces: Iterable[Piece], thought_for: float, *, thinks: bool) -> None:
+        for piece in pieces:
+            if piece.kind == "text":
+                self._text.append(piece.text)
+                self._new += len(piece.text)
+
+    async def hand_over(self) -> None:
+        if anyio.current_time() < self.due:
+            return
+        self._new = 0
+        self._text = ["".join(self._text)]
+        try:
+            with anyio.fail_after(self._settings.timeout):
+                await self._channel.send_draft(self._user_id, self._text[0])
+        except Exception as exc:
+            self._failed(exc)
+        else:
+            self.chunks += 1
+            if self.first_at is None:
+                self.first_at = anyio.current_time()
+        self._drafted_at = anyio.current_time()
+
+    async def end(self, full_text: str) -> bool:
+        return False
+
+
+class _Streaming:
+    """For channels that take pieces."""
+
+    def __init__(
+        self,
+        channel: StreamingChannel,
+        user_id: str,
+        settings: DeliverySettings,
+        capabilities: ChannelCapabilities,
+        failed: Callable[[Exception], None],
+    ) -> None:
+        self.chunks = 0
+        self.first_at: float | None = None
+        self._channel = channel
+        self._thinking = channel if settings.thinking and isinstance(channel, ThinkingChannel) else None
+        self._user_id = user_id
+        self._settings = settings
+        self._edits = capabilities.edits
+        self._paced = capabilities.paced
+        self._interval = 0.0 if self._paced else _interval(settings, EDIT_INTERVAL if self._edits else 0.0)
+        self._least = 1 if self._paced else settings.least_characters
+        self._failed = failed
+        self._broken = False
+        self._queue: deque[Piece] = deque()
+        self._withheld: list[str] = []
+        """Thoughts, until the agent has thought for long enough."""
+        self._long_at = math.inf
+        """When it will have."""
+        self._thought_for = 0.0
+        self._handed: list[str] = []
+        self._handed_at = -math.inf
+
+    @property
+    def due(self) -> float:
+        return math.inf if self._broken else min(self._next_at, self._long_at)
+
+    @property
+    def _next_at(self) -> float:
+        """When the next piece may be handed over."""
+        if not self._queue:
+            return math.inf
+        piece = self._queue[0]
+        if not _is_text(piece):
+            return -math.inf
+        return self._handed_at + self._interval if len(piece.text) >= self._least else math.inf
+
+    async def begin(self) -> None:
+        await self._call(self._channel.on_stream_start)
+
+    def add(self, pieces: Iterable[Piece], thought_for: float, *, thinks: bool) -> None:
+        self._thought_for = thought_for
+        least = self._settings.least_thinking
+        for piece in pieces:
+            if piece.kind == "thought":
+                if self._thinking is not None:
+                    self._withheld.append(piece.text)
+            elif piece.kind != "thought_end":
+                self._put(piece)
+            elif self._thinking is not None and thought_for >= least:
+                self._release()
+                self._put(piece)
+        if self._withheld and thought_for >= least:
+            self._release()
+        waits = bool(self._withheld) and thinks
+        self._long_at = anyio.current_time() + least - thought_for if waits else math.inf
+
+    def _release(self) -> None:
+        if self._withheld:
+            self._put(Piece("thought", "".join(self._withheld)))
+            self._withheld.clear()
+
+    def _put(self, piece: Piece) -> None:
+        """Queue a piece, together with the one before where both are of one text."""
+        if self._broken:
+            return
+        queue = self._queue
+        if queue and _is_text(piece) and queue[-1].kind == piece.kind:
+            queue[-1] = Piece(piece.kind, queue[-1].text + piece.text)
+        elif queue and piece.kind == "status" and self._edits:
+            queue.appendleft(piece)  # it stands elsewhere than the text, and need not wait for it
+        else:
+            queue.append(piece)
+
+    async def hand_over(self) -> None:
+        while self._queue and not self._broken:
+            told = not all(map(_is_text, self._queue))  # what is told comes behind the text before it
+            if anyio.current_time() < self._next_at and (self._edits or not told):
+                return
+            await self._hand(self._queue.popleft())
+
+    async def _hand(self, piece: Piece) -> None:
+        channel, thinking = self._channel, self._thinking
+        match piece.kind:
+            case "status":
+                await self._call(channel.on_stream_status, piece.text)
+                return
+            case "thought_end":
+                if thinking is not None:  # pragma: no branch - else there is none
+                    await self._call(thinking.on_stream_thinking_end, self._thought_for)
+                return
+            case "thought":
+                if thinking is not None:  # pragma: no branch - else there is none
+                    await self._call(thinking.on_stream_thinking, piece.text)
+            case "text":
+                await self._call(channel.on_stream_chunk, piece.text)
+                self._handed.append(piece.text)
+        self._handed_at = anyio.current_time()
+        if not self._broken:
+            self.chunks += 1
+            if self.first_at is None:
+                self.first_at = self._handed_at
+
+    async def end(self, full_text: str) -> bool:
+        if not self._edits or self._paced:
+            while self._queue and not self._broken:
+                await self._hand(self._queue.popleft())
+        handed = "".join(self._handed)
+        if not self._edits and not self._broken and full_text.startswith(handed) and full_text != handed:
+            await self._hand(Piece("text", full_text[len(handed) :]))  # what is said of an error
+        if not self._broken:
+            await self._call(self._channel.on_stream_end, full_text)
+        return not self._broken
+
+    async def _call(self, method: Callable[..., Awaitable[None]], *arguments: object) -> None:
+        """Call the channel. Where that fails, it is not called again."""
+        try:
+            with anyio.fail_after(self._settings.timeout):
+                await method(self._user_id, *arguments)
+        except Exception as exc:
+            self._broken = True
+            self._queue.clear()
+            self._failed(exc)
+
+
+def _is_text(piece: Piece) -> bool:
+    return piece.kind in ("text", "thought")
+
+
+def _interval(settings: DeliverySettings, otherwise: float) -> float:
+    return otherwise if settings.edit_interval is None else settings.edit_interval
