@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import TYPE_CHECKING
+
 import anyio
 import pytest
 from kept_channels import Drafted, Edited, Marked, Paced, Stopped, Streamed, Thinking, Whole
@@ -10,7 +13,9 @@ from telegram_html import parse
 from thinkwell import AgentExited, AgentReported, ThoughtCancelled
 from thinkwell.channels import Channel, Delivery, DeliverySettings, deliver
 from thinkwell.testing import Script, ScriptedAgent, script, virtual_backend
-from thinkwell.testing._virtual import Backend
+
+if TYPE_CHECKING:
+    from thinkwell.testing._virtual import Backend
 
 LONG_THOUGHT = script.thinks("First, ").pauses(3).thinks("then.")
 
@@ -118,6 +123,12 @@ async def test_pieces_add_up_to_the_text_where_nothing_can_be_edited() -> None:
     assert "".join(channel.chunks) == delivery.text == "a\n\nbc"
 
 
+async def test_nobody_is_told_that_a_result_is_given() -> None:
+    channel = Streamed()
+    await delivered(script.uses("mcp__thinkwell__return_result").says("Done."), channel)
+    assert channel.statuses == []
+
+
 async def test_what_an_agent_adds_to_an_earlier_message_comes_later_and_stands_right_at_the_end() -> None:
     channel = Streamed()
     work = script.says("a", message_id="1").says("b", message_id="2").pauses(1).says("c", message_id="1")
@@ -141,7 +152,7 @@ async def test_edits_come_at_intervals() -> None:
     await delivered(work, channel)
     times = [at for at, (method, _) in zip(channel.at, channel.told, strict=True) if method == "chunk"]
     assert channel.chunks == ["a", "bbb", "bbb", "bbb"]  # the rest comes with the end
-    assert [round(later - at, 3) for at, later in zip(times, times[1:], strict=False)] == [1.0] * 3
+    assert [round(later - at, 3) for at, later in itertools.pairwise(times)] == [1.0] * 3
     assert channel.ends == ["abbbbbbbbbb"]
 
 
@@ -305,8 +316,8 @@ async def test_a_run_that_is_cancelled_elsewhere_is_told_of() -> None:
 
         tasks.start_soon(cancel)
         delivery = await deliver(stream, channel, "ann")
-    assert (delivery.status, delivery.text) == ("cancelled", "So far.\n\n⏹ Stopped.")
-    assert isinstance(delivery.error, ThoughtCancelled)
+        assert (delivery.status, delivery.text) == ("cancelled", "So far.\n\n⏹ Stopped.")
+        assert isinstance(delivery.error, ThoughtCancelled)
 
 
 async def test_a_person_can_stop_a_run() -> None:
@@ -322,7 +333,7 @@ async def test_a_person_can_stop_a_run() -> None:
 
         tasks.start_soon(press)
         delivery = await deliver(agent.think().text("Go.").stream(), channel, "ann")
-    assert (delivery.status, delivery.text) == ("cancelled", "So far.\n\n⏹ Stopped.")
+        assert (delivery.status, delivery.text) == ("cancelled", "So far.\n\n⏹ Stopped.")
 
 
 async def test_a_stop_button_that_fails_stops_nothing() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 import anyio
 from msgspec import Struct
@@ -128,13 +128,12 @@ async def deliver(
         DeliveryFailed: The final text could not be sent. It has the text.
         TypeError: That is no channel.
     """
-    given: object = channel
-    if not isinstance(given, Channel):
+    if not isinstance(cast("object", channel), Channel):
         raise TypeError(
-            f"deliver(channel={given!r:.100}): a channel has a method: async def send(self, user_id, text)"
+            f"deliver(channel={channel!r:.100}): a channel has a method: async def send(self, user_id, text)"
         )
     if settings is None:
-        settings = given.settings if isinstance(given, ConfiguredChannel) else DeliverySettings()
+        settings = channel.settings if isinstance(channel, ConfiguredChannel) else DeliverySettings()
     delivering = _Delivering(stream, channel, user_id, settings, text)
     delivery, failure = await delivering.run()
     if failure is not None:
@@ -183,6 +182,7 @@ class _Delivering(Generic[T]):
         self._following = Following()
         self._show = showing(channel, user_id, settings, self._capabilities, self._failed)
         self._asking: Asking | None = None
+        self._outcome: tuple[Delivery, Exception | None] | None = None
         self._ending = False
         """Whether the final text is on its way."""
         self._asked = anyio.Event()
@@ -199,19 +199,20 @@ class _Delivering(Generic[T]):
                 await self._begin(tasks)
                 ended = await self._follow()
                 tasks.start_soon(self._finish_asking)
-                outcome = await self._end(ended)
+                self._outcome = await self._end(ended)
                 await self._asked.wait()
             except anyio.get_cancelled_exc_class():
                 await self._say_goodbye()
                 raise
             tasks.cancel_scope.cancel()
-        return outcome
+        assert self._outcome is not None
+        return self._outcome
 
     async def _begin(self, tasks: TaskGroup) -> None:
         tasks.start_soon(self._listen)
         if isinstance(self._channel, StoppingChannel):
             tasks.start_soon(self._wait_stop, self._channel)
-        if isinstance(self._channel, AskingChannel):
+        if isinstance(self._channel, AskingChannel) and self._stream._run.live:
             self._asking = Asking(
                 self._stream, self._channel, self._user_id, tasks, self._settings.timeout, self._failed
             )
@@ -278,8 +279,8 @@ class _Delivering(Generic[T]):
         """Return whether nothing was heard for too long, though the agent has nothing to wait for."""
         if anyio.current_time() < self._stalls_at:
             return False
-        waits = any(self._asking is not None or question.deadline is not None for question in view.questions)
-        if waits or running(view) or view.phase not in ("prompted", "responding"):
+        waits = view.questions or running(view)
+        if waits or view.phase not in ("prompted", "responding"):
             self._heard_at = anyio.current_time()
             return False
         return True

@@ -64,8 +64,8 @@ class DeliverySettings(Struct, frozen=True, kw_only=True):
     """Seconds; thinking that took less in all is not shown."""
     stalled_after: float | None = 120.0
     """Seconds without any news of the agent after which the run is given up: what there is is delivered, and
-    marked. Time in which tools run, a question waits for somebody who can answer, or the agent is being
-    started does not count. ``None``: never."""
+    marked. Time in which tools run, a question waits, or the agent is being started does not count. ``None``:
+    never."""
     timeout: float = 120.0
     """Seconds that a call of the channel may take; after that, it has failed."""
     attempts: int = 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -12,6 +13,7 @@ from thinkwell._display.choices import keys_of
 from thinkwell._display.explaining import change_lines
 from thinkwell._display.filling import given_value, is_choice_or_text
 from thinkwell._display.numbers import plural
+from thinkwell._display.phases import OVER
 from thinkwell._display.questions import answered, asked
 from thinkwell._display.text import line
 from thinkwell._forms import check_form
@@ -21,7 +23,7 @@ from thinkwell.events import DiffContent
 from thinkwell.questions import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from anyio.abc import TaskGroup
 
@@ -45,6 +47,8 @@ CHANGE: Final = 50_000
 reads that in a chat."""
 
 WITHDRAWN: Final = "withdrawn"
+
+NOTHING: Final[Mapping[str, FormValue | None]] = MappingProxyType({})
 
 
 class _Declined(Exception):  # noqa: N818 - nobody sees it
@@ -99,11 +103,11 @@ class Asking:
 
     def look(self, view: RunView) -> None:
         """Put what is new, and end what was answered."""
-        still = {question.id for question in view.questions}
+        still = set[str]() if view.phase in OVER else {question.id for question in view.questions}
         for id_ in [id_ for id_ in self._open if id_ not in still]:
             self._end(id_, view)
         for question in view.questions:
-            if question.id not in self._open:
+            if question.id in still and question.id not in self._open:
                 told = asked(question, view)
                 put = put_to_person(told, question, view, self._stream.elapsed)
                 self._open[question.id] = one = _Open(put)
@@ -111,20 +115,15 @@ class Asking:
                 self._tasks.start_soon(self._ask, one, question, told)
 
     async def finish(self) -> None:
-        """End all questions, and wait until the channel knows; for bounded time."""
-        view = self._stream.view
-        for id_ in tuple(self._open):
-            self._end(id_, view)
+        """Wait until the channel knows what became of all questions, once the run is over. It is bounded."""
         if self._running:
             self._idle = anyio.Event()
             await self._idle.wait()
 
     def _end(self, id_: str, view: RunView) -> None:
         one = self._open.pop(id_)
-        for answer in reversed(view.answers):
-            if answer.id == id_:
-                one.outcome = answered(answer)
-                break
+        answers = [answer for answer in view.answers if answer.id == id_]
+        one.outcome = answered(answers[-1]) if answers else WITHDRAWN
         one.scope.cancel()
         one.gone.set()
 
@@ -157,7 +156,7 @@ class Asking:
                 self._stream.answer(question.id, answer)
             except QuestionNotOpen:
                 return  # somebody else was faster
-            except AnswerInvalid as exc:  # fields that fit one by one may not fit together
+            except AnswerInvalid as exc:  # pragma: no cover - each field was checked, and nothing else is
                 problem = line(str(exc))
             else:
                 return
@@ -190,7 +189,7 @@ class Asking:
                 said = await self._said(_field_question(put, labels, number, problem))
                 if said == SKIP:
                     raise _Declined
-                given = {} if said == LEAVE else given_value(wanted, said)
+                given = NOTHING if said == LEAVE else given_value(wanted, said)
                 valid, errors = check_form((wanted,), given)
                 if not errors:
                     break

@@ -65,8 +65,9 @@ async def send_final(
     """
     most = retries = 0
     for send in _messages(channel, user_id, final, capabilities):
-        pause = FIRST_PAUSE
-        for attempt in range(1, settings.attempts + 1):
+        attempt = 0
+        while True:
+            attempt += 1
             most = max(most, attempt)
             try:
                 with anyio.fail_after(settings.timeout):
@@ -76,9 +77,8 @@ async def send_final(
                 failed(exc)
                 if attempt == settings.attempts:
                     return Sent(most, retries, exc)
-                await anyio.sleep(_pause(exc, pause))
+                await anyio.sleep(_pause(exc, FIRST_PAUSE * 2 ** (attempt - 1)))
             retries += 1
-            pause *= 2
     return Sent(most, retries, None)
 
 

@@ -258,7 +258,7 @@ class _Streaming:
             case "thought":
                 if thinking is not None:  # pragma: no branch - else there is none
                     await self._call(thinking.on_stream_thinking, piece.text)
-            case "text":
+            case _:
                 await self._call(channel.on_stream_chunk, piece.text)
                 self._handed.append(piece.text)
         self._handed_at = anyio.current_time()
