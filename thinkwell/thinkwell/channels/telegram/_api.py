@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import msgspec
+
+from thinkwell.channels.telegram._errors import TelegramRefused
+from thinkwell.channels.telegram._reading import mended, read, result_of, updates_of
+from thinkwell.channels.telegram._request import Requests
+from thinkwell.channels.telegram._values import BotUser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -10,10 +18,10 @@ if TYPE_CHECKING:
     from typing import Self
 
     import httpx
+    from msgspec import Raw
 
     from thinkwell.channels.telegram._values import (
         BotCommand,
-        BotUser,
         ChatAddress,
         InlineKeyboard,
         ReplyMarkup,
@@ -26,11 +34,20 @@ DEFAULT_BASE_URL: Final = "https://api.telegram.org"
 
 ParseMode: TypeAlias = Literal["HTML"]
 
+_NO_PREVIEW: Final = {"is_disabled": True}
+"""Bot API, LinkPreviewOptions: texts of agents have many links, and none is fetched for a preview."""
+
+
+class _SentMessage(msgspec.Struct):
+    message_id: int
+
 
 class TelegramApi:
     """Requests to the Bot API, one bot's. Works inside of its block.
 
-    Every method raises a `TelegramError` where the request was not fulfilled. Nothing is tried again here.
+    Every method raises a `TelegramError` where the request was not fulfilled. Nothing is tried again here, as
+    it is the caller who knows the pace. Whatever was asked may safely be asked again, but for `send_message`,
+    which might then send twice: see `TelegramNetworkError.sent`.
 
     Args:
         token: What BotFather gave for the bot: ``<number>:<letters>``.
@@ -50,34 +67,53 @@ class TelegramApi:
         client: httpx.AsyncClient | None = None,
         timeout: float = 20.0,
     ) -> None:
-        raise NotImplementedError
+        if not timeout > 0:  # NaN is neither
+            raise ValueError(f"timeout={timeout!r}: it must be above 0")
+        self._requests = Requests(token, base_url, client)
+        self._timeout = timeout
+
+    def __repr__(self) -> str:
+        return f"TelegramApi({self._requests!r})"
 
     async def __aenter__(self) -> Self:
-        raise NotImplementedError
+        await self._requests.__aenter__()
+        return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        raise NotImplementedError
+        await self._requests.__aexit__(exc_type, exc, traceback)
 
     @property
     def bot_id(self) -> int:
         """The bot's number, which is the first part of its token and no secret."""
-        raise NotImplementedError
+        return self._requests.bot_id
 
     async def get_me(self) -> BotUser:
         """Return who the bot is (getMe)."""
-        raise NotImplementedError
+        return read("getMe", BotUser, await self._call("getMe"))
 
     async def get_updates(
         self, offset: int | None = None, *, wait: int = 0, limit: int = 100, allowed: Sequence[str] = ()
     ) -> list[Update]:
-        """Return what has happened, at most `limit` updates, and forget what is before `offset` (getUpdates)."""
-        raise NotImplementedError
+        """Return what has happened, in order, and let Telegram forget what was before (getUpdates).
+
+        Args:
+            offset: The least number of an update to return. Those below it count as handled.
+            wait: Seconds to wait for an update where there is none; at most 50.
+            limit: How many updates to return, 1 to 100.
+            allowed: Kinds of updates; empty: as the last time.
+        """
+        result = await self._call(
+            "getUpdates",
+            {"offset": offset, "timeout": wait, "limit": limit, "allowed_updates": list(allowed) or None},
+            wait=wait,
+        )
+        return updates_of("getUpdates", result)
 
     async def delete_webhook(self) -> None:
         """Remove the webhook, so that updates can be fetched (deleteWebhook)."""
-        raise NotImplementedError
+        await self._call("deleteWebhook")
 
     async def send_message(
         self,
@@ -99,7 +135,20 @@ class TelegramApi:
             reply_to: The message that this one answers to, where it still exists.
             quiet: Whether the person's device makes no sound.
         """
-        raise NotImplementedError
+        result = await self._call(
+            "sendMessage",
+            {
+                **_to(chat),
+                "text": text,
+                "parse_mode": parse_mode,
+                "reply_markup": reply_markup,
+                "reply_parameters": reply_to
+                and {"message_id": reply_to, "allow_sending_without_reply": True},
+                "disable_notification": quiet or None,
+                "link_preview_options": _NO_PREVIEW,
+            },
+        )
+        return read("sendMessage", _SentMessage, result).message_id
 
     async def edit_message_text(
         self,
@@ -111,17 +160,36 @@ class TelegramApi:
         reply_markup: InlineKeyboard | None = None,
     ) -> bool:
         """Replace a message, and return whether that changed it (editMessageText). No markup: buttons go."""
-        raise NotImplementedError
+        return await self._changes(
+            "editMessageText",
+            {
+                "chat_id": chat.chat_id,
+                "message_id": message_id,
+                "text": text,
+                "parse_mode": parse_mode,
+                "reply_markup": reply_markup,
+                "link_preview_options": _NO_PREVIEW,
+            },
+        )
 
     async def edit_reply_markup(
         self, chat: ChatAddress, message_id: int, reply_markup: InlineKeyboard | None = None
     ) -> bool:
         """Replace a message's buttons, and return whether that changed it (editMessageReplyMarkup)."""
-        raise NotImplementedError
+        return await self._changes(
+            "editMessageReplyMarkup",
+            {"chat_id": chat.chat_id, "message_id": message_id, "reply_markup": reply_markup},
+        )
 
     async def delete_message(self, chat: ChatAddress, message_id: int) -> bool:
-        """Delete a message, and return whether there was one (deleteMessage)."""
-        raise NotImplementedError
+        """Delete a message, and return whether it could be deleted (deleteMessage): for 48 hours, mostly."""
+        try:
+            await self._call("deleteMessage", {"chat_id": chat.chat_id, "message_id": message_id})
+        except TelegramRefused as exc:
+            if exc.reason == "message_gone":
+                return False
+            raise
+        return True
 
     async def answer_callback_query(self, query_id: str, text: str = "", *, alert: bool = False) -> bool:
         """Tell that a button's press was noticed, and return whether that was in time (answerCallbackQuery).
@@ -131,25 +199,79 @@ class TelegramApi:
             text: Shown to the person: at most 200 characters.
             alert: Whether it is shown as a box, and not as a line that goes by itself.
         """
-        raise NotImplementedError
+        try:
+            await self._call(
+                "answerCallbackQuery",
+                {"callback_query_id": query_id, "text": text or None, "show_alert": alert or None},
+            )
+        except TelegramRefused as exc:
+            if "query is too old" in exc.description:
+                return False
+            raise
+        return True
 
     async def send_chat_action(self, chat: ChatAddress, action: str = "typing") -> None:
         """Show for 5 s that the bot does something (sendChatAction)."""
-        raise NotImplementedError
+        await self._call("sendChatAction", {**_to(chat), "action": action})
 
     async def set_my_commands(self, commands: Sequence[BotCommand]) -> None:
         """Set the menu of commands (setMyCommands)."""
-        raise NotImplementedError
+        await self._call("setMyCommands", {"commands": list(commands)})
 
     async def send_message_draft(
-        self, chat: ChatAddress, draft_id: int, text: str, *, parse_mode: ParseMode | None = None
+        self,
+        chat: ChatAddress,
+        draft_id: int,
+        text: str,
+        *,
+        parse_mode: ParseMode | None = None,
+        can_stop: bool = False,
     ) -> None:
-        """Show a message that is being written, in a private chat (sendMessageDraft, Bot API 9.5).
+        """Show for 30 s a message that is being written, in a private chat (sendMessageDraft, Bot API 9.5).
 
         Args:
             chat: Where to.
             draft_id: Not 0. Drafts of the same id replace each other.
-            text: At most 4,096 characters once its marks are read.
+            text: At most 4,096 characters once its marks are read; empty: that the bot thinks.
             parse_mode: How marks are written; ``None``: there are none.
+            can_stop: Whether there is a button that stops it; see `MessageGenerationStopped` (Bot API 10.3).
         """
-        raise NotImplementedError
+        await self._call(
+            "sendMessageDraft",
+            {
+                **_to(chat),
+                "draft_id": draft_id,
+                "text": text,
+                "parse_mode": parse_mode,
+                "can_stop": can_stop or None,
+            },
+        )
+
+    async def _changes(self, method: str, parameters: dict[str, object]) -> bool:
+        """Call a method that edits, and return whether that changed anything."""
+        try:
+            await self._call(method, parameters)
+        except TelegramRefused as exc:
+            if "message is not modified" in exc.description:
+                return False
+            raise
+        return True
+
+    async def _call(
+        self, method: str, parameters: dict[str, object] | None = None, *, wait: float = 0.0
+    ) -> Raw:
+        """Call a method with the parameters that are not ``None``, and return its result."""
+        given = {name: value for name, value in (parameters or {}).items() if value is not None}
+        answer = await self._requests.send(method, _encoded(given), wait + self._timeout)
+        return result_of(method, answer, self._requests.shown)
+
+
+def _to(chat: ChatAddress) -> dict[str, object]:
+    return {"chat_id": chat.chat_id, "message_thread_id": chat.thread_id}
+
+
+def _encoded(parameters: dict[str, object]) -> bytes:
+    try:
+        return msgspec.json.encode(parameters)
+    except UnicodeEncodeError:  # half a surrogate pair, which no JSON of the Bot API may have
+        return mended(json.dumps(msgspec.to_builtins(parameters)).encode())

@@ -1,8 +1,120 @@
-"""Says when the next message may be sent or edited, so that Telegram does not refuse it."""
+"""Says when the next message may be sent or edited, so that Telegram does not refuse it.
+
+Telegram tells no exact limits, but: no more than one message a second in a chat, 20 a minute in a group, 30 a
+second over all chats (Bots FAQ, "My bot is hitting limits"). Of edits it says nothing, so they count like
+messages here. Bursts may pass, and may have to be paid for later, so there are none.
+"""
 
 from __future__ import annotations
 
+from collections import deque
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import anyio.lowlevel
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
 __all__ = ("Pacer",)
+
+GROWTH: Final = 1.5
+"""What a chat's interval is multiplied by where Telegram refuses a request as one too many."""
+
+MOST: Final = 4.0
+"""What it is multiplied by at most."""
+
+RECOVERY: Final = 120.0
+"""Seconds without a refusal in which that factor falls by one."""
+
+SLACK: Final = 1.1
+"""Many chats at once share less than what there is, so that messages find room."""
+
+RECENT: Final = 10.0
+"""Seconds after its last edit for which a chat counts as one that shares."""
+
+SWEEP: Final = 256
+"""How many chats are known at least before those of which nothing has to be known are forgotten."""
+
+
+class _Place:
+    """A place in a line."""
+
+    __slots__ = ("changed", "final")
+
+    def __init__(self, *, final: bool) -> None:
+        self.final = final
+        self.changed: anyio.Event | None = None
+        """Set when the place has become the first."""
+
+
+class _Line:
+    """Who waits for the same thing, in order, and those with final messages first."""
+
+    def __init__(self) -> None:
+        self._finals: deque[_Place] = deque()
+        self._others: deque[_Place] = deque()
+
+    def __len__(self) -> int:
+        return len(self._finals) + len(self._others)
+
+    @property
+    def first(self) -> _Place | None:
+        """Whose turn it is."""
+        return next(iter(self._finals or self._others), None)
+
+    @contextmanager
+    def join(self, *, final: bool) -> Generator[_Place]:
+        """Hold a place in the line."""
+        place = _Place(final=final)
+        places = self._finals if final else self._others
+        places.append(place)
+        try:
+            yield place
+        finally:
+            places.remove(place)
+            first = self.first
+            if first is not None and first.changed is not None:
+                first.changed.set()
+
+    async def wait_first(self, place: _Place) -> None:
+        """Wait until a place is the first. It may cease to be that, where a final message comes."""
+        while self.first is not place:
+            place.changed = anyio.Event()
+            await place.changed.wait()
+
+
+class _Chat:
+    """The pace of one chat."""
+
+    __slots__ = ("_factor", "_refused", "base", "free", "line")
+
+    def __init__(self, base: float, now: float) -> None:
+        self.base = base
+        """Seconds between two requests where Telegram refuses none."""
+        self.free = now
+        """When the next request may be sent."""
+        self.line = _Line()
+        self._factor = 1.0
+        self._refused = now
+
+    def interval(self, now: float) -> float:
+        """Return the seconds between two requests."""
+        return self.base * self._current(now)
+
+    def refuse(self, now: float, retry_after: float | None) -> None:
+        """Know that a request was refused."""
+        self._factor = min(self._current(now) * GROWTH, MOST)
+        self._refused = now
+        self.free = max(self.free, now + (self.interval(now) if retry_after is None else retry_after))
+
+    def is_forgettable(self, now: float) -> bool:
+        """Return whether a new chat would be as this one is."""
+        return not self.line and self.free <= now and self._current(now) == 1.0
+
+    def _current(self, now: float) -> float:
+        return max(1.0, self._factor - (now - self._refused) / RECOVERY)
 
 
 class Pacer:
@@ -17,7 +129,17 @@ class Pacer:
     """
 
     def __init__(self, *, private: float = 1.1, group: float = 3.1, overall: float = 0.04) -> None:
-        raise NotImplementedError
+        self._private = private
+        self._group = group
+        self._overall = overall
+        self._chats: dict[int, _Chat] = {}
+        self._sweep_at = SWEEP
+        self._ready = _Line()
+        """Those whose chat is free, and who wait for a place among all chats."""
+        self._free = 0.0
+        """When the next request may be sent to any chat."""
+        self._editing: dict[int, float] = {}
+        """Chats that edit, and when they last wanted to: the oldest first."""
 
     async def turn(self, chat_id: int, *, final: bool = False) -> None:
         """Wait until a request may be sent to the chat. It is to be sent at once then.
@@ -25,19 +147,79 @@ class Pacer:
         Turns of a chat come in the order in which they were asked for, those for final messages first. A wait
         that is cancelled takes no turn.
         """
-        raise NotImplementedError
+        await anyio.lowlevel.checkpoint()
+        chat = self._chat(chat_id)
+        with chat.line.join(final=final) as place:
+            while True:
+                await chat.line.wait_first(place)
+                pause = chat.free - anyio.current_time()
+                if pause > 0:
+                    await anyio.sleep(pause)
+                elif await self._pass(chat, place):
+                    return
 
     def try_turn(self, chat_id: int) -> float:
-        """Take a turn, where nobody has to wait for it, and return 0; else the seconds after which to ask again.
+        """Take a turn, if nobody has to wait for it, and return 0; else the seconds after which to ask again.
 
-        For intermediate edits: they never come before a `turn` that somebody waits for.
+        For intermediate edits: they never come before a `turn` that somebody waits for. Where many chats want
+        more than there is in all, each gets the same share.
         """
-        raise NotImplementedError
+        now = anyio.current_time()
+        chat = self._chat(chat_id)
+        share = self._share(chat_id, now)
+        due = max(
+            chat.free + max(share - chat.interval(now), 0.0), self._free + len(self._ready) * self._overall
+        )
+        if chat.line:
+            due = max(due, now) + len(chat.line) * chat.interval(now)
+        elif due <= now and not self._ready:
+            self._take(chat, now)
+            return 0.0
+        return max(due - now, self._overall)
 
     def throttled(self, chat_id: int, retry_after: float | None = None) -> None:
-        """Know that Telegram has refused a request to the chat as one too many (429)."""
-        raise NotImplementedError
+        """Know that Telegram has refused a request to the chat as one too many (429).
+
+        Nothing is sent to it for `retry_after` seconds, and its interval grows for some minutes.
+        """
+        self._chat(chat_id).refuse(anyio.current_time(), retry_after)
 
     def interval(self, chat_id: int) -> float:
         """Return the seconds between two requests to the chat, as things are."""
-        raise NotImplementedError
+        return self._chat(chat_id).interval(anyio.current_time())
+
+    async def _pass(self, chat: _Chat, place: _Place) -> bool:
+        """Take a turn among all chats, and return whether the chat was still free and the place the first."""
+        with self._ready.join(final=place.final) as ready:
+            while True:
+                await self._ready.wait_first(ready)
+                now = anyio.current_time()
+                if chat.line.first is not place or chat.free > now:
+                    return False
+                if self._free <= now:
+                    self._take(chat, now)
+                    return True
+                await anyio.sleep(self._free - now)
+
+    def _take(self, chat: _Chat, now: float) -> None:
+        chat.free = now + chat.interval(now)
+        self._free = now + self._overall
+
+    def _share(self, chat_id: int, now: float) -> float:
+        """Return the seconds between two edits of a chat where all that edit get the same."""
+        editing = self._editing
+        editing.pop(chat_id, None)
+        editing[chat_id] = now
+        while next(iter(editing.values())) < now - RECENT:
+            del editing[next(iter(editing))]
+        return len(editing) * self._overall * SLACK
+
+    def _chat(self, chat_id: int) -> _Chat:
+        chat = self._chats.get(chat_id)
+        if chat is None:
+            now = anyio.current_time()
+            if len(self._chats) >= self._sweep_at:
+                self._chats = {each: one for each, one in self._chats.items() if not one.is_forgettable(now)}
+                self._sweep_at = max(2 * len(self._chats), SWEEP)
+            chat = self._chats[chat_id] = _Chat(self._group if chat_id < 0 else self._private, now)
+        return chat

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import logging
+import random
+from collections import deque
+from typing import TYPE_CHECKING, Final, Self
+
+import anyio
+
+from thinkwell.channels.telegram._errors import (
+    TelegramConflict,
+    TelegramError,
+    TelegramRefused,
+    TelegramUnauthorized,
+)
 
 if TYPE_CHECKING:
-    import random
     from collections.abc import Sequence
-    from typing import Self
 
     from thinkwell.channels.telegram._api import TelegramApi
     from thinkwell.channels.telegram._values import Update
@@ -15,6 +25,30 @@ if TYPE_CHECKING:
 __all__ = ("ALLOWED", "Updates")
 
 ALLOWED: Final = ("message", "callback_query")
+
+POLL: Final = 50
+"""Seconds that Telegram lets a request wait at most (telegram-bot-api, LONG_POLL_MAX_TIMEOUT)."""
+
+FIRST_PAUSE: Final = 1.0
+"""Seconds to wait after a fault; twice as long after each further one."""
+
+LONGEST_PAUSE: Final = 30.0
+
+CONFLICTS: Final = 5
+"""How often another program may come between. One that is being replaced by this one does for a while."""
+
+CONFLICTS_FORGOTTEN: Final = 120.0
+"""Seconds without such a conflict after which earlier ones count no more: two polls and some."""
+
+REMEMBERED: Final = 1000
+"""Updates that are known by their number, so that none is handed over twice. Their order tells nothing: after
+a week of silence Telegram begins anew with a random number (Bot API, Update), and a server of your own counts
+from where it likes."""
+
+LAST_WORD: Final = 2.0
+"""Seconds for the acknowledgement at the end."""
+
+logger = logging.getLogger("thinkwell")
 
 
 class Updates:
@@ -27,12 +61,13 @@ class Updates:
 
         TelegramUnauthorized: There is no bot with this token.
         TelegramConflict: A webhook is set, or another program polls and does not give up.
+        TelegramRefused: Telegram does not take the request, as where a kind of update is unknown.
 
     Args:
         api: The bot's.
         allowed: Kinds of updates.
         poll: Seconds that a request waits for updates, at most 50.
-        random: Where the jitter of waits comes from.
+        dice: Where the jitter of pauses comes from.
     """
 
     def __init__(
@@ -40,17 +75,110 @@ class Updates:
         api: TelegramApi,
         *,
         allowed: Sequence[str] = ALLOWED,
-        poll: int = 50,
-        random: random.Random | None = None,
+        poll: int = POLL,
+        dice: random.Random | None = None,
     ) -> None:
-        raise NotImplementedError
+        if not 1 <= poll <= POLL:
+            raise ValueError(f"Updates(poll={poll!r}): it must be from 1 to {POLL}")
+        self._api = api
+        self._allowed = tuple(allowed)
+        self._poll = poll
+        self._dice = dice or random.Random()  # noqa: S311 - nothing secret
+        self._lock = anyio.Lock()
+        self._waiting: deque[Update] = deque()
+        self._seen: dict[int, None] = {}
+        self._offset: int | None = None
+        self._acknowledged: int | None = None
+        self._faults = 0
+        self._conflicts = 0
+        self._last_conflict = 0.0
+        self._closed = False
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Update:
-        raise NotImplementedError
+        async with self._lock:
+            while not self._closed:
+                while self._waiting:
+                    update = self._waiting.popleft()
+                    if self._is_new(update):
+                        return update
+                await self._fetch()
+            raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Acknowledge what was handed over, where that works at once. Nothing comes after it."""
-        raise NotImplementedError
+        """Acknowledge what was handed over, if that works at once. Nothing comes after it."""
+        self._closed = True
+        if self._offset == self._acknowledged:
+            return
+        with anyio.move_on_after(LAST_WORD, shield=True):
+            try:
+                await self._api.get_updates(self._offset, limit=1, allowed=self._allowed)
+            except TelegramError as exc:
+                logger.info("What the bot has handled last will come again: %s", exc)
+            else:
+                self._acknowledged = self._offset
+
+    def _is_new(self, update: Update) -> bool:
+        """Take note of an update, and return whether it is to be handed over."""
+        self._offset = update.update_id + 1
+        if update.update_id in self._seen:
+            return False
+        self._seen[update.update_id] = None
+        if len(self._seen) > REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+        if update.fault is not None:
+            logger.warning("Telegram sent an update that cannot be read; it is skipped: %s", update.fault)
+        return update.fault is None
+
+    async def _fetch(self) -> None:
+        """Poll once, and wait where that did not work.
+
+        Raises:
+            TelegramError: It will not work.
+        """
+        began = anyio.current_time()
+        offset = self._offset
+        try:
+            fetched = await self._api.get_updates(offset, wait=self._poll, allowed=self._allowed)
+        except (TelegramUnauthorized, TelegramRefused):
+            raise
+        except TelegramConflict as exc:
+            self._conflict(exc)
+            await self._pause(exc)
+            return
+        except TelegramError as exc:
+            await self._pause(exc)
+            return
+        self._acknowledged = offset
+        if self._faults:
+            self._faults = 0
+            logger.info("Telegram can be reached again")
+        self._waiting.extend(fetched)
+        if all(update.update_id in self._seen for update in fetched) and anyio.current_time() - began < 1.0:
+            # Nothing new, and no wait: a server that knows no waiting must not be asked without end.
+            await anyio.sleep(FIRST_PAUSE)
+
+    def _conflict(self, exc: TelegramConflict) -> None:
+        """Take note that another program polls, or a webhook is set.
+
+        Raises:
+            TelegramConflict: It will not go by itself.
+        """
+        now = anyio.current_time()
+        if now - self._last_conflict > CONFLICTS_FORGOTTEN:
+            self._conflicts = 0
+        self._conflicts += 1
+        self._last_conflict = now
+        if exc.webhook or self._conflicts >= CONFLICTS:
+            raise exc
+
+    async def _pause(self, exc: TelegramError) -> None:
+        """Wait before the next try: longer with every fault, and never quite as long."""
+        log = logger.info if self._faults else logger.warning  # one warning for a row of them
+        seconds = min(FIRST_PAUSE * 2.0**self._faults, LONGEST_PAUSE)
+        self._faults = min(self._faults + 1, 30)
+        pause = (exc.retry_after or 0.0) + seconds * self._dice.uniform(0.5, 1.0)
+        log("Fetching updates did not work; trying again in %.1f s: %s", pause, exc)
+        await anyio.sleep(pause)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+import re
+from typing import Annotated, Final, Literal, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 __all__ = (
     "BotCommand",
@@ -16,6 +17,7 @@ __all__ = (
     "InlineButton",
     "InlineKeyboard",
     "Message",
+    "MessageGenerationStopped",
     "Person",
     "RepliedMessage",
     "ReplyMarkup",
@@ -23,8 +25,11 @@ __all__ = (
 )
 
 
+_ADDRESS: Final = re.compile(r"(-?[1-9][0-9]{0,18})(?::([1-9][0-9]{0,18}))?", re.ASCII)
+
+
 class ChatAddress(Struct, frozen=True):
-    """A chat, or one topic of a forum."""
+    """A chat, or one topic of it."""
 
     chat_id: int
     """Below 0 for groups."""
@@ -33,15 +38,20 @@ class ChatAddress(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> ChatAddress:
-        """Read ``"<chat>"`` or ``"<chat>:<topic>"``.
+        """Read ``"<chat>"`` or ``"<chat>:<topic>"``, as `str` writes it.
 
         Raises:
             ValueError: It is neither.
         """
-        raise NotImplementedError
+        found = _ADDRESS.fullmatch(text)
+        if found is None:
+            raise ValueError(
+                f"{text!r:.100} is no chat: take '<chat>' or '<chat>:<topic>', both of them numbers"
+            )
+        return cls(int(found[1]), int(found[2]) if found[2] else None)
 
     def __str__(self) -> str:
-        raise NotImplementedError
+        return str(self.chat_id) if self.thread_id is None else f"{self.chat_id}:{self.thread_id}"
 
 
 class BotUser(Struct, frozen=True, kw_only=True):
@@ -53,7 +63,7 @@ class BotUser(Struct, frozen=True, kw_only=True):
 
 
 class Person(Struct, frozen=True, kw_only=True):
-    """Who wrote a message or pressed a button (Bot API, User). What they call themselves is not to be trusted."""
+    """Who wrote a message or pressed a button (Bot API, User). They may call themselves anything."""
 
     id: int
     is_bot: bool = False
@@ -97,8 +107,11 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def address(self) -> ChatAddress:
-        """Where an answer to it belongs."""
-        raise NotImplementedError
+        """Where an answer to it belongs.
+
+        A thread is more than a topic: in groups without topics, every chain of replies has a number.
+        """
+        return ChatAddress(self.chat.id, self.message_thread_id if self.is_topic_message else None)
 
 
 class CallbackQuery(Struct, frozen=True, kw_only=True):
@@ -112,12 +125,26 @@ class CallbackQuery(Struct, frozen=True, kw_only=True):
     """`InlineButton.callback_data`, where nobody has tampered with it."""
 
 
-class Update(Struct, frozen=True, kw_only=True):
-    """Something that has happened (Bot API, Update). What we do not know is none of these."""
+class MessageGenerationStopped(Struct, frozen=True, kw_only=True):
+    """The person wants no more of a draft (Bot API 10.3, MessageGenerationStopped)."""
 
-    update_id: int
+    chat: Chat
+    draft_id: int
+    message_thread_id: int | None = None
+
+    @property
+    def address(self) -> ChatAddress:
+        """Where the draft is."""
+        return ChatAddress(self.chat.id, self.message_thread_id)
+
+
+class Update(Struct, frozen=True, kw_only=True):
+    """Something that has happened (Bot API, Update). Of the kinds that we do not know, only the number is."""
+
+    update_id: Annotated[int, Meta(ge=0)]  # an offset below 0 would make Telegram forget updates
     message: Message | None = None
     callback_query: CallbackQuery | None = None
+    stopped_message_generation: MessageGenerationStopped | None = None
     fault: str | None = None
     """Why it could not be read: nothing else is set then."""
 
@@ -129,6 +156,8 @@ class InlineButton(Struct, frozen=True, omit_defaults=True):
     callback_data: str | None = None
     """1 to 64 bytes."""
     url: str | None = None
+    style: Literal["danger", "success", "primary"] | None = None
+    """Its colour (Bot API 9.4)."""
 
 
 class InlineKeyboard(Struct, frozen=True):
@@ -137,13 +166,14 @@ class InlineKeyboard(Struct, frozen=True):
     inline_keyboard: tuple[tuple[InlineButton, ...], ...] = ()
 
 
-class ForceReply(Struct, frozen=True, omit_defaults=True):
+class ForceReply(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Lets the person's application answer to the message (Bot API, ForceReply)."""
 
-    force_reply: Literal[True] = field(default=True)
+    force_reply: Literal[True]
     input_field_placeholder: str | None = None
     """1 to 64 characters."""
     selective: bool = False
+    """Whether only those who are answered to, or are named in the text, are meant."""
 
 
 class BotCommand(Struct, frozen=True):

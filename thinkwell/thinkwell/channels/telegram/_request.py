@@ -1,0 +1,220 @@
+"""Requests to the Bot API as bytes: where they go, what may come back, and how the token stays out of sight.
+
+The token is a part of every address. httpx writes addresses to its log and keeps them in its exceptions, so
+requests have an address that shows itself without the token, and no exception of httpx leaves this module.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from contextlib import aclosing
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import httpx
+
+from thinkwell._display.text import line
+from thinkwell._version import VERSION
+from thinkwell.channels.telegram._errors import TelegramAnswerInvalid, TelegramNetworkError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+__all__ = ("Answer", "Requests")
+
+MAX_ANSWER: Final = 32 * 1024 * 1024
+"""Bytes of an answer. A hundred updates with long texts come to less."""
+
+CONNECT: Final = 10.0
+"""Seconds in which a connection has to come about."""
+
+_TOKEN: Final = re.compile(r"([1-9][0-9]{0,15}):([A-Za-z0-9_-]{1,72})", re.ASCII)
+
+_LOGGERS: Final = ("hpack.hpack", "hpack.table")
+"""Libraries below httpx that write the path to their log: a client of the caller's may speak HTTP/2."""
+
+_NOT_SENT: Final = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.ProxyError,
+    httpx.UnsupportedProtocol,
+    httpx.LocalProtocolError,
+)
+"""What says that Telegram cannot have got the request."""
+
+
+class _HiddenUrl(httpx.URL):
+    """An address that goes to the server as it is, and shows itself without the token."""
+
+    def __init__(self, url: str, shown: str) -> None:
+        super().__init__(url)
+        self._shown = shown
+
+    def __str__(self) -> str:
+        return self._shown
+
+    def __repr__(self) -> str:
+        return f"URL({self._shown!r})"
+
+
+class _WithoutToken(logging.Filter):
+    """Takes the token out of records."""
+
+    def __init__(self, secret: str) -> None:
+        super().__init__()
+        self._secret = secret
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        written = record.getMessage()
+        if self._secret in written:
+            record.msg, record.args = written.replace(self._secret, "…"), ()
+        return True
+
+
+class Answer:
+    """What came back: the status of HTTP, the body, and the seconds to wait, where the server says so."""
+
+    __slots__ = ("body", "retry_after", "status")
+
+    def __init__(self, status: int, body: bytes, retry_after: str) -> None:
+        self.status = status
+        self.body = body
+        self.retry_after = retry_after
+
+
+class Requests:
+    """Sends requests of one bot, inside of its block.
+
+    Raises:
+        ValueError: The token has not the form of one, or the address cannot be used.
+    """
+
+    def __init__(self, token: str, base_url: str, client: httpx.AsyncClient | None) -> None:
+        token = token.strip()  # files and variables end with a line feed at times
+        found = _TOKEN.fullmatch(token)
+        if found is None:
+            raise ValueError(
+                "the token is not of the form <number>:<letters and digits>; take it from BotFather as it is"
+            )
+        self.bot_id = int(found[1])
+        self._token = token
+        self._secret = found[2]
+        self._base, local = _checked(base_url)
+        self._direct = local  # a proxy would be told the token, and has nothing to do here
+        self._client = client
+        self._own: httpx.AsyncClient | None = None
+        self._filter = _WithoutToken(self._secret)
+
+    def __repr__(self) -> str:
+        return f"{self._base}/bot{self.bot_id}:…"
+
+    async def __aenter__(self) -> Self:
+        if self._client is None:
+            headers = {"User-Agent": f"thinkwell/{VERSION}", "Accept-Encoding": "identity"}
+            self._own = self._client = httpx.AsyncClient(trust_env=not self._direct, headers=headers)
+        for name in _LOGGERS:
+            logging.getLogger(name).addFilter(self._filter)
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for name in _LOGGERS:
+            logging.getLogger(name).removeFilter(self._filter)
+        if self._own is not None:
+            own, self._own, self._client = self._own, None, None
+            await own.aclose()
+
+    async def send(self, method: str, body: bytes, seconds: float) -> Answer:
+        """Send a request, and return what came back.
+
+        Raises:
+            TelegramNetworkError: There was no answer in time.
+            TelegramAnswerInvalid: The answer is far too large.
+        """
+        if self._client is None:
+            raise RuntimeError("use TelegramApi inside of its block: async with TelegramApi(…) as api")
+        request = self._client.build_request(
+            "POST",
+            self._base,
+            content=body,
+            headers={"Content-Type": "application/json"},
+            timeout=httpx.Timeout(seconds, connect=min(CONNECT, seconds)),
+        )
+        request.url = _HiddenUrl(
+            f"{self._base}/bot{self._token}/{method}", f"{self._base}/bot{self.bot_id}:…/{method}"
+        )
+        fault, sent = f"no answer within {seconds:g} s", True
+        with anyio.move_on_after(seconds):
+            try:
+                return await self._exchange(self._client, request, method)
+            except httpx.HTTPError as exc:
+                fault = self.shown(f"{type(exc).__name__}: {exc}" if str(exc) else type(exc).__name__)
+                sent = not isinstance(exc, _NOT_SENT)
+        # Outside of the handler: else the exception of httpx, which holds the request, would be the context.
+        error = TelegramNetworkError(method, 0, fault)
+        error.sent = sent
+        raise error
+
+    def shown(self, text: str) -> str:
+        """Return a text as a clean line without the token."""
+        return line(text.replace(self._secret, "…"), 300)
+
+    async def _exchange(self, client: httpx.AsyncClient, request: httpx.Request, method: str) -> Answer:
+        response = await client.send(request, stream=True, follow_redirects=False)
+        async with aclosing(response):
+            body = await _body(response)
+        if body is None:
+            raise TelegramAnswerInvalid(
+                method, response.status_code, f"the answer is longer than {MAX_ANSWER} bytes"
+            )
+        return Answer(response.status_code, body, response.headers.get("Retry-After", ""))
+
+
+async def _body(response: httpx.Response) -> bytes | None:
+    """Read a body; ``None``: it is too long."""
+    length = response.headers.get("Content-Length", "")
+    if length.isdecimal() and int(length) > MAX_ANSWER:
+        return None
+    taken = bytearray()
+    fits = True
+    async for chunk in response.aiter_bytes():  # to its end: nothing else closes what it iterates over
+        fits = fits and len(taken) + len(chunk) <= MAX_ANSWER
+        if fits:
+            taken += chunk
+        else:
+            taken.clear()
+    return bytes(taken) if fits else None
+
+
+def _checked(base_url: str) -> tuple[str, bool]:
+    """Return an address without a slash at its end, and whether it is of this machine and without TLS.
+
+    Raises:
+        ValueError: It cannot be used.
+    """
+    try:
+        url = httpx.URL(base_url)
+    except httpx.InvalidURL as exc:
+        raise ValueError(f"base_url is no address: {exc}") from None
+    if url.userinfo or url.query or url.fragment:  # which may be secret, so the error does not repeat them
+        raise ValueError("base_url may have a path, but no user, query or fragment")
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ValueError(f"base_url={base_url!r:.200}: it has to begin with https:// and the name of a host")
+    plain = url.scheme == "http"
+    if plain and not _is_loopback(url.host):
+        raise ValueError(
+            f"base_url={base_url!r:.200}: the token would go over the network in the clear; take https://"
+        )
+    return str(url).rstrip("/"), plain
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
