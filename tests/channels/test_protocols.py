@@ -187,7 +187,7 @@ def test_channels_load_what_they_need_and_no_more() -> None:
     loaded = loaded_by("import thinkwell.channels")
     assert "thinkwell.channels._protocols" in loaded
     assert not {name for name in loaded if name.startswith("thinkwell.channels.telegram")}
-    assert loaded.isdisjoint({"httpx", "rich", "typer", "pydantic", "asyncio", "trio", "thinkwell.progress"})
+    assert loaded.isdisjoint({"httpx", "rich", "typer", "pydantic", "asyncio", "trio"})
 
 
 FOLDER = Path(channels.__file__).parent

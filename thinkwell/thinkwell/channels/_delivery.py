@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from thinkwell._display.numbers import seconds
 from thinkwell._display.phases import running
+from thinkwell._display.results import result_text
 from thinkwell._display.summary import error_words
 from thinkwell._display.text import line
 from thinkwell.channels._errors import DeliveryFailed
@@ -30,7 +31,6 @@ from thinkwell.channels._questions import Asking
 from thinkwell.channels._sending import FinalText, send_final
 from thinkwell.channels._showing import showing
 from thinkwell.errors import ThoughtCancelled
-from thinkwell.progress._drawing import result_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import anyio
-from pydantic_core import to_json
 
+from thinkwell._display.results import result_text
 from thinkwell.progress._interrupt import CtrlC
 from thinkwell.progress._painter import Painter
 from thinkwell.progress._renderer import Shown
@@ -202,13 +202,3 @@ class Drawing:
         if self._with_result and index not in self._results and (value := stream.result._outcome.value):
             self._results[index] = result_text(value[0])
         return self._results.get(index)
-
-
-def result_text(value: object) -> str:
-    """Return a result as people read it: a text as it is, everything else as indented JSON."""
-    if isinstance(value, str):
-        return value
-    try:
-        return to_json(value, indent=2, bytes_mode="base64", inf_nan_mode="constants", fallback=repr).decode()
-    except Exception as exc:  # the user's own type may do anything
-        return f"a {type(value).__name__} that cannot be shown: {type(exc).__name__}"
