@@ -86,6 +86,13 @@ async def test_the_text_may_be_made_from_the_result() -> None:
     assert delivery.run_text == "3 in all"
 
 
+async def test_a_text_that_shows_nothing_is_none() -> None:
+    channel = Whole()
+    async with ScriptedAgent(script.says("Look.")).open() as agent:
+        await deliver(agent.think().text("Go.").stream(), channel, "ann", text=lambda _: " \n")
+    assert channel.texts == ["(The agent said nothing.)"]
+
+
 async def test_a_text_that_cannot_be_made_is_told_with_what_the_agent_said() -> None:
     channel = Whole()
     async with ScriptedAgent(script.says("Look.").returns([1, 2])).open() as agent:

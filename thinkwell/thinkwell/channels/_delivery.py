@@ -155,7 +155,8 @@ class _Ended(NamedTuple):
     @property
     def full_text(self) -> str:
         """The whole text that is delivered."""
-        return "\n\n".join(filter(None, (self.run_text, self.mark))) or NOTHING
+        parts = [part for part in (self.run_text, self.mark) if part.strip()]
+        return "\n\n".join(parts) or NOTHING
 
 
 class _Delivering(Generic[T]):
