@@ -38,7 +38,7 @@ _NO_PREVIEW: Final = {"is_disabled": True}
 """Bot API, LinkPreviewOptions: texts of agents have many links, and none is fetched for a preview."""
 
 
-class _SentMessage(msgspec.Struct):
+class _SentMessage(msgspec.Struct, frozen=True):
     message_id: int
 
 

@@ -58,14 +58,14 @@ _SURROGATES: Final = re.compile(
 )
 
 
-class _Parameters(Struct):
+class _Parameters(Struct, frozen=True):
     """Bot API, ResponseParameters."""
 
     retry_after: Annotated[float, Meta(ge=0)] | None = None
     migrate_to_chat_id: int | None = None
 
 
-class _Envelope(Struct):
+class _Envelope(Struct, frozen=True):
     """What every answer is (Bot API, "Making requests")."""
 
     ok: bool
@@ -75,7 +75,7 @@ class _Envelope(Struct):
     parameters: _Parameters = _Parameters()
 
 
-class _Numbered(Struct):
+class _Numbered(Struct, frozen=True):
     update_id: Annotated[int, Meta(ge=0)]
 
 
