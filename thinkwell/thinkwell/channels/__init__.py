@@ -29,6 +29,7 @@ from thinkwell.channels._protocols import (
     StreamingChannel,
     ThinkingChannel,
 )
+from thinkwell.channels._terminal import TerminalChannel
 
 __all__ = (
     "AskingChannel",
@@ -52,6 +53,7 @@ __all__ = (
     "RouterClosed",
     "StoppingChannel",
     "StreamingChannel",
+    "TerminalChannel",
     "ThinkingChannel",
     "deliver",
 )

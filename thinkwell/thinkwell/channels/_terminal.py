@@ -1,0 +1,316 @@
+"""A terminal, a pipe or a file as a channel: text that is only ever added to."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Final, TextIO
+
+import anyio
+
+from thinkwell._display import numbers
+from thinkwell._display.chunks import CleanChunks
+from thinkwell._display.text import clean, exact, line
+from thinkwell.channels._page import Page
+from thinkwell.channels._protocols import ChannelCapabilities, DeliverySettings
+from thinkwell.channels._writer import Writer
+from thinkwell.progress._asking import BACKGROUND_INTERVAL
+from thinkwell.progress._keys import POLL_INTERVAL, find_keyboard
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from thinkwell.channels._page import Kind
+    from thinkwell.channels._protocols import ChannelChoice, ChannelQuestion
+    from thinkwell.progress._keys import Keyboard
+
+__all__ = ("TerminalChannel",)
+
+NOBODY: Final = "there is no keyboard to answer at"
+
+
+class TerminalChannel:
+    """Shows answers in a terminal, while they are written. A pipe or a file will do.
+
+    Nothing that was written is ever changed. The answer stands there as the agent wrote it; thinking is dim,
+    after ``┆``, and what the agent does is in brackets. Where there are several users, each line begins with
+    the name of its user. No text controls the terminal, nor do the pieces in which it comes.
+
+    A terminal that takes no output holds up the delivery, and nothing else.
+
+    Args:
+        out: Where to; by default the standard output. It is not closed.
+        read_line: Waits for a line that answers a question, without what ends it; by default the keyboard of
+            the terminal is read. It is cancelled where the question is gone, and raises `EOFError` where
+            there is nobody to answer.
+        settings: How runs are delivered.
+
+    Raises:
+        ValueError: There is no standard output.
+    """
+
+    def __init__(
+        self,
+        out: TextIO | None = None,
+        *,
+        read_line: Callable[[], Awaitable[str]] | None = None,
+        settings: DeliverySettings | None = None,
+    ) -> None:
+        out = sys.stdout if out is None else out
+        if out is None:
+            raise ValueError("TerminalChannel(): this program has no standard output; give out=…")
+        self._writer = Writer(out)
+        self._page = Page(dim=_takes_escapes(out))
+        self._read_line = read_line
+        self._settings = settings or DeliverySettings()
+        self._streams: dict[str, _Stream] = {}
+        self._asking = anyio.Lock()
+
+    @property
+    def capabilities(self) -> ChannelCapabilities:
+        """Messages may be of any length; nothing is edited."""
+        return ChannelCapabilities()
+
+    @property
+    def settings(self) -> DeliverySettings:
+        """How runs are delivered."""
+        return self._settings
+
+    async def send(self, user_id: str, text: str) -> None:
+        """Write a text. Of one that was written already while it came, only the rest is.
+
+        Raises:
+            OSError: It cannot be written.
+            ValueError: The file was closed.
+        """
+        stream = self._stream(user_id)
+        missing = stream.missing(text)
+        if missing is None:
+            self._finish(user_id, stream)
+            missing = text
+        self._add(user_id, stream, "say", missing)
+        self._finish(user_id, stream)
+        stream.said = [text]
+        await self._write(stream)
+        if self._streams.get(user_id) is stream:  # pragma: no branch - nobody else should have begun one
+            del self._streams[user_id]
+
+    async def on_stream_start(self, user_id: str) -> None:
+        """Begin an answer; nothing is written for that."""
+        if (stream := self._streams.pop(user_id, None)) is not None:  # nobody has ended it
+            self._finish(user_id, stream)
+        await self._write(self._stream(user_id))
+
+    async def on_stream_chunk(self, user_id: str, chunk: str) -> None:
+        """Write a piece of the answer.
+
+        While others are writing too, or a question waits for a line, each line is written when it is
+        complete.
+        """
+        stream = self._stream(user_id)
+        stream.said.append(chunk)
+        self._add(user_id, stream, "say", chunk)
+        await self._write(stream)
+
+    async def on_stream_status(self, user_id: str, status: str) -> None:
+        """Write what the agent does now, in a line of its own."""
+        await self._note(user_id, status)
+
+    async def on_stream_end(self, user_id: str, full_text: str) -> None:
+        """Write what the chunks did not say: the end, or all of it where they have said something else."""
+        await self.send(user_id, full_text)
+
+    async def on_stream_thinking(self, user_id: str, chunk: str) -> None:
+        """Write a piece of thinking."""
+        stream = self._stream(user_id)
+        self._add(user_id, stream, "think", chunk)
+        await self._write(stream)
+
+    async def on_stream_thinking_end(self, user_id: str, seconds: float) -> None:
+        """Write how long the agent has thought."""
+        stream = self._stream(user_id)
+        self._finish(user_id, stream)
+        self._page.add_lines(user_id, "think", f"thought for {numbers.seconds(seconds)}")
+        await self._write(stream)
+
+    async def ask(self, user_id: str, question: ChannelQuestion) -> str | None:
+        """Ask, and wait until a line was typed that answers it. One question is asked at a time.
+
+        Returns:
+            The id of a choice, or a text; ``None`` where there is no keyboard, or Ctrl-D was pressed.
+        """
+        async with self._asking:
+            keyboard = find_keyboard() if self._read_line is None else None
+            read = self._read_line
+            try:
+                if keyboard is not None:
+                    await _take(keyboard)
+                    read = partial(_typed, keyboard)
+                await self._put(user_id, "ask", "\n".join(_rows(question)))
+                if read is not None:
+                    return await self._answer(user_id, question, read)
+                await self._note(user_id, NOBODY)
+                return None
+            finally:
+                self._page.typed(ended=False)
+                if keyboard is not None:
+                    keyboard.close()
+
+    async def on_question_end(self, user_id: str, question: ChannelQuestion, outcome: str) -> None:
+        """Write what became of a question."""
+        await self._note(user_id, outcome)
+
+    async def _answer(
+        self, user_id: str, question: ChannelQuestion, read: Callable[[], Awaitable[str]]
+    ) -> str | None:
+        keys = _keys(question)
+        while keys or question.takes_text:
+            self._page.prompt()
+            await self._write(None)
+            try:
+                typed = (await read()).strip()
+            except EOFError:
+                return None
+            self._page.typed(ended=True)
+            for key, choice in keys:
+                if typed.casefold() == key.casefold():
+                    return choice.id
+            if question.takes_text:
+                return typed
+            known = ", ".join(key for key, _ in keys)
+            await self._put(user_id, "ask", f"That is none of the answers. Type one of: {known}")
+        return None
+
+    async def _note(self, user_id: str, text: str) -> None:
+        await self._put(user_id, "note", f"[{line(text)}]")
+
+    async def _put(self, user_id: str, kind: Kind, text: str) -> None:
+        """Write whole lines."""
+        stream = self._streams.get(user_id)
+        if stream is not None:
+            self._page.add(user_id, stream.kind, stream.take_all())
+        self._page.add_lines(user_id, kind, text)
+        await self._write(stream)
+
+    def _stream(self, user_id: str) -> _Stream:
+        return self._streams.setdefault(user_id, _Stream())
+
+    def _add(self, user_id: str, stream: _Stream, kind: Kind, chunk: str) -> None:
+        if stream.kind != kind:
+            self._finish(user_id, stream)
+            stream.kind = kind
+        stream.add(chunk)
+        alone = len(self._streams) == 1 and not self._page.prompted
+        self._page.add(user_id, kind, stream.take() if alone else stream.take_lines())
+
+    def _finish(self, user_id: str, stream: _Stream) -> None:
+        """End what is being written, and its line."""
+        self._page.add(user_id, stream.kind, stream.finish())
+        self._page.end_line(user_id)
+
+    async def _write(self, stream: _Stream | None) -> None:
+        self._writer.put(self._page.take())
+        try:
+            await self._writer.flush()
+        except (OSError, ValueError):
+            if stream is not None:
+                stream.said.clear()  # nobody knows what of it can be read
+            raise
+
+
+class _Stream:
+    """What is known of an answer that is being written."""
+
+    def __init__(self) -> None:
+        self.kind: Kind = "say"
+        self.said: list[str] = []
+        """The chunks of the answer, as they came."""
+        self._clean = CleanChunks()
+        self._left = ""
+        """What is clean and was not written yet."""
+
+    def add(self, chunk: str) -> None:
+        self._left += self._clean.take(chunk)
+
+    def take(self) -> str:
+        """Return what can be written, without the line feeds at the end: they come with the next line."""
+        return self._take(len(self._left))
+
+    def take_lines(self) -> str:
+        """Return the lines that are complete."""
+        return self._take(self._left.rfind("\n") + 1)
+
+    def take_all(self) -> str:
+        """Return what was kept back for complete lines. The line feeds at the end are not needed any more."""
+        text, self._left = self._left.rstrip("\n"), ""
+        return text
+
+    def finish(self) -> str:
+        """Return what is left: something else comes next."""
+        self._left += self._clean.rest()
+        self._clean = CleanChunks()
+        return self.take_all()
+
+    def missing(self, text: str) -> str | None:
+        """Return what the chunks did not say of the answer; ``None`` where they have said something else."""
+        said = "".join(self.said)
+        if text.startswith(said):
+            return text[len(said) :]
+        if text.startswith(said := said.strip()):
+            self._left = self._left.rstrip("\n")
+            return text[len(said) :]
+        return None
+
+    def _take(self, end: int) -> str:
+        text = self._left[:end].rstrip("\n")
+        self._left = self._left[len(text) :]
+        return text
+
+
+def _takes_escapes(out: TextIO) -> bool:
+    if sys.platform == "win32":  # consoles have to be told first
+        return False
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown")
+    return not plain and out.isatty()
+
+
+def _rows(question: ChannelQuestion) -> Iterator[str]:
+    """Yield a question as it is shown."""
+    first, *rows = clean(question.text).split("\n")
+    yield f"? {first}"
+    yield from (f"  {row}".rstrip() for row in rows)
+    if question.code:
+        yield from (f"    {row}".rstrip() for row in exact(question.code).split("\n"))
+    if question.url is not None:
+        yield f"    {exact(question.url)}"
+    if question.takes_text and question.hint:
+        yield f"  ({line(question.hint)})"
+    if question.deadline is not None:
+        yield f"  denied in {numbers.seconds(question.deadline)}, unless it is answered"
+    yield from (f"  {key:>2}  {line(choice.label)}" for key, choice in _keys(question))
+
+
+def _keys(question: ChannelQuestion) -> list[tuple[str, ChannelChoice]]:
+    """Return what is to be typed for each choice. Where a text may be typed instead, it looks like none."""
+    ids = [choice.id for choice in question.choices]
+    if question.takes_text:
+        keys = [f"/{number}" for number in range(1, len(ids) + 1)]
+    elif all(len(id_) == 1 and id_.isalnum() for id_ in ids) and len(set(map(str.casefold, ids))) == len(ids):
+        keys = ids
+    else:
+        keys = [str(number) for number in range(1, len(ids) + 1)]
+    return list(zip(keys, question.choices, strict=True))
+
+
+async def _take(keyboard: Keyboard) -> None:
+    """Take the keyboard. What was typed until now was meant for something else."""
+    while not keyboard.take(lines=True):  # noqa: ASYNC110 - nothing tells when
+        await anyio.sleep(BACKGROUND_INTERVAL)  # pragma: no cover - as where questions are asked by keys
+
+
+async def _typed(keyboard: Keyboard) -> str:
+    while (typed := keyboard.line()) is None:  # noqa: ASYNC110 - as where keys are read
+        await anyio.sleep(POLL_INTERVAL)  # pragma: no cover - tested; it depends on who types
+    keyboard.forget()  # several were pasted
+    return typed

@@ -1,0 +1,116 @@
+"""Writes to a terminal, a pipe or a file, and holds up nothing but who has asked for it."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import threading
+from contextlib import suppress
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Final, TextIO
+
+import anyio
+import anyio.from_thread
+from anyio.lowlevel import current_token
+
+from thinkwell.progress._output import direct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LOOK: Final = 0.05
+"""Seconds between looks at whether something is written of which nobody waits for the end any more."""
+
+_POOR: Final = str.maketrans({"┆": "|", "│": "|", "…": "...", "⚠": "!"})
+"""For files that know no other characters."""
+
+
+class Writer:
+    """Writes texts, in their order.
+
+    A terminal may take no output (somebody has pressed Ctrl-S), and so may a pipe that nobody reads. A thread
+    writes to these. It is a daemon: one that hangs keeps no program from ending.
+
+    Args:
+        out: Where to. Characters that it cannot encode are written as escapes.
+    """
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._may_hang = _may_hang(out)
+        self._left: list[str] = []
+        self._turn = anyio.Lock()
+        self._thread: threading.Thread | None = None
+
+    def put(self, text: str) -> None:
+        """Let a text be written next."""
+        self._left.append(text)
+
+    async def flush(self) -> None:
+        """Wait until everything is written. Where the wait is cancelled, it is written all the same.
+
+        Raises:
+            OSError: It cannot be written.
+            ValueError: The file was closed.
+        """
+        async with self._turn:
+            while self._thread is not None and self._thread.is_alive():  # noqa: ASYNC110 - of another loop, maybe
+                await anyio.sleep(LOOK)
+            text = _encodable("".join(self._left), getattr(self._out, "encoding", None) or "utf-8")
+            self._left.clear()
+            if not text:
+                return
+            if self._may_hang:
+                await self._do(lambda: self._write_past_the_buffer(text))
+            else:
+                self._out.write(text)
+                self._out.flush()
+
+    def _write_past_the_buffer(self, text: str) -> None:
+        self._out.flush()
+        direct(self._out).write(text)
+
+    async def _do(self, work: Callable[[], None]) -> None:
+        done = anyio.Event()
+        token = current_token()
+        failures: list[Exception] = []
+
+        def try_it() -> None:
+            try:
+                work()
+            except Exception as exc:
+                failures.append(exc)
+            with suppress(RuntimeError):  # the event loop is gone, and whoever waited with it
+                anyio.from_thread.run_sync(done.set, token=token)
+
+        self._thread = threading.Thread(
+            target=copy_context().run, args=(try_it,), name="thinkwell terminal", daemon=True
+        )
+        self._thread.start()
+        await done.wait()
+        self._thread = None
+        if failures:
+            raise failures[0]
+
+
+def _may_hang(out: TextIO) -> bool:
+    if type(out) is not io.TextIOWrapper:  # what else is written to is the program's own
+        return False
+    try:
+        mode = os.fstat(out.fileno()).st_mode
+    except (OSError, ValueError):
+        return False
+    return not stat.S_ISREG(mode)
+
+
+def _encodable(text: str, encoding: str) -> str:
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        pass
+    except LookupError:
+        encoding = "ascii"
+    else:
+        return text
+    return text.translate(_POOR).encode(encoding, "backslashreplace").decode(encoding)
