@@ -71,11 +71,16 @@ def clean(text: str) -> str:
     """
     if _PLAIN.match(text):
         return text
-    text = _BREAKS.sub("\n", _SEQUENCES.sub("", text))
+    text = _BREAKS.sub("\n", without_sequences(text))
     text = text.translate(_STAND_INS)
     if not text.isascii():
         text = _without_heaps(text)
     return text.expandtabs(TAB) if "\t" in text else text
+
+
+def without_sequences(text: str) -> str:
+    """Return a text without what a terminal obeys. Other control characters stay."""
+    return _SEQUENCES.sub("", text)
 
 
 def line(text: str, limit: int = LINE) -> str:

@@ -1,0 +1,302 @@
+"""The Markdown that agents write, as marks of a text: which of its parts are bold, or code.
+
+A subset, read line by line, so that a mark never reaches beyond its line (a fence does) and the work is in
+proportion to the text: fences, ``code``, ``**bold**``, ``*italic*``, headings, which become bold, and links.
+A link's address is written out behind its text: no link goes anywhere but where it says. Everything else,
+such as lists, quotes and tables, stays as it was written, and so does a mark that is not closed.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ("Run", "Style", "read_marks")
+
+LONGEST_LINE: Final = 20_000
+"""Characters of a line whose marks are looked for. Nobody writes paragraphs that long."""
+
+
+class Style(NamedTuple):
+    """How a part of a text is shown. Code is nothing else besides."""
+
+    bold: bool = False
+    italic: bool = False
+    code: bool = False
+    fence: int = 0
+    """A block of code, by its number, so that two that touch are two."""
+    language: str = ""
+    """Of a block of code."""
+
+
+class Run(NamedTuple):
+    """A part of a text that is shown in one way. The text between runs is plain."""
+
+    start: int
+    end: int
+    style: Style
+
+
+PLAIN: Final = Style()
+_CODE: Final = Style(code=True)
+_STYLES: Final = (PLAIN, Style(italic=True), Style(bold=True), Style(bold=True, italic=True))
+"""By what text is: the sum of the asterisks that mean it, 1 for italic and 2 for bold."""
+_KINDS: Final[dict[int, list[int]]] = {1: [1], 2: [2], 3: [2, 1]}
+"""By the number of asterisks: what they begin, outermost first."""
+_BOLD: Final = 2
+
+_SPECIAL: Final = re.compile(r"[*`\[\\#~]")
+_FENCE: Final = re.compile(
+    r"([ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?)(`{3,}+|~{3,}+)[ \t]*+([^\s`]*+)[^`]*+"
+)
+"""A fence may stand behind the sign of a list."""
+_LANGUAGE: Final = re.compile(r"[A-Za-z0-9_+#.-]{1,30}")
+_HEADING: Final = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
+_MARK: Final = re.compile(r"\\([*_`\[\]#~|])|(`+)|(\*+)|!?(\[)")
+_LINK: Final = re.compile(
+    r"!?\[([^\[\]]{1,500})\]\(<?((?:[^\s()<>]++|\([^\s()<>]*+\))++)>?(?:[ \t]+\"[^\"]{0,200}+\")?\)"
+)
+_TICKS: Final = re.compile(r"`+")
+_WORD: Final = re.compile(r"[A-Za-z0-9_]")
+
+
+def read_marks(text: str) -> tuple[str, list[Run]]:
+    """Return a Markdown text without its marks, and what they said of it, in order.
+
+    The text is never longer than it was.
+
+    Args:
+        text: Markdown, with line feeds as line ends.
+    """
+    reader = _Reader()
+    at = 0
+    while at <= len(text):
+        start = at if reader.in_fence else _next_marked(text, at)
+        if start > at:
+            reader.add_plain(text[at : start - 1])
+            at = start
+        else:
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            reader.read(text[at:end])
+            at = end + 1
+    return reader.text(), reader.runs
+
+
+def _next_marked(text: str, at: int) -> int:
+    """Return where the next line begins that may have marks; behind the end where there is none."""
+    found = _SPECIAL.search(text, at)
+    return len(text) + 1 if found is None else max(text.rfind("\n", at, found.start()) + 1, at)
+
+
+class _Fence(NamedTuple):
+    """A block of code that was opened."""
+
+    indentation: int
+    mark: str
+    style: Style
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        self._pieces: list[str] = []
+        self._at = 0
+        self._last: int | None = None
+        """The fence that the last line was in, or 0; ``None``: there was no line."""
+        self._fence: _Fence | None = None
+        self._fences = 0
+
+    @property
+    def in_fence(self) -> bool:
+        return self._fence is not None
+
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    def add_plain(self, lines: str) -> None:
+        self._add([(lines, PLAIN)], PLAIN)
+
+    def read(self, line: str) -> None:
+        fence = self._fence
+        if fence is not None:
+            if _closes(line, fence.mark):
+                self._fence = None
+                return
+            indentation = min(len(line) - len(line.lstrip(" \t")), fence.indentation)
+            self._add([(line[indentation:], fence.style)], fence.style)
+            return
+        opened = _FENCE.fullmatch(line)
+        if opened is not None:
+            bullet, mark, language = opened.groups()
+            if bullet.strip():
+                self._add([(bullet.rstrip(), PLAIN)], PLAIN)
+            self._fences += 1
+            style = Style(fence=self._fences, language=language if _LANGUAGE.fullmatch(language) else "")
+            self._fence = _Fence(len(bullet), mark, style)
+            return
+        heading = _HEADING.match(line)
+        if heading is None:
+            self._add(_marked(line), PLAIN)
+        else:
+            parts = _marked(_title(line[heading.end() :]))
+            self._add([(text, _also(style, _BOLD)) for text, style in parts], PLAIN)
+
+    def _add(self, parts: Iterable[tuple[str, Style]], style: Style) -> None:
+        """Add a line of that style, of parts that may have others."""
+        if self._last is not None:
+            self._put("\n", style if style.fence == self._last else PLAIN)
+        self._last = style.fence
+        for text, own in parts:
+            self._put(text, own)
+
+    def _put(self, text: str, style: Style) -> None:
+        start, self._at = self._at, self._at + len(text)
+        self._pieces.append(text)
+        if not text or style == PLAIN:
+            return
+        if self.runs and self.runs[-1].end == start and self.runs[-1].style == style:
+            start = self.runs.pop().start
+        self.runs.append(Run(start, self._at, style))
+
+
+def _closes(line: str, mark: str) -> bool:
+    bare = line.strip(" \t")
+    return len(bare) >= len(mark) and not bare.strip(mark[0])
+
+
+def _title(text: str) -> str:
+    """Return the text of a heading, without the signs that may stand behind it."""
+    bare = text.rstrip(" \t")
+    title = bare.rstrip("#")
+    return title.rstrip(" \t") if title.endswith((" ", "\t")) else bare
+
+
+# Within a line
+
+
+@dataclass(slots=True)
+class _Stars:
+    """One to three asterisks: they begin something, end something, or are just that."""
+
+    count: int
+    opened: int = 0
+    """How many of them begin something that has an end."""
+    closed: int = 0
+    """How many of them end something."""
+
+
+_Part: TypeAlias = "tuple[str, Style] | _Stars"
+
+
+def _marked(line: str) -> Iterable[tuple[str, Style]]:
+    """Return the parts of a line, in order."""
+    if len(line) > LONGEST_LINE or _MARK.search(line) is None:
+        return [(line, PLAIN)]
+    return _styled(_Line(line).parts())
+
+
+class _Line:
+    """Finds the marks of a line."""
+
+    def __init__(self, line: str) -> None:
+        self._line = line
+        self._parts: list[_Part] = []
+        self._open: list[tuple[int, _Stars]] = []
+        """What has begun, outermost first, with the asterisks it began with: bold and italic, once each."""
+        self._ticks: dict[int, list[int]] | None = None
+        """Where backticks stand, by how many there are in a row; ``None``: not looked for yet."""
+
+    def parts(self) -> list[_Part]:
+        line = self._line
+        done = at = 0
+        while (found := _MARK.search(line, at)) is not None:
+            escaped, ticks, stars, bracket = found.groups()
+            part: _Part | None = None
+            at = found.end()
+            if escaped:
+                part = escaped, PLAIN
+            elif stars:
+                part = self._stars(found.start(), at)
+            elif ticks and (end := self._closing(at, len(ticks))) is not None:
+                part, at = (_code(line[at:end]), _CODE), end + len(ticks)
+            link = _LINK.match(line, found.start()) if bracket else None
+            if part is None and (link is None or link[1].count("`") % 2):
+                continue
+            if done < found.start():
+                self._parts.append((line[done : found.start()], PLAIN))
+            if part is not None:
+                self._parts.append(part)
+            elif link is not None:
+                self._parts += _linked(link[1], link[2])
+                at = link.end()
+            done = at
+        self._parts.append((line[done:], PLAIN))
+        return self._parts
+
+    def _closing(self, at: int, count: int) -> int | None:
+        """Return where the same number of backticks stands behind a place."""
+        if self._ticks is None:
+            self._ticks = {}
+            for found in _TICKS.finditer(self._line):
+                self._ticks.setdefault(found.end() - found.start(), []).append(found.start())
+        places = self._ticks.get(count, ())
+        index = bisect_left(places, at)
+        return places[index] if index < len(places) else None
+
+    def _stars(self, start: int, end: int) -> _Stars | None:
+        count = end - start
+        if count > 3:
+            return None
+        before, after = self._line[max(start - 1, 0) : start], self._line[end : end + 1]
+        stars = _Stars(count)
+        kinds = _KINDS[count]
+        known = [kind for kind, _ in self._open]
+        if before.strip() and not _WORD.match(after) and all(kind in known for kind in kinds):
+            self._end(stars)
+        elif after.strip() and not _WORD.match(before) and not any(kind in known for kind in kinds):
+            self._open += [(kind, stars) for kind in kinds]
+        return stars
+
+    def _end(self, stars: _Stars) -> None:
+        while stars.closed < stars.count:
+            kind, began = self._open.pop()
+            if kind & stars.count:  # else it has begun within, and has no end
+                began.opened += kind
+                stars.closed += kind
+
+
+def _styled(parts: Iterable[_Part]) -> Iterator[tuple[str, Style]]:
+    now = 0
+    for part in parts:
+        if isinstance(part, _Stars):
+            now -= part.closed
+            if part.count > part.opened + part.closed:
+                yield "*" * (part.count - part.opened - part.closed), _STYLES[now]
+            now += part.opened
+        else:
+            yield part[0], _also(part[1], now)
+
+
+def _also(style: Style, kinds: int) -> Style:
+    """Return a style that is bold or italic besides."""
+    if not kinds or style.code:
+        return style
+    return _STYLES[kinds | style.italic | style.bold << 1]
+
+
+def _code(text: str) -> str:
+    """Return the text of a code span, without the spaces that keep its backticks from the marks."""
+    padded = text[0] == text[-1] == " " and bool(text.strip(" "))
+    return text[1:-1] if padded else text
+
+
+def _linked(text: str, address: str) -> Iterator[tuple[str, Style]]:
+    yield from _marked(text)
+    if text != address:
+        yield f" ({address})", PLAIN

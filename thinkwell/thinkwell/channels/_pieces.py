@@ -1,0 +1,180 @@
+"""Texts that are too long for a message, cut where it hurts least.
+
+A cut is made at the end of a paragraph; else of a line, of a sentence, of a word; else anywhere, though not
+within what is shown as one character. The piece before it is then at least half full (a quarter, for a word).
+
+What is left out at a cut is white space, and nothing else: all of it before the cut, and that behind it up to
+the line that comes next, whose indentation stays. No message could begin or end with it: Telegram strips both
+ends of a message, and a blank line there says nothing in any other.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ("head", "pieces", "ranges", "splits")
+
+INDENTATION: Final = 80
+"""Characters of white space that a line may begin with. What is longer is no indentation."""
+
+LONGEST_CLUSTER: Final = 64
+"""Characters (code points) that may be shown as one and are kept together. A family of emoji takes eleven."""
+
+_WHITE: Final = " \t\n\r\f\v"
+_RUN: Final = re.compile(f"[{_WHITE}]*+")
+_SENTENCE: Final = re.compile(r"(?<=[.!?…])[\"'”’»)\]]{0,3}+(?=[ \t\n])|(?<=[。！？])[”’」』）]{0,3}+")
+_FLAGS: Final = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+"""The letters that make flags, two by two."""
+
+_EXTENDING: Final = re.compile(
+    "[\u200c\u200d\u1160-\u11ff\ud7b0-\ud7ff\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
+)
+"""What belongs to the character before it, beside combining characters: joiners, vowels and finals of Korean,
+marks of Japanese, colours of skin, and the letters of the flags of regions."""
+
+_VIRAMA: Final = 9
+"""The class of combining characters that make one of two consonants."""
+
+
+def pieces(text: str, limit: int) -> list[str]:
+    """Return a text as pieces of bounded length, in order.
+
+    A text that fits is one piece, as it is. One of white space alone has none. Joined, the pieces are the
+    text but for white space where one ends: see this module.
+
+    Args:
+        text: Any text, which must fit to be shown.
+        limit: Characters (Unicode code points) of a piece.
+
+    Raises:
+        ValueError: The limit is below 1.
+    """
+    _check(limit)
+    if not text.strip(_WHITE):
+        return []
+    return [text] if len(text) <= limit else [text[start:end] for start, end in ranges(text, limit)]
+
+
+def head(text: str, limit: int) -> tuple[str, str]:
+    """Return the first piece of a text that grows, and the rest: what follows may be appended to that.
+
+    As long as the text fits, no piece is finished: it is empty, and the rest is the text. Finished pieces are
+    the ones that `pieces` makes of the whole.
+
+    Args:
+        text: The text so far, or the rest of it.
+        limit: Characters (Unicode code points) of a piece.
+
+    Raises:
+        ValueError: The limit is below 1.
+    """
+    _check(limit)
+    begin, shown = _begin(text, 0, limit)
+    if len(text) - begin <= limit:
+        return "", text
+    cut = _cut(text, begin, shown, limit)
+    return text[begin:cut].rstrip(_WHITE), text[cut:]
+
+
+def ranges(text: str, limit: int, first: int | None = None) -> Iterator[tuple[int, int]]:
+    """Yield where each piece of a text begins and ends.
+
+    Args:
+        text: The text.
+        limit: Characters of a piece, at least 1.
+        first: Characters of the first piece, at least 1; ``None``: as of the others.
+    """
+    at = 0
+    room = limit if first is None else first
+    while True:
+        begin, shown = _begin(text, at, room)
+        if shown == len(text):
+            return
+        at = _cut(text, begin, shown, room) if len(text) - begin > room else len(text)
+        yield begin, begin + len(text[begin:at].rstrip(_WHITE))
+        room = limit
+
+
+def _check(limit: int) -> None:
+    if limit < 1:
+        raise ValueError(f"a piece cannot have {limit} characters; the limit must be at least 1")
+
+
+def _begin(text: str, at: int, limit: int) -> tuple[int, int]:
+    """Return where a piece begins, and the first character of it that shows."""
+    run = _RUN.match(text, at)
+    shown = at if run is None else run.end()
+    line = text.rfind("\n", at, shown) + 1
+    indents = line > 0 and shown - line <= min(INDENTATION, limit // 2)
+    return line if indents else shown, shown
+
+
+def _cut(text: str, begin: int, shown: int, limit: int) -> int:
+    """Return where a piece ends of a text that goes on: not beyond the limit.
+
+    Nothing beyond the character behind the limit matters, so that a text that grows is cut as the whole is.
+    """
+    end = begin + limit
+    half = max(begin + limit // 2, shown + 1)
+    for found in (
+        text.rfind("\n\n", half, end + 1),
+        text.rfind("\n", half, end + 1),
+        _sentence(text, half, end),
+        _word(text, max(begin + limit // 4, shown + 1), end),
+    ):
+        if found >= 0:
+            return found
+    return _anywhere(text, begin, end)
+
+
+def _sentence(text: str, start: int, end: int) -> int:
+    last = -1
+    for found in _SENTENCE.finditer(text, start, end + 1):
+        if found.end() <= end and not splits(text, start, found.end()):
+            last = found.end()
+    return last
+
+
+def _word(text: str, start: int, end: int) -> int:
+    at = end + 1
+    while (at := max(text.rfind(" ", start, at), text.rfind("\t", start, at))) >= 0:
+        if not splits(text, start, at + 1):  # a mark may stand on a space
+            return at
+    return -1
+
+
+def _anywhere(text: str, begin: int, end: int) -> int:
+    for at in range(end, max(end - LONGEST_CLUSTER, begin), -1):
+        if not splits(text, begin, at):
+            return at
+    return end
+
+
+def splits(text: str, begin: int, at: int) -> bool:
+    """Return whether a cut would divide what is shown as one character.
+
+    Args:
+        text: A text.
+        begin: Where one character begins at any rate.
+        at: Where the cut would be: behind that.
+    """
+    before, after = text[at - 1], text[at : at + 1]
+    if after < "\u0300":  # nothing of what is below joins another
+        return before == "\u200d" and after > " "
+    return (
+        unicodedata.category(after).startswith("M")
+        or _EXTENDING.match(after) is not None
+        or before == "\u200d"
+        or (unicodedata.combining(before) == _VIRAMA and after.isalpha())
+        or ("\ud800" <= before <= "\udbff" and "\udc00" <= after <= "\udfff")
+        or (before in _FLAGS and after in _FLAGS and _odd_flags(text[begin:at]))
+    )
+
+
+def _odd_flags(text: str) -> bool:
+    return (len(text) - len(text.rstrip(_FLAGS))) % 2 == 1
