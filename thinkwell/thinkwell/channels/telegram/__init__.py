@@ -5,9 +5,9 @@ For this the extra ``telegram`` is needed: ``pip install 'thinkwell[telegram]'``
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from importlib.util import find_spec as _find_spec
 
-if find_spec("httpx") is None:
+if _find_spec("httpx") is None:
     raise ImportError(
         "thinkwell.channels.telegram needs httpx, which is not installed; pip install 'thinkwell[telegram]'",
         name="httpx",
