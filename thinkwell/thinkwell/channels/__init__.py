@@ -29,9 +29,12 @@ from thinkwell.channels._protocols import (
     StreamingChannel,
     ThinkingChannel,
 )
+from thinkwell.channels._router import MessageRouter
+from thinkwell.channels._router_events import AgentResponded, RouterEvent, UserMessageReceived
 from thinkwell.channels._terminal import TerminalChannel
 
 __all__ = (
+    "AgentResponded",
     "AskingChannel",
     "CapableChannel",
     "Channel",
@@ -50,10 +53,13 @@ __all__ = (
     "DeliveryStatus",
     "DraftingChannel",
     "HtmlChannel",
+    "MessageRouter",
     "RouterClosed",
+    "RouterEvent",
     "StoppingChannel",
     "StreamingChannel",
     "TerminalChannel",
     "ThinkingChannel",
+    "UserMessageReceived",
     "deliver",
 )

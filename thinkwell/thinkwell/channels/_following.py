@@ -20,6 +20,9 @@ BETWEEN: Final = "\n\n"
 STATUS: Final = 200
 """Characters of what is told of a tool call."""
 
+USING: Final = "Using: "
+"""What is said before what a tool call does."""
+
 RESULT_TOOL: Final = "return_result"
 """Nobody has to be told that a result is given."""
 
@@ -132,4 +135,4 @@ def _status(view: RunView, tool_id: str) -> Iterator[Piece]:
     tool = view.tools.get(tool_id)
     if tool is not None and RESULT_TOOL not in (tool_name(tool) or tool.title):
         call = describe(tool, view.cwd)
-        yield Piece("status", line(f"Using: {call.verb} {call.target}".rstrip(), STATUS))
+        yield Piece("status", line(f"{USING}{call.verb} {call.target}".rstrip(), STATUS))

@@ -1,0 +1,82 @@
+"""An agent that repeats what it is told, in any number of sessions, and that can die."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+from scripted import EVERY_SESSION_CALL, ScriptedAgent, Turn
+
+from thinkwell import Agent, open_agent
+from thinkwell_acp import memory_transport_pair, serve_agent
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from thinkwell_acp import Transport
+
+
+class Echo(ScriptedAgent):
+    """Says ``<session>: <prompt>``, after some time.
+
+    Args:
+        seconds: How long it takes.
+    """
+
+    def __init__(self, seconds: float = 1.0) -> None:
+        super().__init__([self.repeat], capabilities=EVERY_SESSION_CALL)
+        self.seconds = seconds
+        self.begun: list[str] = []
+        """The prompts, in order."""
+        self.done: list[str] = []
+        """Those that were answered."""
+        self.now: Counter[str] = Counter()
+        """How many turns run, in each session."""
+        self.most = 0
+        """How many turns ran at once in one session, at most."""
+        self.most_at_all = 0
+        self.opened_times = 0
+        self.closed_times = 0
+        self.changed = anyio.Event()
+        self._line: Transport | None = None
+
+    async def repeat(self, turn: Turn) -> str | None:
+        self.begun.append(turn.text)
+        self._change()
+        self.now[turn.session_id] += 1
+        self.most = max(self.most, *self.now.values())
+        self.most_at_all = max(self.most_at_all, self.now.total())
+        try:
+            turn.say(f"{turn.session_id}: ")
+            await anyio.sleep(self.seconds)
+            turn.say(turn.text)
+        finally:
+            self.now[turn.session_id] -= 1
+        self.done.append(turn.text)
+        self._change()
+        return None
+
+    async def until_begun(self, prompt: str, *, times: int = 1) -> None:
+        """Wait until a prompt has come."""
+        while self.begun.count(prompt) < times:
+            await self.changed.wait()
+
+    async def die(self) -> None:
+        """End the connection."""
+        assert self._line is not None
+        await self._line.aclose()
+
+    def _change(self) -> None:
+        self.changed.set()
+        self.changed = anyio.Event()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[Agent]:
+        """Open it; the same as often as wanted."""
+        ours, self._line = memory_transport_pair()
+        self.opened_times += 1
+        async with serve_agent(self._line, self), open_agent("echo", transport=ours) as agent:
+            yield agent
+        self.closed_times += 1

@@ -1,0 +1,100 @@
+"""What a router itself has to say to people."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from thinkwell._display.summary import error_words
+from thinkwell.channels._delivery import Delivery, DeliveryMetrics
+from thinkwell.channels._errors import DeliveryFailed
+from thinkwell.channels._protocols import (
+    CapableChannel,
+    ChannelCapabilities,
+    ConfiguredChannel,
+    DeliverySettings,
+)
+from thinkwell.channels._sending import FinalText, send_final
+from thinkwell.errors import ThinkwellError, ThoughtCancelled
+
+if TYPE_CHECKING:
+    from thinkwell.channels._delivery import DeliveryStatus
+    from thinkwell.channels._protocols import Channel
+
+__all__ = ("ANEW", "BUSY", "explain", "tell")
+
+BUSY: Final = "I am still busy with what you wrote before. Please write again when I have answered."
+"""What somebody is told whose message is refused."""
+
+ANEW: Final = "The agent had to be started anew. It does not remember what was said before."
+"""What somebody is told whose conversation was lost."""
+
+STOPPED: Final = "⏹ Stopped."
+"""What somebody is told who has stopped a run before there was one."""
+
+FAILED: Final = "⚠ Something went wrong, and your message was not answered. Please try again later."
+"""What somebody is told of an error that is not about the agent: what it says is not for him."""
+
+logger = logging.getLogger("thinkwell")
+
+
+async def explain(
+    error: Exception, channel: Channel, user_id: str, settings: DeliverySettings | None
+) -> Delivery:
+    """Tell somebody why there is no run that answers him.
+
+    Raises:
+        DeliveryFailed: That could not be sent.
+    """
+    if type(error) is ThoughtCancelled:  # by him; what derives from it is no wish of his
+        return await tell(STOPPED, channel, user_id, settings, status="cancelled", error=error)
+    about = "A message was not answered: %s: %s"
+    logger.warning(about, type(error).__name__, error, exc_info=error)
+    text = FAILED
+    if isinstance(error, ThinkwellError):
+        words = error_words(error)
+        text = "\n".join(filter(None, (f"⚠ {words.what}", words.next)))
+    return await tell(text, channel, user_id, settings, status="failed", error=error)
+
+
+async def tell(
+    text: str,
+    channel: Channel,
+    user_id: str,
+    settings: DeliverySettings | None,
+    *,
+    status: DeliveryStatus = "completed",
+    error: Exception | None = None,
+) -> Delivery:
+    """Send a text in the same way as an answer.
+
+    Raises:
+        DeliveryFailed: It could not be sent.
+    """
+    began = anyio.current_time()
+    if settings is None:
+        settings = channel.settings if isinstance(channel, ConfiguredChannel) else DeliverySettings()
+    capabilities = channel.capabilities if isinstance(channel, CapableChannel) else ChannelCapabilities()
+    errors: list[Exception] = []
+    sent = await send_final(channel, user_id, FinalText(text=text), settings, capabilities, errors.append)
+    took = anyio.current_time() - began
+    delivery = Delivery(
+        user_id=user_id,
+        text=text,
+        run_text="",
+        status=status,
+        error=error,
+        channel_errors=tuple(errors),
+        metrics=DeliveryMetrics(
+            first_delivery=took if sent.failure is None else None,
+            total=took,
+            attempts=sent.attempts,
+            retries=sent.retries,
+        ),
+    )
+    if sent.failure is not None:
+        reason = str(sent.failure) or type(sent.failure).__name__
+        raise DeliveryFailed(user_id, text, delivery, reason) from sent.failure
+    return delivery

@@ -1,0 +1,390 @@
+"""`MessageRouter`: messages of many people in, the answers of an agent out."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args, overload
+
+from anyio import AsyncContextManagerMixin
+from anyio.lowlevel import checkpoint
+
+from thinkwell import events as ev
+from thinkwell._builder import check_count, check_seconds
+from thinkwell.channels._agent_keeper import AgentKeeper
+from thinkwell.channels._conversations import Conversations
+from thinkwell.channels._delivery import deliver
+from thinkwell.channels._errors import ConversationBusy, DeliveryFailed, RouterClosed
+from thinkwell.channels._following import USING, Following, said
+from thinkwell.channels._notices import ANEW, BUSY, explain, tell
+from thinkwell.channels._router_events import AgentResponded, RouterListeners, UserMessageReceived
+from thinkwell.errors import ThoughtCancelled
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+    from contextlib import AbstractAsyncContextManager
+    from typing import Self
+
+    from thinkwell._agent import Agent
+    from thinkwell._session import Session
+    from thinkwell._stream import ThoughtStream
+    from thinkwell.channels._agent_keeper import AgentFactory
+    from thinkwell.channels._conversation import SessionFactory, Turn
+    from thinkwell.channels._delivery import Delivery
+    from thinkwell.channels._protocols import Channel, DeliverySettings
+    from thinkwell.view import RunView
+
+    StrPath: TypeAlias = str | os.PathLike[str]
+
+__all__ = ("Busy", "MessageRouter", "Middleware")
+
+Busy: TypeAlias = Literal["queue", "refuse"]
+"""What to do with a message while another one is answered."""
+
+Middleware: TypeAlias = "Callable[[str, str], str | Awaitable[str]]"
+"""Makes a prompt of a message, given the message and the user's id."""
+
+KEPT: Final[frozenset[ev.EventType]] = frozenset(
+    {"thought", "message", "tool_start", "tool_update", "tool_done", "plan", "turn_start"}
+)
+"""The events that a run keeps: the default ones, and the one that says that it has its prompt."""
+
+logger = logging.getLogger("thinkwell")
+
+
+class MessageRouter(AsyncContextManagerMixin):
+    """Takes the messages of any number of people, and delivers what an agent answers.
+
+    Each user has a conversation: a session of the agent, in which there is one turn at a time. Conversations
+    know nothing of each other and go on side by side. Users are told apart by their ids alone, so let those
+    of different channels differ, or give each channel a router of its own.
+
+    To be used as ``async with MessageRouter(…) as router:``. Leaving the block stops what runs, refuses what
+    waits (`RouterClosed`), and closes all sessions and, where the router has opened it, the agent. Who
+    delivers then still gets to deliver what was written until then.
+
+    Args:
+        agent: An agent that is open, or a function that opens one, such as ``lambda: open_agent("claude")``:
+            called when the first message comes, and again with the first message after the agent has died.
+            Whoever had a conversation is told that it began anew.
+        cwd: The folder of the sessions, or a function that returns the one for a user's id; by default that
+            of the agent.
+        session: Opens the session for a user's id, where more than the folder is to be said; instead of
+            `cwd`.
+        idle_after: Seconds without a message after which a session is closed. The next message begins a new
+            one. ``None``: none is closed.
+        busy: What becomes of a message while another one of the same user is answered. ``queue``: it waits
+            for its turn. ``refuse``: its sender is told to wait.
+        max_waiting: How many messages of a user may wait; further ones are refused.
+        middleware: Makes the prompt of a message when its turn has come, as `Middleware` says.
+        settings: How answers are delivered; by default as their channel says.
+        timeout: Seconds that a run may take; see `ThinkBuilder.stream`.
+        idle_timeout: Seconds that a run may be silent; see `ThinkBuilder.stream`.
+
+    Raises:
+        TypeError: An argument is of another type.
+        ValueError: An argument is out of range, or contradicts another.
+    """
+
+    def __init__(
+        self,
+        agent: Agent | AgentFactory,
+        *,
+        cwd: StrPath | Callable[[str], StrPath] | None = None,
+        session: SessionFactory | None = None,
+        idle_after: float | None = 3600.0,
+        busy: Busy = "queue",
+        max_waiting: int = 8,
+        middleware: Middleware | None = None,
+        settings: DeliverySettings | None = None,
+        timeout: float | None = None,
+        idle_timeout: float | None = None,
+    ) -> None:
+        for name, seconds in (
+            ("idle_after", idle_after),
+            ("timeout", timeout),
+            ("idle_timeout", idle_timeout),
+        ):
+            if seconds is not None:
+                check_seconds(name, seconds)
+        check_count("max_waiting", max_waiting)
+        if busy not in get_args(Busy):
+            raise ValueError(f'MessageRouter(busy={busy!r:.100}): choose "queue" or "refuse"')
+        if cwd is not None and session is not None:
+            raise ValueError("MessageRouter(cwd=…, session=…): give one of them; session= can say the folder")
+        self._conversations = Conversations(
+            AgentKeeper(agent),
+            session or partial(_session_in, cwd),
+            idle_after=idle_after,
+            max_waiting=max_waiting if busy == "queue" else 0,
+        )
+        self._middleware = middleware
+        self._settings = settings
+        self._timeout = timeout
+        self._idle_timeout = idle_timeout
+        self._listeners = RouterListeners()
+
+    def __repr__(self) -> str:
+        conversations = self._conversations
+        state = f"{len(conversations.user_ids)} conversations" if conversations.is_open else "closed"
+        return f"<MessageRouter {state}>"
+
+    @asynccontextmanager
+    async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
+        async with self._conversations.open():
+            yield self
+
+    # What comes in
+
+    async def handle_user_message(
+        self, text: str, user_id: str, channel: Channel, *, channel_id: str | None = None
+    ) -> Delivery | None:
+        """Answer a message, and return how when the answer is delivered: see `deliver`.
+
+        It gets its place in the queue at once, so messages are answered in the order of the calls. What goes
+        wrong with the agent is delivered in words, and `Delivery.error` has it. Whoever cancels this call
+        cancels the run.
+
+        Args:
+            text: What was written.
+            user_id: Who has written, as `channel` calls him.
+            channel: Where the answer is delivered.
+            channel_id: What the events call the channel; by default the name of its class.
+
+        Returns:
+            ``None`` where the message was refused, because the conversation is busy. Its sender was told.
+
+        Raises:
+            DeliveryFailed: What there was to say could not be sent. It has the text.
+            RouterClosed: The router's block was left before the message had its turn, or was not entered.
+            ValueError: The text is blank.
+        """
+        # Lone surrogates may come from outside, and cannot be sent.
+        text = text.encode("utf-8", "replace").decode()
+        if not text.strip():
+            raise ValueError("handle_user_message(text): the message is blank; there is nothing to answer")
+        channel_id = type(channel).__name__ if channel_id is None else channel_id
+        try:
+            turn = self._conversations.ask(user_id)
+        except ConversationBusy as exc:
+            await tell(BUSY, channel, user_id, self._settings, status="failed", error=exc)
+            return None
+        failure: DeliveryFailed | None = None
+        try:
+            message = UserMessageReceived(text=text, user_id=user_id, channel_id=channel_id)
+            await self._listeners.tell(message)
+            try:
+                delivery = await self._answer(turn, text, user_id, channel)
+            except DeliveryFailed as exc:
+                failure, delivery = exc, exc.delivery
+        finally:
+            await turn.end()
+        response = AgentResponded(
+            text=delivery.run_text,
+            user_id=user_id,
+            channel_id=channel_id,
+            session_id=None if turn.stream is None else turn.stream.session_id,
+            agent_id=turn.agent_id,
+            status=delivery.status,
+        )
+        await self._listeners.tell(response)  # the turn is given back: a handler may ask for another
+        if failure is not None:
+            raise failure
+        return delivery
+
+    async def invoke(self, prompt: str, *, user_id: str = "") -> str:
+        """Have a turn without a channel, and return all that the agent has said. See `streaming`.
+
+        Args:
+            prompt: What to say.
+            user_id: In whose conversation.
+
+        Raises:
+            ConversationBusy: The conversation is busy.
+            RouterClosed: The router's block was left, or not entered.
+            ThoughtCancelled: The run was stopped.
+            Exception: There is no agent or no session, or the run failed.
+        """
+        async with self.streaming(prompt, user_id=user_id) as stream:
+            await stream.result
+            return said(stream.view.messages)
+
+    async def invoke_streamed(
+        self,
+        prompt: str,
+        on_chunk: Callable[[str], Awaitable[None]],
+        on_tool_call: Callable[[str], Awaitable[None]] | None = None,
+        *,
+        user_id: str = "",
+    ) -> str:
+        """Have a turn without a channel, and tell what the agent says and does meanwhile. See `streaming`.
+
+        A callback that raises ends the run, and its exception is raised here.
+
+        Args:
+            prompt: What to say.
+            on_chunk: Called with each piece of text. They add up to what is returned.
+            on_tool_call: Called with what the agent uses, when it begins to: a clean line such as
+                ``read parser.py``.
+            user_id: In whose conversation.
+
+        Raises:
+            ConversationBusy: The conversation is busy.
+            RouterClosed: The router's block was left, or not entered.
+            ThoughtCancelled: The run was stopped.
+            Exception: There is no agent or no session, the run failed, or a callback has.
+        """
+        following, told = Following(), list[str]()
+
+        async def tell_news(view: RunView) -> int:
+            for piece in following.look(view):
+                if piece.kind == "text":
+                    told.append(piece.text)
+                    await on_chunk(piece.text)
+                elif piece.kind == "status" and on_tool_call is not None:
+                    await on_tool_call(piece.text.removeprefix(USING))
+            return sum(map(len, view.messages))
+
+        async with self.streaming(prompt, user_id=user_id) as stream:
+            heard = seen = 0
+            async for event in stream.events(include={"message", "tool_start"}):
+                if isinstance(event, ev.Message):
+                    heard += len(event.text)
+                    if heard <= seen:
+                        continue  # it came together with those before it, and was told with them
+                seen = await tell_news(stream.view)
+            await stream.result
+        return "".join(told)
+
+    @asynccontextmanager
+    async def streaming(self, prompt: str, *, user_id: str = "") -> AsyncGenerator[ThoughtStream[str]]:
+        """Have a turn without a channel, for the time of a block: it has the run.
+
+        Who leaves the block before the run has ended cancels it. Nobody else has a turn in this conversation
+        before that. The events of the run include `TurnStarted`. Nothing is told to the handlers of `on`.
+
+        Args:
+            prompt: What to say.
+            user_id: In whose conversation.
+
+        Raises:
+            ConversationBusy: The conversation is busy.
+            RouterClosed: The router's block was left, or not entered; also by the block, whose run that
+                stops.
+            ThoughtCancelled: The run was stopped.
+            Exception: There is no agent or no session.
+        """
+        turn = self._conversations.ask(user_id)
+        try:
+            stream = await self._begin(turn, prompt, user_id)
+            with _closed_by_router(turn):
+                yield stream
+        finally:
+            await turn.end()
+
+    # What is told
+
+    @overload
+    def on(
+        self, event: Literal["user_message"], handler: Callable[[UserMessageReceived], object], /
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
+        self, event: Literal["agent_response"], handler: Callable[[AgentResponded], object], /
+    ) -> Callable[[], None]: ...
+
+    def on(
+        self,
+        event: Literal["user_message", "agent_response"],
+        handler: Callable[[UserMessageReceived], object] | Callable[[AgentResponded], object],
+        /,
+    ) -> Callable[[], None]:
+        """Tell a function of each message that `handle_user_message` takes, or of each answer.
+
+        Every message that is told of is followed by its answer, unless the call was cancelled or the router
+        left. Handlers are called one after the other; what an async one waits for is waited for. One that
+        raises is logged, and harms nothing.
+
+        Args:
+            event: ``user_message``: it was taken. ``agent_response``: the answer is complete and delivered.
+            handler: Sync or async.
+
+        Returns:
+            What to call when the handler is not to be told any more.
+
+        Raises:
+            ValueError: There is no such event.
+        """
+        return self._listeners.add(event, handler)
+
+    # Conversations
+
+    @property
+    def conversations(self) -> tuple[str, ...]:
+        """Whose conversations are open, by their users' ids. One that was idle for long is gone."""
+        return self._conversations.user_ids
+
+    async def reset(self, user_id: str) -> None:
+        """Let the conversation begin anew with the next message. What was asked before is still answered.
+
+        Raises:
+            RouterClosed: The router's block was left, or not entered.
+        """
+        self._conversations.reset(user_id)
+        await checkpoint()
+
+    def cancel(self, user_id: str) -> bool:
+        """Cancel the turn that runs, or is about to. What was written is delivered. Those that wait go on.
+
+        Returns:
+            Whether there was one.
+        """
+        return self._conversations.stop(user_id)
+
+    # Turns
+
+    async def _begin(self, turn: Turn, text: str, user_id: str) -> ThoughtStream[str]:
+        return await turn.begin(partial(self._prompt, text, user_id), self._start)
+
+    async def _prompt(self, text: str, user_id: str) -> str:
+        if self._middleware is None:
+            return text
+        prompt = self._middleware(text, user_id)
+        return prompt if isinstance(prompt, str) else await prompt
+
+    def _start(self, session: Session, prompt: str) -> ThoughtStream[str]:
+        task = session.think().text(prompt)
+        return task.stream(include=KEPT, timeout=self._timeout, idle_timeout=self._idle_timeout)
+
+    async def _answer(self, turn: Turn, text: str, user_id: str, channel: Channel) -> Delivery:
+        try:
+            stream = await self._begin(turn, text, user_id)
+        except RouterClosed:
+            raise
+        except Exception as exc:
+            return await explain(exc, channel, user_id, self._settings)
+        if turn.anew:
+            try:
+                await tell(ANEW, channel, user_id, self._settings)
+            except DeliveryFailed as exc:
+                logger.warning("A user was not told that the conversation began anew: %s", exc)
+        return await deliver(stream, channel, user_id, settings=self._settings)
+
+
+def _session_in(
+    cwd: StrPath | Callable[[str], StrPath] | None, agent: Agent, user_id: str
+) -> AbstractAsyncContextManager[Session]:
+    return agent.session(cwd=cwd(user_id) if callable(cwd) else cwd)
+
+
+@contextmanager
+def _closed_by_router(turn: Turn) -> Generator[None]:
+    """Raise `RouterClosed` where a run was cancelled because the router is left."""
+    try:
+        yield
+    except ThoughtCancelled as exc:
+        if not turn.closing:
+            raise
+        raise RouterClosed from exc
