@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import io
 import math
 import subprocess
 import sys
@@ -26,8 +27,10 @@ from thinkwell.channels import (
     DeliverySettings,
     DraftingChannel,
     HtmlChannel,
+    NotifyingChannel,
     StoppingChannel,
     StreamingChannel,
+    TerminalChannel,
     ThinkingChannel,
 )
 
@@ -41,6 +44,7 @@ PROTOCOLS: dict[str, type] = {
     "drafts": DraftingChannel,
     "html": HtmlChannel,
     "is configured": ConfiguredChannel,
+    "notifies": NotifyingChannel,
     "sends": Channel,
     "stops": StoppingChannel,
     "streams": StreamingChannel,
@@ -88,6 +92,7 @@ class Everything(Flowing):
     async def wait_stop(self, user_id: str) -> None: ...
     async def send_draft(self, user_id: str, text: str) -> None: ...
     async def send_html(self, user_id: str, html: str) -> None: ...
+    async def notify(self, user_id: str, text: str) -> None: ...
 
     def counts(self, user_id: str) -> ChannelCounts:
         return ChannelCounts()
@@ -114,6 +119,7 @@ def declared(channel: object) -> set[str]:
         (Mute(), set[str]()),
         (Everything(), set(PROTOCOLS)),
         (object(), set[str]()),
+        (TerminalChannel(io.StringIO()), {"asks", "can", "is configured", "sends", "streams", "thinks"}),
     ],
     ids=lambda value: type(value).__name__,
 )

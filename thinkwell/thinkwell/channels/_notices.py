@@ -15,15 +15,17 @@ from thinkwell.channels._protocols import (
     ChannelCapabilities,
     ConfiguredChannel,
     DeliverySettings,
+    NotifyingChannel,
 )
 from thinkwell.channels._sending import FinalText, send_final
 from thinkwell.errors import ThinkwellError, ThoughtCancelled
 
 if TYPE_CHECKING:
     from thinkwell.channels._delivery import DeliveryStatus
+    from thinkwell.channels._errors import ConversationBusy
     from thinkwell.channels._protocols import Channel
 
-__all__ = ("ANEW", "BUSY", "explain", "tell")
+__all__ = ("explain", "refuse", "tell_anew")
 
 BUSY: Final = "I am still busy with what you wrote before. Please write again when I have answered."
 """What somebody is told whose message is refused."""
@@ -40,6 +42,25 @@ FAILED: Final = "⚠ Something went wrong, and your message was not answered. Pl
 logger = logging.getLogger("thinkwell")
 
 
+async def refuse(
+    busy: ConversationBusy, channel: Channel, user_id: str, settings: DeliverySettings | None
+) -> None:
+    """Tell somebody that his message is not answered. An answer to another one may be on its way to him.
+
+    Raises:
+        DeliveryFailed: That could not be sent.
+    """
+    await _tell(BUSY, _beside(channel), user_id, _settings(channel, settings), "failed", busy)
+
+
+async def tell_anew(channel: Channel, user_id: str, settings: DeliverySettings | None) -> None:
+    """Tell somebody that the agent does not remember. He gets his answer all the same where that fails."""
+    try:
+        await _tell(ANEW, _beside(channel), user_id, _settings(channel, settings), "completed", None)
+    except DeliveryFailed as exc:
+        logger.warning("A user was not told that the conversation began anew: %s", exc.reason)
+
+
 async def explain(
     error: Exception, channel: Channel, user_id: str, settings: DeliverySettings | None
 ) -> Delivery:
@@ -49,24 +70,43 @@ async def explain(
         DeliveryFailed: That could not be sent.
     """
     if type(error) is ThoughtCancelled:  # by him; what derives from it is no wish of his
-        return await tell(STOPPED, channel, user_id, settings, status="cancelled", error=error)
+        return await _tell(STOPPED, channel, user_id, _settings(channel, settings), "cancelled", error)
     about = "A message was not answered: %s: %s"
     logger.warning(about, type(error).__name__, error, exc_info=error)
     text = FAILED
     if isinstance(error, ThinkwellError):
         words = error_words(error)
         text = "\n".join(filter(None, (f"⚠ {words.what}", words.next)))
-    return await tell(text, channel, user_id, settings, status="failed", error=error)
+    return await _tell(text, channel, user_id, _settings(channel, settings), "failed", error)
 
 
-async def tell(
+class _Beside:
+    """Sends texts beside an answer that is written."""
+
+    def __init__(self, channel: NotifyingChannel) -> None:
+        self._channel = channel
+
+    async def send(self, user_id: str, text: str) -> None:
+        await self._channel.notify(user_id, text)
+
+
+def _beside(channel: Channel) -> Channel:
+    return _Beside(channel) if isinstance(channel, NotifyingChannel) else channel
+
+
+def _settings(channel: Channel, settings: DeliverySettings | None) -> DeliverySettings:
+    if settings is not None:
+        return settings
+    return channel.settings if isinstance(channel, ConfiguredChannel) else DeliverySettings()
+
+
+async def _tell(
     text: str,
     channel: Channel,
     user_id: str,
-    settings: DeliverySettings | None,
-    *,
-    status: DeliveryStatus = "completed",
-    error: Exception | None = None,
+    settings: DeliverySettings,
+    status: DeliveryStatus,
+    error: Exception | None,
 ) -> Delivery:
     """Send a text in the same way as an answer.
 
@@ -74,8 +114,6 @@ async def tell(
         DeliveryFailed: It could not be sent.
     """
     began = anyio.current_time()
-    if settings is None:
-        settings = channel.settings if isinstance(channel, ConfiguredChannel) else DeliverySettings()
     capabilities = channel.capabilities if isinstance(channel, CapableChannel) else ChannelCapabilities()
     errors: list[Exception] = []
     sent = await send_final(channel, user_id, FinalText(text=text), settings, capabilities, errors.append)

@@ -23,6 +23,7 @@ __all__ = (
     "DeliverySettings",
     "DraftingChannel",
     "HtmlChannel",
+    "NotifyingChannel",
     "StoppingChannel",
     "StreamingChannel",
     "ThinkingChannel",
@@ -218,6 +219,15 @@ class HtmlChannel(Protocol):
 
     async def send_html(self, user_id: str, html: str) -> None:
         """Send a message. It is valid: every mark is closed, and everything else is escaped."""
+        ...
+
+
+@runtime_checkable
+class NotifyingChannel(Protocol):
+    """A channel that can say something while an answer is written."""
+
+    async def notify(self, user_id: str, text: str) -> None:
+        """Send a text beside the stream that is open for the user, if one is: `Channel.send` would end it."""
         ...
 
 

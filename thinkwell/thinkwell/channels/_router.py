@@ -17,7 +17,7 @@ from thinkwell.channels._conversations import Conversations
 from thinkwell.channels._delivery import deliver
 from thinkwell.channels._errors import ConversationBusy, DeliveryFailed, RouterClosed
 from thinkwell.channels._following import USING, Following, said
-from thinkwell.channels._notices import ANEW, BUSY, explain, tell
+from thinkwell.channels._notices import explain, refuse, tell_anew
 from thinkwell.channels._router_events import AgentResponded, RouterListeners, UserMessageReceived
 from thinkwell.errors import ThoughtCancelled
 
@@ -169,7 +169,7 @@ class MessageRouter(AsyncContextManagerMixin):
         try:
             turn = self._conversations.ask(user_id)
         except ConversationBusy as exc:
-            await tell(BUSY, channel, user_id, self._settings, status="failed", error=exc)
+            await refuse(exc, channel, user_id, self._settings)
             return None
         failure: DeliveryFailed | None = None
         try:
@@ -366,10 +366,7 @@ class MessageRouter(AsyncContextManagerMixin):
         except Exception as exc:
             return await explain(exc, channel, user_id, self._settings)
         if turn.anew:
-            try:
-                await tell(ANEW, channel, user_id, self._settings)
-            except DeliveryFailed as exc:
-                logger.warning("A user was not told that the conversation began anew: %s", exc)
+            await tell_anew(channel, user_id, self._settings)
         return await deliver(stream, channel, user_id, settings=self._settings)
 
 
