@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-import signal
 import sys
-from contextlib import ExitStack, asynccontextmanager, suppress
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
 
 import anyio
 import typer
@@ -15,6 +12,7 @@ from msgspec import Struct
 
 from thinkwell import PermissionPolicy, open_agent
 from thinkwell._display.text import clean
+from thinkwell.cli._ending import Ending, log_to_stderr
 from thinkwell.cli._errors import tell
 from thinkwell.cli._exit import OK, WRONG_USAGE, exit_code
 from thinkwell.cli._launching import launching_shown
@@ -24,7 +22,6 @@ from thinkwell.cli._terminal import How, Style
 from thinkwell.errors import ThinkwellError
 from thinkwell.listen import InitRefused, serve_lines
 from thinkwell.listen._middleware import error_line
-from thinkwell.progress._interrupt import signal_received
 from thinkwell_acp import own_stdio
 from thinkwell_acp._tasks import background_tasks
 
@@ -35,15 +32,6 @@ if TYPE_CHECKING:
     from thinkwell import Agent, PermissionMode
     from thinkwell.agents import AgentProfile
     from thinkwell_acp import Transport
-
-SIGNALS: Final = tuple(
-    signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__
-)
-"""What asks a program to end. By itself it would leave its agent behind."""
-
-HURRY: Final = 1.0
-"""Seconds that the agent gets to leave by itself after a signal; whoever has sent it may kill us soon, and
-then nobody would end the agent."""
 
 
 class Serving(Struct, frozen=True, kw_only=True):
@@ -102,17 +90,15 @@ def run_serving(serving: Serving) -> int:
         ThinkwellError: The agent cannot be started; the host was told.
         OSError: The host reads no more.
     """
-    _log_to_stderr()
+    log_to_stderr()
     return anyio.run(_run, serving)
 
 
 async def _run(serving: Serving) -> int:
     host = own_stdio()
-    ending = _Ending()
+    ending = Ending()
     try:
-        with ExitStack() as signals:
-            for number in SIGNALS:
-                signals.enter_context(signal_received(number, partial(ending.begin, number)))
+        with ending.signals():
             return await _serve(serving, host, ending)
     except anyio.BrokenResourceError as exc:
         raise (exc.__cause__ if isinstance(exc.__cause__, OSError) else BrokenPipeError()) from None
@@ -120,13 +106,13 @@ async def _run(serving: Serving) -> int:
         await host.aclose()
 
 
-async def _serve(serving: Serving, host: Transport, ending: _Ending) -> int:
+async def _serve(serving: Serving, host: Transport, ending: Ending) -> int:
     failure: Exception | None = None
     async with background_tasks() as tasks:
         with ending.scope:
             try:
                 async with _opened(serving) as agent:
-                    tasks.start_soon(ending.hurry, agent)
+                    tasks.start_soon(ending.hurry, agent.kill)
                     failure = await serve_lines(agent, host, output=serving.output, timeout=serving.timeout)
             except (ThinkwellError, OSError) as exc:
                 with suppress(anyio.BrokenResourceError):
@@ -157,46 +143,3 @@ async def _opened(serving: Serving) -> AsyncGenerator[Agent]:
         async with opening as agent:
             launching.done()
             yield agent
-
-
-class _Ending:
-    """What signals do: the first one ends everything in good order, a second one at once."""
-
-    def __init__(self) -> None:
-        self.scope = anyio.CancelScope()
-        """Around everything that is to end."""
-        self.signal: signal.Signals | None = None
-        """The signal that has ended it."""
-        self._begun = anyio.Event()
-        self._hurried = anyio.Event()
-
-    def begin(self, number: signal.Signals) -> None:
-        """Know of a signal."""
-        if self.signal is None:
-            self.signal = number
-            self._begun.set()
-            self.scope.cancel()
-        else:
-            self._hurried.set()
-
-    async def hurry(self, agent: Agent) -> None:
-        """Kill an agent that takes too long to leave."""
-        await self._begun.wait()
-        with anyio.move_on_after(HURRY):
-            await self._hurried.wait()
-        agent.kill()
-
-
-class _PlainLines(logging.Formatter):
-    """Writes what is logged as errors are told."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return a record as lines of which nothing controls a terminal."""
-        return clean(f"{record.levelname.capitalize()}: {super().format(record)}")
-
-
-def _log_to_stderr() -> None:
-    """Let the library's warnings be read: they say which lines of the host were of no use."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_PlainLines())
-    logging.getLogger("thinkwell").addHandler(handler)

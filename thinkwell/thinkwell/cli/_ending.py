@@ -1,0 +1,89 @@
+"""How a command ends that serves until it is told to stop, and leaves no agent behind."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from thinkwell._display.text import clean
+from thinkwell.progress._interrupt import signal_received
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+SIGNALS: Final = tuple(
+    signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__
+)
+"""What asks a program to end. By itself it would leave its agent behind."""
+
+HURRY: Final = 1.0
+"""Seconds that an agent gets to leave by itself after a signal; whoever has sent it may kill us soon, and
+then nobody would end the agent."""
+
+
+class Ending:
+    """What signals do: the first one ends everything in good order, a second one at once."""
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        """Around everything that is to end."""
+        self.signal: signal.Signals | None = None
+        """The signal that has ended it."""
+        self._begun = anyio.Event()
+        self._hurried = anyio.Event()
+
+    @contextmanager
+    def signals(self) -> Generator[None]:
+        """Receive signals for the time of a block."""
+        with ExitStack() as received:
+            for number in SIGNALS:
+                received.enter_context(signal_received(number, partial(self.begin, number)))
+            yield
+
+    def begin(self, number: signal.Signals) -> None:
+        """Know of a signal."""
+        if self.signal is None:
+            self.signal = number
+            self._begun.set()
+            self.scope.cancel()
+        else:
+            self._hurried.set()
+
+    async def hurry(self, kill: Callable[[], None], patience: float = HURRY) -> None:
+        """Kill what takes too long to leave.
+
+        Args:
+            kill: Kills it.
+            patience: Seconds from the first signal until then.
+        """
+        await self._begun.wait()
+        with anyio.move_on_after(patience):
+            await self._hurried.wait()
+        kill()
+
+
+class _PlainLines(logging.Formatter):
+    """Writes what is logged as errors are told."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as lines of which nothing controls a terminal."""
+        return clean(f"{record.levelname.capitalize()}: {super().format(record)}")
+
+
+def log_to_stderr(level: int = logging.WARNING) -> None:
+    """Let what the library logs be read.
+
+    Args:
+        level: From which level on.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_PlainLines())
+    logger = logging.getLogger("thinkwell")
+    logger.addHandler(handler)
+    logger.setLevel(level)
