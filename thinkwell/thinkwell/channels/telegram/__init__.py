@@ -14,6 +14,7 @@ if _find_spec("httpx") is None:
     )
 
 from thinkwell.channels.telegram._api import TelegramApi
+from thinkwell.channels.telegram._channel import TelegramChannel
 from thinkwell.channels.telegram._errors import (
     TelegramAnswerInvalid,
     TelegramConflict,
@@ -25,10 +26,16 @@ from thinkwell.channels.telegram._errors import (
     TelegramThrottled,
     TelegramUnauthorized,
 )
+from thinkwell.channels.telegram._incoming import Messages
+from thinkwell.channels.telegram._people import IncomingMessage, Sender
 
 __all__ = (
+    "IncomingMessage",
+    "Messages",
+    "Sender",
     "TelegramAnswerInvalid",
     "TelegramApi",
+    "TelegramChannel",
     "TelegramConflict",
     "TelegramError",
     "TelegramForbidden",

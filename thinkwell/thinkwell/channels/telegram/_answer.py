@@ -1,0 +1,385 @@
+"""An answer on its way to a chat: shown while it is written, and brought to its final form."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
+
+import anyio
+
+from thinkwell.channels.telegram._errors import (
+    TelegramError,
+    TelegramForbidden,
+    TelegramRefused,
+    TelegramThrottled,
+    TelegramUnauthorized,
+)
+from thinkwell.channels.telegram._line import GONE
+from thinkwell.channels.telegram._message import Part
+from thinkwell.channels.telegram._values import InlineButton, InlineKeyboard
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell.channels.telegram._api import ParseMode
+    from thinkwell.channels.telegram._line import Line
+    from thinkwell.channels.telegram._message import Writing
+
+__all__ = ("STOP", "Answer", "Surroundings")
+
+STOP: Final = "s:"
+"""What the data of a stop button begins with; the answer's token follows."""
+
+TYPING: Final = 4.5
+"""Seconds between two chat actions: each shows for 5 s (Bot API, sendChatAction)."""
+
+DRAFT: Final = 20.0
+"""Seconds after which a draft is shown again, though nothing is new: each one shows for 30 s (Bot API,
+sendMessageDraft)."""
+
+LINGER: Final = 0.1
+"""Seconds in which more may come before something new is shown: agents write in bursts, and the end often
+comes with the last of it."""
+
+FIRST_PAUSE: Final = 1.0
+"""Seconds after an edit has failed before there is another; each pause is twice as long as the one before."""
+
+LONGEST_PAUSE: Final = 30.0
+
+ENOUGH: Final = 200
+"""Characters at the end of a message by which it is known: what stands above the answer may differ."""
+
+
+class Surroundings(Protocol):
+    """What an answer has to know of its chat."""
+
+    lock: anyio.Lock
+    """Held while something is written to the chat."""
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether somebody waits for the run to be stopped."""
+        ...
+
+    @property
+    def asks(self) -> bool:
+        """Whether a question waits for the person: then the bot does not type."""
+        ...
+
+
+class _Shown:
+    """A message in the chat."""
+
+    __slots__ = ("id", "part")
+
+    def __init__(self, message_id: int, part: Part) -> None:
+        self.id = message_id
+        self.part = part
+
+
+class Answer:
+    """An answer, and the messages that show it.
+
+    `edit` shows what is written, as often as the chat allows, and never fails. `finish` brings all of it out,
+    or raises; then it can be called again, and goes on from where it was.
+
+    Args:
+        line: The way to the chat.
+        writing: What is written.
+        chat: What else goes on there.
+        token: Tells the stop button from those of other answers.
+        draft_id: The first of the drafts that show it while it is written; ``None``: edited messages do.
+    """
+
+    def __init__(
+        self, line: Line, writing: Writing, chat: Surroundings, token: str, draft_id: int | None
+    ) -> None:
+        self.line: Final = line
+        self.writing: Final = writing
+        self.token: Final = token
+        self.goal: str | None = None
+        """The final text, once it is known."""
+        self._settled = 0
+        """How many messages have their final form, as `add_html` counts them."""
+        self._html = ""
+        """The message that was added last."""
+        self._chat = chat
+        self._draft_id = draft_id
+        self._draft_until = math.inf
+        self._shown: list[_Shown] = []
+        self._plainly = False
+        """Whether Telegram cannot read our marks, which nobody should ever see."""
+        self._dead: TelegramError | None = None
+        """Why nothing more can be shown."""
+        self._busy = True
+        """Whether to show that the bot types."""
+        self._due = math.inf
+        """When there is something new to show."""
+        self._not_before = -math.inf
+        self._failures = 0
+        self._news = anyio.Event()
+        self._ending = False
+        self._edited = anyio.Event()
+        self._edited.set()
+
+    def is_shown_by(self, draft_id: int) -> bool:
+        """Return whether a draft shows this answer."""
+        first = self._draft_id
+        return first is not None and first <= draft_id <= first + len(self._shown)
+
+    def changed(self, *, busy: bool) -> None:
+        """Show what is new, as soon as that may be.
+
+        Args:
+            busy: Whether the agent works, and does not write.
+        """
+        self._busy = busy
+        self._due = min(self._due, anyio.current_time() + LINGER)
+        self._wake()
+
+    def look(self) -> None:
+        """Show what is so of the chat now."""
+        if self._shown or self._draft_until < math.inf:
+            self._due = min(self._due, anyio.current_time() + LINGER)
+        self._wake()
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._news = anyio.Event()
+
+    # While it is written
+
+    def begin(self) -> None:
+        """Know that `edit` is about to run."""
+        self._edited = anyio.Event()
+
+    async def edit(self) -> None:
+        """Show what is written until it is to be finished."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._type)
+                while not self._ending:
+                    await self._look()
+                tasks.cancel_scope.cancel()
+        finally:
+            self._edited.set()
+
+    async def _look(self) -> None:
+        news = self._news
+        wait = self._wait()
+        if wait <= 0:
+            async with self._chat.lock:
+                if self._ending:
+                    return
+                wait = self.line.pacer.try_turn(self.line.address.chat_id)
+                if wait <= 0:
+                    await self._step()
+                    return
+        with anyio.move_on_after(wait):
+            await news.wait()
+
+    def _wait(self) -> float:
+        """Return the seconds until there is something to show."""
+        if self._dead is not None:
+            return math.inf
+        return max(min(self._due, self._draft_until), self._not_before) - anyio.current_time()
+
+    async def _step(self) -> None:
+        """Make one request, after which more of what is written is shown."""
+        self._due = math.inf
+        try:
+            await self._show(self.writing.parts())
+        except TelegramError as exc:
+            self._due = -math.inf
+            self._after(exc)
+        else:
+            self._failures = 0
+
+    async def _show(self, parts: Sequence[Part]) -> None:
+        finished = len(parts) - (self._draft_id is not None)
+        for index, part in enumerate(parts[:finished]):
+            if index + 1 == len(parts):
+                part = part.with_stop(self._chat.can_stop)
+            if index < len(self._shown) and self._shown[index].part == part:
+                continue
+            if index + 1 < len(parts):
+                self._due = -math.inf
+            await self.line.once(partial(self._put, index, part))
+            return
+        if self._draft_id is not None and parts:
+            await self._show_draft(self._draft_id + finished, parts[-1])
+
+    def _after(self, error: TelegramError) -> None:
+        """Know what to do after something could not be shown."""
+        self.line.retries += 1
+        if isinstance(error, TelegramThrottled) or self._mended(error):
+            return
+        gone = isinstance(error, TelegramRefused) and error.reason == "chat_gone"
+        if gone or isinstance(error, TelegramForbidden | TelegramUnauthorized):
+            self._dead = error
+            return
+        pause = min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE)
+        self._failures = min(self._failures + 1, 10)
+        self._not_before = anyio.current_time() + pause
+
+    async def _type(self) -> None:
+        """Show that the bot types, while it does something of which nothing can be seen."""
+        while self._dead is None:
+            if not self._busy or self._chat.asks:
+                await self._news.wait()
+                continue
+            pause = TYPING
+            try:
+                await self.line.api.send_chat_action(self.line.address)
+            except TelegramError as exc:
+                pause = max(pause, exc.retry_after or 0.0)
+            await anyio.sleep(pause)
+
+    # Its end
+
+    async def finish(self, full_text: str) -> None:
+        """Bring out all of it, in its final form.
+
+        Args:
+            full_text: The whole text.
+
+        Raises:
+            TelegramError: Something of it could not be sent.
+        """
+        self.goal = full_text
+        await self._end()
+        async with self._chat.lock:
+            parts = self.writing.final(full_text)
+            for index, part in enumerate(parts):
+                await self._settle(index, part)
+            await self._remove(len(parts))
+
+    def expects(self, html: str) -> bool:
+        """Return whether a message is probably the next one of what could not be finished."""
+        if self.goal is None:
+            return html == self._html
+        parts = self.writing.final(self.goal)[self._settled :]
+        return bool(parts) and parts[0].html[-ENOUGH:] == html[-ENOUGH:]
+
+    async def add_html(self, html: str) -> bool:
+        """Bring out its next message, which somebody else has composed; return whether there are no more.
+
+        Raises:
+            TelegramError: It could not be sent.
+        """
+        self._html = html
+        await self._end()
+        async with self._chat.lock:
+            await self._settle(self._settled, Part(html, ""))
+            self._settled += 1
+            if self.goal is not None and self._settled < len(self.writing.final(self.goal)):
+                return False
+            await self._remove(self._settled)
+        return True
+
+    async def tidy(self) -> None:
+        """Bring what is shown to a clean end, where that works; nothing new is sent."""
+        try:
+            await self._end()
+            async with self._chat.lock:
+                parts = self.writing.final(self.goal or self.writing.text)
+                for index, part in enumerate(parts[: len(self._shown)]):
+                    await self._settle(index, part, send=False)
+                await self._remove(len(parts))
+        except TelegramError:
+            pass
+
+    async def _end(self) -> None:
+        """Wait until nothing is shown of it any more while it is written.
+
+        Raises:
+            TelegramError: Nothing can be sent to the chat.
+        """
+        self._ending = True
+        self._wake()
+        await self._edited.wait()
+        await self.line.landed()
+        dead, self._dead = self._dead, None  # whoever tries again may have luck
+        if dead is not None:
+            raise dead
+
+    async def _settle(self, index: int, part: Part, *, send: bool = True) -> None:
+        """Bring a message to its final form, by an edit where it is there already."""
+        while index < len(self._shown) or send:
+            if index < len(self._shown) and self._shown[index].part == part:
+                return
+            try:
+                await self.line.insist(partial(self._put, index, part))
+            except TelegramError as exc:
+                if not self._mended(exc):
+                    raise
+
+    def _mended(self, error: TelegramError) -> bool:
+        """Return whether a request would be another one now."""
+        if not isinstance(error, TelegramRefused):
+            return False
+        if error.reason == "entities" and not self._plainly:
+            self._plainly = True
+            return True
+        return error.reason == GONE
+
+    async def _remove(self, index: int) -> None:
+        """Delete the messages from one on: there is nothing left to be shown in them."""
+        while len(self._shown) > index:
+            shown = self._shown.pop()
+            with suppress(TelegramError):  # then it stays, as it is
+                await self.line.once(partial(self.line.api.delete_message, self.line.address, shown.id))
+
+    # Requests
+
+    async def _put(self, index: int, part: Part) -> None:
+        """Make a message show a part, or send it as a new one."""
+        api, address = self.line.api, self.line.address
+        text, mode = self._written(part)
+        if index == len(self._shown):
+            message_id = await api.send_message(
+                address, text, parse_mode=mode, reply_markup=self._keyboard(part)
+            )
+            self._shown.append(_Shown(message_id, part))
+            return
+        shown = self._shown[index]
+        try:
+            if await api.edit_message_text(
+                address, shown.id, text, parse_mode=mode, reply_markup=self._keyboard(part)
+            ):
+                self.line.edits += 1
+        except TelegramRefused as exc:
+            if exc.reason == GONE:
+                self._shown.remove(shown)
+            raise
+        shown.part = part
+
+    async def _show_draft(self, draft_id: int, part: Part) -> None:
+        text, mode = self._written(part)
+        send = partial(
+            self.line.api.send_message_draft,
+            self.line.address,
+            draft_id,
+            text,
+            parse_mode=mode,
+            can_stop=self._chat.can_stop,
+        )
+        try:
+            await self.line.once(send)
+        except (TelegramRefused, TelegramUnauthorized) as exc:
+            if isinstance(exc, TelegramRefused) and exc.reason != "other":
+                raise
+            self._draft_id = None  # this server has no drafts, or none for this chat
+            self._draft_until, self._due = math.inf, -math.inf
+        else:
+            self._draft_until = anyio.current_time() + DRAFT
+
+    def _written(self, part: Part) -> tuple[str, ParseMode | None]:
+        return (part.plain, None) if self._plainly and part.plain else (part.html, "HTML")
+
+    def _keyboard(self, part: Part) -> InlineKeyboard | None:
+        if not part.stop:
+            return None
+        return InlineKeyboard(((InlineButton("⏹ Stop", STOP + self.token),),))

@@ -1,0 +1,228 @@
+"""Questions, put to people with buttons to answer with."""
+
+from __future__ import annotations
+
+from functools import partial
+from html import escape
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from thinkwell._display.text import line as clean_line
+from thinkwell.channels.telegram._errors import TelegramError
+from thinkwell.channels.telegram._question_text import OUTCOME, PRESS, lay_out, prompt_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from thinkwell.channels._protocols import ChannelQuestion
+    from thinkwell.channels.telegram._chat import Chat, Chats
+    from thinkwell.channels.telegram._line import Line
+    from thinkwell.channels.telegram._people import Sender
+    from thinkwell.channels.telegram._tasks import Tasks
+    from thinkwell.channels.telegram._values import ChatAddress, Message
+
+__all__ = ("Questions",)
+
+GRACE: Final = 1.0
+"""Seconds in which a question's outcome is waited for, before its message says what is known without it."""
+
+TOKEN: Final = 12
+"""Random bytes in the data of a button."""
+
+NOT_OPEN: Final = "This question is not open any more."
+
+WITHDRAWN: Final = "not open any more"
+
+
+class Questions:
+    """Puts questions to people, and takes their answers.
+
+    Args:
+        open_line: Makes the way to a chat.
+        chats: What goes on in them.
+        tasks: Where a question is brought to its end when whoever has asked has gone on.
+    """
+
+    def __init__(self, open_line: Callable[[ChatAddress], Line], chats: Chats, tasks: Tasks) -> None:
+        self._open_line = open_line
+        self._chats = chats
+        self._tasks = tasks
+        self._asked: dict[str, _Asked] = {}
+        """All whose message has not got its last form, by their tokens, the oldest first."""
+        self._changed = anyio.Event()
+
+    def __len__(self) -> int:
+        return len(self._asked)
+
+    async def ask(self, user_id: str, question: ChannelQuestion) -> str | None:
+        """Ask, and return the id of what was chosen, or what was written.
+
+        Raises:
+            TelegramError: The question could not be sent.
+        """
+        with self._chats.use(user_id) as chat:
+            one = _Asked(question, chat, self._open_line(chat.address))
+            self._asked[one.token] = one
+            chat.questions += 1
+            try:
+                async with chat.lock:
+                    await one.put()
+                await one.answered.wait()
+                return one.answer
+            finally:
+                one.is_open = False
+                chat.questions -= 1
+                chat.look()
+                if not self._tasks.start_soon(self._end, user_id, one):
+                    self._forget(one)
+
+    def ended(self, user_id: str, question: ChannelQuestion, outcome: str) -> None:
+        """Know what became of a question, or of the one that it was a part of."""
+        for one in self._asked.values():
+            id_ = one.question.id
+            if str(one.chat.address) == user_id and (id_ == question.id or id_.startswith(f"{question.id}.")):
+                one.outcome = clean_line(outcome, OUTCOME // 2)
+                one.told.set()
+
+    def press(self, data: str, address: ChatAddress, by: Sender) -> str:
+        """Take the press of a button; return what to tell who has pressed it."""
+        token, _, number = data.removeprefix(PRESS).rpartition(":")
+        one = self._asked.get(token)
+        if one is None or not one.is_open or one.answered.is_set() or one.line.address != address:
+            return NOT_OPEN
+        choices = one.layout.choices
+        if not (number.isdecimal() and int(number) < len(choices)):
+            return NOT_OPEN
+        choice = choices[int(number)]
+        one.take(choice.id, choice.label, by)
+        return choice.label
+
+    def take(self, message: Message, by: Sender) -> str | None:
+        """Take a message where it answers a question.
+
+        It does so where it is a reply to the question. In a private chat every text is an answer, save a
+        command, while a question waits for one.
+
+        Returns:
+            ``None`` where it is none; else what to tell the person, which may be empty.
+        """
+        text = message.text or ""
+        replied = None if message.reply_to_message is None else message.reply_to_message.message_id
+        for one in self._open_in(message.address):
+            if replied in one.message_ids:
+                if not one.question.takes_text:
+                    return "Please press one of the buttons under the question."
+                one.take(text, "answered", by)
+                return ""
+        if message.chat.type == "private" and replied is None and not text.startswith("/"):
+            for one in self._open_in(message.address):
+                if one.question.takes_text:
+                    one.take(text, "answered", by)
+                    return ""
+        return None
+
+    def _open_in(self, address: ChatAddress) -> Iterator[_Asked]:
+        """Yield the open questions of a chat, the newest first."""
+        for one in reversed(tuple(self._asked.values())):
+            if one.is_open and not one.answered.is_set() and one.line.address == address:
+                yield one
+
+    async def close(self) -> None:
+        """Withdraw what is open, and wait until all messages say what became of it."""
+        for one in self._asked.values():
+            one.answered.set()
+            one.told.set()
+        while self._asked:
+            await self._changed.wait()
+
+    async def _end(self, user_id: str, one: _Asked) -> None:
+        """Let the question's message say what became of it, once that is known."""
+        with self._chats.use(user_id):
+            with anyio.move_on_after(GRACE):
+                await one.told.wait()
+            try:
+                await one.show_outcome()
+            finally:
+                self._forget(one)
+
+    def _forget(self, one: _Asked) -> None:
+        del self._asked[one.token]
+        self._changed.set()
+        self._changed = anyio.Event()
+
+
+class _Asked:
+    """A question that was put."""
+
+    def __init__(self, question: ChannelQuestion, chat: Chat, line: Line) -> None:
+        self.question: Final = question
+        self.chat: Final = chat
+        self.line: Final = line
+        self.token: Final = token_urlsafe(TOKEN)
+        self.layout: Final = lay_out(question, self.token)
+        self.message_ids: list[int] = []
+        self.is_open = True
+        self.answered = anyio.Event()
+        self.answer: str | None = None
+        self.told = anyio.Event()
+        self.outcome = WITHDRAWN
+        self._by = ""
+        self._prompt_id: int | None = None
+
+    def take(self, answer: str, label: str, by: Sender) -> None:
+        """Take the answer."""
+        self.answer = answer
+        self.outcome = clean_line(label, OUTCOME // 2)
+        self._by = "" if self.line.address.chat_id > 0 else by.name
+        self.answered.set()
+
+    async def put(self) -> None:
+        """Send the question.
+
+        Raises:
+            TelegramError: It could not be sent.
+        """
+        for html in self.layout.messages:
+            await self.line.insist(partial(self._send, html))
+        if self.question.takes_text and not self.answered.is_set():
+            await self.line.insist(self._send_prompt)
+        if not self.layout.choices and not self.question.takes_text:
+            self.answered.set()  # there is nothing that anybody could answer
+
+    async def _send(self, html: str) -> None:
+        last = len(self.message_ids) == len(self.layout.messages) - 1
+        self.message_ids.append(
+            await self.line.api.send_message(
+                self.line.address,
+                html,
+                parse_mode="HTML",
+                reply_markup=self.layout.keyboard if last else None,
+            )
+        )
+
+    async def _send_prompt(self) -> None:
+        html, markup = prompt_for(self.question)
+        self._prompt_id = await self.line.api.send_message(
+            self.line.address, html, parse_mode="HTML", reply_markup=markup
+        )
+        self.message_ids.append(self._prompt_id)
+
+    async def show_outcome(self) -> None:
+        """Take the buttons away, and say what became of the question."""
+        await self.line.landed()
+        count = len(self.layout.messages)
+        by = f" ({self._by})" if self._by else ""
+        try:
+            if len(self.message_ids) >= count:
+                last = self.layout.messages[-1]
+                html = f"{last}\n\n<b>→ {escape(f'{self.outcome}{by}', quote=False)}</b>"
+                await self.line.insist(partial(self._edit, self.message_ids[count - 1], html))
+            if self._prompt_id is not None:
+                await self.line.api.delete_message(self.line.address, self._prompt_id)
+        except TelegramError:
+            pass  # the buttons that stay do nothing any more
+
+    async def _edit(self, message_id: int, html: str) -> None:
+        await self.line.api.edit_message_text(self.line.address, message_id, html, parse_mode="HTML")

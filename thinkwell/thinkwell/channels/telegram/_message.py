@@ -1,0 +1,120 @@
+"""The messages that an answer becomes: while it is written, and at the end."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from thinkwell._display.text import line
+from thinkwell.channels._html import compose, escape, live
+from thinkwell.channels._protocols import ChannelCapabilities
+
+__all__ = ("CAPABILITIES", "Part", "Writing")
+
+CAPABILITIES: Final = ChannelCapabilities(
+    edits=True, max_length=4_096, html=True, expandable_quote=True, paced=True
+)
+"""What messages of Telegram can be (Bot API, sendMessage and "Formatting options")."""
+
+STATUS: Final = 200
+"""Characters of a status."""
+
+THINKING: Final = 8_000
+"""Characters of the thinking that are kept, the last ones. Less of it is ever shown."""
+
+BESIDE: Final = 1_100
+"""Characters that a message may have beside its text and its status, at most: a quote and a cursor."""
+
+
+class Part(NamedTuple):
+    """A message of an answer."""
+
+    html: str
+    plain: str
+    """The same without marks; empty where it is known only as HTML."""
+    stop: bool = False
+    """Whether it has a button that stops the run."""
+
+    def with_stop(self, stop: bool) -> Part:
+        """Return the same message with or without that button."""
+        return self if stop == self.stop else self._replace(stop=stop)
+
+
+class Writing:
+    """An answer that is being written.
+
+    Args:
+        markdown: Whether the text is Markdown, and shown as what it means.
+    """
+
+    def __init__(self, *, markdown: bool) -> None:
+        self._markdown = markdown
+        self._chunks: list[str] = []
+        self._thinking = ""
+        self._seconds: float | None = None
+        """How long the agent has thought; ``None`` while it does."""
+        self._thought_for = 0.0
+        self._status = ""
+        self._quote: tuple[str, float] | None = None
+        """The thinking above the answer, since it has its second message: what is finished stays as it is."""
+
+    @property
+    def text(self) -> str:
+        """What was written so far."""
+        self._chunks = ["".join(self._chunks)]
+        return self._chunks[0]
+
+    def add(self, chunk: str) -> None:
+        """Add to the text."""
+        self._chunks.append(chunk)
+        self._status = ""
+
+    def think(self, chunk: str) -> None:
+        """Add to the thinking."""
+        self._thinking = (self._thinking + chunk)[-THINKING:]
+        self._seconds = None
+        self._status = ""
+
+    def stop_thinking(self, seconds: float) -> None:
+        """Know how long the agent has thought, in all."""
+        self._seconds = self._thought_for = seconds
+
+    def tell(self, status: str) -> None:
+        """Tell what the agent does now, until it goes on."""
+        self._status = line(status, STATUS)
+
+    def parts(self) -> list[Part]:
+        """Return the messages of what there is. The last one is not finished."""
+        text = self.text
+        parts = self._live(text, *(self._quote or (self._thinking, self._seconds)))
+        if self._quote is None and len(parts) > 1:
+            self._quote = self._thinking, self._thought_for
+            parts = self._live(text, *self._quote)
+        status = self._status
+        if not status and self._quote is not None and self._thinking and self._seconds is None:
+            status = "Thinking…"
+        if not status:
+            return parts
+        last = parts.pop() if parts else Part("", "")
+        if len(last.plain) + BESIDE + len(status) > (CAPABILITIES.max_length or 0):
+            return [*parts, last]
+        between = "\n\n" if last.html else ""
+        html = f"{last.html}{between}<i>{escape(status)}</i>"
+        return [*parts, Part(html, f"{last.plain}{between}{status}")]
+
+    def final(self, text: str) -> list[Part]:
+        """Return the messages of the whole answer.
+
+        Args:
+            text: All that is said, which may be more than what was written.
+        """
+        thinking, seconds = self._quote or (self._thinking, self._thought_for)
+        pieces = compose(
+            text, thinking=thinking, seconds=seconds, capabilities=CAPABILITIES, markdown=self._markdown
+        )
+        return [Part(piece.html, piece.text) for piece in pieces]
+
+    def _live(self, text: str, thinking: str, seconds: float | None) -> list[Part]:
+        pieces = live(
+            text, thinking=thinking, seconds=seconds, capabilities=CAPABILITIES, markdown=self._markdown
+        )
+        return [Part(piece.html, piece.text) for piece in pieces]

@@ -1,0 +1,155 @@
+"""Who may talk to the bot, and what of what they write is meant for it."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final, Literal
+
+import anyio
+from msgspec import Struct
+
+from thinkwell._display.text import line
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from thinkwell.channels.telegram._values import BotUser, Message, Person
+
+__all__ = ("IncomingMessage", "People", "Seldom", "Sender", "addressed", "sender")
+
+NAME: Final = 80
+"""Characters of a name that are kept."""
+
+HOUR: Final = 3600.0
+"""Seconds between two refusals of the same person."""
+
+MOST: Final = 1_000
+"""People who are remembered at once. While there are so many, others get no answer at all."""
+
+_COMMAND: Final = re.compile(r"/\w+(?:@(?P<bot>\w+))?(?=\s|\Z)")
+
+
+class Sender(Struct, frozen=True, kw_only=True):
+    """Who wrote a message."""
+
+    id: int
+    """The person's number at Telegram, which never changes: what the allow list has."""
+    name: str = ""
+    """What they call themselves: a clean line."""
+
+
+class IncomingMessage(Struct, frozen=True, kw_only=True):
+    """A text that somebody who is allowed wrote to the bot."""
+
+    text: str
+    """What they wrote, without the bot's name. A command begins with ``/`` and has no ``@``."""
+    user_id: str
+    """Where the answer belongs, and what to give to `deliver`: the chat, or the topic of a forum."""
+    person: Sender
+    chat: Literal["private", "group"]
+    message_id: int
+    """The message's number in its chat."""
+
+
+class Seldom:
+    """Says whether something may be done for somebody again, for a bounded number of them.
+
+    Args:
+        seconds: Time between.
+        most: How many are remembered. Where there are more, it is not done for them.
+    """
+
+    def __init__(self, seconds: float, most: int = MOST) -> None:
+        self._seconds = seconds
+        self._most = most
+        self._done: OrderedDict[object, float] = OrderedDict()
+
+    def may(self, who: object) -> bool:
+        """Return whether it is time, and remember that it was done."""
+        now = anyio.current_time()
+        while self._done and next(iter(self._done.values())) <= now - self._seconds:
+            self._done.popitem(last=False)
+        if who in self._done or len(self._done) >= self._most:
+            return False
+        self._done[who] = now
+        return True
+
+
+class People:
+    """Those who may talk to the bot.
+
+    Args:
+        allowed: Their numbers at Telegram. Nobody else is; an empty list lets nobody in.
+
+    Raises:
+        TypeError: One of them is no number.
+    """
+
+    def __init__(self, allowed: Collection[int]) -> None:
+        given: object
+        for given in allowed:
+            if not isinstance(given, int) or isinstance(given, bool):
+                raise TypeError(
+                    f"TelegramChannel(allowed=[{given!r:.100}]): give numbers of people, not their names; "
+                    "whoever writes to the bot and is not allowed is told their number"
+                )
+        self._allowed = frozenset(allowed)
+        self._refused = Seldom(HOUR)
+
+    def allows(self, person: Person | None) -> bool:
+        """Return whether somebody may talk to the bot."""
+        return person is not None and person.id in self._allowed
+
+    def refusal(self, person: Person | None) -> str | None:
+        """Return what to tell somebody who is not allowed; ``None`` where that was done lately."""
+        if person is None or person.is_bot or not self._refused.may(person.id):
+            return None
+        return (
+            "Sorry, I answer only to people whom my owner has allowed. "
+            f"If you should be one of them, tell my owner your number: {person.id}"
+        )
+
+
+def sender(person: Person) -> Sender:
+    """Return what is told of who wrote a message."""
+    name = f"{person.first_name} {person.last_name}".strip() or person.username
+    return Sender(id=person.id, name=line(name, NAME))
+
+
+def addressed(message: Message, me: BotUser) -> str | None:
+    """Return what of a message is meant for the bot: in groups, not everything is.
+
+    There it is commands, replies to the bot, and what mentions it. The mention is left out.
+
+    Args:
+        message: A message. What is no text may have a caption.
+        me: The bot.
+    """
+    text = message.text or message.caption or ""
+    command = _COMMAND.match(text)
+    if command is not None and command["bot"] is not None:
+        if command["bot"].casefold() != me.username.casefold():
+            return None
+        start, end = command.span("bot")
+        text = text[: start - 1] + text[end:]
+    if message.chat.type == "private":
+        return text
+    without = _without_mention(text, me.username)
+    return without if command is not None or without != text or _replies_to(message, me) else None
+
+
+def _replies_to(message: Message, me: BotUser) -> bool:
+    replied = message.reply_to_message
+    if replied is None or replied.from_ is None or replied.from_.id != me.id:
+        return False
+    # In a topic, a message that is no reply names the message that has opened the topic.
+    return not (message.is_topic_message and replied.message_id == message.message_thread_id)
+
+
+def _without_mention(text: str, name: str) -> str:
+    if not name:
+        return text
+    mention = re.compile(rf"(?<![\w@])@{re.escape(name)}(?!\w)[,:]?[ \t]*", re.IGNORECASE)
+    found = mention.sub("", text)
+    return found.strip() if found != text else text

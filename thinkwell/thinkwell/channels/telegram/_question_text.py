@@ -1,0 +1,183 @@
+"""Questions as messages: all of what would be done, exactly, and the buttons to answer with."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from thinkwell._display.numbers import seconds
+from thinkwell.channels._pieces import pieces
+from thinkwell.channels.telegram._values import ForceReply, InlineButton, InlineKeyboard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from thinkwell.channels._protocols import ChannelChoice, ChannelQuestion
+
+__all__ = ("OUTCOME", "PRESS", "Layout", "lay_out", "prompt_for")
+
+PRESS: Final = "q:"
+"""What the data of an answer's button begins with; the question's token and the choice's number follow."""
+
+LIMIT: Final = 4_096
+"""Characters of a message, without its marks (Bot API, sendMessage)."""
+
+OUTCOME: Final = 300
+"""Characters that the last message leaves free: for what becomes of the question."""
+
+MOST_MESSAGES: Final = 16
+"""Messages of one question. Who is asked more than fits in cannot have read it, and can only say no."""
+
+MOST_BUTTONS: Final = 96
+"""Buttons under a message: Telegram takes 100."""
+
+LABEL: Final = 40
+"""Characters of a label that fit on a button; longer ones are written out above."""
+
+ROW: Final = 24
+"""Characters of labels that stand side by side."""
+
+PLACEHOLDER: Final = 64
+"""Characters of what stands in an empty field for an answer (Bot API, ForceReply)."""
+
+
+_STYLES: Final[dict[str, Literal["success", "danger"]]] = {"accept": "success", "reject": "danger"}
+
+
+class Layout(NamedTuple):
+    """A question as messages."""
+
+    messages: list[str]
+    """HTML. The last one has the buttons, and room for `OUTCOME` more characters."""
+    choices: tuple[ChannelChoice, ...]
+    """What the buttons stand for, by number."""
+    keyboard: InlineKeyboard | None
+
+
+class _Block(NamedTuple):
+    html: str
+    length: int
+    """Characters without marks."""
+
+
+def lay_out(question: ChannelQuestion, token: str) -> Layout:
+    """Return a question as messages.
+
+    Nobody can allow what was not shown whole: where that takes too many messages, the choices that let the
+    agent go on are left out, and the last message says so.
+
+    Args:
+        question: The question.
+        token: Tells its buttons from those of other questions; at most 40 ASCII characters.
+    """
+    choices = question.choices[:MOST_BUTTONS]
+    messages = _messages(question, choices, ())
+    if len(messages) > MOST_MESSAGES:
+        choices = tuple(choice for choice in choices if choice.style == "reject")
+        messages = _messages(question, choices, messages[: MOST_MESSAGES - 1])
+    return Layout(messages, choices, _keyboard(choices, token))
+
+
+def prompt_for(question: ChannelQuestion) -> tuple[str, ForceReply]:
+    """Return the message that lets somebody write an answer, as HTML, and its markup."""
+    hint = f": {escape(question.hint, quote=False)}" if question.hint else ""
+    placeholder = question.hint[:PLACEHOLDER] or None
+    return f"✎ Write your answer{hint}", ForceReply(force_reply=True, input_field_placeholder=placeholder)
+
+
+def _messages(
+    question: ChannelQuestion, choices: Sequence[ChannelChoice], instead: Sequence[str]
+) -> list[str]:
+    """Return a question as HTML.
+
+    Args:
+        question: The question.
+        choices: What can be chosen.
+        instead: As much of it as is shown, where it is too long; empty: all of it.
+    """
+    if instead:
+        last = _Block("⚠ This is too long to be shown here whole, so that it cannot be allowed here.", 80)
+        return [*instead, _joined([last, *_footer(question, choices)])]
+    rows: list[list[_Block]] = [[]]
+    for block in (*_text(question), *_code(question.code), *_footer(question, choices)):
+        used = sum(each.length + 2 for each in rows[-1])
+        if used + block.length > LIMIT - OUTCOME:
+            rows.append([])
+        rows[-1].append(block)
+    return [_joined(blocks) for blocks in rows if blocks] or ["❓"]
+
+
+def _joined(blocks: Sequence[_Block]) -> str:
+    return "\n\n".join(block.html for block in blocks)
+
+
+def _text(question: ChannelQuestion) -> Iterator[_Block]:
+    for text in pieces(question.text, LIMIT - OUTCOME):
+        yield _Block(escape(text, quote=False), len(text))
+    if question.url is not None:
+        for text in pieces(question.url, LIMIT - OUTCOME):
+            yield _Block(escape(text, quote=False), len(text))
+
+
+def _code(code: str) -> Iterator[_Block]:
+    """Yield what would be done, cut behind a line where it has to be, and without anything left out."""
+    if not code.strip():
+        return
+    room = LIMIT - OUTCOME
+    if len(code) <= room:
+        yield _Block(f"<pre>{escape(code, quote=False)}</pre>", len(code))
+        return
+    parts = list(_exactly(code, room - len("Part 999 of 999:\n")))
+    for number, part in enumerate(parts, 1):
+        head = f"Part {number} of {len(parts)}:"
+        yield _Block(f"{head}\n<pre>{escape(part, quote=False)}</pre>", len(head) + 1 + len(part))
+
+
+def _exactly(code: str, room: int) -> Iterator[str]:
+    at = 0
+    while len(code) - at > room:
+        end = code.rfind("\n", at + room // 2, at + room) + 1 or at + room
+        yield code[at:end]
+        at = end
+    yield code[at:]
+
+
+def _footer(question: ChannelQuestion, choices: Sequence[ChannelChoice]) -> Iterator[_Block]:
+    if _is_listed(choices):
+        for number, choice in enumerate(choices, 1):
+            for text in pieces(f"{number}. {choice.label}", LIMIT - OUTCOME):
+                yield _Block(escape(text, quote=False), len(text))
+    notes: list[str] = []
+    if len(question.choices) > MOST_BUTTONS:
+        notes.append(f"Only {MOST_BUTTONS} of {len(question.choices)} choices have a button here.")
+    if question.deadline is not None:
+        notes.append(f"Without an answer within {seconds(max(question.deadline, 0.0))}, it is denied.")
+    if notes:
+        text = "\n".join(notes)
+        yield _Block(f"<i>{escape(text, quote=False)}</i>", len(text))
+
+
+def _is_listed(choices: Sequence[ChannelChoice]) -> bool:
+    return any(len(choice.label) > LABEL for choice in choices)
+
+
+def _keyboard(choices: Sequence[ChannelChoice], token: str) -> InlineKeyboard | None:
+    if not choices:
+        return None
+    listed = _is_listed(choices)
+    rows: list[list[InlineButton]] = []
+    room = 0
+    for number, choice in enumerate(choices):
+        label = _label(choice.label, number + 1 if listed else None)
+        if len(label) > room:
+            rows.append([])
+            room = ROW
+        room -= len(label)
+        style = _STYLES.get(choice.style)
+        rows[-1].append(InlineButton(label, f"{PRESS}{token}:{number}", style=style))
+    return InlineKeyboard(tuple(map(tuple, rows)))
+
+
+def _label(label: str, number: int | None) -> str:
+    short = label if len(label) <= LABEL else f"{label[: LABEL - 1]}…"
+    return (short if number is None else f"{number}. {short}") if short.strip() else str(number or "•")
