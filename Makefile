@@ -19,7 +19,7 @@ BIN := $(VENV)/bin
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: help demo test check static test-all interop simulate fuzz bench coverage docs fmt clean
+.PHONY: help demo test check static test-all interop simulate deliveries fuzz bench coverage docs fmt clean
 
 help:
 	@echo "make demo       stream a run of the built-in agent over this folder"
@@ -29,6 +29,7 @@ help:
 	@echo "make interop    drive agents from npm against a stand-in for their model; needs node"
 	@echo "                MATRIX=write puts what they came to into docs/reference/agents.md"
 	@echo "make simulate   run the simulation: SEEDS=10000 runs of agents that stall, lie and die"
+	@echo "make deliveries deliver RUNS=1000 answers to chats where much goes wrong"
 	@echo "make fuzz       feed everything that reads with nonsense, for MINUTES=5"
 	@echo "make bench      measure; see benchmarks/README.md"
 	@echo "make coverage   run the tests and show which lines and branches they miss"
@@ -66,6 +67,11 @@ MINUTES ?= 5
 
 simulate: $(VENV)/.installed-test
 	$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+
+RUNS ?= 1000
+
+deliveries: $(VENV)/.installed-test
+	cd tests && $(abspath $(BIN))/python -W ignore -m deliveries $(RUNS)
 
 fuzz: $(VENV)/.installed-test
 	cd tests && $(abspath $(BIN))/python -W ignore -m fuzz $(MINUTES)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import anyio
 from msgspec import Struct
 
+from thinkwell.channels._html import compose
+from thinkwell.channels._pieces import pieces
 from thinkwell.channels._protocols import HtmlChannel
 
 if TYPE_CHECKING:
@@ -86,16 +88,16 @@ def _messages(
     channel: Channel, user_id: str, final: FinalText, capabilities: ChannelCapabilities
 ) -> list[Callable[[], Awaitable[None]]]:
     if capabilities.html and isinstance(channel, HtmlChannel):
-        from thinkwell.channels._html import compose
-
         composed = compose(
-            final.text, thinking=final.thoughts, seconds=final.thought_for, capabilities=capabilities
+            final.text,
+            thinking=final.thoughts,
+            seconds=final.thought_for,
+            capabilities=capabilities,
+            markdown=capabilities.markdown,
         )
         return [partial(channel.send_html, user_id, piece.html) for piece in composed]
     if capabilities.max_length is None:
         return [partial(channel.send, user_id, final.text)]
-    from thinkwell.channels._pieces import pieces
-
     return [partial(channel.send, user_id, text) for text in pieces(final.text, capabilities.max_length)]
 
 
