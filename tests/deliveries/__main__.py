@@ -90,7 +90,8 @@ def told(what: str, backend: str, outcome: Outcome) -> None:
         f"{what}, {backend}: {outcome.deliveries:,} deliveries, {outcome.messages:,} messages, "
         f"{outcome.edits:,} edits, {outcome.requests:,} requests, {outcome.troubles:,} troubles, "
         f"{outcome.throttled:,} answers 429, {len(outcome.lost)} lost, "
-        f"{outcome.reported} reported as failed, {len(outcome.differing)} differing, {outcome.unclean} unclean",
+        f"{outcome.reported} reported as failed, {len(outcome.differing)} differing, "
+        f"{outcome.unclean} unclean",
         flush=True,
     )
 
