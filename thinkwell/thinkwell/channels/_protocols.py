@@ -41,6 +41,9 @@ class ChannelCapabilities(Struct, frozen=True, kw_only=True):
     """Whether messages may have marks of HTML: see `HtmlChannel`."""
     expandable_quote: bool = False
     """Whether ``<blockquote expandable>`` is one of these marks."""
+    markdown: bool = False
+    """Whether texts are taken for Markdown and written as HTML that says the same; if not, they stay as they
+    are."""
     paced: bool = False
     """Whether the channel itself decides when to edit: it is then handed every chunk at once."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 from anyio import AsyncContextManagerMixin
+from msgspec.structs import replace
 
 from thinkwell.channels._protocols import ChannelCapabilities, ChannelCounts, DeliverySettings
 from thinkwell.channels.telegram._answer import Answer
@@ -105,6 +106,7 @@ class TelegramChannel(AsyncContextManagerMixin):
         self._people = People(allowed)
         self._settings = settings or DeliverySettings()
         self._markdown = markdown
+        self._capabilities = replace(CAPABILITIES, markdown=markdown)
         self._drafts = drafts
         self._pacer = Pacer()
         self._chats = Chats()
@@ -150,7 +152,7 @@ class TelegramChannel(AsyncContextManagerMixin):
     @property
     def capabilities(self) -> ChannelCapabilities:
         """What can be done with messages of Telegram."""
-        return CAPABILITIES
+        return self._capabilities
 
     @property
     def settings(self) -> DeliverySettings:

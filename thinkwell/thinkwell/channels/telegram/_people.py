@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 import anyio
 from msgspec import Struct
@@ -87,8 +87,8 @@ class People:
     """
 
     def __init__(self, allowed: Collection[int]) -> None:
-        given: object
-        for given in allowed:
+        for each in allowed:
+            given = cast("object", each)
             if not isinstance(given, int) or isinstance(given, bool):
                 raise TypeError(
                     f"TelegramChannel(allowed=[{given!r:.100}]): give numbers of people, not their names; "
