@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 LONGEST_MESSAGE: Final = 4096
 """Characters (code points) of a message, after its entities were parsed."""
@@ -154,6 +157,27 @@ def misnested(parsed: Parsed) -> str:
             return f"{wrong} holds {entity}"
         around.append(entity)
     return ""
+
+
+def below_quote(held: Parsed) -> str:
+    """Return what a message says below the quote at its top, where it has one."""
+    top = held.entities[0] if held.entities else None
+    if top is None or top.offset or top.type not in _QUOTES:
+        return held.text
+    return held.text.removeprefix(held.of(top)).lstrip(" \n")
+
+
+def told(text: str, messages: Iterable[str]) -> bool:
+    """Return whether messages, one after the other, are a text but for white space at their ends.
+
+    That is all that a message may leave out: Telegram strips it.
+    """
+    rest = text.lstrip(" \n")
+    for message in messages:
+        if not rest.startswith(message):
+            return False
+        rest = rest[len(message) :].lstrip(" \n")
+    return not rest
 
 
 def _may_hold(outer: Entity, inner: Entity) -> bool:

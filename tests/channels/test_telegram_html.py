@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from telegram_html import Entity, ParseError, misnested, parse, received
+from telegram_html import Entity, ParseError, below_quote, misnested, parse, received, told
 
 
 def _types(html: str) -> list[tuple[str, str]]:
@@ -177,3 +177,32 @@ def test_marks_that_may_nest(html: str) -> None:
 )
 def test_marks_that_may_not_nest(html: str) -> None:
     assert misnested(parse(html))
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("a", "a"),
+        ("<b>a</b>\nb", "a\nb"),
+        ("a<blockquote>b</blockquote>", "ab"),
+        ("<blockquote>a<b>b</b></blockquote>\n\n<b>c</b>d", "cd"),
+        ("<blockquote expandable>a</blockquote>", ""),
+    ],
+)
+def test_what_stands_below_a_quote(html: str, text: str) -> None:
+    assert below_quote(parse(html)) == text
+
+
+@pytest.mark.parametrize(
+    ("messages", "same"),
+    [
+        (["a", "b c"], True),
+        (["a\n\n  b c"], True),
+        (["a", "b", "c"], True),
+        (["a", "b  c"], False),
+        (["a"], False),
+        (["a", "b c", "d"], False),
+    ],
+)
+def test_whether_messages_tell_a_text(messages: list[str], same: bool) -> None:
+    assert told(" a\n\n  b c\n", messages) is same

@@ -109,6 +109,8 @@ def _begin(text: str, at: int, limit: int) -> tuple[int, int]:
     """Return where a piece begins, and the first character of it that shows."""
     run = _RUN.match(text, at)
     shown = at if run is None else run.end()
+    if shown > at and limit > 1 and text[shown - 1] == " " and splits(text, at, shown):
+        shown -= 1  # a mark stands on the space
     line = text.rfind("\n", at, shown) + 1
     indents = line > 0 and shown - line <= min(INDENTATION, limit // 2)
     return line if indents else shown, shown
