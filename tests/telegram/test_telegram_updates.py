@@ -1,0 +1,432 @@
+"""What people write to the bot: everything once, whatever happens on the way. Time is virtual."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from random import Random
+from typing import TYPE_CHECKING
+
+import anyio
+import httpx
+import pytest
+from bot_api.canned_answers import TOKEN, Canned, done, failed, repeated
+from bot_api.server import BotApi
+from bot_api.serving import client
+from bot_api.values import Trouble
+
+from thinkwell.channels.telegram import (
+    TelegramAnswerInvalid,
+    TelegramApi,
+    TelegramConflict,
+    TelegramError,
+    TelegramNetworkError,
+    TelegramRefused,
+    TelegramUnauthorized,
+)
+from thinkwell.channels.telegram._updates import CONFLICTS, REMEMBERED, Updates
+from thinkwell.channels.telegram._values import ChatAddress, InlineButton, InlineKeyboard, Update
+from thinkwell.testing import virtual_backend
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from thinkwell.testing._virtual import Backend
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> Backend:
+    return virtual_backend(request.param)
+
+
+@asynccontextmanager
+async def bot_of(server: BotApi) -> AsyncGenerator[TelegramApi]:
+    async with client(server) as http, TelegramApi(server.token, client=http) as api:
+        yield api
+
+
+def text_of(update: Update) -> str | None:
+    return update.message.text if update.message else None
+
+
+def numbered(*numbers: int) -> httpx.Response:
+    return done([{"update_id": number} for number in numbers])
+
+
+async def numbers(updates: Updates, count: int) -> list[int]:
+    return [(await anext(updates)).update_id for _ in range(count)]
+
+
+async def test_messages_and_presses_come_in_order() -> None:
+    server = BotApi()
+    ann = server.user(7, "Ann")
+    ann.says("before")
+    async with bot_of(server) as api:
+        sent = await api.send_message(
+            ChatAddress(7), "Shall I?", reply_markup=InlineKeyboard(((InlineButton("Yes", "q:yes"),),))
+        )
+        updates = Updates(api)
+        assert text_of(await anext(updates)) == "before"
+        server.press(ann.chat.message(sent), "Yes")
+        ann.says("after", reply_to=ann.chat.message(sent))
+        press, reply = await anext(updates), await anext(updates)
+    query = press.callback_query
+    assert query is not None
+    assert query.message is not None
+    assert (query.data, query.from_.id, query.message.message_id) == ("q:yes", 7, sent)
+    assert reply.message is not None
+    assert reply.message.reply_to_message is not None
+    assert reply.message.reply_to_message.message_id == sent
+    assert reply.message.address == ChatAddress(7)
+    assert server.calls_of("getUpdates")[0].json("allowed_updates") == ["message", "callback_query"]
+
+
+async def test_an_update_is_acknowledged_when_it_was_handed_over() -> None:
+    server = BotApi()
+    ann = server.user(7, "Ann")
+    for text in ("one", "two"):
+        ann.says(text)
+    async with bot_of(server) as api:
+        updates = Updates(api)
+        assert text_of(await anext(updates)) == "one"
+        assert server.pending == 2
+        assert text_of(await anext(updates)) == "two"
+        assert server.pending == 2
+        with anyio.move_on_after(1):
+            await anext(updates)
+        assert server.pending == 0
+
+
+async def test_at_the_end_only_what_was_handed_over_is_acknowledged() -> None:
+    server = BotApi()
+    ann = server.user(7, "Ann")
+    for text in ("one", "two", "three"):
+        ann.says(text)
+    async with bot_of(server) as api:
+        updates = Updates(api)
+        async for update in updates:
+            if text_of(update) == "two":
+                break
+        await updates.aclose()
+        await updates.aclose()
+        assert len(server.calls_of("getUpdates")) == 2
+        assert [update async for update in updates] == []
+        again = Updates(api)
+        assert text_of(await anext(again)) == "three"
+
+
+async def test_without_an_acknowledgement_it_comes_again_to_the_next_process() -> None:
+    server = BotApi()
+    server.user(7, "Ann").says("one")
+    async with bot_of(server) as api:
+        for _ in range(2):
+            assert text_of(await anext(Updates(api))) == "one"
+
+
+async def test_what_was_never_used_has_nothing_to_acknowledge() -> None:
+    server = BotApi()
+    async with bot_of(server) as api:
+        await Updates(api).aclose()
+    assert server.calls == []
+
+
+async def test_the_acknowledgement_at_the_end_does_not_hold_up(caplog: pytest.LogCaptureFixture) -> None:
+    server = BotApi()
+    server.user(7, "Ann").says("one")
+    async with bot_of(server) as api:
+        updates = Updates(api)
+        await anext(updates)
+        server.trouble("getUpdates", Trouble.slow(100), Trouble.unreachable())
+        began = anyio.current_time()
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await updates.aclose()
+        assert anyio.current_time() - began == pytest.approx(2)
+        with caplog.at_level(logging.INFO):
+            await updates.aclose()
+    assert "will come again" in caplog.text
+
+
+async def test_a_wait_that_is_cancelled_ends_at_once_and_loses_nothing() -> None:
+    server = BotApi()
+    ann = server.user(7, "Ann")
+    async with bot_of(server) as api:
+        updates = Updates(api)
+        began = anyio.current_time()
+        with anyio.move_on_after(3):
+            await anext(updates)
+        assert anyio.current_time() - began == pytest.approx(3)
+        assert not server.polled
+        ann.says("later")
+        assert text_of(await anext(updates)) == "later"
+
+
+async def test_two_that_wait_share_the_updates() -> None:
+    server = BotApi()
+    ann = server.user(7, "Ann")
+    taken: list[str | None] = []
+    async with bot_of(server) as api:
+        updates = Updates(api)
+
+        async def take() -> None:
+            taken.append(text_of(await anext(updates)))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(take)
+            group.start_soon(take)
+            await server.until(lambda: server.polled)
+            ann.says("one")
+            ann.says("two")
+    assert sorted(taken, key=str) == ["one", "two"]
+    assert not any(call.status == 409 for call in server.calls)
+
+
+async def test_a_poll_takes_as_long_as_telegram_lets_it() -> None:
+    server = BotApi()
+    async with bot_of(server) as api:
+        with anyio.move_on_after(199):
+            await anext(Updates(api))
+    polls = server.calls_of("getUpdates")
+    assert [round(poll.at - polls[0].at) for poll in polls] == [0, 50, 100, 150]
+
+
+@pytest.mark.parametrize("poll", [0, 51, -1])
+def test_a_poll_has_bounds(poll: int) -> None:
+    with pytest.raises(ValueError, match="from 1 to 50"):
+        Updates(TelegramApi(TOKEN), poll=poll)
+
+
+# What cannot be read
+
+
+async def test_what_cannot_be_read_is_skipped_and_acknowledged(caplog: pytest.LogCaptureFixture) -> None:
+    server = BotApi()
+    ann = server.user(7, "Ann")
+    async with bot_of(server) as api:
+        server.update({"message": {"message_id": "seven", "chat": {"id": 7}, "text": "private words"}})
+        server.update({"callback_query": 5})
+        ann.says("fine")
+        updates = Updates(api)
+        assert text_of(await anext(updates)) == "fine"
+        await updates.aclose()
+    assert server.pending == 0
+    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(warnings) == 2
+    assert "private words" not in caplog.text
+
+
+async def test_only_what_cannot_be_read_is_acknowledged_too() -> None:
+    server = BotApi()
+    async with bot_of(server) as api:
+        server.update({"callback_query": 5})
+        with anyio.move_on_after(1):
+            await anext(Updates(api))
+    assert server.pending == 0
+
+
+@pytest.mark.parametrize("answer", [[], [{"update_id": "one"}], [{"update_id": 7}]])
+async def test_a_server_that_never_waits_is_not_asked_without_end(answer: list[object]) -> None:
+    canned = Canned(*(done(answer) for _ in range(100)))
+    async with canned.api() as api:
+        updates = Updates(api)
+        with anyio.move_on_after(10.5):
+            while True:
+                await anext(updates)
+    assert len(canned.asked) <= 12
+
+
+async def test_numbers_may_begin_anew_lower() -> None:
+    canned = Canned(numbered(900, 901), numbered(5, 6), numbered(5, 6), numbered(6, 7))
+    async with canned.api() as api:
+        assert await numbers(Updates(api), 5) == [900, 901, 5, 6, 7]
+    assert [asked.get("offset") for _, asked in canned.asked] == [None, 902, 7, 7]
+
+
+async def test_what_is_remembered_is_bounded() -> None:
+    many = range(1, REMEMBERED + 3)
+    canned = Canned(numbered(*many), numbered(1, REMEMBERED + 2))
+    async with canned.api() as api:
+        assert await numbers(Updates(api), REMEMBERED + 3) == [*many, 1]
+
+
+# Faults that pass
+
+
+FAULTS = [
+    Trouble.unreachable(),
+    Trouble.lost(),
+    Trouble.error(500),
+    Trouble.error(502),
+    Trouble.garbage(),
+    Trouble.throttled(1),
+    Trouble.slow(1000),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.kind}-{fault.status}")
+async def test_faults_pass_and_nothing_is_lost(fault: Trouble, caplog: pytest.LogCaptureFixture) -> None:
+    server = BotApi()
+    ann = server.user(7, "Ann")
+    ann.says("one")
+    with caplog.at_level(logging.DEBUG):
+        async with bot_of(server) as api:
+            server.trouble("getUpdates", fault, fault)
+            updates = Updates(api)
+            assert text_of(await anext(updates)) == "one"
+            ann.says("two")
+            assert text_of(await anext(updates)) == "two"
+    ours = [record for record in caplog.records if record.name == "thinkwell"]
+    assert [record.levelname for record in ours] == ["WARNING", "INFO", "INFO"]
+    assert "Telegram, getUpdates" in ours[0].getMessage()
+    assert server.token.partition(":")[2] not in caplog.text
+
+
+async def test_pauses_grow_up_to_a_bound_and_no_two_are_alike() -> None:
+    server = BotApi()
+    server.trouble("getUpdates", *[Trouble.unreachable()] * 12)
+    server.user(7, "Ann").says("one")
+    async with bot_of(server) as api:
+        await anext(Updates(api, dice=Random(4)))
+    times = [poll.at for poll in server.calls_of("getUpdates")]
+    pauses = [later - earlier for earlier, later in pairwise(times)]
+    for number, pause in enumerate(pauses):
+        longest = min(2.0**number, 30)
+        assert longest / 2 <= pause <= longest
+    assert len(set(pauses)) == 12
+
+
+async def test_what_telegram_says_is_waited_for() -> None:
+    server = BotApi()
+    server.trouble("getUpdates", Trouble.throttled(40))
+    server.user(7, "Ann").says("one")
+    async with bot_of(server) as api:
+        await anext(Updates(api))
+    first, second = server.calls_of("getUpdates")
+    assert 40.5 <= second.at - first.at <= 41
+
+
+async def test_after_a_fault_has_passed_pauses_begin_anew() -> None:
+    server = BotApi()
+    lost = Trouble.unreachable()
+    server.trouble("getUpdates", lost, lost, lost, None, lost)
+    ann = server.user(7, "Ann")
+    ann.says("one")
+    async with bot_of(server) as api:
+        updates = Updates(api)
+        await anext(updates)
+        ann.says("two")
+        await anext(updates)
+    polls = server.calls_of("getUpdates")
+    assert 0.5 <= polls[5].at - polls[4].at <= 1
+
+
+# Faults that do not
+
+
+@pytest.mark.parametrize(
+    ("code", "description", "kind"),
+    [
+        (401, "Unauthorized", TelegramUnauthorized),
+        (404, "Not Found", TelegramUnauthorized),
+        (400, "Bad Request: can't parse allowed updates", TelegramRefused),
+        (409, "Conflict: can't use getUpdates method while webhook is active", TelegramConflict),
+    ],
+)
+async def test_what_does_not_pass_is_an_error(code: int, description: str, kind: type[TelegramError]) -> None:
+    canned = Canned(failed(code, description))
+    async with canned.api() as api:
+        with pytest.raises(kind, match=description):
+            await anext(Updates(api))
+    assert len(canned.asked) == 1
+
+
+async def test_a_webhook_is_named_and_can_be_removed() -> None:
+    server = BotApi()
+    server.webhook = "https://bot.example/"
+    async with bot_of(server) as api:
+        updates = Updates(api)
+        with pytest.raises(TelegramConflict, match=r"delete_webhook\(\)"):
+            await anext(updates)
+        await api.delete_webhook()
+        server.user(7, "Ann").says("one")
+        assert text_of(await anext(updates)) == "one"
+
+
+async def test_another_program_that_polls_is_told_and_one_goes_on() -> None:
+    server = BotApi()
+    ann = server.user(7, "Ann")
+    ended: list[str] = []
+    taken: list[str | None] = []
+    async with bot_of(server) as api, anyio.create_task_group() as group:
+
+        async def poll(seed: int) -> None:
+            updates = Updates(api, dice=Random(seed))
+            try:
+                async for update in updates:
+                    taken.append(text_of(update))
+            except TelegramConflict as exc:
+                ended.append(str(exc))
+
+        group.start_soon(poll, 1)
+        group.start_soon(poll, 2)
+        await anyio.sleep(1000)
+        ann.says("who is there?")
+        await anyio.sleep(100)
+        group.cancel_scope.cancel()
+    assert len(ended) == 1
+    assert "end the other program" in ended[0]
+    assert taken == ["who is there?"]
+    assert sum(call.status == 409 for call in server.calls) < 2 * CONFLICTS
+
+
+async def test_a_program_that_is_replaced_by_this_one_may_take_its_time() -> None:
+    conflict = [failed(409, "Conflict: terminated by other getUpdates request") for _ in range(CONFLICTS)]
+    canned = Canned(*conflict[1:], numbered(7), *conflict[1:], numbered(8))
+    async with canned.api() as api:
+        updates = Updates(api)
+        assert await numbers(updates, 1) == [7]
+        await anyio.sleep(121)
+        assert await numbers(updates, 1) == [8]
+
+
+# Time that requests may take: it is here because of the clock
+
+
+async def test_a_request_takes_no_longer_than_it_may() -> None:
+    server = BotApi()
+    server.user(7)
+    server.trouble("sendMessage", Trouble.slow(1000))
+    async with bot_of(server) as api:
+        began = anyio.current_time()
+        with pytest.raises(TelegramNetworkError) as caught:
+            await api.send_message(ChatAddress(7), "Hi")
+    assert anyio.current_time() - began == pytest.approx(20)
+    assert caught.value.sent
+
+
+async def test_an_answer_that_only_drips_is_given_up() -> None:
+    async with Canned(httpx.Response(200, content=repeated(b" ", 1000, pause=0.5))).api(timeout=4.2) as api:
+        began = anyio.current_time()
+        with pytest.raises(TelegramNetworkError, match=r"no answer within 4\.2 s"):
+            await api.get_me()
+    assert anyio.current_time() - began == pytest.approx(4.2)
+
+
+async def test_a_poll_may_take_its_time_and_some_more() -> None:
+    server = BotApi()
+    server.trouble("getUpdates", Trouble.slow(15), Trouble.slow(1000))
+    async with bot_of(server) as api:
+        assert await api.get_updates(wait=50) == []
+        began = anyio.current_time()
+        with pytest.raises(TelegramNetworkError):
+            await api.get_updates(wait=5)
+    assert anyio.current_time() - began == pytest.approx(25)
+
+
+async def test_half_an_answer_is_none() -> None:
+    server = BotApi()
+    server.trouble("getMe", Trouble.garbage())
+    async with bot_of(server) as api:
+        with pytest.raises(TelegramAnswerInvalid):
+            await api.get_me()
