@@ -122,7 +122,8 @@ def serving(api: BotApi) -> Generator[str]:
 class _Server(uvicorn.Server):
     def __init__(self, api: BotApi) -> None:
         config = uvicorn.Config(
-            self._serve,
+            self._answer,
+            interface="asgi3",
             loop="asyncio",
             http="h11",
             ws="none",
