@@ -12,6 +12,8 @@ import anyio
 import httpx
 import pytest
 from bot_api.canned_answers import TOKEN, Canned, done, failed, http, listening, repeated, request_of
+from bot_api.server import BotApi
+from bot_api.serving import serving
 
 from thinkwell.channels.telegram import (
     TelegramAnswerInvalid,
@@ -25,6 +27,7 @@ from thinkwell.channels.telegram import (
     TelegramThrottled,
     TelegramUnauthorized,
 )
+from thinkwell.channels.telegram._updates import Updates
 from thinkwell.channels.telegram._values import (
     BotCommand,
     CallbackQuery,
@@ -658,3 +661,29 @@ def test_without_httpx_the_error_says_what_to_install() -> None:
     )
     assert "ImportError: thinkwell.channels.telegram needs httpx" in run.stderr
     assert "pip install 'thinkwell[telegram]'" in run.stderr
+
+
+async def test_over_real_connections() -> None:
+    server = BotApi()
+    ann = server.user(7, "Ann")
+    with serving(server) as address, anyio.fail_after(20):
+        async with TelegramApi(server.token, base_url=address) as api:
+            assert (await api.get_me()).username == server.username
+            sent = await api.send_message(ChatAddress(7), "<b>Hi</b>", parse_mode="HTML")
+            assert await api.edit_message_text(ChatAddress(7), sent, "Ho")
+            assert not await api.edit_message_text(ChatAddress(7), sent, "Ho")
+            with pytest.raises(TelegramRefused, match="parse entities") as caught:
+                await api.send_message(ChatAddress(7), "<b>Hi", parse_mode="HTML")
+            assert caught.value.reason == "entities"
+            updates = Updates(api)
+            async with anyio.create_task_group() as group:
+                group.start_soon(anext, updates)
+                await server.until(lambda: server.polled)
+                group.cancel_scope.cancel()
+            ann.says("one")
+            update = await anext(updates)
+            await updates.aclose()
+    assert update.message is not None
+    assert update.message.text == "one"
+    assert server.pending == 0
+    assert ann.chat.texts == ["Ho"]
