@@ -241,10 +241,8 @@ def _send_message_draft(world: World, given: Arguments) -> JsonValue:
     if not given.number("draft_id"):
         raise bad_request("TEXTDRAFT_ID_INVALID")
     _count(world, chat)
-    draft = Draft(
-        chat=chat, id=given.number("draft_id"), at=world.now(), html=html, text=parsed.text, thread=thread
-    )
-    world.drafts.append(draft)
+    number = given.number("draft_id")
+    world.show_draft(Draft(chat=chat, id=number, at=world.now(), html=html, text=parsed.text, thread=thread))
     return True
 
 

@@ -62,6 +62,7 @@ class World:
         self._chats: dict[int, Chat] = {}
         self._queries: dict[str, Query] = {}
         self._last_ids: dict[int, int] = {}
+        self._shown_drafts: dict[int, Draft] = {}
 
     @property
     def bot_id(self) -> int:
@@ -93,6 +94,7 @@ class World:
             username: For a person who is new.
             started: Whether the person has written to the bot before, which may write only then.
         """
+        assert id > 0, "ids of people are above 0"
         with self.lock:
             if id not in self._people:
                 self._people[id] = Person(world=self, id=id, name=name, username=username, started=started)
@@ -101,6 +103,7 @@ class World:
 
     def group(self, id: int, title: str = "Group", *, forum: bool = False) -> Chat:  # noqa: A002 - likewise
         """Return the group of this id: below 0; below -1,000,000,000,000 it is a supergroup."""
+        assert id < 0, "ids of groups are below 0"
         with self.lock:
             if id not in self._chats:
                 kind: ChatKind = "supergroup" if id < SUPERGROUPS else "group"
@@ -247,10 +250,8 @@ class World:
 
     def draft_of(self, chat: Chat) -> Draft | None:
         """Return the draft that shows now in a chat: until it ends, or the bot sends a message."""
-        last = next((draft for draft in reversed(self.drafts) if draft.chat is chat), None)
-        if last is None or self.now() - last.at >= PREVIEW:
-            return None
-        return None if any(post.sent_at >= last.at for post in chat.messages) else last
+        draft = self._shown_drafts.get(chat.id)
+        return draft if draft is not None and self.now() - draft.at < PREVIEW else None
 
     # What the bot does
 
@@ -258,7 +259,13 @@ class World:
         """Send a message of the bot's."""
         post = self._keep(chat, said, by=None, thread=thread, reply_to=reply_to, photo=False)
         self.sent.append(post)
+        self._shown_drafts.pop(chat.id, None)
         return post
+
+    def show_draft(self, draft: Draft) -> None:
+        """Show a draft of the bot's instead of the last one."""
+        self.drafts.append(draft)
+        self._shown_drafts[draft.chat.id] = draft
 
     def _keep(
         self,
