@@ -14,6 +14,7 @@ if _find_spec("httpx") is None:
     )
 
 from thinkwell.channels.telegram._api import TelegramApi
+from thinkwell.channels.telegram._bot import serve
 from thinkwell.channels.telegram._channel import TelegramChannel
 from thinkwell.channels.telegram._errors import (
     TelegramAnswerInvalid,
@@ -44,4 +45,5 @@ __all__ = (
     "TelegramServerError",
     "TelegramThrottled",
     "TelegramUnauthorized",
+    "serve",
 )
