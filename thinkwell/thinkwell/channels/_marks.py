@@ -216,28 +216,36 @@ class _Line:
         line = self._line
         done = at = 0
         while (found := _MARK.search(line, at)) is not None:
-            escaped, ticks, stars, bracket = found.groups()
-            part: _Part | None = None
-            at = found.end()
+            escaped, ticks, stars, _ = found.groups()
+            start, at = found.span()
             if escaped:
-                part = escaped, PLAIN
+                parts: list[_Part] = [(escaped, PLAIN)]
             elif stars:
-                part = self._stars(found.start(), at)
-            elif ticks and (end := self._closing(at, len(ticks))) is not None:
-                part, at = (_code(line[at:end]), _CODE), end + len(ticks)
-            link = _LINK.match(line, found.start()) if bracket else None
-            if part is None and (link is None or link[1].count("`") % 2):
-                continue
-            if done < found.start():
-                self._parts.append((line[done : found.start()], PLAIN))
-            if part is not None:
-                self._parts.append(part)
-            elif link is not None:
-                self._parts += _linked(link[1], link[2])
-                at = link.end()
-            done = at
+                parts = self._stars(start, at)
+            elif ticks:
+                parts, at = self._code(at, len(ticks))
+            else:
+                parts, at = self._link(start, at)
+            if parts:
+                if done < start:
+                    self._parts.append((line[done:start], PLAIN))
+                self._parts += parts
+                done = at
         self._parts.append((line[done:], PLAIN))
         return self._parts
+
+    def _code(self, at: int, count: int) -> tuple[list[_Part], int]:
+        """Return the code behind so many backticks, and where to go on; nothing where it has no end."""
+        end = self._closing(at, count)
+        return ([], at) if end is None else ([(_bare(self._line[at:end]), _CODE)], end + count)
+
+    def _link(self, start: int, at: int) -> tuple[list[_Part], int]:
+        link = _LINK.match(self._line, start)
+        if link is None or link[1].count("`") % 2:
+            return [], at
+        text, address = link.groups()
+        behind = [] if text == address else [(f" ({address})", PLAIN)]
+        return [*_marked(text), *behind], link.end()
 
     def _closing(self, at: int, count: int) -> int | None:
         """Return where the same number of backticks stands behind a place."""
@@ -249,10 +257,10 @@ class _Line:
         index = bisect_left(places, at)
         return places[index] if index < len(places) else None
 
-    def _stars(self, start: int, end: int) -> _Stars | None:
+    def _stars(self, start: int, end: int) -> list[_Part]:
         count = end - start
         if count > 3:
-            return None
+            return []
         before, after = self._line[max(start - 1, 0) : start], self._line[end : end + 1]
         stars = _Stars(count)
         kinds = _KINDS[count]
@@ -261,7 +269,7 @@ class _Line:
             self._end(stars)
         elif after.strip() and not _WORD.match(before) and not any(kind in known for kind in kinds):
             self._open += [(kind, stars) for kind in kinds]
-        return stars
+        return [stars]
 
     def _end(self, stars: _Stars) -> None:
         while stars.closed < stars.count:
@@ -290,13 +298,7 @@ def _also(style: Style, kinds: int) -> Style:
     return _STYLES[kinds | style.italic | style.bold << 1]
 
 
-def _code(text: str) -> str:
+def _bare(text: str) -> str:
     """Return the text of a code span, without the spaces that keep its backticks from the marks."""
     padded = text[0] == text[-1] == " " and bool(text.strip(" "))
     return text[1:-1] if padded else text
-
-
-def _linked(text: str, address: str) -> Iterator[tuple[str, Style]]:
-    yield from _marked(text)
-    if text != address:
-        yield f" ({address})", PLAIN

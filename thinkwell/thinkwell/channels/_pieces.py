@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ("head", "pieces", "ranges", "splits")
+__all__ = ("pieces", "ranges", "splits")
 
 INDENTATION: Final = 80
 """Characters of white space that a line may begin with. What is longer is no indentation."""
@@ -54,35 +54,18 @@ def pieces(text: str, limit: int) -> list[str]:
     Raises:
         ValueError: The limit is below 1.
     """
-    _check(limit)
+    if limit < 1:
+        raise ValueError(f"a piece cannot have {limit} characters; the limit must be at least 1")
     if not text.strip(_WHITE):
         return []
     return [text] if len(text) <= limit else [text[start:end] for start, end in ranges(text, limit)]
 
 
-def head(text: str, limit: int) -> tuple[str, str]:
-    """Return the first piece of a text that grows, and the rest: what follows may be appended to that.
-
-    As long as the text fits, no piece is finished: it is empty, and the rest is the text. Finished pieces are
-    the ones that `pieces` makes of the whole.
-
-    Args:
-        text: The text so far, or the rest of it.
-        limit: Characters (Unicode code points) of a piece.
-
-    Raises:
-        ValueError: The limit is below 1.
-    """
-    _check(limit)
-    begin, shown = _begin(text, 0, limit)
-    if len(text) - begin <= limit:
-        return "", text
-    cut = _cut(text, begin, shown, limit)
-    return text[begin:cut].rstrip(_WHITE), text[cut:]
-
-
 def ranges(text: str, limit: int, first: int | None = None) -> Iterator[tuple[int, int]]:
     """Yield where each piece of a text begins and ends.
+
+    Where a piece ends, nothing matters that comes behind the character after it. So of a text that grows, all
+    pieces but the last stay as they are.
 
     Args:
         text: The text.
@@ -100,11 +83,6 @@ def ranges(text: str, limit: int, first: int | None = None) -> Iterator[tuple[in
         room = limit
 
 
-def _check(limit: int) -> None:
-    if limit < 1:
-        raise ValueError(f"a piece cannot have {limit} characters; the limit must be at least 1")
-
-
 def _begin(text: str, at: int, limit: int) -> tuple[int, int]:
     """Return where a piece begins, and the first character of it that shows."""
     run = _RUN.match(text, at)
@@ -112,15 +90,12 @@ def _begin(text: str, at: int, limit: int) -> tuple[int, int]:
     if shown > at and limit > 1 and text[shown - 1] == " " and splits(text, at, shown):
         shown -= 1  # a mark stands on the space
     line = text.rfind("\n", at, shown) + 1
-    indents = line > 0 and shown - line <= min(INDENTATION, limit // 2)
+    indents = (line > 0 or at == 0) and shown - line <= min(INDENTATION, limit // 2)
     return line if indents else shown, shown
 
 
 def _cut(text: str, begin: int, shown: int, limit: int) -> int:
-    """Return where a piece ends of a text that goes on: not beyond the limit.
-
-    Nothing beyond the character behind the limit matters, so that a text that grows is cut as the whole is.
-    """
+    """Return where a piece ends of a text that goes on: not beyond the limit."""
     end = begin + limit
     half = max(begin + limit // 2, shown + 1)
     for found in (
