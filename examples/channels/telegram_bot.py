@@ -1,0 +1,35 @@
+"""A Telegram bot: whoever is allowed to write to it has a conversation with an agent.
+
+    TELEGRAM_BOT_TOKEN=… THINKWELL_AGENT=claude python examples/channels/telegram_bot.py 123456789
+
+BotFather gives the token; see docs/howto/telegram.md. The numbers are those of the people who are allowed;
+whoever else writes to the bot is told his own. ``thinkwell telegram`` is this, and more, without a program.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import anyio
+
+from thinkwell import open_agent
+from thinkwell.channels import AgentResponded, MessageRouter
+from thinkwell.channels.telegram import TelegramChannel, serve
+
+
+def note(answered: AgentResponded) -> None:
+    print(f"{answered.user_id}: {answered.status}, {len(answered.text)} characters")
+
+
+async def answer(bot: TelegramChannel) -> None:
+    async with bot as channel, MessageRouter(lambda: open_agent(permissions="ask")) as router:
+        router.on("agent_response", note)
+        await serve(channel, router)  # until it is cancelled
+
+
+async def main() -> None:
+    await answer(TelegramChannel(allowed=[int(number) for number in sys.argv[1:]]))
+
+
+if __name__ == "__main__":
+    anyio.run(main)

@@ -1,0 +1,136 @@
+"""The examples of channels run, and what they promise arrives."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from mailbox import Maildir
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from bot_api.server import TOKEN, BotApi
+from bot_api.serving import client
+
+from thinkwell.channels.telegram import TelegramChannel
+
+if TYPE_CHECKING:
+    from thinkwell.channels import AgentResponded
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "channels"
+
+PROGRAM = """
+import sys, importlib, anyio
+sys.path.insert(0, {folder!r})
+anyio.run(importlib.import_module({name!r}).main, backend={backend!r})
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder for the examples to work on."""
+    (tmp_path / "README.md").write_text("# Sample\n\nA small project.\n", "utf-8")
+    (tmp_path / "parser.py").write_text("def parse(text):\n    return text.split()\n", "utf-8")
+    return tmp_path
+
+
+def run(name: str, backend: str, cwd: Path) -> str:
+    """Run an example and return what it prints."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("THINKWELL_")}
+    finished = subprocess.run(
+        [
+            sys.executable,
+            "-W",
+            "error",
+            "-c",
+            PROGRAM.format(folder=str(EXAMPLES), name=name, backend=backend),
+        ],
+        cwd=cwd,
+        env={**environment, "THINKWELL_BUILTIN_PACE": "0", "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert (finished.returncode, finished.stderr) == (0, "")
+    return finished.stdout
+
+
+def test_every_example_of_a_channel_is_tested() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {
+        "log_file",
+        "mail",
+        "conversations",
+        "telegram_bot",
+    }
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_log_file_gets_the_whole_text(backend: str, project: Path) -> None:
+    said = run("log_file", backend, project)
+    written = (project / "answers.log").read_text("utf-8").splitlines()
+    assert said == f"completed: {len(written)} lines in answers.log\n"
+    assert {line.partition(": ")[0] for line in written} == {"ada"}
+    assert "parser.py" in "\n".join(written)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_mail_has_the_result_in_words(backend: str, project: Path) -> None:
+    said = run("mail", backend, project)
+    assert said == "completed after 1 attempt: a mail to ada@example.org\n"
+    [mail] = Maildir(project / "outbox")
+    title, empty, *suggestions = str(mail.get_payload()).splitlines()
+    assert (mail["To"], mail["Subject"], empty) == ("ada@example.org", title[:70], "")
+    assert all(line.startswith("- ") for line in suggestions)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_two_conversations_at_once(backend: str, project: Path) -> None:
+    said = run("conversations", backend, project)
+    assert re.fullmatch(
+        r"ada has seen \d+ pieces, and the last message begins: '.{40}'\nben has 2 letters\n", said
+    ), said
+
+
+async def test_a_telegram_bot_answers_whom_it_may(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project)
+    monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
+    monkeypatch.setenv("THINKWELL_AGENT", "builtin")
+    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
+    example = importlib.import_module("telegram_bot")
+    answered, note = anyio.Event(), example.note
+
+    def noted(response: AgentResponded) -> None:
+        note(response)
+        answered.set()
+
+    monkeypatch.setattr(example, "note", noted)
+    api = BotApi()
+    ada, eve = api.user(7, "Ada"), api.user(8, "Eve")
+    with anyio.fail_after(60):
+        async with client(api) as http, anyio.create_task_group() as tasks:
+            tasks.start_soon(example.answer, TelegramChannel(TOKEN, allowed=[7], client=http))
+            ada.says("What is in this folder?")
+            eve.says("And what is in yours?")
+            await answered.wait()
+            await api.until(lambda: bool(eve.chat.texts))
+            tasks.cancel_scope.cancel()
+    assert "parser.py" in "".join(ada.chat.texts)
+    assert eve.chat.texts[0].endswith("tell my owner your number: 8")
+    assert re.fullmatch(r"7: completed, \d+ characters\n", capsys.readouterr().out)
+
+
+def test_a_telegram_bot_needs_a_token(project: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "TELEGRAM_BOT_TOKEN"}
+    program = [sys.executable, str(EXAMPLES / "telegram_bot.py"), "7"]
+    finished = subprocess.run(
+        program, cwd=project, env=environment, capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 1
+    assert "set the environment variable TELEGRAM_BOT_TOKEN" in finished.stderr
