@@ -9,8 +9,15 @@ import pickle
 import pytest
 
 from thinkwell import channels
-from thinkwell.channels import ConversationBusy, DeliveryError, DeliveryFailed, RouterClosed
-from thinkwell.channels._delivery import Delivery, DeliveryMetrics
+from thinkwell.channels import (
+    ConversationBusy,
+    Delivery,
+    DeliveryError,
+    DeliveryFailed,
+    DeliveryMetrics,
+    RouterClosed,
+    telegram,
+)
 from thinkwell.errors import ThinkwellError
 
 DELIVERY = Delivery(
@@ -26,12 +33,21 @@ EXAMPLES: tuple[ThinkwellError, ...] = (
     DeliveryFailed("ada", "All of it.", DELIVERY, "no network"),
     ConversationBusy("ada", 8),
     RouterClosed(),
+    telegram.TelegramError("sendMessage", 404, "Not Found"),
+    telegram.TelegramNetworkError("sendMessage", 0, "no connection"),
+    telegram.TelegramAnswerInvalid("sendMessage", 200, "no JSON"),
+    telegram.TelegramServerError("sendMessage", 502, "Bad Gateway"),
+    telegram.TelegramThrottled("sendMessage", 429, "Too Many Requests", 7),
+    telegram.TelegramUnauthorized("getMe", 401, "Unauthorized"),
+    telegram.TelegramConflict("getUpdates", 409, "Conflict"),
+    telegram.TelegramForbidden("sendMessage", 403, "Forbidden: bot was blocked by the user"),
+    telegram.TelegramRefused("sendMessage", 400, "Bad Request: chat not found"),
 )
 
 
 def defined() -> set[type]:
-    """Every error that the package shows."""
-    shown = [getattr(channels, name) for name in channels.__all__]
+    """Every error that the packages show."""
+    shown = [getattr(module, name) for module in (channels, telegram) for name in module.__all__]
     return {thing for thing in shown if inspect.isclass(thing) and issubclass(thing, ThinkwellError)}
 
 
@@ -46,7 +62,7 @@ def test_an_error_on_the_way_survives_a_pickle(error: ThinkwellError) -> None:
 def test_every_error_on_the_way_has_an_example_and_documents_its_attributes() -> None:
     assert defined() == {type(error) for error in EXAMPLES}
     for error in EXAMPLES:
-        doc = type(error).__doc__ or ""
+        doc = "".join(cls.__doc__ or "" for cls in type(error).__mro__[:-3])  # without those of Python
         for name in vars(error):
             assert f"{name}:" in doc, (type(error), name)
 

@@ -33,6 +33,7 @@ from thinkwell.channels import (
     TerminalChannel,
     ThinkingChannel,
 )
+from thinkwell.channels.telegram import TelegramChannel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,6 +120,13 @@ def declared(channel: object) -> set[str]:
         (Mute(), set[str]()),
         (Everything(), set(PROTOCOLS)),
         (object(), set[str]()),
+        (
+            TelegramChannel("42:a-token-of-the-tests"),
+            {
+                *("asks", "can", "counts", "html", "is configured", "notifies", "sends", "stops", "streams"),
+                "thinks",
+            },
+        ),
         (TerminalChannel(io.StringIO()), {"asks", "can", "is configured", "sends", "streams", "thinks"}),
     ],
     ids=lambda value: type(value).__name__,

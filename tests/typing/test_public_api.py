@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_overloads
 import pytest
 
 import thinkwell
+import thinkwell.channels.telegram
 import thinkwell_acp
 import thinkwell_acp.mcp
 from thinkwell import events
@@ -81,6 +82,19 @@ THINKWELL_ACP = (
     *("ProcessExited", "ProgramNotFound", "ProgramNotStarted", "RpcError", "StdioTransport", "Transport"),
     *("VersionMismatch", "connect", "memory_transport_pair", "own_stdio", "serve_agent", "stdio_transport"),
 )
+CHANNELS = (
+    *("AgentResponded", "AskingChannel", "CapableChannel", "Channel", "ChannelCapabilities", "ChannelChoice"),
+    *("ChannelCounts", "ChannelQuestion", "ConfiguredChannel", "ConversationBusy", "CountingChannel"),
+    *("Delivery", "DeliveryError", "DeliveryFailed", "DeliveryMetrics", "DeliverySettings", "DeliveryStatus"),
+    *("DraftingChannel", "HtmlChannel", "MessageRouter", "NotifyingChannel", "RouterClosed", "RouterEvent"),
+    *("StoppingChannel", "StreamingChannel", "TerminalChannel", "ThinkingChannel", "UserMessageReceived"),
+    "deliver",
+)
+TELEGRAM = (
+    *("IncomingMessage", "Messages", "Sender", "TelegramAnswerInvalid", "TelegramApi", "TelegramChannel"),
+    *("TelegramConflict", "TelegramError", "TelegramForbidden", "TelegramNetworkError", "TelegramRefused"),
+    *("TelegramServerError", "TelegramThrottled", "TelegramUnauthorized", "serve"),
+)
 MCP = (
     *("AcpToolHost", "CallContext", "CallTool", "HttpLimits", "HttpToolHost", "McpError"),
     *("ShimToolHost", "ToolOutput", "ToolServer", "ToolSpec"),
@@ -100,7 +114,14 @@ MODULES = tuple(public_modules())
 
 
 @pytest.mark.parametrize(
-    ("module", "names"), [(thinkwell, THINKWELL), (thinkwell_acp, THINKWELL_ACP), (thinkwell_acp.mcp, MCP)]
+    ("module", "names"),
+    [
+        (thinkwell, THINKWELL),
+        (thinkwell.channels, CHANNELS),
+        (thinkwell.channels.telegram, TELEGRAM),
+        (thinkwell_acp, THINKWELL_ACP),
+        (thinkwell_acp.mcp, MCP),
+    ],
 )
 def test_the_names_of_the_packages_are_frozen(module: ModuleType, names: tuple[str, ...]) -> None:
     assert module.__all__ == names
