@@ -8,6 +8,7 @@ from bot_api import wire
 from bot_api.keyboards import check_keyboard, read_commands, reply_markup
 from bot_api.rules import Arguments, Refusal, as_object, bad_request, draft_content, message_content
 from bot_api.values import Draft, Version
+from telegram_html import MOST_ENTITIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from bot_api.rules import JsonObject
     from bot_api.values import Chat, Post
     from bot_api.world import World
+    from telegram_html import Parsed
 
     from thinkwell.events import JsonValue
 
@@ -107,6 +109,12 @@ def _reply_to(world: World, chat: Chat, given: Arguments) -> Post | None:
         raise
 
 
+def _said(world: World, html: str, parsed: Parsed, markup: JsonObject | None) -> Version:
+    """Return what a message becomes. It keeps so many entities, and loses the others without a word."""
+    entities = tuple(wire.entity(entity) for entity in parsed.entities[:MOST_ENTITIES])
+    return Version(at=world.now(), html=html, text=parsed.text, entities=entities, markup=markup)
+
+
 def _get_me(world: World, given: Arguments) -> JsonValue:
     return wire.bot(world, full=True)
 
@@ -119,13 +127,7 @@ def _send_message(world: World, given: Arguments) -> JsonValue:
     reply_to = _reply_to(world, chat, given)
     check_keyboard(markup, editing=False)
     _count(world, chat)
-    said = Version(
-        at=world.now(),
-        html=html,
-        text=parsed.text,
-        entities=tuple(map(wire.entity, parsed.entities)),
-        markup=markup,
-    )
+    said = _said(world, html, parsed, markup)
     return wire.post(world, world.say(chat, said, thread=thread, reply_to=reply_to))
 
 
@@ -156,13 +158,7 @@ def _edit_message_text(world: World, given: Arguments) -> JsonValue:
     html, parsed = message_content(given, too_long="MESSAGE_TOO_LONG")
 
     def make(last: Version, markup: JsonObject | None) -> Version:
-        return Version(
-            at=world.now(),
-            html=html,
-            text=parsed.text,
-            entities=tuple(map(wire.entity, parsed.entities)),
-            markup=markup,
-        )
+        return _said(world, html, parsed, markup)
 
     return _edited(world, given, make)
 

@@ -259,7 +259,7 @@ class BotApi(World):
             case "garbage":
                 call.status, call.answer = 200, None
                 await exchange.answer_garbage()
-            case "lost" | "unreachable":
+            case _:
                 call.status = call.answer = None
                 await exchange.break_off(before=trouble.kind == "unreachable")
 
@@ -306,6 +306,7 @@ class BotApi(World):
             found = self.feed.take(offset, limit)
             if found or not wait:
                 return found
+            offset = max(offset, 0)  # what was to be forgotten is
             poll = _Poll()
             if self._poll is not None:
                 self._poll.ended = True  # it is the one that waits that has to go

@@ -156,7 +156,7 @@ class World:
     def _shown_to_bot(self, post: Post) -> bool:
         """Return whether the bot's privacy mode lets it read a message (Bots, Privacy mode)."""
         answers = post.reply_to is not None and post.reply_to.by is None
-        named = f"@{self.username}" in post.text
+        named = f"@{self.username}".lower() in post.text.lower()
         return post.chat.kind == "private" or self.reads_all or answers or named or post.text.startswith("/")
 
     def change(self, post: Post, text: str) -> None:

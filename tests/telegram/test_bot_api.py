@@ -58,7 +58,9 @@ async def test_a_body_that_cannot_be_read_says_nothing(body: str) -> None:
             f"/bot{TOKEN}/deleteMessage", content=body, headers={"Content-Type": "application/json"}
         )
         await http.post(f"/bot{TOKEN}/deleteMessage", content=body, headers={"Content-Type": "text/plain"})
-        await http.post(f"/bot{TOKEN}/deleteMessage", files={"": (None, "nameless")})
+        nameless = b"--b\r\nContent-Disposition: form-data\r\n\r\n7\r\n--b--\r\n"
+        headers = {"Content-Type": "multipart/form-data; boundary=b"}
+        await http.post(f"/bot{TOKEN}/deleteMessage", content=nameless, headers=headers)
     assert [call.description for call in api.calls] == ["Bad Request: chat identifier is not specified"] * 3
     assert {call.chat_id for call in api.calls} == {None}
 
@@ -227,6 +229,15 @@ async def test_the_longest_message() -> None:
         await result(http, "sendMessage", chat_id=7, text=f" <b>{LETTER * 4096}</b>\n", parse_mode="HTML")
     assert ada.chat.texts == [LETTER * 4096]
     assert ada.chat.messages[0].entities == ({"type": "bold", "offset": 0, "length": 8192},)
+
+
+async def test_a_message_keeps_a_hundred_entities() -> None:
+    api = BotApi()
+    ada = api.user(7)
+    async with client(api) as http:
+        sent = await result(http, "sendMessage", chat_id=7, text="<b>a</b> " * 101, parse_mode="HTML")
+    assert len(sent["entities"]) == 100
+    assert len(ada.chat.messages[0].text) == 201
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,20 @@ async def test_a_poll_waits_for_news() -> None:
         assert watch.seconds == 70
 
 
+async def test_a_poll_for_the_last_update_loses_none_of_those_that_come() -> None:
+    api = BotApi()
+    ada = api.user(7)
+    async with client(api) as http, anyio.create_task_group() as tasks:
+
+        async def write() -> None:
+            await api.until(lambda: api.polled)
+            ada.says("a")
+            ada.says("b")
+
+        tasks.start_soon(write)
+        assert len(await updates(http, offset=-1, timeout=50)) == 2
+
+
 async def test_polls_in_a_row_are_slowed_down() -> None:
     api = BotApi()
     ada = api.user(7)
@@ -298,12 +312,12 @@ async def test_the_privacy_mode_of_a_bot() -> None:
         await result(http, "sendMessage", chat_id=-5, text="Hello")
         ada.says("not for the bot", chat=group)
         ada.says("/for the bot", chat=group)
-        ada.says("for you, @test_bot", chat=group)
+        ada.says("for you, @Test_Bot", chat=group)
         ada.says("as well", chat=group, reply_to=group.messages[0])
         ada.says("this too")
         assert [update["message"]["text"] for update in await updates(http)] == [
             "/for the bot",
-            "for you, @test_bot",
+            "for you, @Test_Bot",
             "as well",
             "this too",
         ]
