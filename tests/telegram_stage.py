@@ -15,6 +15,7 @@ from thinkwell.channels.telegram import TelegramChannel
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
+    import httpx
     from anyio.abc import TaskGroup
     from bot_api.values import Chat, Person, Post
 
@@ -36,6 +37,8 @@ class Stage:
     api: BotApi
     channel: TelegramChannel
     tasks: TaskGroup
+    http: httpx.AsyncClient
+    """The way to the server."""
     heard: list[IncomingMessage] = field(default_factory=list["IncomingMessage"])
     """What the channel has handed over, where it listens."""
 
@@ -79,6 +82,7 @@ class Stage:
     async def settled(self) -> None:
         """Wait until the channel has nothing more to do in the background."""
         with anyio.fail_after(PATIENCE):
+            await anyio.sleep(0.5)
             while not self.idle:  # noqa: ASYNC110 - nothing tells it
                 await anyio.sleep(0.5)
 
@@ -103,7 +107,7 @@ async def staged(
         ) as channel,
         anyio.create_task_group() as tasks,
     ):
-        yield Stage(api, channel, tasks)
+        yield Stage(api, channel, tasks, http)
         tasks.cancel_scope.cancel()
 
 

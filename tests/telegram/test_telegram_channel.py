@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import random
+from itertools import pairwise
+
+import anyio
 import pytest
 from limits.virtual import Backend, virtual_backend
-from telegram_stage import CURSOR, staged
+from telegram_html import misnested, parse
+from telegram_stage import CURSOR, Stage, same_text, staged
 
-from thinkwell.channels import deliver
-from thinkwell.testing import ScriptedAgent, script
+from thinkwell.channels import Delivery, DeliverySettings, deliver
+from thinkwell.testing import Script, ScriptedAgent, script
+
+pytestmark = pytest.mark.anyio
+
+WORDS = "Lorem ipsum dolor sit amet, consectetur adipiscing elit. "
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -15,16 +24,257 @@ def anyio_backend(request: pytest.FixtureRequest) -> Backend:
     return virtual_backend(request.param)
 
 
+async def delivered(
+    stage: Stage, played: Script, user_id: str = "7", *, settings: DeliverySettings | None = None
+) -> Delivery:
+    async with ScriptedAgent(played).open() as agent:
+        return await deliver(agent.think().text("Go.").stream(), stage.channel, user_id, settings=settings)
+
+
+def history(stage: Stage) -> list[str]:
+    """Return all that the last message ever said."""
+    return [version.text for version in stage.post.history]
+
+
+def written(text: str, size: int = 40, seconds: float = 0.2) -> Script:
+    """Return an agent that writes a text piece by piece."""
+    played = script.says("")
+    for at in range(0, len(text), size):
+        played = played.says(text[at : at + size], message_id="m").pauses(seconds)
+    return played
+
+
 async def test_an_answer_grows_and_ends_clean() -> None:
     async with staged() as stage:
-        played = script.says("Hello").pauses(3).says(" there").pauses(3).says(", Ada.")
-        async with ScriptedAgent(played).open() as agent:
-            delivery = await deliver(agent.think().text("Hi").stream(), stage.channel, "7")
+        delivery = await delivered(
+            stage, script.says("Hello").pauses(3).says(" there").pauses(3).says(", Ada.")
+        )
         assert delivery.streamed
         assert stage.chat.texts == ["Hello there, Ada."]
-        told = [version.text for version in stage.post.history]
-        assert told == [f"Hello{CURSOR}", f"Hello there{CURSOR}", "Hello there, Ada."]
+        assert history(stage) == [f"Hello{CURSOR}", f"Hello there{CURSOR}", "Hello there, Ada."]
         assert stage.post.markup is None
+        assert (delivery.metrics.edits, delivery.metrics.retries) == (2, 0)
         assert stage.idle
     assert stage.api.refused == []
+
+
+async def test_what_is_thought_stands_in_a_quote_and_is_folded_up_at_the_end() -> None:
+    thoughts = "".join(f"thought {number}, " for number in range(100))
+    async with staged() as stage:
+        await delivered(
+            stage, script.thinks(thoughts).pauses(5).thinks("the last one").pauses(3).says("So.").pauses(3)
+        )
+        first, *_, last = stage.post.history
+        assert first.text.startswith("thinking…\n…")
+        assert len(first.text) < 450
+        assert "thought 99," in first.text
+        assert "thought 1," not in first.text
+        assert "the last one" in stage.post.history[1].text
+        head, _, rest = last.text.partition("\n")
+        assert head == "thought for 8s"
+        assert rest.endswith("the last one\nSo.")
+        assert [entity["type"] for entity in last.entities] == ["expandable_blockquote", "bold"]
+
+
+async def test_thinking_that_takes_little_is_not_shown() -> None:
+    async with staged() as stage:
+        await delivered(stage, script.thinks("Hm.").pauses(1.5).says("So.").pauses(3))
+        assert history(stage) == [f"So.{CURSOR}", "So."]
+
+
+async def test_what_the_agent_does_is_told_and_it_types_meanwhile() -> None:
+    tool = script.uses("run the tests", kind="execute", status="in_progress", id="t")
+    async with staged() as stage:
+        await delivered(stage, script.says("Look:").pauses(2) + tool.pauses(10).says(" done.").pauses(20))
+        assert history(stage) == [
+            f"Look:{CURSOR}",
+            "Look:\n\nUsing: run the tests",
+            f"Look:\n\n done.{CURSOR}",
+            "Look:\n\n done.",
+        ]
+        began = stage.post.history[0].at
+        typed = [round(call.at - began, 1) for call in stage.api.typing]
+        assert typed == [-0.1, 4.4, 8.9]
+        assert {call.parameters["action"] for call in stage.api.typing} == {"typing"}
+
+
+async def test_typing_goes_on_until_something_is_there() -> None:
+    async with staged() as stage:
+        await delivered(stage, script.pauses(10).says("So.").pauses(10))
+        assert len(stage.api.typing) == 3
+
+
+@pytest.mark.parametrize("markdown", [False, True])
+async def test_a_text_that_outgrows_a_message_goes_on_in_the_next(markdown: bool) -> None:
+    text = "\n\n".join(f"{number}. {WORDS * 6}".strip() for number in range(40))
+    async with staged(markdown=markdown) as stage:
+        await delivered(stage, written(text))
+        posts = stage.chat.messages
+        assert len(posts) == 4
+        assert all(len(post.text) > 2_048 for post in posts[:-1])
+        assert same_text(posts, text)
+        assert text == "\n\n".join(post.text for post in posts)
+        for post, following in pairwise(posts):
+            assert post.edited_at is not None
+            assert post.edited_at < following.sent_at, "it is finished before the next one begins"
+            assert CURSOR not in post.text
+    assert stage.api.refused == []
     assert stage.api.throttled == 0
+
+
+async def test_messages_that_are_finished_stay_as_they_are_though_the_agent_thinks_on() -> None:
+    text = WORDS * 100
+    played = script.thinks("First.").pauses(3) + written(text) + script.thinks("Second.").pauses(5)
+    async with staged() as stage:
+        await delivered(stage, played.says(" The end.").pauses(3))
+        first, second = stage.chat.messages
+        assert first.text.startswith("thought for 3s\nFirst.\nLorem")
+        assert first.edited_at is not None
+        assert first.edited_at < second.sent_at
+        assert any(version.text.endswith("\n\nThinking…") for version in second.history)
+        assert second.text.endswith("The end.")
+
+
+async def test_a_status_without_room_is_left_out() -> None:
+    text = "x" * 4_090
+    tool = script.uses("pytest", kind="execute", status="in_progress", id="t")
+    async with staged() as stage:
+        await delivered(stage, script.says(text).pauses(2) + tool.pauses(2))
+        assert set(history(stage)) == {text + CURSOR, text}
+
+
+async def test_a_status_comes_before_all_text() -> None:
+    tool = script.uses("pytest", kind="execute", status="in_progress", id="t")
+    async with staged() as stage:
+        await delivered(stage, tool.pauses(3).says("So."))
+        assert history(stage)[0] == "Using: run pytest"
+        assert stage.chat.texts == ["So."]
+
+
+@pytest.mark.parametrize("markdown", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+async def test_any_text_is_valid_html_at_any_time(seed: int, markdown: bool) -> None:
+    dice = random.Random(seed)
+    bits = [
+        "<",
+        "&",
+        ">",
+        "&amp;",
+        "</b>",
+        "**",
+        "`",
+        "```\n",
+        "\n",
+        " ",
+        "*",
+        "# ",
+        "😀",
+        "a",
+        "é",
+        '"',
+        "[x](y)",
+    ]
+    text = "".join(dice.choice(bits) * dice.randint(1, 4) for _ in range(4_000))
+    played = script.thinks(text[:500]).pauses(3) + written(text, size=300)
+    async with staged(markdown=markdown) as stage:
+        delivery = await delivered(stage, played)
+        assert delivery.status == "completed"
+        for post in stage.api.sent:
+            for version in post.history:
+                assert misnested(parse(version.html)) == ""
+        if not markdown:
+            whole = "".join(post.text for post in stage.chat.messages)
+            assert "".join(whole.split()).endswith("".join(text.split()))
+    assert stage.api.refused == []
+
+
+@pytest.mark.parametrize(("chat_id", "interval"), [(7, 1.1), (-5, 3.1)])
+async def test_edits_keep_the_pace_of_the_chat(chat_id: int, interval: float) -> None:
+    async with staged() as stage:
+        stage.api.group(-5)
+        await delivered(stage, written(WORDS * 20, size=10), str(chat_id))
+        at = [call.at for call in stage.api.calls_of("sendMessage", "editMessageText")]
+        assert len(at) > 5
+        assert min(after - before for before, after in pairwise(at)) > interval - 0.01
+        assert stage.api.chat(chat_id).texts == [(WORDS * 20).strip()]
+    assert stage.api.throttled == 0
+
+
+async def test_twenty_chats_at_once() -> None:
+    texts = {id_: f"{id_}: " + WORDS * (5 * id_ % 90 + 1) for id_ in range(1, 21)}
+    async with staged() as stage, anyio.create_task_group() as tasks:
+        for id_, text in texts.items():
+            stage.api.user(id_)
+            tasks.start_soon(delivered, stage, written(text, size=100), str(id_))
+    for id_, text in texts.items():
+        assert same_text(stage.api.chat(id_).messages, text)
+    assert stage.api.throttled == 0
+    assert stage.api.refused == []
+
+
+async def test_nothing_is_kept_of_chats_in_which_nothing_goes_on() -> None:
+    async with staged(limits=False) as stage:
+        for id_ in range(1, 51):
+            stage.api.user(id_)
+            await delivered(stage, script.says("Hello."), str(id_))
+        assert stage.idle
+        assert all(stage.api.chat(id_).texts == ["Hello."] for id_ in range(1, 51))
+
+
+async def test_streaming_can_be_switched_off() -> None:
+    text = (WORDS * 100).strip()
+    async with staged(settings=DeliverySettings(streaming=False)) as stage:
+        delivery = await delivered(stage, script.thinks("Hm.").pauses(5) + written(text))
+        assert not delivery.streamed
+        assert [post.edits for post in stage.chat.messages] == [0, 0]
+        assert stage.chat.texts[0].startswith("thought for 5s\nHm.\n")
+        assert "\n".join(stage.chat.texts).split()[4:] == text.split()
+        assert stage.idle
+
+
+async def test_markdown_is_shown_as_what_it_means_with_and_without_streaming() -> None:
+    for streaming in (True, False):
+        async with staged(markdown=True, settings=DeliverySettings(streaming=streaming)) as stage:
+            await delivered(stage, script.says("This is **bold**.").pauses(3))
+            assert stage.chat.texts == ["This is bold."]
+            assert [entity["type"] for entity in stage.post.entities] == ["bold"]
+
+
+async def test_texts_stay_as_they_were_written_unless_they_are_markdown() -> None:
+    async with staged() as stage:
+        await delivered(stage, script.says("This is **bold**, `x < y`."))
+        assert stage.chat.texts == ["This is **bold**, `x < y`."]
+
+
+async def test_an_error_in_mid_stream_is_told_below_what_was_written() -> None:
+    async with staged() as stage:
+        delivery = await delivered(stage, script.says("Hello").pauses(3).fails(message="Out of order"))
+        assert delivery.status == "failed"
+        (text,) = stage.chat.texts
+        assert text.startswith("Hello\n\n⚠ ")
+        assert "Out of order" in text
+        assert stage.post.markup is None
+
+
+async def test_a_topic_of_a_forum_is_a_chat_of_its_own() -> None:
+    async with staged() as stage:
+        forum = stage.api.group(-1_000_000_000_005, forum=True)
+        one, two = forum.topic("One"), forum.topic("Two")
+        async with anyio.create_task_group() as tasks:
+            for topic in (one, two):
+                user_id = f"{forum.id}:{topic}"
+                tasks.start_soon(delivered, stage, written(f"{topic} " * 100), user_id)
+        assert {post.thread for post in forum.messages} == {one, two}
+        for post in forum.messages:
+            assert post.text == (f"{post.thread} " * 100).strip()
+    assert stage.api.throttled == 0
+
+
+async def test_what_is_no_chat_is_refused() -> None:
+    async with staged() as stage:
+        for user_id in ("ada", "", "7:", "7:x"):
+            with pytest.raises(ValueError, match="is no chat"):
+                await stage.channel.on_stream_start(user_id)
+            with pytest.raises(ValueError, match="is no chat"):
+                await stage.channel.send(user_id, "x")
+        assert stage.idle

@@ -105,7 +105,7 @@ class Answer:
         """How many messages have their final form, as `add_html` counts them."""
         self._html = ""
         """The message that was added last."""
-        self._chat = chat
+        self.chat = chat
         self._draft_id = draft_id
         self._draft_until = math.inf
         self._shown: list[_Shown] = []
@@ -170,7 +170,7 @@ class Answer:
         news = self._news
         wait = self._wait()
         if wait <= 0:
-            async with self._chat.lock:
+            async with self.chat.lock:
                 if self._ending:
                     return
                 wait = self.line.pacer.try_turn(self.line.address.chat_id)
@@ -201,7 +201,7 @@ class Answer:
         finished = len(parts) - (self._draft_id is not None)
         for index, part in enumerate(parts[:finished]):
             if index + 1 == len(parts):
-                part = part.with_stop(self._chat.can_stop)
+                part = part.with_stop(self.chat.can_stop)
             if index < len(self._shown) and self._shown[index].part == part:
                 continue
             if index + 1 < len(parts):
@@ -227,7 +227,7 @@ class Answer:
     async def _type(self) -> None:
         """Show that the bot types, while it does something of which nothing can be seen."""
         while self._dead is None:
-            if not self._busy or self._chat.asks:
+            if not self._busy or self.chat.asks:
                 await self._news.wait()
                 continue
             pause = TYPING
@@ -250,7 +250,7 @@ class Answer:
         """
         self.goal = full_text
         await self._end()
-        async with self._chat.lock:
+        async with self.chat.lock:
             parts = self.writing.final(full_text)
             for index, part in enumerate(parts):
                 await self._settle(index, part)
@@ -271,7 +271,7 @@ class Answer:
         """
         self._html = html
         await self._end()
-        async with self._chat.lock:
+        async with self.chat.lock:
             await self._settle(self._settled, Part(html, ""))
             self._settled += 1
             if self.goal is not None and self._settled < len(self.writing.final(self.goal)):
@@ -283,7 +283,7 @@ class Answer:
         """Bring what is shown to a clean end, where that works; nothing new is sent."""
         try:
             await self._end()
-            async with self._chat.lock:
+            async with self.chat.lock:
                 parts = self.writing.final(self.goal or self.writing.text)
                 for index, part in enumerate(parts[: len(self._shown)]):
                     await self._settle(index, part, send=False)
@@ -330,7 +330,7 @@ class Answer:
         while len(self._shown) > index:
             shown = self._shown.pop()
             with suppress(TelegramError):  # then it stays, as it is
-                await self.line.once(partial(self.line.api.delete_message, self.line.address, shown.id))
+                await self.line.insist(partial(self.line.api.delete_message, self.line.address, shown.id))
 
     # Requests
 
@@ -364,7 +364,7 @@ class Answer:
             draft_id,
             text,
             parse_mode=mode,
-            can_stop=self._chat.can_stop,
+            can_stop=self.chat.can_stop,
         )
         try:
             await self.line.once(send)

@@ -45,8 +45,11 @@ TOKEN: Final = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - the name of a variable
 CLOSING: Final = 5.0
 """Seconds in which messages that are being written, and questions, are brought to a clean end on closing."""
 
-MOST_REMEMBERED: Final = 1_000
-"""Users of whom is known what the last delivery took, and what of it could not be sent."""
+MOST_COUNTED: Final = 1_000
+"""Users of whom it is known what the last delivery took."""
+
+MOST_LEFT: Final = 100
+"""Users of whom an answer is kept that could not be brought to its end."""
 
 TOKEN_BYTES: Final = 12
 """Random bytes in the data of a button."""
@@ -214,6 +217,7 @@ class TelegramChannel(AsyncContextManagerMixin):
                 answer, left = left, None
             self._tidy_later(user_id, left)
             answer = answer or self._answer(user_id, chat)
+            answer.chat = chat
             try:
                 await answer.finish(text)
             except BaseException:
@@ -236,6 +240,7 @@ class TelegramChannel(AsyncContextManagerMixin):
                 answer, left = left, None
             self._tidy_later(user_id, left)
             answer = answer or self._answer(user_id, chat)
+            answer.chat = chat
             complete = False
             try:
                 complete = await answer.add_html(html)
@@ -269,8 +274,7 @@ class TelegramChannel(AsyncContextManagerMixin):
             draft_id = secrets.randbelow(2**30) + 1 if self._drafts and private else None
             answer = self._answer(user_id, chat, draft_id)
             answer.begin()
-            if not self._running.start_soon(answer.edit):
-                raise closed()
+            self._running.start_soon(answer.edit)
             chat.answer = answer
 
     async def on_stream_chunk(self, user_id: str, chunk: str) -> None:
@@ -354,26 +358,26 @@ class TelegramChannel(AsyncContextManagerMixin):
 
     def _answer(self, user_id: str, chat: Chat, draft_id: int | None = None) -> Answer:
         line = self._line(chat.address)
-        _remember(self._last, user_id, line)
+        _remember(self._last, user_id, line, MOST_COUNTED)
         token = secrets.token_urlsafe(TOKEN_BYTES)
         return Answer(line, Writing(markdown=self._markdown), chat, token, draft_id)
 
     def _leave(self, user_id: str, answer: Answer) -> None:
         """Keep what could not be brought to its end: whoever tries again goes on there."""
-        _remember(self._left, user_id, answer)
+        _remember(self._left, user_id, answer, MOST_LEFT)
 
     def _tidy_later(self, user_id: str, answer: Answer | None) -> None:
         if answer is not None:
             self._running.start_soon(self._tidy, user_id, answer)
 
     async def _tidy(self, user_id: str, answer: Answer) -> None:
-        with self._chats.use(user_id):
+        with self._chats.use(user_id) as answer.chat:
             await answer.tidy()
 
 
-def _remember(known: OrderedDict[str, T], user_id: str, value: T) -> None:
+def _remember(known: OrderedDict[str, T], user_id: str, value: T, most: int) -> None:
     """Keep what is known last of a user, for a bounded number of them."""
     known[user_id] = value
     known.move_to_end(user_id)
-    if len(known) > MOST_REMEMBERED:
+    if len(known) > most:
         known.popitem(last=False)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from thinkwell._display.text import line
-from thinkwell.channels._html import compose, escape, live
+from thinkwell.channels._html import CURSOR, compose, escape, live
 from thinkwell.channels._protocols import ChannelCapabilities
 
 __all__ = ("CAPABILITIES", "Part", "Writing")
 
+LIMIT: Final = 4_096
+"""Characters of a message, without its marks (Bot API, sendMessage)."""
+
 CAPABILITIES: Final = ChannelCapabilities(
-    edits=True, max_length=4_096, html=True, expandable_quote=True, paced=True
+    edits=True, max_length=LIMIT, html=True, expandable_quote=True, paced=True
 )
-"""What messages of Telegram can be (Bot API, sendMessage and "Formatting options")."""
+"""What messages of Telegram can be (Bot API, "Formatting options")."""
 
 STATUS: Final = 200
 """Characters of a status."""
@@ -21,8 +24,8 @@ STATUS: Final = 200
 THINKING: Final = 8_000
 """Characters of the thinking that are kept, the last ones. Less of it is ever shown."""
 
-BESIDE: Final = 1_100
-"""Characters that a message may have beside its text and its status, at most: a quote and a cursor."""
+QUOTE: Final = 1_100
+"""Characters that stand above an answer at most."""
 
 
 class Part(NamedTuple):
@@ -84,18 +87,18 @@ class Writing:
 
     def parts(self) -> list[Part]:
         """Return the messages of what there is. The last one is not finished."""
-        text = self.text
-        parts = self._live(text, *(self._quote or (self._thinking, self._seconds)))
+        parts = self._live(*(self._quote or (self._thinking, self._seconds)))
         if self._quote is None and len(parts) > 1:
             self._quote = self._thinking, self._thought_for
-            parts = self._live(text, *self._quote)
+            parts = self._live(*self._quote)
         status = self._status
         if not status and self._quote is not None and self._thinking and self._seconds is None:
             status = "Thinking…"
         if not status:
             return parts
         last = parts.pop() if parts else Part("", "")
-        if len(last.plain) + BESIDE + len(status) > (CAPABILITIES.max_length or 0):
+        above = QUOTE if self._thinking and not parts else 0
+        if above + len(last.plain) + len(status) + len("\n\n") > LIMIT:
             return [*parts, last]
         between = "\n\n" if last.html else ""
         html = f"{last.html}{between}<i>{escape(status)}</i>"
@@ -113,8 +116,13 @@ class Writing:
         )
         return [Part(piece.html, piece.text) for piece in pieces]
 
-    def _live(self, text: str, thinking: str, seconds: float | None) -> list[Part]:
+    def _live(self, thinking: str, seconds: float | None) -> list[Part]:
         pieces = live(
-            text, thinking=thinking, seconds=seconds, capabilities=CAPABILITIES, markdown=self._markdown
+            self.text,
+            thinking=thinking,
+            seconds=seconds,
+            cursor="" if self._status else CURSOR,
+            capabilities=CAPABILITIES,
+            markdown=self._markdown,
         )
         return [Part(piece.html, piece.text) for piece in pieces]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from thinkwell._display.numbers import seconds
-from thinkwell.channels._pieces import pieces
+from thinkwell._display.text import visible
+from thinkwell.channels._pieces import pieces, splits
 from thinkwell.channels.telegram._values import ForceReply, InlineButton, InlineKeyboard
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ ROW: Final = 24
 PLACEHOLDER: Final = 64
 """Characters of what stands in an empty field for an answer (Bot API, ForceReply)."""
 
+
+_LOST: Final = re.compile("[\u030a\u0333\u033f]")
+"""Characters that show, and that Telegram leaves out of messages all the same."""
 
 _STYLES: Final[dict[str, Literal["success", "danger"]]] = {"accept": "success", "reject": "danger"}
 
@@ -99,7 +104,7 @@ def _messages(
         last = _Block("⚠ This is too long to be shown here whole, so that it cannot be allowed here.", 80)
         return [*instead, _joined([last, *_footer(question, choices)])]
     rows: list[list[_Block]] = [[]]
-    for block in (*_text(question), *_code(question.code), *_footer(question, choices)):
+    for block in (*_text(question), *_code(exactly(question.code)), *_footer(question, choices)):
         used = sum(each.length + 2 for each in rows[-1])
         if used + block.length > LIMIT - OUTCOME:
             rows.append([])
@@ -115,7 +120,7 @@ def _text(question: ChannelQuestion) -> Iterator[_Block]:
     for text in pieces(question.text, LIMIT - OUTCOME):
         yield _Block(escape(text, quote=False), len(text))
     if question.url is not None:
-        for text in pieces(question.url, LIMIT - OUTCOME):
+        for text in pieces(visible(question.url), LIMIT - OUTCOME):
             yield _Block(escape(text, quote=False), len(text))
 
 
@@ -123,6 +128,7 @@ def _code(code: str) -> Iterator[_Block]:
     """Yield what would be done, cut behind a line where it has to be, and without anything left out."""
     if not code.strip():
         return
+    code = _LOST.sub(lambda found: f"\\u{ord(found[0]):04x}", visible(code))
     room = LIMIT - OUTCOME
     if len(code) <= room:
         yield _Block(f"<pre>{escape(code, quote=False)}</pre>", len(code))
@@ -137,6 +143,8 @@ def _exactly(code: str, room: int) -> Iterator[str]:
     at = 0
     while len(code) - at > room:
         end = code.rfind("\n", at + room // 2, at + room) + 1 or at + room
+        while splits(code, at, end) and end > at + room // 2:
+            end -= 1
         yield code[at:end]
         at = end
     yield code[at:]

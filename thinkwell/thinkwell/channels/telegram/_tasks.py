@@ -32,15 +32,17 @@ class Tasks:
 
     def start_soon(self, function: Callable[[*Args], Awaitable[object]], *args: *Args) -> bool:
         """Run a function in a task; return whether that is still possible."""
-        if not self._ended:
-            self._group.start_soon(self._run, function, args)
-        return not self._ended
+        if self._ended:
+            return False
+        scope = anyio.CancelScope(shield=True)
+        self._scopes.add(scope)
+        self._group.start_soon(self._run, scope, function, args)
+        return True
 
-    async def _run(self, function: Callable[[*Args], Awaitable[object]], args: tuple[*Args]) -> None:
-        with anyio.CancelScope(shield=True) as scope:
-            if self._ended:
-                scope.cancel()
-            self._scopes.add(scope)
+    async def _run(
+        self, scope: anyio.CancelScope, function: Callable[[*Args], Awaitable[object]], args: tuple[*Args]
+    ) -> None:
+        with scope:
             try:
                 await function(*args)
             except TelegramError as exc:
