@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from telegram_html import LONGEST_REQUEST, Parsed, below_quote, misnested, parse, received, told
 
 from thinkwell.channels import ChannelCapabilities
-from thinkwell.channels._html import _SHOWN, HtmlPiece, carried, compose, escape, live, tail
+from thinkwell.channels._html import _SHOWN, HtmlPiece, carried, compose, escape, exactly, live, tail
 
 TELEGRAM = ChannelCapabilities(edits=True, max_length=4096, html=True, expandable_quote=True)
 SMALL = ChannelCapabilities(edits=True, max_length=120, html=True, expandable_quote=True)
@@ -155,6 +155,10 @@ def test_what_a_message_carries_arrives(text: str) -> None:
     assert received(parse(escape(f"[{fits}]"))).text == f"[{fits}]"
 
 
+def test_what_is_to_be_approved_is_shown_to_the_last_character() -> None:
+    assert exactly("rm a\u030a\u0333 å") == "rm a\\u030a\\u0333 å"
+
+
 # What was thought
 
 
@@ -248,7 +252,7 @@ def test_thinking_goes_by() -> None:
     thinking = "First I look. " * 50 + "Now I <see>."
     (piece,) = live("", thinking=thinking, capabilities=TELEGRAM)
     assert piece.text == ""
-    assert piece.html.startswith("<blockquote><b>thinking…</b>\n…")
+    assert piece.html.startswith("<blockquote expandable><b>thinking…</b>\n…")
     assert piece.html.endswith("First I look. Now I &lt;see&gt;.</blockquote>")
     assert 390 < len(_held(piece).text) <= 400 + 10
 

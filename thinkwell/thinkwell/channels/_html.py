@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from thinkwell.channels._marks import Run
     from thinkwell.channels._protocols import ChannelCapabilities
 
-__all__ = ("CURSOR", "HtmlPiece", "carried", "compose", "escape", "live", "tail")
+__all__ = ("CURSOR", "HtmlPiece", "carried", "compose", "escape", "exactly", "live", "tail")
 
 CURSOR: Final = "▌"
 """Stands where the agent writes."""
@@ -130,7 +130,8 @@ def live(
     if quote is not None and seconds is None:
         room = min(THINKING, quote.room - HEAD)
         shown = tail(thinking, room) if room else ""
-        quote = _Quote(_quoted("<blockquote>", "thinking…", shown), quote.room)
+        mark = "<blockquote expandable>" if shown and capabilities.expandable_quote else "<blockquote>"
+        quote = _Quote(_quoted(mark, "thinking…", shown), quote.room)
     return list(_messages(text, quote, capabilities, markdown=markdown, cursor=cursor))
 
 
@@ -156,6 +157,15 @@ def carried(text: str) -> str:
     text = _RINGED.sub(lambda ringed: unicodedata.normalize("NFC", ringed[0]), text)
     text = _DIRECTIONS.sub("", _DROPPED.sub("", text))
     return text.translate(_CONTROLS).expandtabs(TAB)
+
+
+def exactly(text: str) -> str:
+    """Return what a person is to approve, with an escape for each character that Telegram leaves out.
+
+    Args:
+        text: It has gone through `thinkwell._display.text.exact`.
+    """
+    return _DROPPED.sub(lambda found: "".join(f"\\u{ord(char):04x}" for char in found[0]), text)
 
 
 def tail(text: str, limit: int) -> str:
