@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 class Echo(ScriptedAgent):
-    """Says ``<session>: <prompt>``, after some time.
+    """Says ``<session>: <prompt>``, and takes some time for it.
+
+    Who says ``be deaf`` cannot cancel that.
 
     Args:
         seconds: How long it takes.
@@ -50,7 +52,8 @@ class Echo(ScriptedAgent):
         self.most_at_all = max(self.most_at_all, self.now.total())
         try:
             turn.say(f"{turn.session_id}: ")
-            await anyio.sleep(self.seconds)
+            with anyio.CancelScope(shield=turn.text == "be deaf"):
+                await anyio.sleep(self.seconds)
             turn.say(turn.text)
         finally:
             self.now[turn.session_id] -= 1
@@ -77,6 +80,8 @@ class Echo(ScriptedAgent):
         """Open it; the same as often as wanted."""
         ours, self._line = memory_transport_pair()
         self.opened_times += 1
-        async with serve_agent(self._line, self), open_agent("echo", transport=ours) as agent:
-            yield agent
-        self.closed_times += 1
+        try:
+            async with serve_agent(self._line, self), open_agent("echo", transport=ours) as agent:
+                yield agent
+        finally:
+            self.closed_times += 1

@@ -169,6 +169,18 @@ class Drafted(Whole):
         await self.call("draft", text)
 
 
+class Notified(Streamed):
+    """Says things beside an answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notices: list[tuple[str, str]] = []
+
+    async def notify(self, user_id: str, text: str) -> None:
+        await self.call("notify", text)
+        self.notices.append((user_id, text))
+
+
 class Marked(Whole):
     """Sends HTML, in short messages."""
 

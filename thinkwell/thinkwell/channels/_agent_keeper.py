@@ -68,15 +68,12 @@ class AgentKeeper:
         self._lives: set[_Life] = set()
         self._tasks: TaskGroup | None = None
         self._leaving = False
-        self._failure: Exception | None = None
+        self.failure: Exception | None = None
+        """What closing the last agent has raised."""
 
     @asynccontextmanager
     async def keep(self) -> AsyncGenerator[None]:
-        """Keep agents for the time of a block. They are closed at its end.
-
-        Raises:
-            Exception: What closing the last one has raised, where the block has raised nothing.
-        """
+        """Keep agents for the time of a block. They are closed at its end."""
         async with anyio.create_task_group() as self._tasks:
             try:
                 yield
@@ -84,8 +81,6 @@ class AgentKeeper:
                 self._leaving = True
                 for life in tuple(self._lives):
                     life.leave()
-        if self._failure is not None:
-            raise self._failure
 
     @asynccontextmanager
     async def agent(self, on_death: Callable[[], None]) -> AsyncGenerator[KeptAgent]:
@@ -115,10 +110,9 @@ class AgentKeeper:
         if error is None:
             return
         if self._leaving:
-            self._failure = error
-        else:
-            about = "An agent that was replaced could not be closed: %s: %s"
-            logger.warning(about, type(error).__name__, error, exc_info=error)
+            self.failure = error
+        about = "An agent could not be closed: %s: %s"
+        logger.warning(about, type(error).__name__, error, exc_info=error)
 
 
 class _Life:
@@ -160,7 +154,7 @@ class _Life:
         if self._error is not None:
             raise self._error.with_traceback(None)
         if self._agent is None:
-            raise RouterClosed
+            raise RouterClosed  # pragma: no cover - whoever waits is cancelled first
         return self._agent
 
     @asynccontextmanager

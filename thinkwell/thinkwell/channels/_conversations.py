@@ -60,7 +60,12 @@ class Conversations:
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None]:
-        """Have conversations for the time of a block. An exception of the block passes as it is."""
+        """Have conversations for the time of a block. An exception of the block passes as it is.
+
+        Raises:
+            RuntimeError: It is not the first time.
+            Exception: What closing the agent has raised, where the block has raised nothing.
+        """
         if self._entered:
             raise RuntimeError("a router is used once; make another one: async with MessageRouter(…)")
         self._entered = True
@@ -76,6 +81,8 @@ class Conversations:
                     conversation.leave()
         if raised is not None:
             raise raised
+        if self._keeper.failure is not None:
+            raise self._keeper.failure
 
     def ask(self, user_id: str) -> Turn:
         """Return a turn, whose place in the queue is taken.

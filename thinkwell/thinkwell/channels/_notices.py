@@ -72,11 +72,13 @@ async def explain(
     if type(error) is ThoughtCancelled:  # by him; what derives from it is no wish of his
         return await _tell(STOPPED, channel, user_id, _settings(channel, settings), "cancelled", error)
     about = "A message was not answered: %s: %s"
-    logger.warning(about, type(error).__name__, error, exc_info=error)
-    text = FAILED
     if isinstance(error, ThinkwellError):
+        logger.warning(about, type(error).__name__, error)
         words = error_words(error)
         text = "\n".join(filter(None, (f"⚠ {words.what}", words.next)))
+    else:
+        logger.error(about, type(error).__name__, error, exc_info=error)
+        text = FAILED
     return await _tell(text, channel, user_id, _settings(channel, settings), "failed", error)
 
 
