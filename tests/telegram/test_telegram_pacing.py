@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import anyio
@@ -12,13 +13,13 @@ from bot_api.server import BotApi
 from bot_api.serving import client
 from bot_api.values import Trouble
 
-from thinkwell.channels.telegram import TelegramApi
+from thinkwell.channels.telegram import TelegramApi, TelegramThrottled
 from thinkwell.channels.telegram._pacing import SWEEP, Pacer
 from thinkwell.channels.telegram._values import ChatAddress
 from thinkwell.testing import virtual_backend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Generator, Iterable
 
     from thinkwell.testing._virtual import Backend
 
@@ -273,6 +274,35 @@ async def test_the_interval_grows_and_comes_back() -> None:
     assert pacer.interval(GROUP) == pytest.approx(4.65)
 
 
+@pytest.mark.parametrize(
+    ("refused", "retry_after", "wait"),
+    [
+        ([1, 2, 3], 2, 3.0),
+        ([1, 2, 3], None, 1.5),
+        ([1, 2, 3], 3600, 7.5),
+        ([1, 2, 3, 4, 5, 6], 2, 4.5),
+        ([1, 2], 2, 0.0),
+        ([1, 2, 1, 2, 1], 2, 0.0),
+    ],
+)
+async def test_all_chats_pause_where_many_are_refused(
+    refused: list[int], retry_after: float | None, wait: float
+) -> None:
+    pacer, meter = Pacer(), Meter()
+    for chat_id in refused:
+        pacer.throttled(chat_id, retry_after)
+    await pacer.turn(PRIVATE, final=True)
+    assert meter.now == pytest.approx(wait)
+
+
+async def test_chats_that_are_refused_one_after_another_do_not_hold_up_others() -> None:
+    pacer = Pacer()
+    for chat_id in range(1, 6):
+        pacer.throttled(chat_id, 30)
+        await anyio.sleep(0.6)
+    assert pacer.try_turn(PRIVATE) == 0
+
+
 # Many
 
 
@@ -334,14 +364,29 @@ def chats_of(server: BotApi, private: int, groups: int) -> list[int]:
 async def write(api: TelegramApi, pacer: Pacer, chat_id: int, count: int) -> None:
     """Send a message, edit it as often as may be, and end with a final edit."""
     chat = ChatAddress(chat_id)
-    await pacer.turn(chat_id)
-    message = await api.send_message(chat, "0")
+    message = 0
+    while not message:
+        await pacer.turn(chat_id)
+        with telling(pacer, chat_id):
+            message = await api.send_message(chat, "0")
     for number in range(1, count):
         while pause := pacer.try_turn(chat_id):  # noqa: ASYNC110 - there is nothing else to wait for
             await anyio.sleep(pause)
-        await api.edit_message_text(chat, message, str(number))
-    await pacer.turn(chat_id, final=True)
-    await api.edit_message_text(chat, message, "final")
+        with telling(pacer, chat_id):
+            await api.edit_message_text(chat, message, str(number))
+    done = False
+    while not done:
+        await pacer.turn(chat_id, final=True)
+        with telling(pacer, chat_id):
+            done = await api.edit_message_text(chat, message, "final")
+
+
+@contextmanager
+def telling(pacer: Pacer, chat_id: int) -> Generator[None]:
+    try:
+        yield
+    except TelegramThrottled as exc:
+        pacer.throttled(chat_id, exc.retry_after)
 
 
 @pytest.mark.parametrize("kind", ["private", "group"])
@@ -355,7 +400,7 @@ async def test_the_server_refuses_none_of_a_thousand_edits(kind: str) -> None:
     assert server.chat(chat_id).messages[0].edits == 1000
 
 
-@pytest.mark.parametrize(("private", "groups", "count"), [(20, 0, 60), (10, 10, 60), (60, 20, 40)])
+@pytest.mark.parametrize(("private", "groups", "count"), [(20, 0, 60), (10, 10, 40), (50, 10, 20)])
 async def test_the_server_refuses_none_of_many_chats_at_once(private: int, groups: int, count: int) -> None:
     server, pacer = BotApi(), Pacer()
     chats = chats_of(server, private, groups)
@@ -384,3 +429,30 @@ async def test_a_slow_network_does_not_make_it_worse(seed: int) -> None:
         for chat_id in chats:
             group.start_soon(write, api, pacer, chat_id, 40)
     assert server.throttled == 0
+
+
+@pytest.mark.parametrize(("private", "groups"), [(1, 0), (0, 1), (30, 0)])
+async def test_two_programs_of_one_bot_get_along(private: int, groups: int) -> None:
+    server = BotApi()
+    chats = chats_of(server, private, groups)
+    async with (
+        client(server) as http,
+        TelegramApi(server.token, client=http) as api,
+        anyio.create_task_group() as group,
+    ):
+        for pacer in (Pacer(), Pacer()):
+            for chat_id in chats:
+                group.start_soon(write, api, pacer, chat_id, 60)
+    assert 0 < server.throttled < len(server.calls) * 0.1
+    assert [server.chat(chat_id).texts for chat_id in chats] == [["final", "final"]] * len(chats)
+
+
+async def test_a_message_that_was_refused_comes_when_telegram_lets_it() -> None:
+    server, pacer = BotApi(), Pacer()
+    (chat_id,) = chats_of(server, 1, 0)
+    server.trouble("editMessageText", *[None] * 9, Trouble.throttled(90), Trouble.throttled(3))
+    async with client(server) as http, TelegramApi(server.token, client=http) as api:
+        began = anyio.current_time()
+        await write(api, pacer, chat_id, 10)
+    assert server.chat(chat_id).texts == ["final"]
+    assert anyio.current_time() - began == pytest.approx(10 * 1.1 + 90 + 3)

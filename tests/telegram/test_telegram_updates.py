@@ -430,3 +430,27 @@ async def test_half_an_answer_is_none() -> None:
     async with bot_of(server) as api:
         with pytest.raises(TelegramAnswerInvalid):
             await api.get_me()
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_whatever_happens_every_message_comes_once(seed: int) -> None:
+    server = BotApi()
+    ann = server.user(7, "Ann")
+    server.chaos(seed, [(fault, 0.08) for fault in FAULTS], methods=["getUpdates"])
+    dice = Random(seed)
+    said = [f"message {number}" for number in range(60)]
+    taken: list[str | None] = []
+
+    async def speak() -> None:
+        for text in said:
+            ann.says(text)
+            await anyio.sleep(dice.choice([0, 0, 1, 20, 70]))
+
+    async with bot_of(server) as api, anyio.create_task_group() as group:
+        group.start_soon(speak)
+        updates = Updates(api, dice=dice)
+        while len(taken) < len(said):
+            with anyio.move_on_after(dice.uniform(0, 40)):  # somebody is impatient
+                while len(taken) < len(said):
+                    taken.append(text_of(await anext(updates)))
+    assert taken == said

@@ -7,6 +7,7 @@ messages here. Bursts may pass, and may have to be paid for later, so there are 
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -27,6 +28,12 @@ MOST: Final = 4.0
 
 RECOVERY: Final = 120.0
 """Seconds without a refusal in which that factor falls by one."""
+
+MANY: Final = 3
+"""How many chats are refused within a second where it seems to be the limit over all chats."""
+
+HOLD: Final = 5.0
+"""Seconds at most, times that factor, for which nothing is sent to any chat then: to ask might prolong it."""
 
 SLACK: Final = 1.1
 """Many chats at once share less than what there is, so that messages find room."""
@@ -85,36 +92,47 @@ class _Line:
             await place.changed.wait()
 
 
-class _Chat:
-    """The pace of one chat."""
+class _Pace:
+    """The pace of one chat, or of all together.
 
-    __slots__ = ("_factor", "_refused", "base", "free", "line")
+    Args:
+        base: Seconds between two requests where Telegram refuses none.
+    """
 
-    def __init__(self, base: float, now: float) -> None:
-        self.base = base
-        """Seconds between two requests where Telegram refuses none."""
-        self.free = now
+    __slots__ = ("_base", "_factor", "_refused", "free", "line")
+
+    def __init__(self, base: float) -> None:
+        self.free = -math.inf
         """When the next request may be sent."""
         self.line = _Line()
+        self._base = base
         self._factor = 1.0
-        self._refused = now
+        self._refused = -math.inf
+
+    def factor(self, now: float) -> float:
+        """Return by how much it is slower than where Telegram refuses nothing."""
+        return max(1.0, self._factor - (now - self._refused) / RECOVERY)
 
     def interval(self, now: float) -> float:
         """Return the seconds between two requests."""
-        return self.base * self._current(now)
+        return self._base * self.factor(now)
 
-    def refuse(self, now: float, retry_after: float | None) -> None:
+    def take(self, now: float) -> None:
+        """Know that a request is sent."""
+        self.free = now + self.interval(now)
+
+    def slow_down(self, now: float) -> None:
         """Know that a request was refused."""
-        self._factor = min(self._current(now) * GROWTH, MOST)
+        self._factor = min(self.factor(now) * GROWTH, MOST)
         self._refused = now
-        self.free = max(self.free, now + (self.interval(now) if retry_after is None else retry_after))
+
+    def hold(self, until: float) -> None:
+        """Send nothing for some time."""
+        self.free = max(self.free, until)
 
     def is_forgettable(self, now: float) -> bool:
-        """Return whether a new chat would be as this one is."""
-        return not self.line and self.free <= now and self._current(now) == 1.0
-
-    def _current(self, now: float) -> float:
-        return max(1.0, self._factor - (now - self._refused) / RECOVERY)
+        """Return whether a new one would be as this one is."""
+        return not self.line and self.free <= now and self.factor(now) == 1.0
 
 
 class Pacer:
@@ -131,13 +149,12 @@ class Pacer:
     def __init__(self, *, private: float = 1.1, group: float = 3.1, overall: float = 0.04) -> None:
         self._private = private
         self._group = group
-        self._overall = overall
-        self._chats: dict[int, _Chat] = {}
+        self._chats: dict[int, _Pace] = {}
         self._sweep_at = SWEEP
-        self._ready = _Line()
-        """Those whose chat is free, and who wait for a place among all chats."""
-        self._free = 0.0
-        """When the next request may be sent to any chat."""
+        self._all = _Pace(overall)
+        """In its line are those whose chat is free."""
+        self._refused: deque[tuple[float, int]] = deque(maxlen=MANY)
+        """When and where requests were refused last."""
         self._editing: dict[int, float] = {}
         """Chats that edit, and when they last wanted to: the oldest first."""
 
@@ -166,60 +183,68 @@ class Pacer:
         """
         now = anyio.current_time()
         chat = self._chat(chat_id)
-        share = self._share(chat_id, now)
-        due = max(
-            chat.free + max(share - chat.interval(now), 0.0), self._free + len(self._ready) * self._overall
-        )
+        interval, overall = chat.interval(now), self._all.interval(now)
+        share = self._count_editing(chat_id, now) * overall * SLACK
+        due = max(chat.free + max(share - interval, 0.0), self._all.free + len(self._all.line) * overall)
         if chat.line:
-            due = max(due, now) + len(chat.line) * chat.interval(now)
-        elif due <= now and not self._ready:
+            due = max(due, now) + len(chat.line) * interval
+        elif due <= now and not self._all.line:
             self._take(chat, now)
             return 0.0
-        return max(due - now, self._overall)
+        return max(due - now, overall)
 
     def throttled(self, chat_id: int, retry_after: float | None = None) -> None:
         """Know that Telegram has refused a request to the chat as one too many (429).
 
-        Nothing is sent to it for `retry_after` seconds, and its interval grows for some minutes.
+        Nothing is sent to it for `retry_after` seconds, and its interval grows for some minutes. Where it is
+        so for many chats at once, as other programs write by the same bot, all of them pause and slow down.
         """
-        self._chat(chat_id).refuse(anyio.current_time(), retry_after)
+        now = anyio.current_time()
+        chat = self._chat(chat_id)
+        chat.slow_down(now)
+        chat.hold(now + (chat.interval(now) if retry_after is None else retry_after))
+        self._refused.append((now, chat_id))
+        if len({each for at, each in self._refused if now - at <= 1.0}) == MANY:
+            self._refused.clear()
+            self._all.slow_down(now)
+            self._all.hold(now + min(retry_after or 1.0, HOLD) * self._all.factor(now))
 
     def interval(self, chat_id: int) -> float:
         """Return the seconds between two requests to the chat, as things are."""
         return self._chat(chat_id).interval(anyio.current_time())
 
-    async def _pass(self, chat: _Chat, place: _Place) -> bool:
+    async def _pass(self, chat: _Pace, place: _Place) -> bool:
         """Take a turn among all chats, and return whether the chat was still free and the place the first."""
-        with self._ready.join(final=place.final) as ready:
+        with self._all.line.join(final=place.final) as ready:
             while True:
-                await self._ready.wait_first(ready)
+                await self._all.line.wait_first(ready)
                 now = anyio.current_time()
                 if chat.line.first is not place or chat.free > now:
                     return False
-                if self._free <= now:
+                if self._all.free <= now:
                     self._take(chat, now)
                     return True
-                await anyio.sleep(self._free - now)
+                await anyio.sleep(self._all.free - now)
 
-    def _take(self, chat: _Chat, now: float) -> None:
-        chat.free = now + chat.interval(now)
-        self._free = now + self._overall
+    def _take(self, chat: _Pace, now: float) -> None:
+        chat.take(now)
+        self._all.take(now)
 
-    def _share(self, chat_id: int, now: float) -> float:
-        """Return the seconds between two edits of a chat where all that edit get the same."""
+    def _count_editing(self, chat_id: int, now: float) -> int:
+        """Return how many chats share what there is: this one, and those that wanted to edit just now."""
         editing = self._editing
         editing.pop(chat_id, None)
         editing[chat_id] = now
         while next(iter(editing.values())) < now - RECENT:
             del editing[next(iter(editing))]
-        return len(editing) * self._overall * SLACK
+        return len(editing)
 
-    def _chat(self, chat_id: int) -> _Chat:
+    def _chat(self, chat_id: int) -> _Pace:
         chat = self._chats.get(chat_id)
         if chat is None:
-            now = anyio.current_time()
             if len(self._chats) >= self._sweep_at:
+                now = anyio.current_time()
                 self._chats = {each: one for each, one in self._chats.items() if not one.is_forgettable(now)}
                 self._sweep_at = max(2 * len(self._chats), SWEEP)
-            chat = self._chats[chat_id] = _Chat(self._group if chat_id < 0 else self._private, now)
+            chat = self._chats[chat_id] = _Pace(self._group if chat_id < 0 else self._private)
         return chat
