@@ -61,8 +61,6 @@ async def serve(
 ) -> None:
     """Answer what people write to a bot, each chat in a conversation of its own, until it is cancelled.
 
-    ::
-
         async with (
             TelegramChannel(allowed=[123456789]) as channel,
             MessageRouter(lambda: open_agent("claude", permissions="ask")) as router,

@@ -58,11 +58,10 @@ TOKEN_BYTES: Final = 12
 class TelegramChannel(AsyncContextManagerMixin):
     """Delivers runs to chats of Telegram, by a bot. Works inside of its block.
 
-    ::
-
-        async with TelegramChannel(allowed=[123456789]) as channel:
+        async with TelegramChannel(allowed=[123456789]) as channel, anyio.create_task_group() as tasks:
             async for message in channel.messages():
-                await deliver(agent.think().text(message.text).stream(), channel, message.user_id)
+                stream = agent.think().text(message.text).stream()
+                tasks.start_soon(deliver, stream, channel, message.user_id)
 
     A ``user_id`` is the number of a chat, or ``<chat>:<topic>``, as `IncomingMessage.user_id` has it.
 
