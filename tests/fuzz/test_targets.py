@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from fuzz import asking_targets, line_targets, run_targets, tool_targets, wire_targets
+from fuzz import asking_targets, channel_targets, line_targets, run_targets, tool_targets, wire_targets
 
 if TYPE_CHECKING:
     from fuzz.target import Target
@@ -16,6 +16,7 @@ TARGETS = (
     *asking_targets.TARGETS,
     *tool_targets.TARGETS,
     *line_targets.TARGETS,
+    *channel_targets.TARGETS,
 )
 
 
