@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from html import escape
 from secrets import token_urlsafe
@@ -214,15 +215,15 @@ class _Asked:
         await self.line.landed()
         count = len(self.layout.messages)
         by = f" ({self._by})" if self._by else ""
-        try:
+        with suppress(TelegramError):  # buttons that stay do nothing any more
             if len(self.message_ids) >= count:
                 last = self.layout.messages[-1]
                 html = f"{last}\n\n<b>→ {escape(f'{self.outcome}{by}', quote=False)}</b>"
                 await self.line.insist(partial(self._edit, self.message_ids[count - 1], html))
+        with suppress(TelegramError):
             if self._prompt_id is not None:
-                await self.line.api.delete_message(self.line.address, self._prompt_id)
-        except TelegramError:
-            pass  # the buttons that stay do nothing any more
+                delete = self.line.api.delete_message
+                await self.line.insist(partial(delete, self.line.address, self._prompt_id))
 
     async def _edit(self, message_id: int, html: str) -> None:
         await self.line.api.edit_message_text(self.line.address, message_id, html, parse_mode="HTML")

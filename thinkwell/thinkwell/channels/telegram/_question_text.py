@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from thinkwell._display.numbers import seconds
 from thinkwell._display.text import visible
+from thinkwell.channels._html import exactly
 from thinkwell.channels._pieces import pieces, splits
 from thinkwell.channels.telegram._values import ForceReply, InlineButton, InlineKeyboard
 
@@ -42,9 +42,6 @@ ROW: Final = 24
 PLACEHOLDER: Final = 64
 """Characters of what stands in an empty field for an answer (Bot API, ForceReply)."""
 
-
-_LOST: Final = re.compile("[\u030a\u0333\u033f]")
-"""Characters that show, and that Telegram leaves out of messages all the same."""
 
 _STYLES: Final[dict[str, Literal["success", "danger"]]] = {"accept": "success", "reject": "danger"}
 
@@ -104,7 +101,7 @@ def _messages(
         last = _Block("⚠ This is too long to be shown here whole, so that it cannot be allowed here.", 80)
         return [*instead, _joined([last, *_footer(question, choices)])]
     rows: list[list[_Block]] = [[]]
-    for block in (*_text(question), *_code(exactly(question.code)), *_footer(question, choices)):
+    for block in (*_text(question), *_code(exactly(visible(question.code))), *_footer(question, choices)):
         used = sum(each.length + 2 for each in rows[-1])
         if used + block.length > LIMIT - OUTCOME:
             rows.append([])
@@ -120,7 +117,7 @@ def _text(question: ChannelQuestion) -> Iterator[_Block]:
     for text in pieces(question.text, LIMIT - OUTCOME):
         yield _Block(escape(text, quote=False), len(text))
     if question.url is not None:
-        for text in pieces(visible(question.url), LIMIT - OUTCOME):
+        for text in pieces(exactly(visible(question.url)), LIMIT - OUTCOME):
             yield _Block(escape(text, quote=False), len(text))
 
 
@@ -128,7 +125,6 @@ def _code(code: str) -> Iterator[_Block]:
     """Yield what would be done, cut behind a line where it has to be, and without anything left out."""
     if not code.strip():
         return
-    code = _LOST.sub(lambda found: f"\\u{ord(found[0]):04x}", visible(code))
     room = LIMIT - OUTCOME
     if len(code) <= room:
         yield _Block(f"<pre>{escape(code, quote=False)}</pre>", len(code))
