@@ -60,7 +60,7 @@ _TEXTS: Final = repeated(
 )
 _CAPABILITIES: Final = tuple(
     ChannelCapabilities(edits=True, html=True, max_length=limit, expandable_quote=folds)
-    for limit, folds in ((LIMIT, True), (200, True), (100, False), (7, True))
+    for limit, folds in ((LIMIT, True), (200, True), (100, False), (30, True))
 )
 
 

@@ -185,6 +185,20 @@ async def test_a_command_longer_than_a_message_is_sent_whole_with_the_buttons_on
     assert stage.api.refused == []
 
 
+async def test_where_it_can_only_be_denied_long_choices_are_on_their_buttons() -> None:
+    choices = tuple(ChannelChoice(id=id_, label=f"{id_}: " + "no " * 600, style="reject") for id_ in "xyz")
+    async with staged() as stage:
+        stage.listen()
+        asking = await asked(stage, question(code="x\n" * 50_000, choices=choices))
+        assert len(stage.chat.messages) == 16
+        assert [row[0][:5] for row in stage.post.buttons] == ["1. x:", "2. y:", "3. z:"]
+        stage.api.press(stage.post, stage.post.buttons[1][0])
+        assert await asking.answered() == "y"
+        await asking.end("denied")
+        await stage.settled()
+    assert stage.api.refused == []
+
+
 async def test_what_cannot_be_shown_whole_can_only_be_denied() -> None:
     choices = (ALLOW, ChannelChoice(id="a", label="always", style="accept"), DENY)
     async with staged() as stage:

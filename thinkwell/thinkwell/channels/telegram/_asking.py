@@ -34,6 +34,9 @@ TOKEN: Final = 12
 
 NOT_OPEN: Final = "This question is not open any more."
 
+NOTICE: Final = 200
+"""Characters of what somebody is told who has pressed a button (Bot API, answerCallbackQuery)."""
+
 WITHDRAWN: Final = "not open any more"
 
 
@@ -98,7 +101,7 @@ class Questions:
             return NOT_OPEN
         choice = choices[int(number)]
         one.take(choice.id, choice.label, by)
-        return choice.label
+        return clean_line(choice.label, NOTICE)
 
     def take(self, message: Message, by: Sender) -> str | None:
         """Take a message where it answers a question.

@@ -62,6 +62,9 @@ class _Block(NamedTuple):
     """Characters without marks."""
 
 
+_TOO_LONG: Final = _Block("⚠ This is too long to be shown here whole, so that it cannot be allowed here.", 80)
+
+
 def lay_out(question: ChannelQuestion, token: str) -> Layout:
     """Return a question as messages.
 
@@ -73,10 +76,10 @@ def lay_out(question: ChannelQuestion, token: str) -> Layout:
         token: Tells its buttons from those of other questions; at most 40 ASCII characters.
     """
     choices = question.choices[:MOST_BUTTONS]
-    messages = _messages(question, choices, ())
+    messages = _messages(question, choices)
     if len(messages) > MOST_MESSAGES:
         choices = tuple(choice for choice in choices if choice.style == "reject")
-        messages = _messages(question, choices, messages[: MOST_MESSAGES - 1])
+        messages[MOST_MESSAGES - 1 :] = [_joined([_TOO_LONG, *_notes(question)])]
     return Layout(messages, choices, _keyboard(choices, token))
 
 
@@ -87,19 +90,8 @@ def prompt_for(question: ChannelQuestion) -> tuple[str, ForceReply]:
     return f"✎ Write your answer{hint}", ForceReply(force_reply=True, input_field_placeholder=placeholder)
 
 
-def _messages(
-    question: ChannelQuestion, choices: Sequence[ChannelChoice], instead: Sequence[str]
-) -> list[str]:
-    """Return a question as HTML.
-
-    Args:
-        question: The question.
-        choices: What can be chosen.
-        instead: As much of it as is shown, where it is too long; empty: all of it.
-    """
-    if instead:
-        last = _Block("⚠ This is too long to be shown here whole, so that it cannot be allowed here.", 80)
-        return [*instead, _joined([last, *_footer(question, choices)])]
+def _messages(question: ChannelQuestion, choices: Sequence[ChannelChoice]) -> list[str]:
+    """Return a question as HTML, with all of it."""
     rows: list[list[_Block]] = [[]]
     for block in (*_text(question), *_code(exactly(visible(question.code))), *_footer(question, choices)):
         used = sum(each.length + 2 for each in rows[-1])
@@ -151,6 +143,10 @@ def _footer(question: ChannelQuestion, choices: Sequence[ChannelChoice]) -> Iter
         for number, choice in enumerate(choices, 1):
             for text in pieces(f"{number}. {choice.label}", LIMIT - OUTCOME):
                 yield _Block(escape(text, quote=False), len(text))
+    yield from _notes(question)
+
+
+def _notes(question: ChannelQuestion) -> Iterator[_Block]:
     notes: list[str] = []
     if len(question.choices) > MOST_BUTTONS:
         notes.append(f"Only {MOST_BUTTONS} of {len(question.choices)} choices have a button here.")
