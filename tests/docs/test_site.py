@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
 MODULES = (
     "thinkwell",
+    "thinkwell.channels",
+    "thinkwell.channels.telegram",
     "thinkwell.events",
     "thinkwell.errors",
     "thinkwell.doctor",
