@@ -108,7 +108,7 @@ class TelegramUnauthorized(TelegramError):
     """There is no bot with this token (401; for tokens of no known form 404 or 421)."""
 
     def _advice(self) -> str:
-        return "take the token that BotFather shows for the bot; /revoke there makes older ones invalid"
+        return "take the token that BotFather shows for the bot, since /revoke there makes older ones invalid"
 
 
 class TelegramConflict(TelegramError):

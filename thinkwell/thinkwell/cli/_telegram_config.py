@@ -1,0 +1,220 @@
+"""The file that ``thinkwell telegram`` can be given, and where the bot's token comes from."""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+import sys
+import tomllib
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+import typer
+
+from thinkwell._json_schema import is_array
+
+TOKEN_VARIABLE: Final = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - the name of a variable
+"""Where the token is, unless something else is said."""
+
+LARGEST: Final = 1_000_000
+"""Bytes of a file that are read. Nobody has to write so many."""
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """What the file says. Times are in seconds; ``False`` for a time: never. ``None``: it does not say."""
+
+    agent: str | None = None
+    """The agent's name."""
+    command: str | None = None
+    """Or the line that starts it."""
+    cwd: str | None = None
+    """The folder that it works in."""
+    permissions: str | None = None
+    """What it may do: ``deny``, ``ask``, ``allow``, or a file of rules."""
+    question_timeout: float | None = None
+    """After which a question that nobody answers is denied."""
+    allow: tuple[int, ...] = ()
+    """The numbers of the people who may talk to the bot."""
+    token_env: str | None = None
+    """The environment variable that has the token."""
+    token_file: str | None = None
+    """Or the file that has it, which nobody else can read."""
+    base_url: str | None = None
+    """A Bot API server of your own."""
+    greeting: str | None = None
+    """What ``/start`` and ``/help`` begin with."""
+    markdown: bool = True
+    """Whether what the agent writes is Markdown."""
+    streaming: bool = True
+    """Whether answers are shown while they are written."""
+    thinking: bool = True
+    """Whether what the agent thinks is shown."""
+    drafts: bool = False
+    """Whether answers in private chats are drafts while they are written."""
+    stalled_after: float | bool | None = None
+    """After which a run is given up that says nothing and does nothing."""
+    timeout: float | None = None
+    """That a run may take."""
+    idle_after: float | bool | None = None
+    """After which a conversation that nobody goes on with ends."""
+    busy: Literal["queue", "refuse"] = "queue"
+    """What becomes of a message while another one is answered."""
+    max_waiting: int | None = None
+    """How many messages of a chat may wait."""
+
+
+_TEXT: Final = "a text"
+_SWITCH: Final = "true or false"
+_SECONDS: Final = "a number of seconds above 0"
+_SECONDS_OR_NEVER: Final = "a number of seconds above 0, or false"
+_PEOPLE: Final = "a list of the numbers of people, such as [123456789]"
+_BUSY: Final = '"queue" or "refuse"'
+_COUNT: Final = "a whole number, 0 or more"
+
+_WANTED: Final = {
+    "agent": _TEXT,
+    "command": _TEXT,
+    "cwd": _TEXT,
+    "permissions": _TEXT,
+    "question_timeout": _SECONDS,
+    "allow": _PEOPLE,
+    "token_env": _TEXT,
+    "token_file": _TEXT,
+    "base_url": _TEXT,
+    "greeting": _TEXT,
+    "markdown": _SWITCH,
+    "streaming": _SWITCH,
+    "thinking": _SWITCH,
+    "drafts": _SWITCH,
+    "stalled_after": _SECONDS_OR_NEVER,
+    "timeout": _SECONDS,
+    "idle_after": _SECONDS_OR_NEVER,
+    "busy": _BUSY,
+    "max_waiting": _COUNT,
+}
+"""What each key may be."""
+
+
+def read_config(path: Path | None) -> Config:
+    """Read a file. Paths in it are understood from its folder.
+
+    Args:
+        path: The file; ``None``: there is none.
+
+    Raises:
+        typer.BadParameter: It cannot be used. No value is told: one of them may be a secret.
+    """
+    if path is None:
+        return Config()
+    try:
+        table = _table(path)
+        for key, value in table.items():
+            if key not in _WANTED:
+                raise ValueError(f"{key!r:.60}: {_unknown(key)}")
+            if not _fits(value, _WANTED[key]):
+                raise ValueError(f"{key}: give {_WANTED[key]}")
+        for first, second in (("agent", "command"), ("token_env", "token_file")):
+            if first in table and second in table:
+                raise ValueError(f"give {first} or {second}, not both")
+    except ValueError as exc:
+        raise typer.BadParameter(f"{path}: {exc}", param_hint="--config") from None
+    folder = path.absolute().parent
+    for key in ("cwd", "token_file"):
+        if key in table:
+            table[key] = str(folder / Path(str(table[key])).expanduser())
+    if table.get("permissions", "ask") not in ("deny", "ask", "allow"):
+        table["permissions"] = str(folder / Path(str(table["permissions"])).expanduser())
+    return msgspec.convert(table, Config)
+
+
+def _table(path: Path) -> dict[str, object]:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as exc:
+        raise ValueError(exc.strerror) from None
+    if len(data) > LARGEST:
+        raise ValueError(f"it is larger than {LARGEST:,} bytes")
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise ValueError("it is no TOML: its text is not UTF-8") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as exc:
+        raise ValueError(f"it is no TOML: {exc}") from None
+
+
+def _unknown(key: str) -> str:
+    if key == "token":
+        return (
+            "a token does not belong into this file. Put it into the environment variable "
+            f"{TOKEN_VARIABLE}, into another one that token_env names, or into a file that token_file names"
+        )
+    near = get_close_matches(key, _WANTED, n=1)
+    return "there is no such key" + (
+        f"; do you mean {near[0]}?" if near else f". Those are {', '.join(_WANTED)}"
+    )
+
+
+def _fits(value: object, wanted: str) -> bool:
+    if wanted == _SWITCH:
+        return isinstance(value, bool)
+    if wanted == _TEXT:
+        return isinstance(value, str) and bool(value.strip())
+    if wanted == _BUSY:
+        return value in ("queue", "refuse")
+    if wanted == _COUNT:
+        return _is_whole(value, 0)
+    if wanted == _PEOPLE:
+        return is_array(value) and all(_is_whole(each, 1) for each in value)
+    if value is False:
+        return wanted == _SECONDS_OR_NEVER
+    return isinstance(value, int | float) and value is not True and 0 < value < math.inf
+
+
+def _is_whole(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def take_token(config: Config) -> str:
+    """Return the bot's token, and take it out of the environment, which the agent inherits.
+
+    Raises:
+        typer.BadParameter: There is none, or others can read it.
+    """
+    in_environment = os.environ.pop(TOKEN_VARIABLE, "")
+    if config.token_file is not None:
+        return _secret(Path(config.token_file))
+    name = TOKEN_VARIABLE
+    if config.token_env not in (None, TOKEN_VARIABLE):
+        name = config.token_env
+        in_environment = os.environ.pop(name, "")
+    if not in_environment.strip():
+        raise typer.BadParameter(
+            f"there is no token for the bot. Write /newbot to @BotFather in Telegram, and put the token that "
+            f"you get into the environment variable {name}"
+        )
+    return in_environment.strip()
+
+
+def _secret(path: Path) -> str:
+    hint = "--config"
+    try:
+        with path.open(encoding="utf-8") as file:
+            status = os.fstat(file.fileno())
+            token = file.read(LARGEST).strip()
+    except OSError as exc:
+        raise typer.BadParameter(f"token_file: {path}: {exc.strerror}", param_hint=hint) from None
+    except UnicodeDecodeError:
+        raise typer.BadParameter(f"token_file: {path} is no text", param_hint=hint) from None
+    # The bits of a group may also be those of an access list: systemd's credentials are root's, with one.
+    others = stat.S_IRWXO if status.st_gid == 0 else stat.S_IRWXG | stat.S_IRWXO
+    if sys.platform != "win32" and status.st_mode & others:
+        raise typer.BadParameter(
+            f"token_file: others can read {path}; take that from them: chmod 600 {path}", param_hint=hint
+        )
+    if not token:
+        raise typer.BadParameter(f"token_file: {path} is empty", param_hint=hint)
+    return token
