@@ -200,8 +200,6 @@ async def test_the_turn_is_held_for_the_block_and_leaving_it_early_cancels_the_r
 
         async with router.streaming("Go.") as stream:
             tasks.start_soon(ask)
-            async for _ in stream:
-                break
             await anyio.sleep(1000)
             assert texts == []
             assert len(played.sent.prompts) == 1
@@ -215,8 +213,9 @@ async def test_what_the_block_raises_ends_the_run() -> None:
 
         async def look() -> None:
             async with router.streaming("Go.") as stream:
-                async for _ in stream:
-                    raise RuntimeError("no more")
+                async for event in stream:
+                    if isinstance(event, Message):
+                        raise RuntimeError("no more")
 
         with pytest.raises(RuntimeError, match="no more"):
             await look()

@@ -139,6 +139,17 @@ async def test_whoever_is_cancelled_passes_the_turn_on(stage: Stage) -> None:
     assert staged.echo.most == 1
 
 
+async def test_whoever_gives_up_waiting_makes_room() -> None:
+    echo = Echo(seconds=10)
+    async with MessageRouter(echo.open, max_waiting=1) as router, anyio.create_task_group() as tasks:
+        tasks.start_soon(router.invoke, "one")
+        await echo.until_begun("one")
+        with anyio.move_on_after(1):
+            await router.invoke("two")
+        assert await router.invoke("three") == "session-1: three"
+    assert echo.begun == ["one", "three"]
+
+
 # Somebody stops it
 
 
@@ -260,6 +271,26 @@ async def test_turns_without_a_channel_learn_that_the_router_was_left() -> None:
     assert sorted(str(type(error.__cause__).__name__) for error in raised) == ["NoneType", "ThoughtCancelled"]
 
 
+async def test_whoever_waits_learns_at_once_that_the_router_is_left() -> None:
+    echo = Echo(seconds=100)
+    at: list[float] = []
+    left = 0.0
+    async with anyio.create_task_group() as tasks, MessageRouter(echo.open) as router:
+
+        async def ask() -> None:
+            with pytest.raises(RouterClosed):
+                await router.invoke("two")
+            at.append(anyio.current_time())
+
+        tasks.start_soon(router.handle_user_message, "be deaf", "", Whole())
+        await echo.until_begun("be deaf")
+        tasks.start_soon(ask)
+        await anyio.sleep(1)
+        left = anyio.current_time()
+    assert at[0] == pytest.approx(left, abs=0.1)
+    assert anyio.current_time() > left + 1
+
+
 async def test_an_exception_of_the_block_passes_as_it_is_when_all_is_closed() -> None:
     echo = Echo(seconds=100)
 
@@ -312,6 +343,22 @@ async def test_leaving_waits_for_contexts_of_the_caller_and_can_be_cancelled() -
             await router.invoke("one", user_id="grace")
     assert limit.cancelled_caught
     assert saved == ["ada"]
+
+
+async def test_closing_the_agent_can_be_cancelled_too() -> None:
+    echo = Echo()
+
+    @asynccontextmanager
+    async def takes_its_time() -> AsyncGenerator[Agent]:
+        async with echo.open() as agent:
+            yield agent
+            await anyio.sleep(50)
+
+    with anyio.move_on_after(20) as limit:
+        async with MessageRouter(takes_its_time) as router:
+            await router.invoke("one")
+    assert limit.cancelled_caught
+    assert (echo.opened_times, echo.closed_times) == (1, 1)
 
 
 # The channel fails

@@ -204,6 +204,54 @@ async def test_a_conversation_that_begins_with_a_dead_agent_notices_nothing() ->
     assert (echo.opened_times, echo.closed_times) == (2, 2)
 
 
+async def test_an_agent_that_has_died_is_closed_though_nobody_writes() -> None:
+    echo, chat = Echo(seconds=10), Whole()
+    async with MessageRouter(echo.open) as router:
+        await router.handle_user_message("one", "grace", chat)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(router.handle_user_message, "two", "ada", chat)
+            await echo.until_begun("two")
+            await echo.die()
+        await anyio.sleep(1)
+        assert (echo.opened_times, echo.closed_times) == (1, 1)
+
+
+async def test_a_dead_agent_that_nobody_had_a_session_of_is_closed() -> None:
+    echo = Echo()
+    async with MessageRouter(echo.open, idle_after=10) as router:
+        await router.invoke("one")
+        await anyio.sleep(20)
+        await echo.die()
+        assert await router.invoke("two") == "session-2: two"
+        assert (echo.opened_times, echo.closed_times) == (2, 1)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "found out"])
+async def test_who_gives_up_while_a_lost_conversation_begins_anew_takes_nothing_of_the_next(
+    known: bool,
+) -> None:
+    echo, chat = Echo(), Whole()
+
+    @asynccontextmanager
+    async def slow(agent: Agent, user_id: str) -> AsyncGenerator[Session]:
+        await anyio.sleep(5)
+        async with agent.session() as session:
+            yield session
+
+    async with MessageRouter(echo.open, session=slow) as router:
+        await router.invoke("one", user_id="ada")
+        await router.invoke("one", user_id="grace")
+        await echo.die()
+        if known:
+            await router.invoke("two", user_id="grace")
+        with anyio.move_on_after(1):
+            await router.handle_user_message("two", "ada", chat)
+        await router.handle_user_message("three", "ada", chat)
+        assert echo.opened_times == 2
+    assert chat.texts == [ANEW, f"session-{len(echo.sessions)}: three"]
+    assert len(echo.sessions) == 3 + known
+
+
 async def test_that_a_conversation_was_lost_is_remembered_only_as_long_as_a_session() -> None:
     echo, chat = Echo(), Whole()
     async with MessageRouter(echo.open, idle_after=600) as router:
@@ -392,6 +440,21 @@ async def test_a_session_that_does_not_open_is_told_in_words_and_raised_without_
     assert isinstance(delivery.error, SessionNotOpened)
     assert [method for method, _ in chat.told] == ["send"]
     assert "too many sessions" in chat.texts[0]
+
+
+async def test_the_next_one_has_his_turn_when_it_was_told_that_there_is_no_session() -> None:
+    played = ScriptedAgent(
+        script.says("Fine."), fails_at={"session/new": RpcError(-32603, "too many sessions")}, complete=False
+    )
+    slow, quick = Whole(), Whole()
+    slow.hangs = {"send"}
+    async with played.open() as agent, MessageRouter(agent) as router, anyio.create_task_group() as tasks:
+        tasks.start_soon(router.handle_user_message, "one", "ada", slow)
+        await slow.until("send")
+        tasks.start_soon(router.handle_user_message, "two", "ada", quick)
+        await anyio.sleep(60)
+        assert quick.told == []
+        tasks.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("where", ["session", "cwd", "middleware"])

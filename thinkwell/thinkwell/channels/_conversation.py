@@ -143,7 +143,6 @@ class Conversation:
                 while await self._wanted():
                     await self._converse()
         finally:
-            self.closing = True
             self._ended()
             self._refuse()
 
@@ -201,30 +200,23 @@ class Conversation:
         assert turn is not None
         self._opening = False
         turn.fail(error)
-        await self._until(lambda: turn.is_back or self.closing)
+        await self._until(turn.is_through)
         self._turn = None
 
     async def _lend(self, session: Session, kept: KeptAgent) -> None:
         """Lend the session to turns until another is needed, or nobody wants one."""
         fresh = True
         while (turn := self._turn) is not None:
-            if not turn.is_back:
-                await self._lend_to(turn, session, kept, fresh=fresh)
-                fresh = False
+            if not turn.is_back:  # else whoever asked for it has left meanwhile
+                turn.lend(session, kept.agent, fresh=fresh, anew=self._lost)
+                await self._until(turn.is_through)
+                fresh, self._lost = False, turn.loss is not None
+                if isinstance(turn.loss, AgentExited):
+                    kept.died()
             if self.closing or not turn.is_back:
                 return  # it wants another session
             self._turn = None
-            if self._lost:
-                return
             await self._next(kept)
-
-    async def _lend_to(self, turn: Turn, session: Session, kept: KeptAgent, *, fresh: bool) -> None:
-        """Lend the session to a turn, until it gives it back or can do nothing with it."""
-        turn.lend(session, kept.agent, fresh=fresh, anew=self._lost)
-        await self._until(lambda: turn.is_back or turn.wants_other or self.closing)
-        self._lost = turn.loss is not None
-        if isinstance(turn.loss, AgentExited):
-            kept.died()
 
     async def _next(self, kept: KeptAgent) -> None:
         """Wait for a turn that is to be had in the same session. There is none where that is to be closed."""
@@ -300,6 +292,10 @@ class Turn:
         """Whether the router is left."""
         return self._conversation.closing
 
+    def is_through(self) -> bool:
+        """Return whether the session need not be lent any longer."""
+        return self.is_back or self.wants_other or self.closing
+
     async def end(self) -> None:
         """Cancel the run where it has not ended, wait for its end, and give the turn back."""
         try:
@@ -328,7 +324,7 @@ class Turn:
     def lend(self, session: Session, agent: Agent, *, fresh: bool, anew: bool) -> None:
         """Give it the session."""
         self.agent_id = agent.name
-        self.anew = self.anew or anew
+        self.anew = anew
         self.loss, self.wants_other = None, False
         self._session, self._fresh = session, fresh
         self._settled.set()
