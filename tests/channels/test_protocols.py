@@ -127,7 +127,10 @@ def declared(channel: object) -> set[str]:
                 "thinks",
             },
         ),
-        (TerminalChannel(io.StringIO()), {"asks", "can", "is configured", "sends", "streams", "thinks"}),
+        (
+            TerminalChannel(io.StringIO()),
+            {"asks", "can", "is configured", "notifies", "sends", "streams", "thinks"},
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -25,10 +25,13 @@ from thinkwell.channels import (
     ChannelQuestion,
     ConfiguredChannel,
     DeliverySettings,
+    NotifyingChannel,
     StreamingChannel,
     TerminalChannel,
     ThinkingChannel,
+    deliver,
 )
+from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -149,6 +152,7 @@ def test_what_it_can_do(out: io.StringIO) -> None:
     channel = TerminalChannel(out)
     assert isinstance(channel, StreamingChannel)
     assert isinstance(channel, ThinkingChannel)
+    assert isinstance(channel, NotifyingChannel)
     assert isinstance(channel, AskingChannel)
     assert isinstance(channel, CapableChannel)
     assert isinstance(channel, ConfiguredChannel)
@@ -256,6 +260,16 @@ async def test_a_status_while_nothing_is_written(out: io.StringIO) -> None:
     assert out.getvalue() == "[Using: read parser.py]\nGood"
 
 
+async def test_what_is_said_beside_an_answer_does_not_end_it(out: io.StringIO) -> None:
+    channel = TerminalChannel(out)
+    await channel.on_stream_chunk("me", "I look")
+    await channel.notify("me", "I am busy.\x1b[2J\nWrite again.\n")
+    await channel.on_stream_chunk("me", " again.")
+    await channel.on_stream_end("me", "I look again.")
+    await channel.notify("me", "Done.")
+    assert out.getvalue() == "I look\nI am busy.\nWrite again.\n again.\nDone.\n"
+
+
 async def test_thinking_can_be_told_from_the_answer(out: io.StringIO) -> None:
     channel = TerminalChannel(out)
     await channel.on_stream_start("me")
@@ -348,6 +362,36 @@ async def test_an_encoding_that_nobody_knows() -> None:
     out = Odd()
     await TerminalChannel(out).send("me", "10 €")
     assert out.getvalue() == "10 \\u20ac\n"
+
+
+# Runs
+
+
+async def test_a_run_is_delivered(out: io.StringIO, typist: Typist) -> None:
+    channel = TerminalChannel(out, read_line=typist.read_line, settings=DeliverySettings(least_thinking=0))
+    typist.type("y")
+    played = (
+        script.thinks("Hm.")
+        .says("I clean up.")
+        .asks("Clean up", kind="execute", input={"command": "rm -rf build"})
+    )
+    async with ScriptedAgent(played.says("It is clean.")).open(permissions="ask") as agent:
+        delivery = await deliver(agent.think().text("Clean up.").stream(), channel, "me")
+    assert (delivery.status, delivery.streamed, delivery.channel_errors) == ("completed", True, ())
+    rows = out.getvalue().splitlines()
+    assert rows[0] == "┆ Hm."
+    assert {"I clean up.", "    rm -rf build", "   y  once", "> y", "It is clean."} < set(rows)
+
+
+async def test_a_run_that_fails_is_delivered_with_its_error(out: io.StringIO) -> None:
+    async with ScriptedAgent(
+        script.says("Half \x1b").says("[31man answer").fails(message="boom")
+    ).open() as agent:
+        delivery = await deliver(agent.think().text("Go.").stream(), TerminalChannel(out), "me")
+    assert delivery.status == "failed"
+    assert out.getvalue() == clean(delivery.text) + "\n"
+    assert out.getvalue().startswith("Half an answer\n\n⚠ ")
+    assert "boom" in out.getvalue()
 
 
 # Several users

@@ -96,6 +96,10 @@ class TerminalChannel:
         if self._streams.get(user_id) is stream:  # pragma: no branch - nobody else should have begun one
             del self._streams[user_id]
 
+    async def notify(self, user_id: str, text: str) -> None:
+        """Write a text beside the answer that is being written, in lines of its own."""
+        await self._put(user_id, "note", clean(text).strip("\n"))
+
     async def on_stream_start(self, user_id: str) -> None:
         """Begin an answer; nothing is written for that."""
         if (stream := self._streams.pop(user_id, None)) is not None:  # nobody has ended it
