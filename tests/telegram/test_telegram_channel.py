@@ -93,8 +93,8 @@ async def test_what_the_agent_does_is_told_and_it_types_meanwhile() -> None:
             "Look:\n\n done.",
         ]
         began = stage.post.history[0].at
-        typed = [round(call.at - began, 1) for call in stage.api.typing]
-        assert typed == [-0.1, 4.4, 8.9]
+        typed = [call.at - began for call in stage.api.typing]
+        assert typed == pytest.approx([0.0, 4.5, 9.0], abs=0.3)
         assert {call.parameters["action"] for call in stage.api.typing} == {"typing"}
 
 
@@ -230,6 +230,15 @@ async def test_streaming_can_be_switched_off() -> None:
         assert stage.chat.texts[0].startswith("thought for 5s\nHm.\n")
         assert "\n".join(stage.chat.texts).split()[4:] == text.split()
         assert stage.idle
+
+
+async def test_edits_can_be_rarer_than_they_have_to_be() -> None:
+    text = WORDS * 20
+    for settings in (DeliverySettings(edit_interval=20.0), DeliverySettings(least_characters=500)):
+        async with staged(settings=settings) as stage:
+            await delivered(stage, written(text))
+            assert stage.post.edits <= 3
+            assert stage.chat.texts == [text.strip()]
 
 
 async def test_markdown_is_shown_as_what_it_means_with_and_without_streaming() -> None:

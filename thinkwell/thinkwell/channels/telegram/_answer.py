@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -16,21 +15,17 @@ from thinkwell.channels.telegram._errors import (
     TelegramThrottled,
     TelegramUnauthorized,
 )
-from thinkwell.channels.telegram._line import GONE
 from thinkwell.channels.telegram._message import Part
-from thinkwell.channels.telegram._values import InlineButton, InlineKeyboard
+from thinkwell.channels.telegram._shown import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from thinkwell.channels.telegram._api import ParseMode
+    from thinkwell.channels._protocols import DeliverySettings
     from thinkwell.channels.telegram._line import Line
     from thinkwell.channels.telegram._message import Writing
 
-__all__ = ("STOP", "Answer", "Surroundings")
-
-STOP: Final = "s:"
-"""What the data of a stop button begins with; the answer's token follows."""
+__all__ = ("Answer", "Surroundings")
 
 TYPING: Final = 4.5
 """Seconds between two chat actions: each shows for 5 s (Bot API, sendChatAction)."""
@@ -69,16 +64,6 @@ class Surroundings(Protocol):
         ...
 
 
-class _Shown:
-    """A message in the chat."""
-
-    __slots__ = ("id", "part")
-
-    def __init__(self, message_id: int, part: Part) -> None:
-        self.id = message_id
-        self.part = part
-
-
 class Answer:
     """An answer, and the messages that show it.
 
@@ -89,12 +74,19 @@ class Answer:
         line: The way to the chat.
         writing: What is written.
         chat: What else goes on there.
+        settings: How often it is shown while it is written, where that is rarer than the chat allows.
         token: Tells the stop button from those of other answers.
         draft_id: The first of the drafts that show it while it is written; ``None``: edited messages do.
     """
 
     def __init__(
-        self, line: Line, writing: Writing, chat: Surroundings, token: str, draft_id: int | None
+        self,
+        line: Line,
+        writing: Writing,
+        chat: Surroundings,
+        settings: DeliverySettings,
+        token: str = "",
+        draft_id: int | None = None,
     ) -> None:
         self.line: Final = line
         self.writing: Final = writing
@@ -106,17 +98,20 @@ class Answer:
         self._html = ""
         """The message that was added last."""
         self.chat = chat
+        self._settings = settings
         self._draft_id = draft_id
         self._draft_until = math.inf
-        self._shown: list[_Shown] = []
-        self._plainly = False
-        """Whether Telegram cannot read our marks, which nobody should ever see."""
+        self._shown = Shown(line, token)
         self._dead: TelegramError | None = None
         """Why nothing more can be shown."""
         self._busy = True
         """Whether to show that the bot types."""
         self._due = math.inf
         """When there is something new to show."""
+        self._new = 0
+        """Characters that were not shown yet."""
+        self._shown_at = -math.inf
+        """When something was shown last."""
         self._not_before = -math.inf
         self._failures = 0
         self._news = anyio.Event()
@@ -129,19 +124,23 @@ class Answer:
         first = self._draft_id
         return first is not None and first <= draft_id <= first + len(self._shown)
 
-    def changed(self, *, busy: bool) -> None:
-        """Show what is new, as soon as that may be.
+    def wrote(self, characters: int) -> None:
+        """Show a text that has grown, as soon as that may be and there is enough of it."""
+        self._busy = False
+        self._new += characters
+        if self._new >= self._settings.least_characters:
+            self._due = min(self._due, anyio.current_time() + LINGER)
+        self._wake()
 
-        Args:
-            busy: Whether the agent works, and does not write.
-        """
-        self._busy = busy
+    def works(self) -> None:
+        """Show what the agent does, as soon as that may be. It does not write."""
+        self._busy = True
         self._due = min(self._due, anyio.current_time() + LINGER)
         self._wake()
 
     def look(self) -> None:
         """Show what is so of the chat now."""
-        if self._shown or self._draft_until < math.inf:
+        if len(self._shown) or self._draft_until < math.inf:
             self._due = min(self._due, anyio.current_time() + LINGER)
         self._wake()
 
@@ -184,11 +183,14 @@ class Answer:
         """Return the seconds until there is something to show."""
         if self._dead is not None:
             return math.inf
-        return max(min(self._due, self._draft_until), self._not_before) - anyio.current_time()
+        due = max(self._due, self._shown_at + (self._settings.edit_interval or 0.0))
+        return max(min(due, self._draft_until), self._not_before) - anyio.current_time()
 
     async def _step(self) -> None:
         """Make one request, after which more of what is written is shown."""
         self._due = math.inf
+        self._new = 0
+        self._shown_at = anyio.current_time()
         try:
             await self._show(self.writing.parts())
         except TelegramError as exc:
@@ -202,19 +204,18 @@ class Answer:
         for index, part in enumerate(parts[:finished]):
             if index + 1 == len(parts):
                 part = part.with_stop(self.chat.can_stop)
-            if index < len(self._shown) and self._shown[index].part == part:
-                continue
-            if index + 1 < len(parts):
-                self._due = -math.inf
-            await self.line.once(partial(self._put, index, part))
-            return
+            if not self._shown.shows(index, part):
+                if index + 1 < len(parts):
+                    self._due = -math.inf
+                await self._shown.show(index, part)
+                return
         if self._draft_id is not None and parts:
             await self._show_draft(self._draft_id + finished, parts[-1])
 
     def _after(self, error: TelegramError) -> None:
         """Know what to do after something could not be shown."""
         self.line.retries += 1
-        if isinstance(error, TelegramThrottled) or self._mended(error):
+        if isinstance(error, TelegramThrottled) or self._shown.mended(error):
             return
         gone = isinstance(error, TelegramRefused) and error.reason == "chat_gone"
         if gone or isinstance(error, TelegramForbidden | TelegramUnauthorized):
@@ -253,8 +254,8 @@ class Answer:
         async with self.chat.lock:
             parts = self.writing.final(full_text)
             for index, part in enumerate(parts):
-                await self._settle(index, part)
-            await self._remove(len(parts))
+                await self._shown.settle(index, part)
+            await self._shown.remove(len(parts))
 
     def expects(self, html: str) -> bool:
         """Return whether a message is probably the next one of what could not be finished."""
@@ -272,11 +273,11 @@ class Answer:
         self._html = html
         await self._end()
         async with self.chat.lock:
-            await self._settle(self._settled, Part(html, ""))
+            await self._shown.settle(self._settled, Part(html, ""))
             self._settled += 1
             if self.goal is not None and self._settled < len(self.writing.final(self.goal)):
                 return False
-            await self._remove(self._settled)
+            await self._shown.remove(self._settled)
         return True
 
     async def tidy(self) -> None:
@@ -286,8 +287,8 @@ class Answer:
             async with self.chat.lock:
                 parts = self.writing.final(self.goal or self.writing.text)
                 for index, part in enumerate(parts[: len(self._shown)]):
-                    await self._settle(index, part, send=False)
-                await self._remove(len(parts))
+                    await self._shown.settle(index, part, send=False)
+                await self._shown.remove(len(parts))
         except TelegramError:
             pass
 
@@ -305,59 +306,8 @@ class Answer:
         if dead is not None:
             raise dead
 
-    async def _settle(self, index: int, part: Part, *, send: bool = True) -> None:
-        """Bring a message to its final form, by an edit where it is there already."""
-        while index < len(self._shown) or send:
-            if index < len(self._shown) and self._shown[index].part == part:
-                return
-            try:
-                await self.line.insist(partial(self._put, index, part))
-            except TelegramError as exc:
-                if not self._mended(exc):
-                    raise
-
-    def _mended(self, error: TelegramError) -> bool:
-        """Return whether a request would be another one now."""
-        if not isinstance(error, TelegramRefused):
-            return False
-        if error.reason == "entities" and not self._plainly:
-            self._plainly = True
-            return True
-        return error.reason == GONE
-
-    async def _remove(self, index: int) -> None:
-        """Delete the messages from one on: there is nothing left to be shown in them."""
-        while len(self._shown) > index:
-            shown = self._shown.pop()
-            with suppress(TelegramError):  # then it stays, as it is
-                await self.line.insist(partial(self.line.api.delete_message, self.line.address, shown.id))
-
-    # Requests
-
-    async def _put(self, index: int, part: Part) -> None:
-        """Make a message show a part, or send it as a new one."""
-        api, address = self.line.api, self.line.address
-        text, mode = self._written(part)
-        if index == len(self._shown):
-            message_id = await api.send_message(
-                address, text, parse_mode=mode, reply_markup=self._keyboard(part)
-            )
-            self._shown.append(_Shown(message_id, part))
-            return
-        shown = self._shown[index]
-        try:
-            if await api.edit_message_text(
-                address, shown.id, text, parse_mode=mode, reply_markup=self._keyboard(part)
-            ):
-                self.line.edits += 1
-        except TelegramRefused as exc:
-            if exc.reason == GONE:
-                self._shown.remove(shown)
-            raise
-        shown.part = part
-
     async def _show_draft(self, draft_id: int, part: Part) -> None:
-        text, mode = self._written(part)
+        text, mode = self._shown.written(part)
         send = partial(
             self.line.api.send_message_draft,
             self.line.address,
@@ -375,11 +325,3 @@ class Answer:
             self._draft_until, self._due = math.inf, -math.inf
         else:
             self._draft_until = anyio.current_time() + DRAFT
-
-    def _written(self, part: Part) -> tuple[str, ParseMode | None]:
-        return (part.plain, None) if self._plainly and part.plain else (part.html, "HTML")
-
-    def _keyboard(self, part: Part) -> InlineKeyboard | None:
-        if not part.stop:
-            return None
-        return InlineKeyboard(((InlineButton("⏹ Stop", STOP + self.token),),))

@@ -76,7 +76,8 @@ class TelegramChannel(AsyncContextManagerMixin):
         token: What BotFather gave for the bot; by default, the environment variable ``TELEGRAM_BOT_TOKEN``.
         allowed: The numbers of the people who may write to the bot and press its buttons, in private chats
             and in groups. Whoever else writes is told the number that the owner has to add here.
-        settings: How runs are delivered, unless the caller of `deliver` says otherwise.
+        settings: How runs are delivered, unless the caller of `deliver` says otherwise. The edit interval and
+            the least characters are always these: edits can be rarer than Telegram allows, not more frequent.
         markdown: Whether texts are Markdown, and shown as what that means.
         drafts: Whether an answer is shown as a draft while it is written, where the chat is private and
             Telegram takes that (Bot API 9.5): it is animated, and only the finished message makes a sound.
@@ -256,7 +257,7 @@ class TelegramChannel(AsyncContextManagerMixin):
         """
         with self._chats.use(user_id) as chat:
             writing = Writing(markdown=False)
-            await Answer(self._line(chat.address), writing, chat, "", None).finish(text)
+            await Answer(self._line(chat.address), writing, chat, self._settings).finish(text)
 
     # While the agent works
 
@@ -281,28 +282,28 @@ class TelegramChannel(AsyncContextManagerMixin):
         answer = self._open(user_id)
         if answer is not None and chunk:
             answer.writing.add(chunk)
-            answer.changed(busy=False)
+            answer.wrote(len(chunk))
 
     async def on_stream_status(self, user_id: str, status: str) -> None:
         """Tell what the agent does, below the text, and that the bot types."""
         answer = self._open(user_id)
         if answer is not None:
             answer.writing.tell(status)
-            answer.changed(busy=True)
+            answer.works()
 
     async def on_stream_thinking(self, user_id: str, chunk: str) -> None:
         """Add a piece of thinking, of which the end is shown in a quote."""
         answer = self._open(user_id)
         if answer is not None and chunk:
             answer.writing.think(chunk)
-            answer.changed(busy=False)
+            answer.wrote(len(chunk))
 
     async def on_stream_thinking_end(self, user_id: str, seconds: float) -> None:
         """Fold up the thinking."""
         answer = self._open(user_id)
         if answer is not None:
             answer.writing.stop_thinking(seconds)
-            answer.changed(busy=True)
+            answer.works()
 
     async def on_stream_end(self, user_id: str, full_text: str) -> None:
         """End with the whole text; return when all of it is there.
@@ -359,7 +360,8 @@ class TelegramChannel(AsyncContextManagerMixin):
         line = self._line(chat.address)
         _remember(self._last, user_id, line, MOST_COUNTED)
         token = secrets.token_urlsafe(TOKEN_BYTES)
-        return Answer(line, Writing(markdown=self._markdown), chat, token, draft_id)
+        writing = Writing(markdown=self._markdown)
+        return Answer(line, writing, chat, self._settings, token, draft_id)
 
     def _leave(self, user_id: str, answer: Answer) -> None:
         """Keep what could not be brought to its end: whoever tries again goes on there."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 
 import anyio
 
-from thinkwell.channels.telegram._answer import STOP
 from thinkwell.channels.telegram._errors import TelegramThrottled
 from thinkwell.channels.telegram._line import PASSING
 from thinkwell.channels.telegram._people import IncomingMessage, Seldom, addressed, sender
 from thinkwell.channels.telegram._question_text import PRESS
+from thinkwell.channels.telegram._shown import STOP
 from thinkwell.channels.telegram._updates import ALLOWED, Updates
 
 if TYPE_CHECKING:

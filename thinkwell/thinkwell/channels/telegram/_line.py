@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from thinkwell.channels.telegram._pacing import Pacer
     from thinkwell.channels.telegram._tasks import Tasks
 
-__all__ = ("GONE", "Line", "closed")
+__all__ = ("PASSING", "Line", "closed")
 
 ATTEMPTS: Final = 6
 """How often a request that has to work is made, where the network or Telegram has a fault."""
@@ -35,9 +35,6 @@ MOST_THROTTLED: Final = 20
 
 PASSING: Final = (TelegramAnswerInvalid, TelegramNetworkError, TelegramServerError)
 """What may be gone the next time."""
-
-GONE: Final = "message_gone"
-"""Why a message cannot be edited that somebody has deleted."""
 
 
 def closed() -> RuntimeError:

@@ -1,0 +1,127 @@
+"""The messages in a chat that show an answer."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from thinkwell.channels.telegram._errors import TelegramError, TelegramRefused
+from thinkwell.channels.telegram._values import InlineButton, InlineKeyboard
+
+if TYPE_CHECKING:
+    from thinkwell.channels.telegram._api import ParseMode
+    from thinkwell.channels.telegram._line import Line
+    from thinkwell.channels.telegram._message import Part
+
+__all__ = ("STOP", "Shown")
+
+STOP: Final = "s:"
+"""What the data of a stop button begins with; the answer's token follows."""
+
+
+class Shown:
+    """Messages that show the parts of an answer, in their order.
+
+    Where somebody has deleted one of them, those behind it move up, and show what it did.
+
+    Args:
+        line: The way to the chat.
+        token: Tells the stop button from those of other answers.
+    """
+
+    def __init__(self, line: Line, token: str) -> None:
+        self._line = line
+        self._token = token
+        self._messages: list[_Message] = []
+        self._plainly = False
+        """Whether Telegram cannot read our marks, which nobody should ever see."""
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def shows(self, index: int, part: Part) -> bool:
+        """Return whether a message shows a part already."""
+        return index < len(self._messages) and self._messages[index].part == part
+
+    async def show(self, index: int, part: Part) -> None:
+        """Make a message show a part, or send the next one. A turn was taken for it.
+
+        Raises:
+            TelegramError: That did not work.
+        """
+        await self._line.once(partial(self._put, index, part))
+
+    async def settle(self, index: int, part: Part, *, send: bool = True) -> None:
+        """Make a message show a part, for bounded time until that works.
+
+        Args:
+            index: Which one it is.
+            part: What it shows.
+            send: Whether to send it where it is not there.
+
+        Raises:
+            TelegramError: That did not work.
+        """
+        while (index < len(self._messages) or send) and not self.shows(index, part):
+            try:
+                await self._line.insist(partial(self._put, index, part))
+            except TelegramError as exc:
+                if not self.mended(exc):
+                    raise
+
+    async def remove(self, index: int) -> None:
+        """Delete the messages from one on: there is nothing left to be shown in them."""
+        while len(self._messages) > index:
+            message = self._messages.pop()
+            with suppress(TelegramError):  # then it stays, as it is
+                delete = self._line.api.delete_message
+                await self._line.insist(partial(delete, self._line.address, message.id))
+
+    def mended(self, error: TelegramError) -> bool:
+        """Return whether the same request, made again, would be another one."""
+        if not isinstance(error, TelegramRefused):
+            return False
+        if error.reason == "entities" and not self._plainly:
+            self._plainly = True
+            return True
+        return _is_gone(error)
+
+    def written(self, part: Part) -> tuple[str, ParseMode | None]:
+        """Return a part as it is sent."""
+        return (part.plain, None) if self._plainly and part.plain else (part.html, "HTML")
+
+    async def _put(self, index: int, part: Part) -> None:
+        api, address = self._line.api, self._line.address
+        text, mode = self.written(part)
+        keyboard = None
+        if part.stop:
+            keyboard = InlineKeyboard(((InlineButton("⏹ Stop", STOP + self._token),),))
+        if index == len(self._messages):
+            id_ = await api.send_message(address, text, parse_mode=mode, reply_markup=keyboard)
+            self._messages.append(_Message(id_, part))
+            return
+        message = self._messages[index]
+        try:
+            changed = await api.edit_message_text(
+                address, message.id, text, parse_mode=mode, reply_markup=keyboard
+            )
+        except TelegramRefused as exc:
+            if _is_gone(exc):
+                self._messages.remove(message)
+            raise
+        self._line.edits += changed
+        message.part = part
+
+
+class _Message:
+    __slots__ = ("id", "part")
+
+    def __init__(self, message_id: int, part: Part) -> None:
+        self.id = message_id
+        self.part = part
+
+
+def _is_gone(error: TelegramRefused) -> bool:
+    """Return whether somebody has deleted the message that was to be edited."""
+    return error.reason == "message_gone" and error.method == "editMessageText"
