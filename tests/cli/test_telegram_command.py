@@ -462,6 +462,14 @@ def test_an_agent_that_nobody_knows(wrong: Callable[..., str]) -> None:
     assert "was not found" in wrong(config='agent = "nobody"', code=3)
 
 
+@pytest.mark.parametrize("option", ["--agent", "--command"])
+def test_the_agent_of_the_options_goes_before_that_of_the_file(
+    option: str, wrong: Callable[..., str]
+) -> None:
+    for config in ('agent = "nobody"', 'command = "\'"'):
+        assert "there is no token" in wrong(option, "builtin", config=config, token="")
+
+
 @pytest.mark.parametrize("token", ["", " "])
 def test_there_is_no_token(token: str, wrong: Callable[..., str]) -> None:
     told = wrong(token=token)

@@ -69,7 +69,9 @@ class Writer:
 
     def _write_past_the_buffer(self, text: str) -> None:
         self._out.flush()
-        direct(self._out).write(text)
+        past = direct(self._out)
+        past.write(text)
+        past.flush()
 
     async def _do(self, work: Callable[[], None]) -> None:
         done = anyio.Event()
