@@ -14,6 +14,7 @@ from thinkwell._display.phases import running
 from thinkwell._display.results import result_text
 from thinkwell._display.summary import error_words
 from thinkwell._display.text import line
+from thinkwell.channels._calls import in_words, said_by
 from thinkwell.channels._errors import DeliveryFailed
 from thinkwell.channels._following import Following, Piece, said
 from thinkwell.channels._protocols import (
@@ -28,7 +29,7 @@ from thinkwell.channels._protocols import (
     StoppingChannel,
 )
 from thinkwell.channels._questions import Asking
-from thinkwell.channels._sending import FinalText, send_final
+from thinkwell.channels._sending import NOTHING, FinalText, send_final
 from thinkwell.channels._showing import showing
 from thinkwell.errors import ThoughtCancelled
 
@@ -43,14 +44,16 @@ if TYPE_CHECKING:
 __all__ = ("Delivery", "DeliveryMetrics", "DeliveryStatus", "deliver")
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 logger = logging.getLogger("thinkwell")
 
-NOTHING: Final = "(The agent said nothing.)"
-"""What is delivered in the place of no text at all: most channels cannot send that."""
-
 TITLE: Final = 200
 """Characters of the title of a question that nobody can answer here."""
+
+LOOK: Final = 0.05
+"""Seconds between two looks at the run: each costs the more the longer the run is, and agents that pour out
+text would have it looked at thousands of times in a second. Its end is seen at once."""
 
 GOODBYE: Final = 5.0
 """Seconds in which a delivery that is cancelled may still say so."""
@@ -126,21 +129,32 @@ async def deliver(
 
     Raises:
         DeliveryFailed: The final text could not be sent. It has the text.
-        TypeError: That is no channel.
+        TypeError: That is no channel, or its settings or capabilities are something else.
     """
     if not isinstance(cast("object", channel), Channel):
         raise TypeError(
             f"deliver(channel={channel!r:.100}): a channel has a method: async def send(self, user_id, text)"
         )
     if settings is None:
-        settings = channel.settings if isinstance(channel, ConfiguredChannel) else DeliverySettings()
+        settings = DeliverySettings()
+        if isinstance(channel, ConfiguredChannel):
+            settings = _checked(channel, "settings", channel.settings, DeliverySettings)
     delivering = _Delivering(stream, channel, user_id, settings, text)
     delivery, failure = await delivering.run()
     if failure is not None:
-        raise DeliveryFailed(
-            user_id, delivery.text, delivery, str(failure) or type(failure).__name__
-        ) from failure
+        reason = said_by(failure) or type(failure).__name__
+        raise DeliveryFailed(user_id, delivery.text, delivery, reason) from failure
     return delivery
+
+
+def _checked(channel: Channel, name: str, value: object, kind: type[V]) -> V:
+    """Return what a channel tells of itself: users' classes may have such a name for something else."""
+    if not isinstance(value, kind):
+        raise TypeError(
+            f"{type(channel).__name__}.{name} is a {type(value).__name__}; deliver takes it for "
+            f"{kind.__name__}: give it another name, or make it one"
+        )
+    return value
 
 
 class _Ended(NamedTuple):
@@ -175,22 +189,24 @@ class _Delivering(Generic[T]):
         self._user_id = user_id
         self._settings = settings
         self._make_text = text
-        self._capabilities = (
-            channel.capabilities if isinstance(channel, CapableChannel) else ChannelCapabilities()
-        )
+        self._capabilities = ChannelCapabilities()
+        if isinstance(channel, CapableChannel):
+            self._capabilities = _checked(channel, "capabilities", channel.capabilities, ChannelCapabilities)
         self._began = anyio.current_time()
         self._errors: list[Exception] = []
         self._following = Following()
         self._show = showing(channel, user_id, settings, self._capabilities, self._failed)
         self._asking: Asking | None = None
         self._outcome: tuple[Delivery, Exception | None] | None = None
-        self._ending = False
-        """Whether the final text is on its way."""
+        self._ended: _Ended | None = None
+        """How the run ended, once its final text is on its way."""
         self._asked = anyio.Event()
         """Set when the channel knows what became of all questions."""
         self._waits_for: set[str] = set()
         """Questions of which was told that they wait for an answer."""
         self._news = anyio.Event()
+        self._over = anyio.Event()
+        """Set when the run has ended."""
         self._heard_at = self._began
 
     async def run(self) -> tuple[Delivery, Exception | None]:
@@ -198,10 +214,9 @@ class _Delivering(Generic[T]):
         async with anyio.create_task_group() as tasks:
             try:
                 await self._begin(tasks)
-                ended = await self._follow()
+                self._ended = ended = await self._follow()
                 tasks.start_soon(self._finish_asking)
                 self._outcome = await self._end(ended)
-                await self._asked.wait()
             except anyio.get_cancelled_exc_class():
                 await self._say_goodbye()
                 raise
@@ -226,6 +241,8 @@ class _Delivering(Generic[T]):
             await log.wait()
             self._heard_at = anyio.current_time()
             self._news.set()
+        self._news.set()  # it may have ended before this began
+        self._over.set()
 
     async def _wait_stop(self, channel: StoppingChannel) -> None:
         try:
@@ -244,21 +261,27 @@ class _Delivering(Generic[T]):
             view = self._stream.view
             self._look(view)
             if ended:
+                self._stop_thinking()
                 return await self._result(view)
+            looked_at = anyio.current_time()
             await self._show.hand_over()
-            if self._is_stalled(self._stream.view):
-                self._stream.cancel()
-                return self._stalled()
+            if self._is_stalled():
+                return await self._stalled()
             with anyio.move_on_after(min(self._show.due, self._stalls_at) - anyio.current_time()):
                 await self._news.wait()
+            with anyio.move_on_after(looked_at + LOOK - anyio.current_time()):
+                await self._over.wait()
 
     def _look(self, view: RunView) -> None:
         """Take what is new."""
         now = self._stream.elapsed
         pieces = [*self._following.look(view), *self._questions(view)]
-        if self._stream._log.ended:
-            pieces += self._following.end(now)
         self._show.add(pieces, self._following.thinking(now), thinks=self._following.thinks)
+
+    def _stop_thinking(self) -> None:
+        """Take it that the agent thinks no more, as far as anybody is told."""
+        now = self._stream.elapsed
+        self._show.add(self._following.end(now), self._following.thinking(now), thinks=False)
 
     def _questions(self, view: RunView) -> Iterable[Piece]:
         if self._asking is not None:
@@ -276,47 +299,71 @@ class _Delivering(Generic[T]):
         limit = self._settings.stalled_after
         return math.inf if limit is None else self._heard_at + limit
 
-    def _is_stalled(self, view: RunView) -> bool:
+    def _is_stalled(self) -> bool:
         """Return whether nothing was heard for too long, though the agent has nothing to wait for."""
         if anyio.current_time() < self._stalls_at:
             return False
+        view = self._stream.view
         waits = view.questions or running(view)
         if waits or view.phase not in ("prompted", "responding"):
             self._heard_at = anyio.current_time()
             return False
         return True
 
-    def _stalled(self) -> _Ended:
+    async def _stalled(self) -> _Ended:
+        """Give the run up, and return what there is: its result may be there before its end."""
+        view = self._stream.view
+        is_settled = self._stream.result.done()
+        self._stream.cancel()
+        self._stop_thinking()
+        ended = await self._result(view) if is_settled else _Ended("completed", said(view.messages))
+        if ended.status != "completed":
+            return ended
         limit = seconds(self._settings.stalled_after or 0.0)
         mark = f"⏳ Nothing was heard of the agent for {limit}, so it was stopped. This is what there was."
-        return _Ended("stalled", said(self._stream.view.messages), mark)
+        return _Ended("stalled", ended.run_text, mark)
 
     # The end
 
     async def _result(self, view: RunView) -> _Ended:
-        """Return how a run ended that is over."""
+        """Return how a run ended whose result is settled."""
         text = said(view.messages)
         try:
             value = await self._stream.result
-            if self._make_text is not None:
-                text = self._make_text(value)
-            elif not text and value is not None:
-                text = result_text(value)
         except ThoughtCancelled as exc:
             return _Ended("cancelled", text, "⏹ Stopped.", exc)
         except Exception as exc:
             words = error_words(exc)
             return _Ended("failed", text, "\n".join(filter(None, (f"⚠ {words.what}", words.next))), exc)
-        return _Ended("completed", text)
+        try:
+            return _Ended("completed", self._text(value, text))
+        except Exception as exc:
+            return _Ended("failed", text, f"⚠ {in_words(exc)}", exc)
+
+    def _text(self, value: T, text: str) -> str:
+        """Return the final text.
+
+        Args:
+            value: The result.
+            text: What the agent said.
+
+        Raises:
+            Exception: What makes it has failed.
+        """
+        if self._make_text is None:
+            return text or ("" if value is None else result_text(value))
+        made = self._make_text(value)
+        if not isinstance(cast("object", made), str):
+            raise TypeError(f"text= has made a {type(made).__name__} of the result; it must return a str")
+        return made
 
     async def _finish_asking(self) -> None:
         if self._asking is not None:
-            await self._asking.finish()
+            await self._asking.finish(self._stream.view)
         self._asked.set()
 
     async def _end(self, ended: _Ended) -> tuple[Delivery, Exception | None]:
         """Deliver the final text."""
-        self._ending = True
         streamed = await self._show.end(ended.full_text)
         attempts, retries, failure = 1, 0, None
         if not streamed:
@@ -325,9 +372,8 @@ class _Delivering(Generic[T]):
                 self._channel, self._user_id, final, self._settings, self._capabilities, self._failed
             )
         now = anyio.current_time()
-        counts = ChannelCounts()
-        if isinstance(self._channel, CountingChannel):
-            counts = self._channel.counts(self._user_id)
+        await self._asked.wait()  # that may fail too
+        counts = self._counts()
         first_at = self._show.first_at
         if first_at is None and failure is None:
             first_at = now
@@ -351,6 +397,15 @@ class _Delivering(Generic[T]):
         )
         return delivery, failure
 
+    def _counts(self) -> ChannelCounts:
+        channel = self._channel
+        if isinstance(channel, CountingChannel):
+            try:
+                return _checked(channel, "counts", channel.counts(self._user_id), ChannelCounts)
+            except Exception as exc:
+                self._failed(exc)
+        return ChannelCounts()
+
     def _final(self, ended: _Ended) -> FinalText:
         thought_for = self._following.thinking(self._stream.elapsed)
         shown = self._settings.thinking and thought_for >= self._settings.least_thinking
@@ -361,15 +416,14 @@ class _Delivering(Generic[T]):
         )
 
     async def _say_goodbye(self) -> None:
-        """Say that the delivery ends, where that can be said at once."""
-        if self._ending:
-            return
+        """End the stream that the channel shows, where that can be done at once."""
+        self._stop_thinking()
         text = said(self._stream.view.messages)
-        full_text = "\n\n".join(filter(None, (text, "⏹ The delivery was broken off.")))
+        ended = self._ended or _Ended("cancelled", text, "⏹ The delivery was broken off.")
         with anyio.CancelScope(shield=True), anyio.move_on_after(GOODBYE):
-            await self._show.end(full_text)
+            await self._show.end(ended.full_text)
 
     def _failed(self, error: Exception) -> None:
         """Note what the channel has raised."""
-        logger.warning("Channel %s failed: %s: %s", type(self._channel).__name__, type(error).__name__, error)
+        logger.warning("Channel %s failed: %s", type(self._channel).__name__, in_words(error))
         self._errors.append(error)

@@ -90,8 +90,11 @@ class Following:
             elif item.kind == "tool" and begins and item.id is not None:
                 yield from _status(view, item.id)
         self._items = len(timeline)
-        for blocks, texts in ((self._messages, view.messages), (self._thoughts, view.thought_blocks)):
-            if blocks.told < sum(map(len, texts)):
+        for blocks, texts, whole in (
+            (self._messages, view.messages, view.text),
+            (self._thoughts, view.thought_blocks, view.thoughts),
+        ):
+            if blocks.told < len(whole):  # an earlier one has grown, or one is blank
                 for index in range(len(texts)):
                     yield from blocks.grown(texts, index)
 

@@ -31,7 +31,11 @@ __all__ = (
 
 
 class ChannelCapabilities(Struct, frozen=True, kw_only=True):
-    """What can be done with messages of a channel. Whoever delivers asks for it."""
+    """What can be done with messages of a channel. Whoever delivers asks for it.
+
+    Raises:
+        ValueError: `max_length` is out of range.
+    """
 
     edits: bool = False
     """Whether what was delivered can be replaced: chunks are then merged to one in each edit interval."""
@@ -46,6 +50,10 @@ class ChannelCapabilities(Struct, frozen=True, kw_only=True):
     are."""
     paced: bool = False
     """Whether the channel itself decides when to edit: it is then handed every chunk at once."""
+
+    def __post_init__(self) -> None:
+        if self.max_length is not None and not self.max_length >= 1:
+            raise ValueError(f"ChannelCapabilities(max_length={self.max_length!r}): it must be at least 1")
 
 
 class DeliverySettings(Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from thinkwell._display.phases import OVER
 from thinkwell._display.questions import answered, asked
 from thinkwell._display.text import line
 from thinkwell._forms import check_form
+from thinkwell.channels._calls import call
 from thinkwell.channels._protocols import ChannelChoice, ChannelQuestion
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen
 from thinkwell.events import DiffContent
@@ -45,6 +46,10 @@ LEAVE: Final = ":leave"
 CHANGE: Final = 50_000
 """Characters of what would be done that are put to somebody. Longer changes say how much is missing; nobody
 reads that in a chat."""
+
+TRIES: Final = 100
+"""Answers to one thing asked that may not fit. People give up long before that; a channel that makes its
+answers up would be asked without end."""
 
 WITHDRAWN: Final = "withdrawn"
 
@@ -114,8 +119,16 @@ class Asking:
                 self._running += 1
                 self._tasks.start_soon(self._ask, one, question, told)
 
-    async def finish(self) -> None:
-        """Wait until the channel knows what became of all questions, once the run is over. It is bounded."""
+    async def finish(self, view: RunView) -> None:
+        """End what is still open, and wait until the channel knows what became of all questions.
+
+        It is bounded.
+
+        Args:
+            view: The run, which is over or was given up.
+        """
+        for id_ in [*self._open]:
+            self._end(id_, view)
         if self._running:
             self._idle = anyio.Event()
             await self._idle.wait()
@@ -132,8 +145,7 @@ class Asking:
             with one.scope:
                 await self._get_answer(one.put, question, told)
             await one.gone.wait()
-            with anyio.fail_after(self._timeout):
-                await self._channel.on_question_end(self._user_id, one.put, one.outcome)
+            await call(self._channel.on_question_end, self._timeout, self._user_id, one.put, one.outcome)
         except Exception as exc:
             self._failed(exc)
         finally:
@@ -164,9 +176,12 @@ class Asking:
     async def _answer(self, put: ChannelQuestion, question: QuestionView, told: Asked) -> Reply:
         if told.asks != "form":
             answers = {key.key: key.answer for key in keys_of(told) if key.answer is not None}
-            while (said := await self._said(put)) not in answers:
-                pass  # the channel has made it up; it is asked again
-            return Reply(answers[said], "it was chosen in the chat")
+            said = ""
+            for _ in range(TRIES):
+                said = await self._said(put)
+                if said in answers:
+                    return Reply(answers[said], "it was chosen in the chat")
+            raise ValueError(f"{said!r:.100} is none of the choices of the question")
         try:
             values = await self._fill_in(put, question.fields, told.fields)
         except _Declined:
@@ -180,12 +195,13 @@ class Asking:
 
         Raises:
             _Declined: The person skips the form.
+            ValueError: No answer fits.
         """
         values: dict[str, FormValue | None] = {}
         one_is_enough = is_choice_or_text(fields)
         for number, (wanted, labels) in enumerate(zip(fields, shown, strict=True), 1):
             problem = ""
-            while True:
+            for _ in range(TRIES):
                 said = await self._said(_field_question(put, labels, number, problem))
                 if said == SKIP:
                     raise _Declined
@@ -194,6 +210,8 @@ class Asking:
                 if not errors:
                     break
                 problem = line(errors[wanted.name])
+            else:
+                raise ValueError(f"no answer fits {labels.label!r:.100}: {problem}")
             values.update(given)
             if one_is_enough and valid:
                 break
@@ -238,7 +256,7 @@ def _text(told: Asked, agent: str) -> Iterator[str]:
         case "url":
             yield f"{agent} wants a web page to be opened: {what}"
             yield f"It leads to {told.host or 'an unknown host'}."
-        case "permission":
+        case "permission":  # pragma: no branch - there is no other
             call = told.call
             about = "" if call is None else f" ({f'{call.verb} {call.target}'.rstrip()})"
             yield f"{agent} asks for permission: {what}{about}"

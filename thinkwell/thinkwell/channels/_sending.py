@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
 from msgspec import Struct
 
+from thinkwell.channels._calls import NotAsynchronous, call
 from thinkwell.channels._html import compose
 from thinkwell.channels._pieces import pieces
 from thinkwell.channels._protocols import HtmlChannel
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
     from thinkwell.channels._protocols import Channel, ChannelCapabilities, DeliverySettings
 
-__all__ = ("FinalText", "Sent", "send_final")
+__all__ = ("NOTHING", "FinalText", "Sent", "send_final")
+
+NOTHING: Final = "(The agent said nothing.)"
+"""What is delivered in the place of no text at all: most channels cannot send that."""
 
 FIRST_PAUSE: Final = 1.0
 """Seconds before the first repetition; each pause is twice as long as the one before."""
@@ -57,6 +60,8 @@ async def send_final(
 ) -> Sent:
     """Send a final text. Of several messages, those that were sent are not sent again.
 
+    Nor is one where the method is not asynchronous: it may have sent it.
+
     Args:
         channel: Where to.
         user_id: To whom.
@@ -66,18 +71,18 @@ async def send_final(
         failed: Is told of what the channel raises.
     """
     most = retries = 0
-    for send in _messages(channel, user_id, final, capabilities):
+    send, messages = _messages(channel, final, capabilities)
+    for message in messages:
         attempt = 0
         while True:
             attempt += 1
             most = max(most, attempt)
             try:
-                with anyio.fail_after(settings.timeout):
-                    await send()
+                await call(send, settings.timeout, user_id, message)
                 break
             except Exception as exc:
                 failed(exc)
-                if attempt == settings.attempts:
+                if attempt >= settings.attempts or isinstance(exc, NotAsynchronous):
                     return Sent(most, retries, exc)
                 await anyio.sleep(_pause(exc, FIRST_PAUSE * 2 ** (attempt - 1)))
             retries += 1
@@ -85,8 +90,9 @@ async def send_final(
 
 
 def _messages(
-    channel: Channel, user_id: str, final: FinalText, capabilities: ChannelCapabilities
-) -> list[Callable[[], Awaitable[None]]]:
+    channel: Channel, final: FinalText, capabilities: ChannelCapabilities
+) -> tuple[Callable[[str, str], Awaitable[None]], list[str]]:
+    """Return the method that sends the messages, and what each of them is; there is at least one."""
     if capabilities.html and isinstance(channel, HtmlChannel):
         composed = compose(
             final.text,
@@ -94,11 +100,11 @@ def _messages(
             seconds=final.thought_for,
             capabilities=capabilities,
             markdown=capabilities.markdown,
-        )
-        return [partial(channel.send_html, user_id, piece.html) for piece in composed]
+        ) or compose(NOTHING, capabilities=capabilities)
+        return channel.send_html, [piece.html for piece in composed]
     if capabilities.max_length is None:
-        return [partial(channel.send, user_id, final.text)]
-    return [partial(channel.send, user_id, text) for text in pieces(final.text, capabilities.max_length)]
+        return channel.send, [final.text]
+    return channel.send, pieces(final.text, capabilities.max_length)
 
 
 def _pause(error: Exception, otherwise: float) -> float:

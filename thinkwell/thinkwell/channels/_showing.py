@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import anyio
 
+from thinkwell.channels._calls import call
 from thinkwell.channels._following import Piece
 from thinkwell.channels._protocols import DraftingChannel, StreamingChannel, ThinkingChannel
 
@@ -54,7 +55,10 @@ class Showing(Protocol):
         ...
 
     async def end(self, full_text: str) -> bool:
-        """Show the end, and return whether it is shown: if not, the text is still to be sent."""
+        """Show the end, and return whether it is shown: if not, the text is still to be sent.
+
+        Where this was cancelled, it may be called again; what was shown is not shown twice.
+        """
         ...
 
 
@@ -141,8 +145,7 @@ class _Drafting:
         self._new = 0
         self._text = ["".join(self._text)]
         try:
-            with anyio.fail_after(self._settings.timeout):
-                await self._channel.send_draft(self._user_id, self._text[0])
+            await call(self._channel.send_draft, self._settings.timeout, self._user_id, self._text[0])
         except Exception as exc:
             self._failed(exc)
         else:
@@ -178,6 +181,10 @@ class _Streaming:
         self._least = 1 if self._paced else settings.least_characters
         self._failed = failed
         self._broken = False
+        self._ended = False
+        """Whether the channel was told of the end."""
+        self._statuses: deque[Piece] = deque()
+        """Those that need not wait for the text before them: it is edited, and they stand elsewhere."""
         self._queue: deque[Piece] = deque()
         self._withheld: list[str] = []
         """Thoughts, until the agent has thought for long enough."""
@@ -193,13 +200,15 @@ class _Streaming:
 
     @property
     def _next_at(self) -> float:
-        """When the next piece may be handed over."""
+        """When the next piece of the queue may be handed over."""
         if not self._queue:
             return math.inf
         piece = self._queue[0]
         if not _is_text(piece):
             return -math.inf
-        return self._handed_at + self._interval if len(piece.text) >= self._least else math.inf
+        is_complete = len(self._queue) > 1
+        is_enough = is_complete or len(piece.text) >= self._least
+        return self._handed_at + self._interval if is_enough else math.inf
 
     async def begin(self) -> None:
         await self._call(self._channel.on_stream_start)
@@ -233,12 +242,14 @@ class _Streaming:
         queue = self._queue
         if queue and _is_text(piece) and queue[-1].kind == piece.kind:
             queue[-1] = Piece(piece.kind, queue[-1].text + piece.text)
-        elif queue and piece.kind == "status" and self._edits:
-            queue.appendleft(piece)  # it stands elsewhere than the text, and need not wait for it
+        elif piece.kind == "status" and self._edits:
+            self._statuses.append(piece)
         else:
             queue.append(piece)
 
     async def hand_over(self) -> None:
+        while self._statuses and not self._broken:
+            await self._hand(self._statuses.popleft())
         while self._queue and not self._broken:
             told = not all(map(_is_text, self._queue))  # what is told comes behind the text before it
             if anyio.current_time() < self._next_at and (self._edits or not told):
@@ -259,8 +270,8 @@ class _Streaming:
                 if thinking is not None:  # pragma: no branch - else there is none
                     await self._call(thinking.on_stream_thinking, piece.text)
             case _:
+                self._handed.append(piece.text)  # also where it is cancelled: the channel has it
                 await self._call(channel.on_stream_chunk, piece.text)
-                self._handed.append(piece.text)
         self._handed_at = anyio.current_time()
         if not self._broken:
             self.chunks += 1
@@ -268,24 +279,26 @@ class _Streaming:
                 self.first_at = self._handed_at
 
     async def end(self, full_text: str) -> bool:
-        if not self._edits or self._paced:
-            while self._queue and not self._broken:
-                await self._hand(self._queue.popleft())
+        while self._queue and not self._broken:
+            piece = self._queue.popleft()
+            if piece.kind != "text" or not self._edits or self._paced:  # else the end replaces it at once
+                await self._hand(piece)
         handed = "".join(self._handed)
         if not self._edits and not self._broken and full_text.startswith(handed) and full_text != handed:
             await self._hand(Piece("text", full_text[len(handed) :]))  # what is said of an error
-        if not self._broken:
+        if not self._broken and not self._ended:
+            self._ended = True
             await self._call(self._channel.on_stream_end, full_text)
         return not self._broken
 
     async def _call(self, method: Callable[..., Awaitable[None]], *arguments: object) -> None:
         """Call the channel. Where that fails, it is not called again."""
         try:
-            with anyio.fail_after(self._settings.timeout):
-                await method(self._user_id, *arguments)
+            await call(method, self._settings.timeout, self._user_id, *arguments)
         except Exception as exc:
             self._broken = True
             self._queue.clear()
+            self._statuses.clear()
             self._failed(exc)
 
 
