@@ -52,7 +52,7 @@ _BOLD: Final = 2
 
 _SPECIAL: Final = re.compile(r"[*`\[\\#~]")
 _FENCE: Final = re.compile(
-    r"([ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?)(`{3,}+|~{3,}+)[ \t]*+([^\s`]*+)[^`]*+"
+    r"([ \t]{0,80}+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,4}+)?)(`{3,80}+|~{3,80}+)[ \t]*+([^\s`]*+)[^`]*+"
 )
 """A fence may stand behind the sign of a list."""
 _LANGUAGE: Final = re.compile(r"[A-Za-z0-9_+#.-]{1,30}")
@@ -73,19 +73,11 @@ def read_marks(text: str) -> tuple[str, list[Run]]:
     Args:
         text: Markdown, with line feeds as line ends.
     """
-    reader = _Reader()
+    reader = _Reader(text)
     at = 0
     while at <= len(text):
-        start = at if reader.in_fence else _next_marked(text, at)
-        if start > at:
-            reader.add_plain(text[at : start - 1])
-            at = start
-        else:
-            end = text.find("\n", at)
-            end = len(text) if end < 0 else end
-            reader.read(text[at:end])
-            at = end + 1
-    return reader.text(), reader.runs
+        at = reader.read_prose(at) if reader.fence is None else reader.read_code(reader.fence, at)
+    return "".join(reader.pieces), reader.runs
 
 
 def _next_marked(text: str, at: int) -> int:
@@ -97,77 +89,86 @@ def _next_marked(text: str, at: int) -> int:
 class _Fence(NamedTuple):
     """A block of code that was opened."""
 
-    indentation: int
-    mark: str
-    style: Style
+    end: re.Pattern[str]
+    indentation: re.Pattern[str] | None
+    """What its lines have before them."""
+    language: str
+
+
+def _fence(indentation: int, mark: str, language: str) -> _Fence:
+    return _Fence(
+        re.compile(rf"^[ \t]*+{mark[0]}{{{len(mark)},}}+[ \t]*+$", re.MULTILINE),
+        re.compile(rf"^[ \t]{{1,{indentation}}}+", re.MULTILINE) if indentation else None,
+        language if _LANGUAGE.fullmatch(language) else "",
+    )
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
+        self.pieces: list[str] = []
         self.runs: list[Run] = []
-        self._pieces: list[str] = []
+        self.fence: _Fence | None = None
+        """The block of code that what comes next is in."""
+        self._text = text
         self._at = 0
-        self._last: int | None = None
-        """The fence that the last line was in, or 0; ``None``: there was no line."""
-        self._fence: _Fence | None = None
-        self._fences = 0
+        self._begun = False
+        """Whether there was a line, so that the next one is below it."""
 
-    @property
-    def in_fence(self) -> bool:
-        return self._fence is not None
+    def read_code(self, fence: _Fence, at: int) -> int:
+        """Read a block of code to its end, and return where the next line begins."""
+        text = self._text
+        self.fence = None
+        found = fence.end.search(text, at)
+        start, end = (len(text) + 1, len(text)) if found is None else found.span()
+        if start > at:
+            code = text[at : start - 1]
+            bare = code if fence.indentation is None else fence.indentation.sub("", code)
+            self._add([(bare, Style(fence=True, language=fence.language))])
+        return end + 1
 
-    def text(self) -> str:
-        return "".join(self._pieces)
+    def read_prose(self, at: int) -> int:
+        """Read a line, or all that come before the next one with marks, and return where that begins."""
+        text = self._text
+        start = _next_marked(text, at)
+        if start > at:
+            self._add([(text[at : start - 1], PLAIN)])
+            return start
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        self._read_line(text[at:end])
+        return end + 1
 
-    def add_plain(self, lines: str) -> None:
-        self._add([(lines, PLAIN)], PLAIN)
-
-    def read(self, line: str) -> None:
-        fence = self._fence
-        if fence is not None:
-            if _closes(line, fence.mark):
-                self._fence = None
-                return
-            indentation = min(len(line) - len(line.lstrip(" \t")), fence.indentation)
-            self._add([(line[indentation:], fence.style)], fence.style)
-            return
+    def _read_line(self, line: str) -> None:
         opened = _FENCE.fullmatch(line)
         if opened is not None:
             bullet, mark, language = opened.groups()
             if bullet.strip():
-                self._add([(bullet.rstrip(), PLAIN)], PLAIN)
-            self._fences += 1
-            style = Style(fence=self._fences, language=language if _LANGUAGE.fullmatch(language) else "")
-            self._fence = _Fence(len(bullet), mark, style)
+                self._add([(bullet.rstrip(), PLAIN)])
+            self.fence = _fence(len(bullet), mark, language)
             return
         heading = _HEADING.match(line)
         if heading is None:
-            self._add(_marked(line), PLAIN)
+            self._add(_marked(line))
         else:
             parts = _marked(_title(line[heading.end() :]))
-            self._add([(text, _also(style, _BOLD)) for text, style in parts], PLAIN)
+            self._add([(text, _also(style, _BOLD)) for text, style in parts])
 
-    def _add(self, parts: Iterable[tuple[str, Style]], style: Style) -> None:
-        """Add a line of that style, of parts that may have others."""
-        if self._last is not None:
-            self._put("\n", style if style.fence == self._last else PLAIN)
-        self._last = style.fence
-        for text, own in parts:
-            self._put(text, own)
+    def _add(self, parts: Iterable[tuple[str, Style]]) -> None:
+        """Add a line, or several."""
+        if self._begun:
+            self._put("\n", PLAIN)
+        self._begun = True
+        for text, style in parts:
+            self._put(text, style)
 
     def _put(self, text: str, style: Style) -> None:
         start, self._at = self._at, self._at + len(text)
-        self._pieces.append(text)
+        self.pieces.append(text)
         if not text or style == PLAIN:
             return
         if self.runs and self.runs[-1].end == start and self.runs[-1].style == style:
             start = self.runs.pop().start
         self.runs.append(Run(start, self._at, style))
-
-
-def _closes(line: str, mark: str) -> bool:
-    bare = line.strip(" \t")
-    return len(bare) >= len(mark) and not bare.strip(mark[0])
 
 
 def _title(text: str) -> str:
