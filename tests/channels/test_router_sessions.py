@@ -442,17 +442,19 @@ async def test_a_session_that_does_not_open_is_told_in_words_and_raised_without_
     assert "too many sessions" in chat.texts[0]
 
 
-async def test_the_next_one_has_his_turn_when_it_was_told_that_there_is_no_session() -> None:
-    played = ScriptedAgent(
-        script.says("Fine."), fails_at={"session/new": RpcError(-32603, "too many sessions")}, complete=False
-    )
-    slow, quick = Whole(), Whole()
+@pytest.mark.parametrize("had_one", [False, True], ids=["never", "no more"])
+async def test_the_next_one_has_his_turn_when_it_was_told_that_there_is_no_session(had_one: bool) -> None:
+    echo, slow, quick = Echo(), Whole(), Whole()
     slow.hangs = {"send"}
-    async with played.open() as agent, MessageRouter(agent) as router, anyio.create_task_group() as tasks:
-        tasks.start_soon(router.handle_user_message, "one", "ada", slow)
+    async with echo.open() as agent, MessageRouter(agent) as router, anyio.create_task_group() as tasks:
+        if had_one:
+            await router.invoke("one", user_id="ada")
+        await echo.die()
+        tasks.start_soon(router.handle_user_message, "two", "ada", slow)
         await slow.until("send")
-        tasks.start_soon(router.handle_user_message, "two", "ada", quick)
+        tasks.start_soon(router.handle_user_message, "three", "ada", quick)
         await anyio.sleep(60)
+        assert slow.told[0][1].startswith("⚠ Agent 'echo' closed the connection")
         assert quick.told == []
         tasks.cancel_scope.cancel()
 

@@ -331,7 +331,7 @@ class Turn:
 
     def fail(self, error: Exception) -> None:
         """Know that there will be no session."""
-        self._error = error
+        self._error, self.wants_other = error, False
         self._settled.set()
 
     async def _ready(self) -> None:
