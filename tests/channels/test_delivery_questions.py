@@ -57,6 +57,15 @@ async def test_a_permission_is_asked_with_the_whole_command() -> None:
     assert (delivery.status, channel.texts) == ("completed", ["Done."])
 
 
+async def test_a_question_comes_behind_the_text_before_it() -> None:
+    class Both(Asked, Streamed):
+        pass
+
+    channel = Both("y")
+    await delivered(script.says("I clean up.").asks("Sure?").says("Done."), channel)
+    assert [method for method, _ in channel.told][:4] == ["start", "chunk", "status", "ask"]
+
+
 async def test_a_permission_can_be_denied_where_no_option_says_so() -> None:
     channel = Asked("n")
     await delivered(script.asks("Look?", options=["allow_once", "allow_always"]), channel)

@@ -117,7 +117,8 @@ async def deliver(
     cancelled, and what there is is delivered. Where the channel fails, the text is kept and sent whole at the
     end, again and again if need be; an exception with a number ``retry_after`` says when, in seconds.
 
-    Whoever cancels this call ends the delivery, with what is there, and not the run.
+    Whoever cancels this call ends the delivery and not the run. A channel that streams is told so, together
+    with what is there; to others nothing is sent.
 
     Args:
         stream: The run.
@@ -262,9 +263,11 @@ class _Delivering(Generic[T]):
             self._look(view)
             if ended:
                 self._stop_thinking()
+                self._ask(view)
                 return await self._result(view)
             looked_at = anyio.current_time()
             await self._show.hand_over()
+            self._ask(view)  # behind the text that came before it
             if self._is_stalled():
                 return await self._stalled()
             with anyio.move_on_after(min(self._show.due, self._stalls_at) - anyio.current_time()):
@@ -275,7 +278,7 @@ class _Delivering(Generic[T]):
     def _look(self, view: RunView) -> None:
         """Take what is new."""
         now = self._stream.elapsed
-        pieces = [*self._following.look(view), *self._questions(view)]
+        pieces = [*self._following.look(view), *self._unanswerable(view)]
         self._show.add(pieces, self._following.thinking(now), thinks=self._following.thinks)
 
     def _stop_thinking(self) -> None:
@@ -283,9 +286,14 @@ class _Delivering(Generic[T]):
         now = self._stream.elapsed
         self._show.add(self._following.end(now), self._following.thinking(now), thinks=False)
 
-    def _questions(self, view: RunView) -> Iterable[Piece]:
+    def _ask(self, view: RunView) -> None:
+        """Put the questions that are open, where the channel can do that."""
         if self._asking is not None:
             self._asking.look(view)
+
+    def _unanswerable(self, view: RunView) -> Iterable[Piece]:
+        """Yield what is to be told of questions that cannot be answered here."""
+        if self._asking is not None:
             return
         for question in view.questions:
             if question.id not in self._waits_for:
@@ -334,7 +342,7 @@ class _Delivering(Generic[T]):
             return _Ended("cancelled", text, "⏹ Stopped.", exc)
         except Exception as exc:
             words = error_words(exc)
-            return _Ended("failed", text, "\n".join(filter(None, (f"⚠ {words.what}", words.next))), exc)
+            return _Ended("failed", text, f"⚠ {words.what}", exc)
         try:
             return _Ended("completed", self._text(value, text))
         except Exception as exc:

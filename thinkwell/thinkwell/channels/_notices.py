@@ -74,8 +74,7 @@ async def explain(
     about = "A message was not answered: %s: %s"
     if isinstance(error, ThinkwellError):
         logger.warning(about, type(error).__name__, error)
-        words = error_words(error)
-        text = "\n".join(filter(None, (f"⚠ {words.what}", words.next)))
+        text = f"⚠ {error_words(error).what}"  # what to do next is for whoever runs this, and in the log
     else:
         logger.error(about, type(error).__name__, error, exc_info=error)
         text = FAILED
