@@ -385,6 +385,7 @@ class _Delivering(Generic[T]):
         first_at = self._show.first_at
         if first_at is None and failure is None:
             first_at = now
+        first_delivery = None if first_at is None else first_at - self._began
         delivery = Delivery(
             user_id=self._user_id,
             text=ended.full_text,
@@ -394,7 +395,7 @@ class _Delivering(Generic[T]):
             channel_errors=tuple(self._errors),
             streamed=streamed,
             metrics=DeliveryMetrics(
-                first_delivery=None if first_at is None else first_at - self._began,
+                first_delivery=first_delivery if counts.first_delivery is None else counts.first_delivery,
                 thinking=self._following.thinking(self._stream.elapsed),
                 total=now - self._began,
                 chunks=self._show.chunks,

@@ -133,6 +133,10 @@ class ChannelCounts(Struct, frozen=True, kw_only=True):
     """How often a message was edited."""
     retries: int = 0
     """How often a request was repeated."""
+    first_delivery: float | None = None
+    """Seconds from the start of the stream, or from `send`, until the first text was there. To be told by a
+    channel whose `StreamingChannel.on_stream_chunk` returns before that; ``None``: it has not been yet, or the
+    channel does not count it."""
 
 
 @runtime_checkable

@@ -324,4 +324,5 @@ class Answer:
             self._draft_id = None  # this server has no drafts, or none for this chat
             self._draft_until, self._due = math.inf, -math.inf
         else:
+            self.line.showed()
             self._draft_until = anyio.current_time() + DRAFT

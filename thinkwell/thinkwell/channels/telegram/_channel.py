@@ -170,7 +170,9 @@ class TelegramChannel(AsyncContextManagerMixin):
     def counts(self, user_id: str) -> ChannelCounts:
         """Return what was done for the delivery that runs, or for the last one."""
         line = self._last.get(user_id)
-        return ChannelCounts() if line is None else ChannelCounts(edits=line.edits, retries=line.retries)
+        if line is None:
+            return ChannelCounts()
+        return ChannelCounts(edits=line.edits, retries=line.retries, first_delivery=line.first_after)
 
     # People
 

@@ -64,6 +64,9 @@ class Line:
         """How often a message was edited."""
         self.retries = 0
         """How often a request was repeated."""
+        self.first_after: float | None = None
+        """Seconds until the first message was there; ``None`` before that."""
+        self._began = anyio.current_time()
         self._tasks = tasks
         self._flight: _Flight | None = None
 
@@ -90,6 +93,11 @@ class Line:
         if isinstance(error, TelegramRefused) and error.migrated_to is not None:
             self.address = ChatAddress(error.migrated_to)
         raise error
+
+    def showed(self) -> None:
+        """Know that a message is there."""
+        if self.first_after is None:
+            self.first_after = anyio.current_time() - self._began
 
     async def insist(self, request: Callable[[], Awaitable[object]]) -> None:
         """Make a request when it is its turn, and again until it works, for bounded time.

@@ -100,6 +100,7 @@ class Shown:
         if index == len(self._messages):
             id_ = await api.send_message(address, text, parse_mode=mode, reply_markup=keyboard)
             self._messages.append(_Message(id_, part))
+            self._line.showed()
             return
         message = self._messages[index]
         try:
