@@ -48,7 +48,7 @@ def pieces(text: str, limit: int) -> list[str]:
     text but for white space where one ends: see this module.
 
     Args:
-        text: Any text, which must fit to be shown.
+        text: Any text.
         limit: Characters (Unicode code points) of a piece.
 
     Raises:
