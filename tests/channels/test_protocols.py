@@ -32,6 +32,7 @@ from thinkwell.channels import (
     StreamingChannel,
     TerminalChannel,
     ThinkingChannel,
+    TypingChannel,
 )
 from thinkwell.channels.telegram import TelegramChannel
 
@@ -50,6 +51,7 @@ PROTOCOLS: dict[str, type] = {
     "stops": StoppingChannel,
     "streams": StreamingChannel,
     "thinks": ThinkingChannel,
+    "types": TypingChannel,
 }
 
 
@@ -94,6 +96,7 @@ class Everything(Flowing):
     async def send_draft(self, user_id: str, text: str) -> None: ...
     async def send_html(self, user_id: str, html: str) -> None: ...
     async def notify(self, user_id: str, text: str) -> None: ...
+    async def show_typing(self, user_id: str) -> None: ...
 
     def counts(self, user_id: str) -> ChannelCounts:
         return ChannelCounts()
@@ -124,7 +127,7 @@ def declared(channel: object) -> set[str]:
             TelegramChannel("42:a-token-of-the-tests"),
             {
                 *("asks", "can", "counts", "html", "is configured", "notifies", "sends", "stops", "streams"),
-                "thinks",
+                *("thinks", "types"),
             },
         ),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 from bot_api.values import Trouble
 from telegram_stage import staged
@@ -36,3 +37,13 @@ async def test_a_message_at_the_end_counts_too() -> None:
         first = stage.channel.counts("7").first_delivery
         assert first is not None
         assert first < 1
+
+
+async def test_the_bot_types_until_there_is_an_answer() -> None:
+    async with staged() as stage:
+        stage.api.trouble("sendChatAction", Trouble.throttled(9))
+        with anyio.move_on_after(20):
+            await stage.channel.show_typing("7")
+        began = stage.api.typing[0].at
+        assert [round(call.at - began, 1) for call in stage.api.typing] == [0, 9, 13.5, 18]
+        await stage.settled()

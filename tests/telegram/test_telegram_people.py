@@ -27,6 +27,7 @@ from thinkwell.channels import (
     StoppingChannel,
     StreamingChannel,
     ThinkingChannel,
+    TypingChannel,
     deliver,
 )
 from thinkwell.channels.telegram import IncomingMessage, Sender, TelegramChannel, TelegramUnauthorized
@@ -411,6 +412,7 @@ def test_what_the_channel_can_do_it_declares() -> None:
         StoppingChannel,
         StreamingChannel,
         ThinkingChannel,
+        TypingChannel,
     ):
         assert isinstance(channel, protocol)
     assert channel.capabilities == ChannelCapabilities(

@@ -87,8 +87,8 @@ CHANNELS = (
     *("ChannelCounts", "ChannelQuestion", "ConfiguredChannel", "ConversationBusy", "CountingChannel"),
     *("Delivery", "DeliveryError", "DeliveryFailed", "DeliveryMetrics", "DeliverySettings", "DeliveryStatus"),
     *("DraftingChannel", "HtmlChannel", "MessageRouter", "NotifyingChannel", "RouterClosed", "RouterEvent"),
-    *("StoppingChannel", "StreamingChannel", "TerminalChannel", "ThinkingChannel", "UserMessageReceived"),
-    "deliver",
+    *("StoppingChannel", "StreamingChannel", "TerminalChannel", "ThinkingChannel"),
+    *("TypingChannel", "UserMessageReceived", "deliver"),
 )
 TELEGRAM = (
     *("IncomingMessage", "Messages", "Sender", "TelegramAnswerInvalid", "TelegramApi", "TelegramChannel"),

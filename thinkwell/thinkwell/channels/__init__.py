@@ -29,6 +29,7 @@ from thinkwell.channels._protocols import (
     StoppingChannel,
     StreamingChannel,
     ThinkingChannel,
+    TypingChannel,
 )
 from thinkwell.channels._router import MessageRouter
 from thinkwell.channels._router_events import AgentResponded, RouterEvent, UserMessageReceived
@@ -62,6 +63,7 @@ __all__ = (
     "StreamingChannel",
     "TerminalChannel",
     "ThinkingChannel",
+    "TypingChannel",
     "UserMessageReceived",
     "deliver",
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from thinkwell._display.summary import error_words
+from thinkwell.channels._calls import in_words
 from thinkwell.channels._delivery import Delivery, DeliveryMetrics
 from thinkwell.channels._errors import DeliveryFailed
 from thinkwell.channels._protocols import (
@@ -16,16 +18,20 @@ from thinkwell.channels._protocols import (
     ConfiguredChannel,
     DeliverySettings,
     NotifyingChannel,
+    TypingChannel,
 )
 from thinkwell.channels._sending import FinalText, send_final
 from thinkwell.errors import ThinkwellError, ThoughtCancelled
+from thinkwell_acp._tasks import background_tasks
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from thinkwell.channels._delivery import DeliveryStatus
     from thinkwell.channels._errors import ConversationBusy
     from thinkwell.channels._protocols import Channel
 
-__all__ = ("explain", "refuse", "tell_anew")
+__all__ = ("explain", "refuse", "tell_anew", "typing_shown")
 
 BUSY: Final = "I am still busy with what you wrote before. Please write again when I have answered."
 """What somebody is told whose message is refused."""
@@ -79,6 +85,23 @@ async def explain(
         logger.error(about, type(error).__name__, error, exc_info=error)
         text = FAILED
     return await _tell(text, channel, user_id, _settings(channel, settings), "failed", error)
+
+
+@asynccontextmanager
+async def typing_shown(channel: Channel, user_id: str) -> AsyncGenerator[None]:
+    """Show that an answer is on its way for the time of a block, where the channel can do that."""
+    async with background_tasks() as tasks:
+        if isinstance(channel, TypingChannel):
+            tasks.start_soon(_show_typing, channel, user_id)
+        yield
+
+
+async def _show_typing(channel: TypingChannel, user_id: str) -> None:
+    try:
+        await channel.show_typing(user_id)
+    except Exception as exc:
+        about = "Channel %s did not show that an answer is on its way: %s"
+        logger.warning(about, type(channel).__name__, in_words(exc))
 
 
 class _Beside:

@@ -27,6 +27,7 @@ __all__ = (
     "StoppingChannel",
     "StreamingChannel",
     "ThinkingChannel",
+    "TypingChannel",
 )
 
 
@@ -243,6 +244,15 @@ class NotifyingChannel(Protocol):
 
     async def notify(self, user_id: str, text: str) -> None:
         """Send a text beside the stream that is open for the user, if one is: `Channel.send` would end it."""
+        ...
+
+
+@runtime_checkable
+class TypingChannel(Protocol):
+    """A channel that can show that an answer is on its way before there is anything of it."""
+
+    async def show_typing(self, user_id: str) -> None:
+        """Show it until this is cancelled: a router does so when the agent has its message."""
         ...
 
 

@@ -17,7 +17,7 @@ from thinkwell.channels._conversations import Conversations
 from thinkwell.channels._delivery import deliver
 from thinkwell.channels._errors import ConversationBusy, DeliveryFailed, RouterClosed
 from thinkwell.channels._following import USING, Following, said
-from thinkwell.channels._notices import explain, refuse, tell_anew
+from thinkwell.channels._notices import explain, refuse, tell_anew, typing_shown
 from thinkwell.channels._router_events import AgentResponded, RouterListeners, UserMessageReceived
 from thinkwell.errors import ThoughtCancelled
 
@@ -360,7 +360,8 @@ class MessageRouter(AsyncContextManagerMixin):
 
     async def _answer(self, turn: Turn, text: str, user_id: str, channel: Channel) -> Delivery:
         try:
-            stream = await self._begin(turn, text, user_id)
+            async with typing_shown(channel, user_id):
+                stream = await self._begin(turn, text, user_id)
         except RouterClosed:
             raise
         except Exception as exc:

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from thinkwell.channels._protocols import DeliverySettings
+    from thinkwell.channels.telegram._api import TelegramApi
     from thinkwell.channels.telegram._line import Line
     from thinkwell.channels.telegram._message import Writing
+    from thinkwell.channels.telegram._values import ChatAddress
 
-__all__ = ("Answer", "Surroundings")
+__all__ = ("Answer", "Surroundings", "keep_typing")
 
 TYPING: Final = 4.5
 """Seconds between two chat actions: each shows for 5 s (Bot API, sendChatAction)."""
@@ -231,12 +233,7 @@ class Answer:
             if not self._busy or self.chat.asks:
                 await self._news.wait()
                 continue
-            pause = TYPING
-            try:
-                await self.line.api.send_chat_action(self.line.address)
-            except TelegramError as exc:
-                pause = max(pause, exc.retry_after or 0.0)
-            await anyio.sleep(pause)
+            await anyio.sleep(await show_typing(self.line.api, self.line.address))
 
     # Its end
 
@@ -326,3 +323,19 @@ class Answer:
         else:
             self.line.showed()
             self._draft_until = anyio.current_time() + DRAFT
+
+
+async def keep_typing(api: TelegramApi, address: ChatAddress) -> None:
+    """Show that the bot types, until this is cancelled."""
+    while True:
+        pause = await show_typing(api, address)
+        await anyio.sleep(pause)
+
+
+async def show_typing(api: TelegramApi, address: ChatAddress) -> float:
+    """Show that the bot types, where that works, and return the seconds after which to do so again."""
+    try:
+        await api.send_chat_action(address)
+    except TelegramError as exc:
+        return max(TYPING, exc.retry_after or 0.0)
+    return TYPING

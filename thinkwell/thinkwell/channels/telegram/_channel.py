@@ -13,7 +13,7 @@ from anyio import AsyncContextManagerMixin
 from msgspec.structs import replace
 
 from thinkwell.channels._protocols import ChannelCapabilities, ChannelCounts, DeliverySettings
-from thinkwell.channels.telegram._answer import Answer
+from thinkwell.channels.telegram._answer import Answer, keep_typing
 from thinkwell.channels.telegram._api import DEFAULT_BASE_URL, TelegramApi
 from thinkwell.channels.telegram._asking import Questions
 from thinkwell.channels.telegram._chat import Chats
@@ -260,6 +260,15 @@ class TelegramChannel(AsyncContextManagerMixin):
         with self._chats.use(user_id) as chat:
             writing = Writing(markdown=False)
             await Answer(self._line(chat.address), writing, chat, self._settings).finish(text)
+
+    async def show_typing(self, user_id: str) -> None:
+        """Show that the bot types, until this is cancelled.
+
+        Raises:
+            ValueError: `user_id` is no chat.
+        """
+        with self._chats.use(user_id) as chat:
+            await keep_typing(self._api, chat.address)
 
     # While the agent works
 
