@@ -40,19 +40,9 @@ async def at_once(number: int) -> Outcome:
     return await deliver_turns([some_turn(dice) for _ in range(number)], "private")
 
 
-async def troubled(seed: int) -> Outcome:
-    """Deliver an answer, or a few at once, where much goes wrong."""
-    from deliveries.chats import deliver_turns, some_turn
-
-    dice = random.Random(seed)
-    turns = [some_turn(dice) for _ in range(dice.choice((1, 1, 1, 3)))]
-    kind: ChatType = "group" if dice.random() < 0.2 else "private"
-    return await deliver_turns(turns, kind, seed=seed, markdown=False)
-
-
 def main(arguments: list[str]) -> int:
     """Deliver, print what came of it, and return the exit status."""
-    from deliveries.chats import Outcome
+    from deliveries.chats import Outcome, troubled
 
     from thinkwell.testing import virtual_backend
 

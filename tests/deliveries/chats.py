@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
@@ -16,7 +17,6 @@ from thinkwell.channels.telegram import TelegramChannel
 from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
-    import random
     from collections.abc import Sequence
 
     from bot_api.values import Chat, Post
@@ -178,6 +178,14 @@ async def deliver_turns(
     outcome.requests = len(api.calls)
     outcome.troubles = sum(call.trouble is not None for call in api.calls)
     return outcome
+
+
+async def troubled(seed: int) -> Outcome:
+    """Deliver an answer, or a few at once, where much goes wrong."""
+    dice = random.Random(seed)
+    turns = [some_turn(dice) for _ in range(dice.choice((1, 1, 1, 3)))]
+    kind: ChatType = "group" if dice.random() < 0.2 else "private"
+    return await deliver_turns(turns, kind, seed=seed, markdown=False)
 
 
 async def _deliver(

@@ -6,7 +6,7 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from deliveries.chats import deliver_turns, some_turn, steady_turn
+from deliveries.chats import deliver_turns, some_turn, steady_turn, troubled
 
 from thinkwell.testing import virtual_backend
 
@@ -36,10 +36,7 @@ async def test_twenty_chats_at_once_get_their_texts() -> None:
     assert outcome.differing == []
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", [12, 90, 115, 180, *range(20)])
 async def test_nothing_is_lost_where_much_goes_wrong(seed: int) -> None:
-    dice = random.Random(seed)
-    outcome = await deliver_turns(
-        [some_turn(dice) for _ in range(2)], dice.choice(["private", "group"]), seed=seed
-    )
+    outcome = await troubled(seed)  # of the first four, answers are lost where nothing is tried again
     assert outcome.lost == []
