@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING
@@ -396,13 +397,14 @@ async def test_a_program_that_is_replaced_by_this_one_may_take_its_time() -> Non
 async def test_a_request_takes_no_longer_than_it_may() -> None:
     server = BotApi()
     server.user(7)
-    server.trouble("sendMessage", Trouble.slow(1000))
+    server.trouble("*", Trouble.slow(1000), Trouble.slow(1000))
     async with bot_of(server) as api:
-        began = anyio.current_time()
-        with pytest.raises(TelegramNetworkError) as caught:
-            await api.send_message(ChatAddress(7), "Hi")
-    assert anyio.current_time() - began == pytest.approx(20)
-    assert caught.value.sent
+        for seconds, request in ((20, api.send_chat_action), (60, partial(api.send_message, text="Hi"))):
+            began = anyio.current_time()
+            with pytest.raises(TelegramNetworkError) as caught:
+                await request(ChatAddress(7))
+            assert anyio.current_time() - began == pytest.approx(seconds)
+            assert caught.value.sent
 
 
 async def test_an_answer_that_only_drips_is_given_up() -> None:

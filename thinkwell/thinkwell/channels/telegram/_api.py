@@ -53,7 +53,8 @@ class TelegramApi:
         token: What BotFather gave for the bot: ``<number>:<letters>``.
         base_url: A Bot API server of your own. Without TLS only on this machine.
         client: Sends the requests, and is not closed; ``None``: a client of its own.
-        timeout: Seconds that a request may take; `get_updates` adds the time that it waits.
+        timeout: Seconds that a request may take; `get_updates` adds the time that it waits. `send_message`
+            may take three times as long: where it is given up, nobody knows whether it has sent something.
 
     Raises:
         ValueError: The token has not the form of one, or the address cannot be used.
@@ -147,6 +148,7 @@ class TelegramApi:
                 "disable_notification": quiet or None,
                 "link_preview_options": _NO_PREVIEW,
             },
+            wait=2 * self._timeout,
         )
         return read("sendMessage", _SentMessage, result).message_id
 
