@@ -33,6 +33,8 @@ CONNECT: Final = 10.0
 
 _TOKEN: Final = re.compile(r"([1-9][0-9]{0,15}):([A-Za-z0-9_-]{1,72})", re.ASCII)
 
+_ADDRESS_OF_BOT: Final = re.compile(r"/bot[0-9]+:", re.ASCII)
+
 _LOGGERS: Final = ("hpack.hpack", "hpack.table")
 """Libraries below httpx that write the path to their log: a client of the caller's may speak HTTP/2."""
 
@@ -103,6 +105,8 @@ class Requests:
         self.bot_id = int(found[1])
         self._token = token
         self._secret = found[2]
+        if _ADDRESS_OF_BOT.search(base_url):
+            raise ValueError("base_url has a token in it, and would show it; take only what is before /bot")
         self._base, local = _checked(base_url)
         self._direct = local  # a proxy would be told the token, and has nothing to do here
         self._client = client
