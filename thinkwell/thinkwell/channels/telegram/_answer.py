@@ -104,6 +104,8 @@ class Answer:
         self._draft_id = draft_id
         self._draft_until = math.inf
         self._shown = Shown(line, token)
+        self._parts: Sequence[Part] = ()
+        """What was to be shown the last time."""
         self._dead: TelegramError | None = None
         """Why nothing more can be shown."""
         self._busy = True
@@ -194,12 +196,23 @@ class Answer:
         self._new = 0
         self._shown_at = anyio.current_time()
         try:
-            await self._show(self.writing.parts())
+            await self._show(self._next_parts())
         except TelegramError as exc:
             self._due = -math.inf
             self._after(exc)
         else:
             self._failures = 0
+
+    def _next_parts(self) -> Sequence[Part]:
+        """Return the messages of what there is.
+
+        While finished ones are not shown yet, they are those of the last time: where an agent pours out
+        megabytes, all of them would be read at every edit.
+        """
+        finished = enumerate(self._parts[:-1])
+        if all(self._shown.shows(index, part) for index, part in finished):
+            self._parts = self.writing.parts()
+        return self._parts
 
     async def _show(self, parts: Sequence[Part]) -> None:
         finished = len(parts) - (self._draft_id is not None)

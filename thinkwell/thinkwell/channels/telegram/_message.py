@@ -57,6 +57,8 @@ class Writing:
         """How long the agent has thought; ``None`` while it does."""
         self._thought_for = 0.0
         self._status = ""
+        self._final: tuple[tuple[str, str, float], list[Part]] | None = None
+        """The messages of a whole answer, and what they were made of: they are asked for again and again."""
         self._quote: tuple[str, float] | None = None
         """The thinking above the answer, since it has its second message: what is finished stays as it is."""
 
@@ -111,10 +113,13 @@ class Writing:
             text: All that is said, which may be more than what was written.
         """
         thinking, seconds = self._quote or (self._thinking, self._thought_for)
-        pieces = compose(
-            text, thinking=thinking, seconds=seconds, capabilities=CAPABILITIES, markdown=self._markdown
-        )
-        return [Part(piece.html, piece.text) for piece in pieces]
+        of = text, thinking, seconds
+        if self._final is None or self._final[0] != of:
+            pieces = compose(
+                text, thinking=thinking, seconds=seconds, capabilities=CAPABILITIES, markdown=self._markdown
+            )
+            self._final = of, [Part(piece.html, piece.text) for piece in pieces]
+        return self._final[1]
 
     def _live(self, thinking: str, seconds: float | None) -> list[Part]:
         pieces = live(
