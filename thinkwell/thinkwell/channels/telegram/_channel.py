@@ -253,13 +253,22 @@ class TelegramChannel(AsyncContextManagerMixin):
     async def notify(self, user_id: str, text: str) -> None:
         """Send a text beside whatever is being written for the user, which `send` would end.
 
+        Where the same text is about to be sent there, it is not sent twice: somebody who writes too much is
+        told so once, and has not to wait for his answer until he was told a hundred times.
+
         Raises:
             TelegramError: It could not be sent.
             ValueError: `user_id` is no chat.
         """
         with self._chats.use(user_id) as chat:
-            writing = Writing(markdown=False)
-            await Answer(self._line(chat.address), writing, chat, self._settings).finish(text)
+            if text in chat.notes:
+                return
+            chat.notes.add(text)
+            try:
+                writing = Writing(markdown=False)
+                await Answer(self._line(chat.address), writing, chat, self._settings).finish(text)
+            finally:
+                chat.notes.discard(text)
 
     async def show_typing(self, user_id: str) -> None:
         """Show that the bot types, until this is cancelled.

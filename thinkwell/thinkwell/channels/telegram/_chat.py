@@ -26,6 +26,8 @@ class Chat:
         """Held while something is written to it, so that no two texts of several messages get mixed up."""
         self.answer: Answer | None = None
         """What is being written."""
+        self.notes: set[str] = set()
+        """What is to be said beside it, and waits for its turn."""
         self.questions = 0
         """How many wait for the person."""
         self.users = 0

@@ -142,7 +142,7 @@ class Incoming:
         if text is None:
             return None
         if not self._people.allows(person):
-            self._tell(address, self._people.refusal(person))
+            self._tell(address, self._people.refusal(person, address))
             return None
         if message.text is None:
             if self._reminded.may(address):

@@ -14,7 +14,7 @@ from thinkwell._display.text import line
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from thinkwell.channels.telegram._values import BotUser, Message, Person
+    from thinkwell.channels.telegram._values import BotUser, ChatAddress, Message, Person
 
 __all__ = ("IncomingMessage", "People", "Seldom", "Sender", "addressed", "sender")
 
@@ -23,6 +23,9 @@ NAME: Final = 80
 
 HOUR: Final = 3600.0
 """Seconds between two refusals of the same person."""
+
+MINUTE: Final = 60.0
+"""Seconds between two refusals in the same chat: answers to those who are allowed wait behind them there."""
 
 MOST: Final = 1_000
 """People who are remembered at once. While there are so many, others get no answer at all."""
@@ -65,14 +68,17 @@ class Seldom:
         self._most = most
         self._done: OrderedDict[object, float] = OrderedDict()
 
+    def is_time(self, who: object) -> bool:
+        """Return whether it may be done."""
+        while self._done and next(iter(self._done.values())) <= anyio.current_time() - self._seconds:
+            self._done.popitem(last=False)
+        return who not in self._done and len(self._done) < self._most
+
     def may(self, who: object) -> bool:
         """Return whether it is time, and remember that it was done."""
-        now = anyio.current_time()
-        while self._done and next(iter(self._done.values())) <= now - self._seconds:
-            self._done.popitem(last=False)
-        if who in self._done or len(self._done) >= self._most:
+        if not self.is_time(who):
             return False
-        self._done[who] = now
+        self._done[who] = anyio.current_time()
         return True
 
 
@@ -96,15 +102,17 @@ class People:
                 )
         self._allowed = frozenset(allowed)
         self._refused = Seldom(HOUR)
+        self._refused_in = Seldom(MINUTE)
 
     def allows(self, person: Person | None) -> bool:
         """Return whether somebody may talk to the bot."""
         return person is not None and person.id in self._allowed
 
-    def refusal(self, person: Person | None) -> str | None:
-        """Return what to tell somebody who is not allowed; ``None`` where that was done lately."""
-        if person is None or person.is_bot or not self._refused.may(person.id):
+    def refusal(self, person: Person, where: ChatAddress) -> str | None:
+        """Return what to tell somebody who is not allowed; ``None`` where there was that lately."""
+        if not self._refused.is_time(person.id) or not self._refused_in.may(where):
             return None
+        self._refused.may(person.id)
         return (
             "Sorry, I answer only to people whom my owner has allowed. "
             f"If you should be one of them, tell my owner your number: {person.id}"
