@@ -138,6 +138,8 @@ class _Bot:
             async with anyio.create_task_group() as self._tasks:
                 task_status.started()
                 await self.ended.wait()
+        if self._scope.cancelled_caught:
+            logger.warning("The bot has ended, and not all of what it had to say was sent in %g s", PATIENCE)
 
     def stop(self) -> None:
         """Stop what runs, and refuse what waits."""

@@ -1,0 +1,193 @@
+"""What tries the patience of a bot: crowds, floods, texts of megabytes, a slow Telegram, and addresses that
+tell too much."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from bot_api.server import TOKEN
+from bot_api.values import Trouble
+from echoing import Echo
+from limits.virtual import Backend, Stopwatch, virtual_backend
+from telegram_stage import PATIENCE, Stage, same_text, staged
+
+from thinkwell.channels import Delivery, MessageRouter, deliver
+from thinkwell.channels.telegram import TelegramChannel, serve
+from thinkwell.channels.telegram import _message as messages_of_answers
+from thinkwell.testing import Script, ScriptedAgent, script
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+GROUP = -5
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> Backend:
+    return virtual_backend(request.param)
+
+
+async def delivered(stage: Stage, played: Script, user_id: str = "7") -> Delivery:
+    async with ScriptedAgent(played).open() as agent:
+        return await deliver(agent.think().text("Go.").stream(), stage.channel, user_id)
+
+
+@asynccontextmanager
+async def answering(echo: Echo) -> AsyncGenerator[tuple[Stage, list[Delivery], anyio.CancelScope]]:
+    """Run a bot for the time of a block; the scope is around it, and nothing else."""
+    deliveries: list[Delivery] = []
+    scope = anyio.CancelScope()
+    ended = anyio.Event()
+
+    async with staged() as stage, MessageRouter(echo.open) as router:
+
+        def tell(delivery: Delivery) -> None:
+            deliveries.append(delivery)
+            stage.api.bell.ring()
+
+        async def bot() -> None:
+            with scope:
+                await serve(stage.channel, router, on_delivery=tell)
+            ended.set()
+
+        stage.tasks.start_soon(bot)
+        await stage.until(lambda: stage.api.polled)
+        yield stage, deliveries, scope
+        scope.cancel()
+        with anyio.fail_after(PATIENCE):
+            await ended.wait()
+
+
+# Crowds and floods
+
+
+async def test_a_crowd_of_strangers_does_not_hold_up_an_answer() -> None:
+    async with staged() as stage:
+        stage.listen()
+        group = stage.api.group(GROUP)
+        for number in range(100):
+            stage.api.user(1_000 + number).says("@test_bot Hello?", chat=group)
+        await stage.until(lambda: len(group.messages) == 1)
+        watch = Stopwatch()
+        delivery = await delivered(stage, script.says("One."), str(GROUP))
+        assert watch.seconds < 10
+        assert delivery.channel_errors == ()
+        refusal, answer = group.texts
+        assert refusal.endswith("your number: 1000")
+        assert answer == "One."
+
+
+async def test_strangers_of_a_group_are_told_one_after_the_other() -> None:
+    async with staged() as stage:
+        stage.listen()
+        group = stage.api.group(GROUP)
+        strangers = [stage.api.user(id_) for id_ in (1_000, 1_001)]
+        for _ in range(3):
+            for stranger in strangers:
+                stranger.says("@test_bot Hello?", chat=group)
+            await anyio.sleep(61)
+        assert [text[-4:] for text in group.texts] == ["1000", "1001"]
+
+
+@pytest.mark.parametrize("text", ["Hello", "/help"])
+async def test_somebody_who_writes_too_much_gets_the_answer_all_the_same(text: str) -> None:
+    async with answering(Echo(30)) as (stage, deliveries, _):
+        watch = Stopwatch()
+        stage.ada.says("Hello")
+        for _ in range(300):
+            stage.ada.says(text)
+        await stage.until(lambda: len(deliveries) == 1)
+        assert watch.seconds < 40
+        assert deliveries[0].channel_errors == ()
+        assert len(stage.chat.texts) < 20
+
+
+async def test_what_is_said_beside_an_answer_may_be_said_again_later() -> None:
+    async with staged() as stage:
+        for _ in range(2):
+            await stage.channel.notify("7", "Listen.")
+        stage.api.trouble("sendMessage", Trouble.error(400))
+        with pytest.raises(Exception, match="400"):
+            await stage.channel.notify("7", "Listen.")
+        await stage.channel.notify("7", "Listen.")
+        assert stage.chat.texts == ["Listen."] * 3
+
+
+# Texts of megabytes
+
+
+def counting(monkeypatch: pytest.MonkeyPatch, name: str) -> list[int]:
+    """Count how many characters are read by a function that composes messages."""
+    function: Callable[..., object] = getattr(messages_of_answers, name)
+    read: list[int] = []
+
+    def composed(text: str, **options: object) -> object:
+        read.append(len(text))
+        return function(text, **options)
+
+    monkeypatch.setattr(messages_of_answers, name, composed)
+    return read
+
+
+LONG = "\n\n".join(f"{number}. " + "Lorem ipsum dolor sit amet. " * 8 for number in range(2_500)).strip()
+"""A text of so many messages that they take longer than the call of a channel may."""
+
+
+async def test_a_very_long_answer_is_not_composed_for_each_of_its_messages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    composed = counting(monkeypatch, "compose")
+    async with staged() as stage:
+        delivery = await delivered(stage, script.says(LONG))
+        assert len(delivery.channel_errors) == 1
+        assert same_text(stage.chat.messages, LONG)
+        assert len(stage.chat.messages) > 120
+    assert len(composed) < 10
+
+
+async def test_an_agent_that_pours_out_text_does_not_have_it_read_at_every_edit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    composed = counting(monkeypatch, "live")
+    async with staged() as stage:
+        await delivered(stage, script.says(LONG).pauses(60).says("End.").pauses(60))
+        assert len(stage.api.calls_of("sendMessage")) > 100
+        assert same_text(stage.chat.messages, f"{LONG}End.")
+    assert len(composed) < 10
+
+
+# A slow Telegram
+
+
+async def test_a_message_whose_answer_takes_its_time_is_not_sent_twice() -> None:
+    async with staged() as stage:
+        stage.api.trouble("sendMessage", *[Trouble.slow(50)] * 10)
+        delivery = await delivered(stage, script.says("One.").pauses(1).says(" Two."))
+        assert delivery.channel_errors == ()
+        assert stage.chat.texts == ["One. Two."]
+
+
+# The end
+
+
+async def test_what_did_not_get_out_at_the_end_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with answering(Echo(1)) as (stage, _, scope):
+        stage.ada.says(LONG)
+        await stage.until(lambda: len(stage.chat.texts) > 5)
+        watch = Stopwatch()
+        scope.cancel()
+    assert watch.seconds < 6
+    assert "not all of what it had to say was sent" in caplog.text
+
+
+# The token
+
+
+@pytest.mark.parametrize("scheme", ["https", "http"])
+def test_an_address_with_a_token_is_refused_and_not_repeated(scheme: str) -> None:
+    with pytest.raises(ValueError, match="take only what is before /bot") as caught:
+        TelegramChannel(TOKEN, base_url=f"{scheme}://telegram.example/bot{TOKEN}")
+    assert TOKEN not in str(caught.value)
