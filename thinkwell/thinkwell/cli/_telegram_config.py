@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import stat
 import sys
@@ -97,6 +96,9 @@ _WANTED: Final = {
 }
 """What each key may be."""
 
+_RULES: Final = tuple(("permissions", rule) for rule in ("deny", "ask", "allow"))
+"""What is no path."""
+
 
 def read_config(path: Path | None) -> Config:
     """Read a file. Paths in it are understood from its folder.
@@ -119,15 +121,19 @@ def read_config(path: Path | None) -> Config:
         for first, second in (("agent", "command"), ("token_env", "token_file")):
             if first in table and second in table:
                 raise ValueError(f"give {first} or {second}, not both")
+        for key in ("cwd", "token_file", "permissions"):
+            if key in table and (key, table[key]) not in _RULES:
+                table[key] = _found_from(path.absolute().parent, key, str(table[key]))
     except ValueError as exc:
         raise typer.BadParameter(f"{path}: {exc}", param_hint="--config") from None
-    folder = path.absolute().parent
-    for key in ("cwd", "token_file"):
-        if key in table:
-            table[key] = str(folder / Path(str(table[key])).expanduser())
-    if table.get("permissions", "ask") not in ("deny", "ask", "allow"):
-        table["permissions"] = str(folder / Path(str(table["permissions"])).expanduser())
     return msgspec.convert(table, Config)
+
+
+def _found_from(folder: Path, key: str, name: str) -> str:
+    try:
+        return str(folder / Path(name).expanduser())
+    except RuntimeError:  # of pathlib
+        raise ValueError(f"{key}: {name}: nobody of that name has a home here") from None
 
 
 def _table(path: Path) -> dict[str, object]:
@@ -171,7 +177,7 @@ def _fits(value: object, wanted: str) -> bool:
         return is_array(value) and all(_is_whole(each, 1) for each in value)
     if value is False:
         return wanted == _SECONDS_OR_NEVER
-    return isinstance(value, int | float) and value is not True and 0 < value < math.inf
+    return isinstance(value, int | float) and value is not True and 0 < value <= sys.float_info.max
 
 
 def _is_whole(value: object, least: int) -> bool:
