@@ -170,6 +170,18 @@ async def test_a_message_whose_answer_takes_its_time_is_not_sent_twice() -> None
         assert stage.chat.texts == ["One. Two."]
 
 
+async def test_it_is_logged_where_telegram_wants_silence_for_long(caplog: pytest.LogCaptureFixture) -> None:
+    async with staged() as stage:
+        stage.api.trouble("sendMessage", Trouble.throttled(30), Trouble.throttled(61))
+        await stage.channel.send("7", "One.")
+        assert stage.chat.texts == ["One."]
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "thinkwell"]
+    assert said == (
+        "Nothing is sent to the chat 7 for 61 s: "
+        "Telegram, sendMessage: Too Many Requests: retry after 61 (429); wait 61 s"
+    )
+
+
 # The end
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -33,8 +34,14 @@ FIRST_PAUSE: Final = 0.5
 MOST_THROTTLED: Final = 20
 """How often in a row such a request is put off by Telegram (429) before that, too, is a failure."""
 
+LONG: Final = 60.0
+"""Seconds that Telegram may want to be waited without that anybody has to know."""
+
 PASSING: Final = (TelegramAnswerInvalid, TelegramNetworkError, TelegramServerError)
 """What may be gone the next time."""
+
+
+logger = logging.getLogger("thinkwell")
 
 
 def closed() -> RuntimeError:
@@ -90,6 +97,9 @@ class Line:
             return
         if isinstance(error, TelegramThrottled):
             self.pacer.throttled(self.address.chat_id, error.retry_after)
+            if (error.retry_after or 0.0) > LONG:  # then a delivery may fail by the time that it takes
+                about = "Nothing is sent to the chat %d for %g s: %s"
+                logger.warning(about, self.address.chat_id, error.retry_after, error)
         if isinstance(error, TelegramRefused) and error.migrated_to is not None:
             self.address = ChatAddress(error.migrated_to)
         raise error
