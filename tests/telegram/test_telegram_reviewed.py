@@ -3,18 +3,21 @@ tell too much."""
 
 from __future__ import annotations
 
+import traceback
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
+import httpx
 import pytest
-from bot_api.server import TOKEN
+from bot_api.server import TOKEN, BotApi
+from bot_api.serving import MemoryTransport
 from bot_api.values import Trouble
 from echoing import Echo
 from limits.virtual import Backend, Stopwatch, virtual_backend
 from telegram_stage import PATIENCE, Stage, same_text, staged
 
-from thinkwell.channels import Delivery, MessageRouter, deliver
+from thinkwell.channels import Delivery, DeliveryFailed, MessageRouter, deliver
 from thinkwell.channels.telegram import TelegramChannel, serve
 from thinkwell.channels.telegram import _message as messages_of_answers
 from thinkwell.testing import Script, ScriptedAgent, script
@@ -203,3 +206,25 @@ def test_an_address_with_a_token_is_refused_and_not_repeated(scheme: str) -> Non
     with pytest.raises(ValueError, match="take only what is before /bot") as caught:
         TelegramChannel(TOKEN, base_url=f"{scheme}://telegram.example/bot{TOKEN}")
     assert TOKEN not in str(caught.value)
+
+
+class Talkative(MemoryTransport):
+    """A way to the server that fails, and says more than it should."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        raise OSError(f"cannot reach {request.url.raw_path!r}")
+
+
+async def test_what_a_client_of_the_callers_says_is_told_without_the_token(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    secret = TOKEN.partition(":")[2]
+    async with (
+        httpx.AsyncClient(transport=Talkative(BotApi())) as http,
+        TelegramChannel(TOKEN, client=http) as channel,
+        ScriptedAgent(script.says("Hello")).open() as agent,
+    ):
+        with pytest.raises(DeliveryFailed, match="OSError: cannot reach b'/bot42:…/sendMessage'") as caught:
+            await deliver(agent.think().text("Go.").stream(), channel, "7")
+    assert secret not in "".join(traceback.format_exception(caught.value))
+    assert secret not in caplog.text

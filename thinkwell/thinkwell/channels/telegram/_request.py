@@ -1,7 +1,8 @@
 """Requests to the Bot API as bytes: where they go, what may come back, and how the token stays out of sight.
 
 The token is a part of every address. httpx writes addresses to its log and keeps them in its exceptions, so
-requests have an address that shows itself without the token, and no exception of httpx leaves this module.
+requests have an address that shows itself without the token, and no exception of httpx leaves this module,
+nor any other in which a client of the caller's names the token.
 """
 
 from __future__ import annotations
@@ -156,7 +157,9 @@ class Requests:
         with anyio.move_on_after(seconds):
             try:
                 return await self._exchange(self._client, request, method)
-            except httpx.HTTPError as exc:
+            except Exception as exc:
+                if not isinstance(exc, httpx.HTTPError) and self._secret not in str(exc):
+                    raise
                 fault = self.shown(f"{type(exc).__name__}: {exc}" if str(exc) else type(exc).__name__)
                 sent = not isinstance(exc, _NOT_SENT)
         # Outside of the handler: else the exception of httpx, which holds the request, would be the context.

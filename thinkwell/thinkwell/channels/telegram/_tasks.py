@@ -49,7 +49,8 @@ class Tasks:
                 logger.info("%s", exc)
             except Exception as exc:
                 # No text of it: whoever sends requests for us may name their address, which holds the token.
-                logger.warning("A task of a Telegram channel has failed: %s", type(exc).__name__)
+                kinds = ", ".join(type(each).__name__ for each in _leaves(exc))
+                logger.warning("A task of a Telegram channel has failed: %s", kinds)
             finally:
                 self._scopes.discard(scope)
 
