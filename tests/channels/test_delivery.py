@@ -52,6 +52,26 @@ async def test_messages_of_one_run_are_told_apart() -> None:
     assert channel.texts == ["I look.\n\nDone."]
 
 
+async def test_messages_that_end_with_empty_lines_are_told_apart_by_one() -> None:
+    channel = Streamed()
+    work = (
+        script.says("One.\n")
+        .pauses(1)
+        .uses("look")
+        .says("Two.\n\n\n")
+        .pauses(1)
+        .uses("look")
+        .says("\n- Three")
+    )
+    delivery = await delivered(work, channel)
+    assert delivery.text == "One.\n\nTwo.\n\n\n\n- Three" == "".join(channel.chunks)
+
+
+async def test_what_is_said_of_an_error_begins_a_paragraph() -> None:
+    delivery = await delivered(script.says("So far.\n").fails(message="overloaded"), Whole())
+    assert delivery.text.startswith("So far.\n\n⚠ ")
+
+
 async def test_a_run_that_says_nothing_is_delivered_too() -> None:
     channel = Whole()
     delivery = await delivered(script.thinks("Hm."), channel)

@@ -53,7 +53,7 @@ async def test_a_permission_is_asked_with_the_whole_command() -> None:
     ]
     assert not question.takes_text
     assert question.url is None
-    assert channel.outcomes == [(question.id, "allowed by human: it was chosen in the chat")]
+    assert channel.outcomes == [(question.id, "allowed by human: it was chosen")]
     assert (delivery.status, channel.texts) == ("completed", ["Done."])
 
 
@@ -63,14 +63,25 @@ async def test_a_question_comes_behind_the_text_before_it() -> None:
 
     channel = Both("y")
     await delivered(script.says("I clean up.").asks("Sure?").says("Done."), channel)
-    assert [method for method, _ in channel.told][:4] == ["start", "chunk", "status", "ask"]
+    methods = [method for method, _ in channel.told]
+    assert methods[:3] == ["start", "chunk", "ask"]
+
+
+async def test_what_is_asked_is_told_of_when_it_is_done() -> None:
+    class Both(Asked, Streamed):
+        pass
+
+    for answer, statuses in (("y", ["Using: run rm -rf build"]), ("n", [])):
+        channel = Both(answer)
+        await delivered(ASKS, channel)
+        assert channel.statuses == statuses
 
 
 async def test_a_permission_can_be_denied_where_no_option_says_so() -> None:
     channel = Asked("n")
     await delivered(script.asks("Look?", options=["allow_once", "allow_always"]), channel)
     assert [choice.style for choice in channel.questions[0].choices] == ["accept", "accept", "reject"]
-    assert "it was chosen in the chat" in channel.outcomes[0][1]
+    assert "it was chosen" in channel.outcomes[0][1]
 
 
 async def test_a_change_is_shown_whole() -> None:
@@ -146,7 +157,7 @@ async def test_a_question_that_nobody_can_answer_here_is_told_of_and_ends_with_i
     channel = Streamed()
     settings = DeliverySettings(stalled_after=10)
     delivery = await delivered(ASKS, channel, settings, seconds=600)
-    assert channel.statuses == ["Using: run rm -rf build", "Waiting for an answer: rm -rf build"]
+    assert channel.statuses == ["Waiting for an answer: rm -rf build"]
     assert (delivery.status, delivery.text) == ("completed", "Done.")
     assert delivery.metrics.total == pytest.approx(600, abs=1)
 

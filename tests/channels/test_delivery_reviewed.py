@@ -63,7 +63,7 @@ async def test_a_run_that_falls_silent_while_a_slow_channel_writes_is_given_up()
     work = script.says("a").asks_form("Which?", FORM).hangs()
     delivery = await delivered(work, channel, DeliverySettings(stalled_after=30))
     assert delivery.status == "stalled"
-    assert channel.outcomes == ["accepted by human: it was filled in in the chat"]
+    assert channel.outcomes == ["accepted by human: it was filled in"]
 
 
 async def test_a_run_that_ends_before_anybody_looks_is_over(tmp_path: Path) -> None:

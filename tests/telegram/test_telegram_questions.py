@@ -124,7 +124,7 @@ async def test_a_permission_is_asked_with_buttons_and_the_whole_command() -> Non
         assert (stage.api.query_answer(query) or {})["text"] == "once"
         await stage.settled()
         assert ask.buttons == []
-        assert ask.text.endswith("\n\n→ allowed by human: it was chosen in the chat")
+        assert ask.text.endswith("\n\n→ allowed by human: it was chosen")
         assert codes([ask]) == ["rm -rf <b> && x"]
         assert answer.text == "Hi.\n\nDone."
     assert stage.api.refused == []

@@ -170,8 +170,7 @@ class _Ended(NamedTuple):
     @property
     def full_text(self) -> str:
         """The whole text that is delivered."""
-        parts = [part for part in (self.run_text, self.mark) if part.strip()]
-        return "\n\n".join(parts) or NOTHING
+        return said((self.run_text, self.mark)) or NOTHING
 
 
 class _Delivering(Generic[T]):

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
+from thinkwell._display.questions import allowed
 from thinkwell._display.text import line
 from thinkwell._display.tools import describe, tool_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from thinkwell.view import RunView
 
 __all__ = ("BETWEEN", "Following", "Piece", "said")
 
-BETWEEN: Final = "\n\n"
-"""What stands between the messages of a run: agents say something, work, and say something else."""
+BETWEEN: Final = 2
+"""Line feeds between the messages of a run, their own ones among them: agents say something, work, and say
+something else."""
 
 STATUS: Final = 200
 """Characters of what is told of a tool call."""
@@ -29,9 +31,21 @@ RESULT_TOOL: Final = "return_result"
 Kind: TypeAlias = Literal["text", "thought", "thought_end", "status"]
 
 
-def said(messages: Sequence[str]) -> str:
-    """Return all messages as one text."""
-    return BETWEEN.join(message for message in messages if message.strip())
+def said(messages: Iterable[str]) -> str:
+    """Return all messages as one text. Those that are blank are left out."""
+    pieces: list[str] = []
+    for message in messages:
+        if message.strip():
+            if pieces:
+                pieces.append(_between(pieces[-1], message))
+            pieces.append(message)
+    return "".join(pieces)
+
+
+def _between(before: str, after: str) -> str:
+    """Return what is to stand between two texts, so that the second one begins a paragraph."""
+    there = len(before) - len(before.rstrip("\n")) + len(after) - len(after.lstrip("\n"))
+    return "\n" * (BETWEEN - there)
 
 
 class Piece(NamedTuple):
@@ -57,6 +71,8 @@ class Following:
         self._thought_for = 0.0
         """Seconds that thoughts took that have ended."""
         self._thinks_since: float | None = None
+        self._begun: dict[str, None] = {}
+        """Tool calls of which was not told yet: while somebody is asked, nothing is done."""
 
     @property
     def thinks(self) -> bool:
@@ -88,8 +104,10 @@ class Following:
             if item.kind == "message":
                 yield from self._messages.grown(view.messages, item.index)
             elif item.kind == "tool" and begins and item.id is not None:
-                yield from _status(view, item.id)
+                self._begun[item.id] = None
+                yield from self._statuses(view)
         self._items = len(timeline)
+        yield from self._statuses(view)
         for blocks, texts, whole in (
             (self._messages, view.messages, view.text),
             (self._thoughts, view.thought_blocks, view.thoughts),
@@ -97,6 +115,17 @@ class Following:
             if blocks.told < len(whole):  # an earlier one has grown, or one is blank
                 for index in range(len(texts)):
                     yield from blocks.grown(texts, index)
+
+    def _statuses(self, view: RunView) -> Iterator[Piece]:
+        """Yield which tool calls have begun that nobody is asked about, or is no more."""
+        if not self._begun:
+            return
+        asked = {question.tool_id for question in view.questions}
+        for id_ in [id_ for id_ in self._begun if id_ not in asked]:
+            del self._begun[id_]
+            answers = [answer for answer in view.answers if answer.tool_id == id_]
+            if not answers or allowed(answers[-1]):
+                yield from _status(view, id_)
 
     def end(self, now: float) -> Iterator[Piece]:
         """Yield what there is to say at the end.
@@ -120,6 +149,8 @@ class _Blocks:
         self.told = 0
         """Characters that were told, of all of them."""
         self._kind: Final = kind
+        self._last = ""
+        """The end of what was told last."""
         self._lengths: dict[int, int] = {}
 
     def grown(self, texts: Sequence[str], index: int) -> Iterator[Piece]:
@@ -128,10 +159,12 @@ class _Blocks:
         length = self._lengths.get(index, 0)
         if len(text) == length or not (length or text.strip()):
             return
-        between = BETWEEN if self._lengths and not length else ""
+        grown = text[length:]
+        between = _between(self._last, grown) if self._last and not length else ""
         self._lengths[index] = len(text)
-        self.told += len(text) - length
-        yield Piece(self._kind, between + text[length:])
+        self._last = (self._last + grown)[-BETWEEN:]
+        self.told += len(grown)
+        yield Piece(self._kind, between + grown)
 
 
 def _status(view: RunView, tool_id: str) -> Iterator[Piece]:
