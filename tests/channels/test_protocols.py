@@ -28,6 +28,7 @@ from thinkwell.channels import (
     DraftingChannel,
     HtmlChannel,
     NotifyingChannel,
+    OutcomeChannel,
     StoppingChannel,
     StreamingChannel,
     TerminalChannel,
@@ -46,6 +47,7 @@ PROTOCOLS: dict[str, type] = {
     "drafts": DraftingChannel,
     "html": HtmlChannel,
     "is configured": ConfiguredChannel,
+    "is told": OutcomeChannel,
     "notifies": NotifyingChannel,
     "sends": Channel,
     "stops": StoppingChannel,
@@ -126,13 +128,13 @@ def declared(channel: object) -> set[str]:
         (
             TelegramChannel("42:a-token-of-the-tests"),
             {
-                *("asks", "can", "counts", "html", "is configured", "notifies", "sends", "stops", "streams"),
-                *("thinks", "types"),
+                *("asks", "can", "counts", "html", "is configured", "is told", "notifies", "sends", "stops"),
+                *("streams", "thinks", "types"),
             },
         ),
         (
             TerminalChannel(io.StringIO()),
-            {"asks", "can", "is configured", "notifies", "sends", "streams", "thinks"},
+            {"asks", "can", "is configured", "is told", "notifies", "sends", "streams", "thinks"},
         ),
     ],
     ids=lambda value: type(value).__name__,

@@ -86,9 +86,9 @@ CHANNELS = (
     *("AgentResponded", "AskingChannel", "CapableChannel", "Channel", "ChannelCapabilities", "ChannelChoice"),
     *("ChannelCounts", "ChannelQuestion", "ConfiguredChannel", "ConversationBusy", "CountingChannel"),
     *("Delivery", "DeliveryError", "DeliveryFailed", "DeliveryMetrics", "DeliverySettings", "DeliveryStatus"),
-    *("DraftingChannel", "HtmlChannel", "MessageRouter", "NotifyingChannel", "RouterClosed", "RouterEvent"),
-    *("StoppingChannel", "StreamingChannel", "TerminalChannel", "ThinkingChannel"),
-    *("TypingChannel", "UserMessageReceived", "deliver"),
+    *("DraftingChannel", "HtmlChannel", "MessageRouter", "NotifyingChannel", "OutcomeChannel"),
+    *("RouterClosed", "RouterEvent", "StoppingChannel", "StreamingChannel", "TerminalChannel"),
+    *("ThinkingChannel", "TypingChannel", "UserMessageReceived", "deliver"),
 )
 TELEGRAM = (
     *("IncomingMessage", "Messages", "Sender", "TelegramAnswerInvalid", "TelegramApi", "TelegramChannel"),

@@ -18,6 +18,7 @@ from thinkwell.channels import (
     Delivery,
     DeliverySettings,
     MessageRouter,
+    OutcomeChannel,
     StreamingChannel,
     TerminalChannel,
     UserMessageReceived,
@@ -49,9 +50,10 @@ def declared(mail: Mail, page: Page) -> None:
     channels: list[Channel] = [mail, page, TerminalChannel()]
     streaming: list[StreamingChannel] = [page, TerminalChannel()]
     asking: AskingChannel = page
+    told: OutcomeChannel = page
     capable: CapableChannel = mail
     configured: ConfiguredChannel = mail
-    del channels, streaming, asking, capable, configured
+    del channels, streaming, asking, told, capable, configured
 
 
 async def delivered(agent: Agent, mail: Mail) -> None:

@@ -24,6 +24,7 @@ __all__ = (
     "DraftingChannel",
     "HtmlChannel",
     "NotifyingChannel",
+    "OutcomeChannel",
     "StoppingChannel",
     "StreamingChannel",
     "ThinkingChannel",
@@ -136,8 +137,8 @@ class ChannelCounts(Struct, frozen=True, kw_only=True):
     """How often a request was repeated."""
     first_delivery: float | None = None
     """Seconds from the start of the stream, or from `send`, until the first text was there. To be told by a
-    channel whose `StreamingChannel.on_stream_chunk` returns before that; ``None``: it has not been yet, or the
-    channel does not count it."""
+    channel whose `StreamingChannel.on_stream_chunk` returns before that; ``None``: it has not been yet, or
+    the channel does not count it."""
 
 
 @runtime_checkable
@@ -197,7 +198,7 @@ class ThinkingChannel(Protocol):
 
 @runtime_checkable
 class AskingChannel(Protocol):
-    """A channel through which a person can be asked."""
+    """A channel through which a person can be asked. An `OutcomeChannel` is also told what came of it."""
 
     async def ask(self, user_id: str, question: ChannelQuestion) -> str | None:
         """Ask, and return the id of a choice or, where the question takes one, a text. ``None``: no answer.
@@ -205,6 +206,11 @@ class AskingChannel(Protocol):
         It is cancelled where the question was answered elsewhere or withdrawn. Several may be asked at once.
         """
         ...
+
+
+@runtime_checkable
+class OutcomeChannel(Protocol):
+    """An asking channel that is told what became of its questions."""
 
     async def on_question_end(self, user_id: str, question: ChannelQuestion, outcome: str) -> None:
         """Know what became of a question that was put: a clean line such as ``allowed by human``."""

@@ -18,7 +18,7 @@ from thinkwell._display.questions import answered, asked
 from thinkwell._display.text import line
 from thinkwell._forms import check_form
 from thinkwell.channels._calls import call
-from thinkwell.channels._protocols import ChannelChoice, ChannelQuestion
+from thinkwell.channels._protocols import ChannelChoice, ChannelQuestion, OutcomeChannel
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen
 from thinkwell.events import DiffContent
 from thinkwell.questions import Reply
@@ -145,7 +145,8 @@ class Asking:
             with one.scope:
                 await self._get_answer(one.put, question, told)
             await one.gone.wait()
-            await call(self._channel.on_question_end, self._timeout, self._user_id, one.put, one.outcome)
+            if isinstance(self._channel, OutcomeChannel):
+                await call(self._channel.on_question_end, self._timeout, self._user_id, one.put, one.outcome)
         except Exception as exc:
             self._failed(exc)
         finally:
