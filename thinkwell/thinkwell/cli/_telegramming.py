@@ -267,7 +267,7 @@ def _tell_delivery(delivery: Delivery) -> None:
     took = delivery.metrics
     words = [
         delivery.status,
-        f"{numbers.plural(len(delivery.text), 'character')} in {numbers.seconds(took.total)}",
+        f"{numbers.plural(len(delivery.run_text), 'character')} in {numbers.seconds(took.total)}",
         numbers.plural(took.edits, "edit"),
         *([numbers.plural(took.retries, "retry", "retries")] if took.retries else []),
         *([type(delivery.error).__name__] if delivery.status == "failed" else []),
