@@ -99,13 +99,15 @@ async def test_a_change_is_shown_whole() -> None:
     assert channel.questions[0].code == "Change of /p/a.py:\n@@ line 2\n- b\n+ c"
 
 
-async def test_of_a_change_without_end_it_is_said_how_much_is_missing() -> None:
+async def test_what_cannot_be_shown_whole_can_only_be_denied() -> None:
     text = "".join(f"line {number}\n" for number in range(20_000))
     change = script.uses("edit", kind="edit", path="/p/a.py", new_text=text, status="in_progress", id="t")
-    channel = Asked("y")
+    channel = Asked("n")
     await delivered(change.asks("edit", kind="edit", id="t"), channel)
-    assert len(channel.questions[0].code) < 51_000
-    assert channel.questions[0].code.endswith("more characters")
+    (question,) = channel.questions
+    assert len(question.code) == 50_000
+    assert question.text.endswith("of which 50,000 are shown, so it can only be denied here.")
+    assert [choice.style for choice in question.choices] == ["reject"]
 
 
 async def test_an_answer_that_is_none_is_asked_for_again() -> None:

@@ -116,6 +116,7 @@ def test_exact_drops_nothing(sent: str) -> None:
 def test_exact_shows_what_does_not_show() -> None:
     assert t.exact("rm\t\u200b\u3164\ufe0f x\n\x1b[8m") == "rm\\u0009\\u200b\\u3164\\ufe0f x\n\\u001b[8m"
     assert t.exact("\U000e0041") == "\\udb40\\udc41"
+    assert t.exact("a\u034fb\ufffc") == "a\\u034fb\\ufffc"
 
 
 @given(HOSTILE)

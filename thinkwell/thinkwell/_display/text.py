@@ -46,7 +46,7 @@ _KEPT: Final = frozenset("\n\t\u200c\u200d\u3000")
 """What no rule below is for: joiners make one emoji of several, and scripts need them."""
 
 _BLANK: Final = re.compile(
-    "[\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc\U000e0000-\U000e0fff]"
 )
 """Characters that count as printable and show nothing; texts were hidden in some of them."""
 

@@ -43,9 +43,9 @@ SKIP: Final = ":skip"
 LEAVE: Final = ":leave"
 """The choice that leaves a field as it is."""
 
-CHANGE: Final = 50_000
-"""Characters of what would be done that are put to somebody. Longer changes say how much is missing; nobody
-reads that in a chat."""
+CODE: Final = 50_000
+"""Characters of what would be done that are put to somebody. Nobody reads more in a chat, and nobody can allow
+what he was not shown whole."""
 
 TRIES: Final = 100
 """Answers to one thing asked that may not fit. People give up long before that; a channel that makes its
@@ -181,13 +181,13 @@ class Asking:
             for _ in range(TRIES):
                 said = await self._said(put)
                 if said in answers:
-                    return Reply(answers[said], "it was chosen in the chat")
+                    return Reply(answers[said], "it was chosen")
             raise ValueError(f"{said!r:.100} is none of the choices of the question")
         try:
             values = await self._fill_in(put, question.fields, told.fields)
         except _Declined:
-            return Reply("decline", "the form was skipped in the chat")
-        return Reply(values, "it was filled in in the chat")
+            return Reply("decline", "the form was skipped")
+        return Reply(values, "it was filled in")
 
     async def _fill_in(
         self, put: ChannelQuestion, fields: Sequence[FormField], shown: Sequence[Field]
@@ -239,12 +239,20 @@ def put_to_person(told: Asked, question: QuestionView, view: RunView, now: float
         view: The run.
         now: Seconds since it began.
     """
+    text = "\n".join(_text(told, line(view.agent) or "The agent"))
+    code = "\n\n".join(_code(told, question, view))
+    choices = [_choice(key) for key in keys_of(told) if key.answer is not None]
+    if len(code) > CODE:
+        text += (
+            f"\nIt has {len(code):,} characters, of which {CODE:,} are shown, so it can only be denied here."
+        )
+        choices = [choice for choice in choices if choice.style == "reject"]
     return ChannelQuestion(
         id=question.id,
-        text="\n".join(_text(told, line(view.agent) or "The agent")),
-        code="\n\n".join(_code(told, question, view)),
+        text=text,
+        code=code[:CODE],
         url=told.url,
-        choices=tuple(_choice(key) for key in keys_of(told) if key.answer is not None),
+        choices=tuple(choices),
         deadline=told.left(now),
     )
 
@@ -273,9 +281,7 @@ def _code(told: Asked, question: QuestionView, view: RunView) -> Iterator[str]:
     tool = None if question.tool_id is None else view.tools.get(question.tool_id)
     for part in () if tool is None else tool.content:
         if isinstance(part, DiffContent):
-            rows = "\n".join(change_lines(part))
-            more = len(rows) - CHANGE
-            yield f"{rows[:CHANGE]}\n… and {more:,} more characters" if more > 0 else rows
+            yield "\n".join(change_lines(part))
     if told.arguments:
         yield told.arguments
 
