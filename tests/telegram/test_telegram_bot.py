@@ -255,6 +255,78 @@ async def test_an_answer_that_cannot_be_delivered_is_logged(caplog: pytest.LogCa
         await bot.until_said("session-1: Hello again")
 
 
+SENDING = ("sendMessage", "editMessageText")
+GONE = [(Trouble.unreachable(), 1.0)]
+
+
+async def test_an_answer_is_delivered_when_the_network_is_back(caplog: pytest.LogCaptureFixture) -> None:
+    async with running(Echo().open) as bot:
+        bot.stage.api.chaos(1, GONE, methods=SENDING)
+        bot.stage.ada.says("Hello")
+        await bot.stage.until(lambda: bool(bot.deliveries))
+        assert bot.texts == []
+        await anyio.sleep(600)
+        bot.stage.api.no_trouble()
+        await bot.until_said("session-1: Hello")
+        await bot.stage.until(lambda: "An answer was delivered to 7 after all" in caplog.text)
+
+
+async def test_an_answer_that_was_shown_in_part_goes_on_where_it_was() -> None:
+    played = ScriptedAgent(script.says("Half of it").pauses(20).says(" and the rest."))
+    async with running(played.open) as bot:
+        bot.stage.ada.says("Hello")
+        await bot.stage.until(lambda: bool(bot.texts))
+        bot.stage.api.chaos(1, GONE, methods=SENDING)
+        await bot.stage.until(lambda: bool(bot.deliveries))
+        bot.stage.api.no_trouble()
+        await bot.until_said("Half of it and the rest.")
+
+
+async def test_an_answer_that_comes_later_leaves_the_next_one_alone() -> None:
+    played = ScriptedAgent(script.says("First.").stops().says("Second").pauses(90).says(" one."))
+    async with running(played.open) as bot:
+        bot.stage.api.chaos(1, GONE, methods=SENDING)
+        bot.stage.ada.says("One")
+        await bot.stage.until(lambda: bool(bot.deliveries))
+        bot.stage.api.no_trouble()
+        bot.stage.ada.says("Two")
+        await bot.until_said("Second one.", "First.")
+
+
+async def test_an_answer_is_given_up_after_an_hour(caplog: pytest.LogCaptureFixture) -> None:
+    async with running(Echo().open) as bot:
+        bot.stage.api.chaos(1, GONE, methods=SENDING)
+        bot.stage.ada.says("Hello")
+        await bot.stage.until(lambda: bool(bot.deliveries))
+        with anyio.fail_after(20_000):
+            while "An answer to 7 is given up" not in caplog.text:
+                await bot.stage.api.changed()
+                await anyio.sleep(60)
+
+
+async def test_an_answer_is_given_up_where_the_bot_is_blocked_meanwhile(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with running(Echo().open) as bot:
+        bot.stage.api.chaos(1, GONE, methods=SENDING)
+        bot.stage.ada.says("Hello")
+        await bot.stage.until(lambda: bool(bot.deliveries))
+        bot.stage.api.no_trouble()
+        bot.stage.ada.blocks()
+        await anyio.sleep(120)
+        assert "An answer to 7 is given up" in caplog.text
+
+
+async def test_a_bot_that_ends_waits_for_no_network() -> None:
+    async with running(Echo().open) as bot:
+        bot.stage.api.chaos(1, GONE, methods=SENDING)
+        bot.stage.ada.says("Hello")
+        await bot.stage.until(lambda: bool(bot.deliveries))
+        watch = Stopwatch()
+        await bot.stop()
+        assert watch.seconds < 5
+
+
 async def test_what_a_command_says_and_cannot_be_sent_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with running(Echo().open) as bot:
         bot.stage.ada.says("/id")

@@ -44,8 +44,8 @@ LEAVE: Final = ":leave"
 """The choice that leaves a field as it is."""
 
 CODE: Final = 50_000
-"""Characters of what would be done that are put to somebody. Nobody reads more in a chat, and nobody can allow
-what he was not shown whole."""
+"""Characters of what would be done that are put to somebody. Nobody reads more in a chat, and nobody can
+allow what he was not shown whole."""
 
 TRIES: Final = 100
 """Answers to one thing asked that may not fit. People give up long before that; a channel that makes its

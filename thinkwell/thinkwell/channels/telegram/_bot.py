@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from thinkwell.channels._errors import DeliveryFailed, RouterClosed
-from thinkwell.channels.telegram._errors import TelegramError, TelegramUnauthorized
+from thinkwell.channels.telegram._errors import (
+    TelegramError,
+    TelegramForbidden,
+    TelegramRefused,
+    TelegramUnauthorized,
+)
 from thinkwell.channels.telegram._values import BotCommand
 
 if TYPE_CHECKING:
@@ -41,6 +46,12 @@ GREETING: Final = "Write to me, and an agent answers."
 PATIENCE: Final = 5.0
 """Seconds in which the answers that are being written are brought to an end, when the bot ends. A service
 manager may kill it after ten."""
+
+LATER: Final = 60.0
+"""Seconds until an answer is sent again that could not be delivered, when Telegram may be reached again."""
+
+LATEST: Final = 60
+"""How often that is tried."""
 
 ANEW: Final = "What you write next begins a new conversation."
 NOTHING_RUNS: Final = "There is nothing to stop."
@@ -211,6 +222,9 @@ class _Bot:
         except DeliveryFailed as exc:
             logger.error("An answer could not be delivered to %s: %s", user_id, exc.reason)
             delivery = exc.delivery
+            if _may_pass(exc.__cause__):
+                assert self._tasks is not None
+                self._tasks.start_soon(self._deliver_later, user_id, exc.text)
         except Exception:
             logger.exception("A message from %s was not answered", user_id)
             return FAILED
@@ -221,8 +235,32 @@ class _Bot:
                 logger.exception("What was to be told of a delivery has failed")
         return ""
 
+    async def _deliver_later(self, user_id: str, text: str) -> None:
+        """Try again to send an answer, for an hour. It goes on where it was, if nothing was written since."""
+        for _ in range(LATEST):
+            with anyio.move_on_after(LATER):
+                await self.ended.wait()
+            if self.ended.is_set():
+                return
+            if user_id in self._open:
+                continue  # what is being written would end with it
+            try:
+                await self._channel.send(user_id, text)
+            except TelegramError as exc:
+                if not _may_pass(exc):
+                    break
+            else:
+                logger.warning("An answer was delivered to %s after all", user_id)
+                return
+        logger.error("An answer to %s is given up", user_id)
+
     async def _notify(self, user_id: str, text: str) -> None:
         try:
             await self._channel.notify(user_id, text)
         except TelegramError as exc:
             logger.warning("Something could not be said to %s: %s", user_id, exc)
+
+
+def _may_pass(error: BaseException | None) -> bool:
+    """Return whether what could not be sent may be sent later."""
+    return not isinstance(error, TelegramForbidden | TelegramRefused | TelegramUnauthorized)
