@@ -8,6 +8,7 @@ whoever else writes to the bot is told his own. ``thinkwell telegram`` is this, 
 
 from __future__ import annotations
 
+import os
 import sys
 
 import anyio
@@ -28,7 +29,8 @@ async def answer(bot: TelegramChannel) -> None:
 
 
 async def main() -> None:
-    await answer(TelegramChannel(allowed=[int(number) for number in sys.argv[1:]]))
+    token = os.environ.pop("TELEGRAM_BOT_TOKEN", None)  # else the agent would have it too
+    await answer(TelegramChannel(token, allowed=[int(number) for number in sys.argv[1:]]))
 
 
 if __name__ == "__main__":
