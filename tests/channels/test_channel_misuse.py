@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+import inspect
+import types
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from kept_channels import Whole
+from echoing import Echo
+from kept_channels import Asked, Streamed, Whole
 
-from thinkwell.channels import AskingChannel, Delivery, DeliverySettings, OutcomeChannel, deliver
+from thinkwell.channels import (
+    AskingChannel,
+    ChannelCapabilities,
+    Delivery,
+    DeliveryFailed,
+    DeliverySettings,
+    MessageRouter,
+    OutcomeChannel,
+    deliver,
+)
 from thinkwell.testing import ScriptedAgent, script, virtual_backend
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine
+
+    from thinkwell import Agent
     from thinkwell.channels import Channel, ChannelQuestion
     from thinkwell.testing import Script
     from thinkwell.testing._virtual import Backend
@@ -22,10 +38,376 @@ def anyio_backend(request: pytest.FixtureRequest) -> Backend:
     return virtual_backend(request.param)
 
 
-async def delivered(played: Script, channel: Channel, settings: DeliverySettings | None = None) -> Delivery:
+async def delivered(
+    played: Script, channel: Channel, settings: DeliverySettings | None = None, **options: Any
+) -> Delivery:
     with anyio.fail_after(100_000):
         async with ScriptedAgent(played).open(permissions="ask", question_timeout=60) as agent:
-            return await deliver(agent.think().text("Go.").stream(), channel, "ann", settings=settings)
+            stream = agent.think().text("Go.").stream()
+            try:
+                return await deliver(stream, channel, "ann", settings=settings, **options)
+            finally:
+                await stream.wait()
+
+
+# What is no run
+
+
+NO_RUNS: list[tuple[Callable[[Agent], object], str]] = [
+    (lambda agent: agent.think().text("Go."), "ThinkBuilder"),
+    (lambda _: "Go.", "str"),
+    (lambda agent: agent.think().text("Go.").run(), "coroutine"),
+    (lambda _: None, "NoneType"),
+]
+
+
+@pytest.mark.parametrize(("made", "said"), NO_RUNS)
+async def test_what_is_no_run_is_refused_and_it_is_said_how_one_is_begun(
+    made: Callable[[Agent], Any], said: str
+) -> None:
+    channel = Whole()
+    async with Echo().open() as agent:
+        stream = made(agent)
+        with pytest.raises(
+            TypeError, match=rf"takes a run that has begun, not a {said}: begin one by \.stream"
+        ):
+            await deliver(stream, channel, "ann")
+        if inspect.iscoroutine(stream):
+            assert inspect.getcoroutinestate(stream) == inspect.CORO_CLOSED
+    assert channel.told == []
+
+
+# What is no setting
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"streaming": "no"}, r"streaming='no'\): it must be True or False, not a str"),
+        ({"thinking": 1}, r"thinking=1\): it must be True or False, not a int"),
+        ({"edit_interval": "1"}, r"edit_interval='1'\): it must be a number or None, not a str"),
+        ({"least_characters": 1.5}, r"least_characters=1\.5\): it must be a whole number, not a float"),
+        ({"least_thinking": None}, r"least_thinking=None\): it must be a number, not a NoneType"),
+        ({"stalled_after": True}, r"stalled_after=True\): it must be a number or None, not a bool"),
+        ({"timeout": None}, r"timeout=None\): it must be a number, not a NoneType"),
+        ({"attempts": "4"}, r"attempts='4'\): it must be a whole number, not a str"),
+    ],
+)
+def test_settings_of_another_type_are_refused(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(TypeError, match=rf"^DeliverySettings\({said}$"):
+        DeliverySettings(**settings)
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "said"),
+    [
+        ({"edits": "yes"}, r"edits='yes'\): it must be True or False, not a str"),
+        ({"max_length": "x"}, r"max_length='x'\): it must be a whole number or None, not a str"),
+        ({"max_length": True}, r"max_length=True\): it must be a whole number or None, not a bool"),
+    ],
+)
+def test_capabilities_of_another_type_are_refused(capabilities: dict[str, Any], said: str) -> None:
+    with pytest.raises(TypeError, match=rf"^ChannelCapabilities\({said}$"):
+        ChannelCapabilities(**capabilities)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"settings": {"streaming": False}},
+            r"deliver\(settings=.*\): it must be DeliverySettings\(…\), not a d",
+        ),
+        ({"text": "short"}, r"deliver\(text='short'\): it must be a function, such as lambda result"),
+    ],
+)
+async def test_options_of_another_type_are_refused(options: dict[str, Any], said: str) -> None:
+    channel = Whole()
+    with pytest.raises(TypeError, match=f"^{said}"):
+        await delivered(script.says("a"), channel, **options)
+    assert channel.told == []
+
+
+USERS: list[tuple[Any, type[Exception], str]] = [
+    (7, TypeError, r"\(user_id=7\): it must be a str, not a int"),
+    ("", ValueError, r'\(user_id=""\): it is empty; name the user as the channel does'),
+]
+
+
+@pytest.mark.parametrize(("user_id", "error", "said"), USERS)
+async def test_a_user_without_a_name_is_refused(user_id: Any, error: type[Exception], said: str) -> None:
+    channel = Whole()
+    async with ScriptedAgent(script.says("a")).open() as agent:
+        stream = agent.think().text("Go.").stream()
+        with pytest.raises(error, match=f"^deliver{said}"):
+            await deliver(stream, channel, user_id)
+        assert await stream.result == "a"
+        async with MessageRouter(agent) as router:
+            with pytest.raises(error, match=f"^handle_user_message{said}"):
+                await router.handle_user_message("Go.", user_id, channel)
+    assert channel.told == []
+
+
+# What is no channel
+
+
+async def test_a_class_is_no_channel() -> None:
+    given: Any = Whole
+    with pytest.raises(
+        TypeError, match=r"^deliver\(channel=Whole\): that is a class; give an instance of it"
+    ):
+        await delivered(script.says("a"), given)
+
+
+async def test_a_method_that_is_not_asynchronous_is_told_of_before_anything_is_done() -> None:
+    class Synchronous:
+        def __init__(self) -> None:
+            self.sent: list[str] = []
+
+        def send(self, user_id: str, text: str) -> None:
+            self.sent.append(text)
+
+    channel: Any = Synchronous()
+    said = r"^Synchronous\.send is not asynchronous: write async def send$"
+    with pytest.raises(TypeError, match=said):
+        await delivered(script.says("a"), channel)
+    async with MessageRouter(Echo().open) as router:
+        with pytest.raises(TypeError, match=said):
+            await router.handle_user_message("one", "ada", channel)
+        assert router.conversations == ()
+    assert channel.sent == []
+
+
+def nothing(self: object, *given: object) -> Any: ...
+
+
+def raising(self: object, *given: object) -> Any:
+    raise NotImplementedError
+
+
+def choosing(self: object, *given: object) -> Any:
+    if given:
+        return "yes"
+    return "no"
+
+
+@pytest.mark.parametrize("method", [nothing, raising, choosing])
+@pytest.mark.parametrize(
+    ("base", "name"),
+    [(Streamed, "on_stream_chunk"), (Streamed, "on_stream_end"), (Asked, "ask"), (Asked, "on_question_end")],
+)
+async def test_so_is_any_method_that_is_awaited(
+    base: type[Whole], name: str, method: Callable[..., object]
+) -> None:
+    channel = type("Half", (base,), {name: method})()
+    with pytest.raises(TypeError, match=rf"^Half\.{name} is not asynchronous: write async def {name}$"):
+        await delivered(script.says("a"), channel)
+    assert channel.told == []
+
+
+async def test_a_method_that_turns_out_not_to_be_asynchronous_is_not_called_again() -> None:
+    class Late(Whole):
+        def send(self, user_id: str, text: str) -> Any:
+            return self.sent.append((user_id, text))
+
+    channel = Late()
+    with pytest.raises(DeliveryFailed, match=r"send is not asynchronous: write async def send"):
+        await delivered(script.says("a"), channel)
+    assert channel.texts == ["a"]
+
+
+def wrapped(method: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    @functools.wraps(method)
+    def inner(*given: object) -> Awaitable[None]:
+        return method(*given)
+
+    return inner
+
+
+@types.coroutine
+def old(self: Whole, user_id: str, text: str) -> Any:
+    yield from Whole.send(self, user_id, text).__await__()
+
+
+class Called:
+    """Is no function."""
+
+    def __init__(self, kept: Whole) -> None:
+        self.kept = kept
+
+    def __call__(self, user_id: str, text: str) -> Coroutine[object, object, None]:
+        return Whole.send(self.kept, user_id, text)
+
+
+async def test_what_returns_an_awaitable_is_asynchronous() -> None:
+    class Plain(Whole):
+        def send(self, user_id: str, text: str) -> Any:
+            return super().send(user_id, text)
+
+    channels: list[Whole] = [
+        Plain(),
+        type("Wrapped", (Whole,), {"send": wrapped(Whole.send)})(),
+        type("Old", (Whole,), {"send": old})(),
+    ]
+    channel: Any = Whole()
+    channel.send = Called(channel)
+    channels.append(channel)
+    for each in channels:
+        await delivered(script.says("a"), each)
+        assert each.texts == ["a"]
+
+
+async def test_a_question_that_is_asked_synchronously_is_told_of() -> None:
+    class Typed(Whole):
+        def ask(self, user_id: str, question: ChannelQuestion) -> Any:
+            return str(user_id)
+
+    channel = Typed()
+    delivery = await delivered(script.asks("Clean").says("Done."), channel)
+    assert [str(error) for error in delivery.channel_errors] == [
+        "ask is not asynchronous: write async def ask"
+    ]
+
+
+async def test_a_stop_that_is_awaited_synchronously_is_told_of() -> None:
+    class Stopping(Whole):
+        def wait_stop(self, user_id: str) -> Any:
+            return str(user_id)
+
+    delivery = await delivered(script.says("a"), Stopping())
+    assert delivery.status == "completed"
+    assert [str(error) for error in delivery.channel_errors] == [
+        "wait_stop is not asynchronous: write async def wait_stop"
+    ]
+
+
+# Routers
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"settings": "fast"}, r"settings='fast'\): it must be DeliverySettings\(…\), not a str"),
+        ({"middleware": "x"}, r"middleware='x'\): it must be a function, such as lambda text, user_id: text"),
+        (
+            {"session": 5},
+            r"session=5\): it must be a function, such as lambda agent, user_id: agent\.session",
+        ),
+        ({"cwd": 5}, r"cwd=…\) is, or has returned, a int: give a folder, or a function that returns one"),
+    ],
+)
+def test_a_router_refuses_options_of_another_type(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(TypeError, match=rf"^MessageRouter\({said}"):
+        MessageRouter(Echo().open, **options)
+
+
+async def later(text: str, user_id: str) -> None:
+    """Forgets to return anything."""
+
+
+def nothing_of(*_: object) -> None:
+    """Forgets it too."""
+
+
+def five(*_: object) -> int:
+    return 5
+
+
+async def folder(user_id: str) -> str:
+    return "/p"  # pragma: no cover - it is not awaited
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"middleware": nothing_of},
+            r"middleware=…\) has made a NoneType of a message; it must return the p",
+        ),
+        (
+            {"middleware": later},
+            r"middleware=…\) has made a NoneType of a message; it must return the prompt",
+        ),
+        ({"cwd": nothing_of}, r"cwd=…\) is, or has returned, a NoneType: give a folder, or a function"),
+        ({"cwd": folder}, r"cwd=…\) is, or has returned, a coroutine: give a folder, or a function"),
+        (
+            {"session": five},
+            r"session=…\) has returned a int, which async with does not take; give a fu",
+        ),
+    ],
+)
+async def test_functions_of_a_router_that_return_something_else_are_told_of(
+    options: dict[str, Any], said: str
+) -> None:
+    channel = Whole()
+    async with MessageRouter(Echo().open, **options) as router:
+        with pytest.raises(TypeError, match=rf"^MessageRouter\({said}"):
+            await router.invoke("Go.")
+        delivery = await router.handle_user_message("Go.", "ada", channel)
+    assert delivery is not None
+    assert isinstance(delivery.error, TypeError)
+    assert channel.texts == [
+        "⚠ Something went wrong, and your message was not answered. Please try again later."
+    ]
+
+
+async def opened() -> object:
+    """Is called where it should be given."""
+
+
+@pytest.mark.parametrize(("opener", "said"), [(opened, "coroutine"), (five, "int")])
+async def test_a_function_that_opens_no_agent_is_told_of(opener: Any, said: str) -> None:
+    async with MessageRouter(opener) as router:
+        with pytest.raises(
+            TypeError,
+            match=rf'^MessageRouter\(agent=…\) has returned a {said}, .*lambda: open_agent\("claude"\)',
+        ):
+            await router.invoke("Go.")
+
+
+async def test_a_message_that_is_no_text_is_refused() -> None:
+    given: Any = 5
+    async with MessageRouter(Echo().open) as router:
+        with pytest.raises(TypeError, match=r"^handle_user_message\(text=5\): it must be a str, not a int"):
+            await router.handle_user_message(given, "ada", Whole())
+        with pytest.raises(TypeError, match=r"^MessageRouter\(prompt=5\): it must be a str, not a int"):
+            await router.invoke(given)
+        with pytest.raises(TypeError, match=r"^MessageRouter\(user_id=5\): it must be a str, not a int"):
+            await router.invoke("Go.", user_id=given)
+        assert router.conversations == ()
+
+
+@pytest.mark.parametrize("prompt", ["", " \n"])
+async def test_a_blank_prompt_is_refused(prompt: str) -> None:
+    async with MessageRouter(Echo().open) as router:
+        with pytest.raises(
+            ValueError, match=r"^the prompt is blank; say what is to be done, as in router\.invo"
+        ):
+            await router.invoke(prompt)
+
+
+async def test_callbacks_that_are_not_asynchronous_are_told_of() -> None:
+    told: list[str] = []
+
+    def note(text: str) -> None:
+        told.append(text)
+
+    async def listen(text: str) -> None:
+        told.append(text)
+
+    given: list[Any] = [note, print, "print"]
+    async with MessageRouter(Echo().open) as router:
+        said = "^on_chunk is not asynchronous: write async def on_chunk$"
+        with pytest.raises(TypeError, match=said):
+            await router.invoke_streamed("Go.", given[0])
+        with pytest.raises(TypeError, match=said):
+            await router.invoke_streamed("Go.", given[1])
+        with pytest.raises(TypeError, match=r"^on_tool_call is not asynchronous"):
+            await router.invoke_streamed("Go.", listen, given[0])
+        with pytest.raises(TypeError, match=r"^invoke_streamed\(on_chunk='print'\): it must be a function"):
+            await router.invoke_streamed("Go.", given[2])
+        assert told == []
+        assert await router.invoke_streamed("Go.", listen) == "".join(told)
 
 
 # Questions

@@ -244,11 +244,11 @@ async def test_those_that_wait_are_counted() -> None:
         MessageRouter(agent, max_waiting=1) as router,
         anyio.create_task_group() as tasks,
     ):
-        tasks.start_soon(router.invoke, "one")
+        tasks.start_soon(router.handle_user_message, "one", "ada", Whole())
         await echo.until_begun("one")
-        tasks.start_soon(router.handle_user_message, "two", "", Whole())
+        tasks.start_soon(router.handle_user_message, "two", "ada", Whole())
         await anyio.sleep(0.5)
         with pytest.raises(ConversationBusy) as raised:
-            await router.invoke("three")
+            await router.invoke("three", user_id="ada")
         assert raised.value.waiting == 1
     assert echo.begun == ["one", "two"]

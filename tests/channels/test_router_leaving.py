@@ -279,10 +279,10 @@ async def test_whoever_waits_learns_at_once_that_the_router_is_left() -> None:
 
         async def ask() -> None:
             with pytest.raises(RouterClosed):
-                await router.invoke("two")
+                await router.invoke("two", user_id="ada")
             at.append(anyio.current_time())
 
-        tasks.start_soon(router.handle_user_message, "be deaf", "", Whole())
+        tasks.start_soon(router.handle_user_message, "be deaf", "ada", Whole())
         await echo.until_begun("be deaf")
         tasks.start_soon(ask)
         await anyio.sleep(1)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio
 
 from thinkwell._agent import Agent
+from thinkwell.channels._checks import check_context
 from thinkwell.channels._errors import RouterClosed
 
 if TYPE_CHECKING:
@@ -136,7 +137,8 @@ class _Life:
         error = None
         try:
             with self._scope:
-                async with self._factory() as self._agent:
+                opening = check_context("agent", self._factory(), 'lambda: open_agent("claude")')
+                async with opening as self._agent:
                     self._opened.set()
                     await self._needless.wait()
         except Exception as exc:

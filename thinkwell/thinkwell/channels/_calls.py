@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dis
 import inspect
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 
@@ -12,15 +13,66 @@ from thinkwell._display.text import line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from types import CodeType
 
-__all__ = ("NotAsynchronous", "call", "in_words", "said_by")
+__all__ = ("NotAsynchronous", "begun", "call", "check_asynchronous", "in_words", "said_by")
+
+V = TypeVar("V")
 
 ERROR: Final = 500
 """Characters of what an exception says."""
 
 
 class NotAsynchronous(TypeError):  # noqa: N818 - says what the method is
-    """The method of a channel has returned something that cannot be awaited. What it does, it has done."""
+    """What has to be asynchronous is not.
+
+    Args:
+        name: What it is called.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} is not asynchronous: write async def {name.rpartition('.')[2]}")
+
+
+def check_asynchronous(name: str, function: object) -> None:
+    """Check a function before it is called, as far as that can be known: any may return an awaitable.
+
+    Args:
+        name: What it is called.
+        function: A function, a method, or whatever can be called.
+
+    Raises:
+        NotAsynchronous: What it returns cannot be awaited.
+    """
+    plain = function.__func__ if inspect.ismethod(function) else function
+    if not inspect.isfunction(plain) or inspect.iscoroutinefunction(plain):
+        return
+    code = plain.__code__
+    if not code.co_flags & inspect.CO_ITERABLE_COROUTINE and _returns_constants(code):
+        raise NotAsynchronous(name)
+
+
+def _returns_constants(code: CodeType) -> bool:
+    """Return whether code is known to return nothing but constants, such as ``None``."""
+    before = ""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "RETURN_VALUE" and (before != "LOAD_CONST" or instruction.is_jump_target):
+            return False
+        before = instruction.opname
+    return True
+
+
+def begun(name: str, function: Callable[..., Awaitable[V]], *arguments: object) -> Awaitable[V]:
+    """Return what a function has returned, to be awaited.
+
+    Raises:
+        NotAsynchronous: It cannot be awaited. What the function does, it has done.
+        Exception: The function has raised it.
+    """
+    returned: object = function(*arguments)
+    if not inspect.isawaitable(returned):
+        raise NotAsynchronous(name)
+    return returned
 
 
 async def call(method: Callable[..., Awaitable[None]], limit: float, *arguments: object) -> None:
@@ -37,9 +89,7 @@ async def call(method: Callable[..., Awaitable[None]], limit: float, *arguments:
         Exception: It has failed.
     """
     name = getattr(method, "__name__", "the method")
-    returned: object = method(*arguments)
-    if not inspect.isawaitable(returned):
-        raise NotAsynchronous(f"{name} is not asynchronous: write async def {name}")
+    returned = begun(name, method, *arguments)
     with anyio.move_on_after(limit) as scope:
         await returned
     if scope.cancelled_caught:

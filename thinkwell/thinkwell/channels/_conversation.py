@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
 
+from thinkwell.channels._checks import check_context
 from thinkwell.channels._errors import ConversationBusy, RouterClosed
 from thinkwell.errors import AgentClosed, AgentExited, SessionUnusable, ThoughtCancelled
 
@@ -174,7 +175,11 @@ class Conversation:
         try:
             async with (
                 self._keeper.agent(self.wake) as kept,
-                self._open_session(kept.agent, self.user_id) as session,
+                check_context(
+                    "session",
+                    self._open_session(kept.agent, self.user_id),
+                    "lambda agent, user_id: agent.session(cwd=…)",
+                ) as session,
             ):
                 opened, self._opening = True, False
                 await self._lend(session, kept)

@@ -14,13 +14,20 @@ from thinkwell._display.phases import running
 from thinkwell._display.results import result_text
 from thinkwell._display.summary import error_words
 from thinkwell._display.text import line
-from thinkwell.channels._calls import in_words, said_by
+from thinkwell.channels._calls import begun, in_words, said_by
+from thinkwell.channels._checks import (
+    check_channel,
+    check_function,
+    check_settings,
+    check_stream,
+    check_user_id,
+    close_coroutine,
+)
 from thinkwell.channels._errors import DeliveryFailed
 from thinkwell.channels._following import Following, Piece, said
 from thinkwell.channels._protocols import (
     AskingChannel,
     CapableChannel,
-    Channel,
     ChannelCapabilities,
     ChannelCounts,
     ConfiguredChannel,
@@ -39,6 +46,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from thinkwell._stream import ThoughtStream
+    from thinkwell.channels._protocols import Channel
     from thinkwell.view import RunView
 
 __all__ = ("Delivery", "DeliveryMetrics", "DeliveryStatus", "deliver")
@@ -130,12 +138,15 @@ async def deliver(
 
     Raises:
         DeliveryFailed: The final text could not be sent. It has the text.
-        TypeError: That is no channel, or its settings or capabilities are something else.
+        TypeError: An argument is something else, as are the channel's settings or capabilities, or one of
+            its methods is known not to be asynchronous. Nothing was done.
+        ValueError: `user_id` is empty.
     """
-    if not isinstance(cast("object", channel), Channel):
-        raise TypeError(
-            f"deliver(channel={channel!r:.100}): a channel has a method: async def send(self, user_id, text)"
-        )
+    check_stream(stream)
+    check_channel("deliver", channel)
+    check_user_id("deliver", user_id)
+    check_settings("deliver", settings)
+    check_function("deliver", "text", text, "lambda result: …")
     if settings is None:
         settings = DeliverySettings()
         if isinstance(channel, ConfiguredChannel):
@@ -246,7 +257,7 @@ class _Delivering(Generic[T]):
 
     async def _wait_stop(self, channel: StoppingChannel) -> None:
         try:
-            await channel.wait_stop(self._user_id)
+            await begun("wait_stop", channel.wait_stop, self._user_id)
         except Exception as exc:
             self._failed(exc)
         else:
@@ -361,6 +372,7 @@ class _Delivering(Generic[T]):
             return text or ("" if value is None else result_text(value))
         made = self._make_text(value)
         if not isinstance(cast("object", made), str):
+            close_coroutine(made)
             raise TypeError(f"text= has made a {type(made).__name__} of the result; it must return a str")
         return made
 

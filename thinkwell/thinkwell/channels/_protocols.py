@@ -6,9 +6,13 @@ address of a chat) and is never told of agents, sessions or protocols.
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, runtime_checkable
+from types import NoneType
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = (
     "AskingChannel",
@@ -31,11 +35,42 @@ __all__ = (
     "TypingChannel",
 )
 
+Kinds: TypeAlias = tuple[type, ...]
+
+FLAG: Final[Kinds] = (bool,)
+WHOLE: Final[Kinds] = (int,)
+NUMBER: Final[Kinds] = (int, float)
+NONE: Final[Kinds] = (NoneType,)
+
+WORDS: Final[Mapping[Kinds, str]] = {
+    FLAG: "True or False",
+    WHOLE: "a whole number",
+    NUMBER: "a number",
+    WHOLE + NONE: "a whole number or None",
+    NUMBER + NONE: "a number or None",
+}
+
+
+def _check_types(given: Struct, **kinds: Kinds) -> None:
+    """Check the types of fields.
+
+    Raises:
+        TypeError: One is something else.
+    """
+    for name, kind in kinds.items():
+        value: object = getattr(given, name)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not FLAG):
+            raise TypeError(
+                f"{type(given).__name__}({name}={value!r:.100}): it must be {WORDS[kind]}, not a "
+                f"{type(value).__name__}"
+            )
+
 
 class ChannelCapabilities(Struct, frozen=True, kw_only=True):
     """What can be done with messages of a channel. Whoever delivers asks for it.
 
     Raises:
+        TypeError: A value is of another type.
         ValueError: `max_length` is out of range.
     """
 
@@ -54,6 +89,15 @@ class ChannelCapabilities(Struct, frozen=True, kw_only=True):
     """Whether the channel itself decides when to edit: it is then handed every chunk at once."""
 
     def __post_init__(self) -> None:
+        _check_types(
+            self,
+            edits=FLAG,
+            max_length=WHOLE + NONE,
+            html=FLAG,
+            expandable_quote=FLAG,
+            markdown=FLAG,
+            paced=FLAG,
+        )
         if self.max_length is not None and not self.max_length >= 1:
             raise ValueError(f"ChannelCapabilities(max_length={self.max_length!r}): it must be at least 1")
 
@@ -62,6 +106,7 @@ class DeliverySettings(Struct, frozen=True, kw_only=True):
     """How runs are delivered to a channel.
 
     Raises:
+        TypeError: A value is of another type.
         ValueError: A number is out of range.
     """
 
@@ -86,6 +131,17 @@ class DeliverySettings(Struct, frozen=True, kw_only=True):
     """How often the final text is tried to be sent, with a growing pause between."""
 
     def __post_init__(self) -> None:
+        _check_types(
+            self,
+            streaming=FLAG,
+            edit_interval=NUMBER + NONE,
+            least_characters=WHOLE,
+            thinking=FLAG,
+            least_thinking=NUMBER,
+            stalled_after=NUMBER + NONE,
+            timeout=NUMBER,
+            attempts=WHOLE,
+        )
         for name, least in (("edit_interval", 0.0), ("least_characters", 1), ("least_thinking", 0.0)):
             value: float | None = getattr(self, name)
             if value is not None and not value >= least:  # NaN is neither

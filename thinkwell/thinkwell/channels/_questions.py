@@ -17,7 +17,7 @@ from thinkwell._display.phases import OVER
 from thinkwell._display.questions import answered, asked
 from thinkwell._display.text import line
 from thinkwell._forms import check_form
-from thinkwell.channels._calls import call
+from thinkwell.channels._calls import begun, call
 from thinkwell.channels._protocols import ChannelChoice, ChannelQuestion, OutcomeChannel
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen
 from thinkwell.events import DiffContent
@@ -224,7 +224,7 @@ class Asking:
         Raises:
             _Unanswered: It has none.
         """
-        said = await self._channel.ask(self._user_id, put)
+        said = await begun("ask", self._channel.ask, self._user_id, put)
         if said is None:
             raise _Unanswered
         return said

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
+import os
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args, overload
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args, overload
 
 from anyio import AsyncContextManagerMixin
 from anyio.lowlevel import checkpoint
@@ -13,6 +15,15 @@ from anyio.lowlevel import checkpoint
 from thinkwell import events as ev
 from thinkwell._builder import check_count, check_seconds
 from thinkwell.channels._agent_keeper import AgentKeeper
+from thinkwell.channels._calls import begun, check_asynchronous
+from thinkwell.channels._checks import (
+    check_channel,
+    check_function,
+    check_settings,
+    check_text,
+    check_user_id,
+    close_coroutine,
+)
 from thinkwell.channels._conversations import Conversations
 from thinkwell.channels._delivery import deliver
 from thinkwell.channels._errors import ConversationBusy, DeliveryFailed, RouterClosed
@@ -22,7 +33,6 @@ from thinkwell.channels._router_events import AgentResponded, RouterListeners, U
 from thinkwell.errors import ThoughtCancelled
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
     from contextlib import AbstractAsyncContextManager
     from typing import Self
@@ -114,6 +124,11 @@ class MessageRouter(AsyncContextManagerMixin):
             raise ValueError(f'MessageRouter(busy={busy!r:.100}): choose "queue" or "refuse"')
         if cwd is not None and session is not None:
             raise ValueError("MessageRouter(cwd=…, session=…): give one of them; session= can say the folder")
+        check_settings("MessageRouter", settings)
+        check_function("MessageRouter", "middleware", middleware, "lambda text, user_id: text")
+        check_function("MessageRouter", "session", session, "lambda agent, user_id: agent.session(cwd=…)")
+        if not (cwd is None or callable(cwd)):
+            _check_folder(cwd)
         self._conversations = Conversations(
             AgentKeeper(agent),
             session or partial(_session_in, cwd),
@@ -159,8 +174,13 @@ class MessageRouter(AsyncContextManagerMixin):
         Raises:
             DeliveryFailed: What there was to say could not be sent. It has the text.
             RouterClosed: The router's block was left before the message had its turn, or was not entered.
-            ValueError: The text is blank.
+            TypeError: An argument is of another type, or a method of the channel is known not to be
+                asynchronous.
+            ValueError: The text is blank, or `user_id` is empty.
         """
+        check_text("handle_user_message", "text", text)
+        check_user_id("handle_user_message", user_id)
+        check_channel("handle_user_message", channel)
         # Lone surrogates may come from outside, and cannot be sent.
         text = text.encode("utf-8", "replace").decode()
         if not text.strip():
@@ -236,15 +256,18 @@ class MessageRouter(AsyncContextManagerMixin):
             ThoughtCancelled: The run was stopped.
             Exception: There is no agent or no session, the run failed, or a callback has.
         """
+        for name, callback in (("on_chunk", on_chunk), ("on_tool_call", on_tool_call)):
+            check_function("invoke_streamed", name, callback, f"async def {name}(text)")
+            check_asynchronous(name, callback)
         following, told = Following(), list[str]()
 
         async def tell_news(view: RunView) -> int:
             for piece in following.look(view):
                 if piece.kind == "text":
                     told.append(piece.text)
-                    await on_chunk(piece.text)
+                    await begun("on_chunk", on_chunk, piece.text)
                 elif piece.kind == "status" and on_tool_call is not None:
-                    await on_tool_call(piece.text.removeprefix(USING))
+                    await begun("on_tool_call", on_tool_call, piece.text.removeprefix(USING))
             return sum(map(len, view.messages))
 
         async with self.streaming(prompt, user_id=user_id) as stream:
@@ -276,6 +299,8 @@ class MessageRouter(AsyncContextManagerMixin):
             ThoughtCancelled: The run was stopped.
             Exception: There is no agent or no session.
         """
+        check_text("MessageRouter", "prompt", prompt)
+        check_text("MessageRouter", "user_id", user_id)
         turn = self._conversations.ask(user_id)
         try:
             stream = await self._begin(turn, prompt, user_id)
@@ -349,10 +374,19 @@ class MessageRouter(AsyncContextManagerMixin):
         return await turn.begin(partial(self._prompt, text, user_id), self._start)
 
     async def _prompt(self, text: str, user_id: str) -> str:
-        if self._middleware is None:
-            return text
-        prompt = self._middleware(text, user_id)
-        return prompt if isinstance(prompt, str) else await prompt
+        prompt: object = text
+        if self._middleware is not None:
+            prompt = cast("object", self._middleware(text, user_id))
+            if inspect.isawaitable(prompt):
+                prompt = cast("object", await prompt)
+        if not isinstance(prompt, str):
+            raise TypeError(
+                f"MessageRouter(middleware=…) has made a {type(prompt).__name__} of a message; it must "
+                "return the prompt, a str"
+            )
+        if not prompt.strip():
+            raise ValueError('the prompt is blank; say what is to be done, as in router.invoke("…")')
+        return prompt
 
     def _start(self, session: Session, prompt: str) -> ThoughtStream[str]:
         task = session.think().text(prompt)
@@ -374,7 +408,25 @@ class MessageRouter(AsyncContextManagerMixin):
 def _session_in(
     cwd: StrPath | Callable[[str], StrPath] | None, agent: Agent, user_id: str
 ) -> AbstractAsyncContextManager[Session]:
-    return agent.session(cwd=cwd(user_id) if callable(cwd) else cwd)
+    if not callable(cwd):
+        return agent.session(cwd=cwd)
+    folder = cwd(user_id)
+    _check_folder(folder)
+    return agent.session(cwd=folder)
+
+
+def _check_folder(folder: object) -> None:
+    """Check a folder, or what a function has returned for one.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if not isinstance(folder, str | os.PathLike):
+        close_coroutine(folder)
+        raise TypeError(
+            f"MessageRouter(cwd=…) is, or has returned, a {type(folder).__name__}: give a folder, or a "
+            'function that returns one: lambda user_id: f"/srv/{user_id}"'
+        )
 
 
 @contextmanager

@@ -1,0 +1,161 @@
+"""What is checked of what users give, before anything is done with it."""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+from thinkwell._stream import ThoughtStream
+from thinkwell.channels._calls import check_asynchronous
+from thinkwell.channels._protocols import (
+    AskingChannel,
+    Channel,
+    DeliverySettings,
+    DraftingChannel,
+    HtmlChannel,
+    NotifyingChannel,
+    OutcomeChannel,
+    StoppingChannel,
+    StreamingChannel,
+    ThinkingChannel,
+    TypingChannel,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = (
+    "check_channel",
+    "check_context",
+    "check_function",
+    "check_settings",
+    "check_stream",
+    "check_text",
+    "check_user_id",
+    "close_coroutine",
+)
+
+V = TypeVar("V")
+
+METHODS: Final[Mapping[type, tuple[str, ...]]] = {
+    Channel: ("send",),
+    StreamingChannel: ("on_stream_start", "on_stream_chunk", "on_stream_status", "on_stream_end"),
+    ThinkingChannel: ("on_stream_thinking", "on_stream_thinking_end"),
+    AskingChannel: ("ask",),
+    OutcomeChannel: ("on_question_end",),
+    StoppingChannel: ("wait_stop",),
+    DraftingChannel: ("send_draft",),
+    HtmlChannel: ("send_html",),
+    NotifyingChannel: ("notify",),
+    TypingChannel: ("show_typing",),
+}
+"""What is awaited of a channel."""
+
+
+def check_stream(stream: object) -> None:
+    """Check a run that is to be delivered.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if not isinstance(stream, ThoughtStream):
+        close_coroutine(stream)
+        raise TypeError(
+            f"deliver(stream=…) takes a run that has begun, not a {type(stream).__name__}: begin one by "
+            '.stream(), as in deliver(agent.think().text("…").stream(), channel, user_id)'
+        )
+
+
+def check_channel(where: str, channel: object) -> None:
+    """Check a channel.
+
+    Args:
+        where: The function that it was given to.
+        channel: What was given.
+
+    Raises:
+        TypeError: It is none, or a method is known not to be asynchronous.
+    """
+    if isinstance(channel, type):
+        name = channel.__name__
+        raise TypeError(f"{where}(channel={name}): that is a class; give an instance of it: {name}(…)")
+    if not isinstance(channel, Channel):
+        raise TypeError(
+            f"{where}(channel={channel!r:.100}): a channel has a method: async def send(self, user_id, text)"
+        )
+    for protocol, names in METHODS.items():
+        if isinstance(channel, protocol):
+            for name in names:
+                check_asynchronous(f"{type(channel).__name__}.{name}", getattr(channel, name))
+
+
+def check_user_id(where: str, user_id: object) -> None:
+    """Check the name of a user.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It is empty.
+    """
+    check_text(where, "user_id", user_id)
+    if not user_id:
+        raise ValueError(f'{where}(user_id=""): it is empty; name the user as the channel does')
+
+
+def check_text(where: str, name: str, value: object) -> None:
+    """Check a text.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{where}({name}={value!r:.100}): it must be a str, not a {type(value).__name__}")
+
+
+def check_settings(where: str, settings: object) -> None:
+    """Check settings that may be left out.
+
+    Raises:
+        TypeError: They are something else.
+    """
+    if settings is not None and not isinstance(settings, DeliverySettings):
+        raise TypeError(
+            f"{where}(settings={settings!r:.100}): it must be DeliverySettings(…), not a "
+            f"{type(settings).__name__}"
+        )
+
+
+def check_function(where: str, name: str, value: object, example: str) -> None:
+    """Check a function that may be left out.
+
+    Raises:
+        TypeError: It cannot be called.
+    """
+    if value is not None and not callable(value):
+        raise TypeError(f"{where}({name}={value!r:.100}): it must be a function, such as {example}")
+
+
+def check_context(name: str, given: V, example: str) -> V:
+    """Return what a function has returned that opens something.
+
+    Args:
+        name: What the function was given as.
+        given: What it has returned.
+        example: What it could be.
+
+    Raises:
+        TypeError: There is nothing to be opened.
+    """
+    if not isinstance(cast("object", given), AbstractAsyncContextManager):
+        close_coroutine(given)
+        raise TypeError(
+            f"MessageRouter({name}=…) has returned a {type(given).__name__}, which async with does not take; "
+            f"give a function such as {example}"
+        )
+    return given
+
+
+def close_coroutine(given: object) -> None:
+    """Close what nobody is going to await, so that Python does not warn of it."""
+    if inspect.iscoroutine(given):
+        given.close()
