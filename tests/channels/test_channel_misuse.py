@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import inspect
+import io
+import logging
+import os
+import subprocess
+import sys
 import types
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 from echoing import Echo
-from kept_channels import Asked, Streamed, Whole
+from kept_channels import Asked, Refused, Streamed, Whole
 
+from thinkwell import replay
 from thinkwell.channels import (
     AskingChannel,
     ChannelCapabilities,
@@ -20,12 +27,14 @@ from thinkwell.channels import (
     DeliverySettings,
     MessageRouter,
     OutcomeChannel,
+    TerminalChannel,
     deliver,
 )
 from thinkwell.testing import ScriptedAgent, script, virtual_backend
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
+    from pathlib import Path
 
     from thinkwell import Agent
     from thinkwell.channels import Channel, ChannelQuestion
@@ -428,3 +437,135 @@ async def test_a_channel_that_only_asks_is_asked() -> None:
     delivery = await delivered(script.asks("Clean", input={"command": "rm"}).says("Done."), channel)
     assert channel.told == [("ask", "rm"), ("send", "Done.")]
     assert (delivery.status, delivery.channel_errors) == ("completed", ())
+
+
+UNHEARD = (
+    "The agent asks something, and channel %s has no method ask: give it async def ask(self, user_id, "
+    "question), answer by stream.answer(), or open the agent with permissions that leave nothing to ask"
+)
+
+
+async def test_questions_that_nobody_hears_are_logged_once(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.jsonl"
+    played = script.asks("One").asks("Two").says("Done.")
+    with anyio.fail_after(100_000):
+        async with ScriptedAgent(played).open(permissions="ask", question_timeout=60, record=path) as agent:
+            await deliver(agent.think().text("Go.").stream(), Whole(), "ann")
+        assert caplog.messages == [UNHEARD % "Whole"]
+        assert caplog.records[0].levelno == logging.WARNING
+        channel = Streamed()
+        await deliver(replay(path, speed=1), channel, "ann")
+        assert "Waiting for an answer: One" in channel.statuses
+    assert len(caplog.messages) == 1
+
+
+# What fails
+
+
+class Lasting(Exception):  # noqa: N818 - what the channel says
+    """Is raised where nothing can be helped."""
+
+    temporary = False
+
+
+@pytest.mark.parametrize(
+    "error",
+    [TypeError("x"), AttributeError("x"), NotImplementedError("x"), NameError("x"), Lasting("x")],
+    ids=lambda error: type(error).__name__,
+)
+async def test_what_cannot_succeed_is_not_tried_again(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    channel = Whole(fails={"send": 9}, error=error)
+    with pytest.raises(DeliveryFailed, match="in 1 attempt: x; its text") as failed:
+        await delivered(script.says("a"), channel)
+    assert failed.value.__cause__ is error
+    assert channel.calls["send"] == 1
+    name = type(error).__name__
+    assert caplog.messages == [f"Channel Whole failed (attempt 1 of 4, and it is not tried again): {name}: x"]
+
+
+@pytest.mark.parametrize("temporary", [True, None, 0])
+async def test_what_is_not_said_to_last_is_tried_again(
+    temporary: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    error: Any = Refused("no")
+    error.temporary = temporary
+    await delivered(script.says("a"), Whole(fails={"send": 2}, error=error))
+    assert caplog.messages == [
+        "Channel Whole failed (attempt 1 of 4): Refused: no",
+        "Channel Whole failed (attempt 2 of 4): Refused: no",
+    ]
+
+
+class Broken(io.StringIO):
+    """A pipe that nobody reads any more."""
+
+    def write(self, text: str, /) -> int:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+
+async def test_a_pipe_that_nobody_reads_any_more_is_not_tried_again() -> None:
+    with pytest.raises(DeliveryFailed, match=r"in 1 attempt: .*Broken pipe") as failed:
+        await delivered(script.says("a"), TerminalChannel(Broken()))
+    assert isinstance(failed.value.__cause__, BrokenPipeError)
+    assert failed.value.__cause__.errno == errno.EPIPE
+    assert failed.value.text == "a"
+
+
+PIPED = """
+import anyio
+from thinkwell.channels import DeliveryFailed, TerminalChannel, deliver
+from thinkwell.testing import ScriptedAgent, script
+
+async def main():
+    played = script.says("one\\n").pauses(1).says("two\\n").pauses(1).says("three\\n")
+    async with ScriptedAgent(played).open() as agent:
+        await deliver(agent.think().text("Go.").stream(), TerminalChannel(), "me")
+
+try:
+    anyio.run(main)
+except DeliveryFailed as error:
+    assert isinstance(error.__cause__, BrokenPipeError)
+    assert error.delivery.metrics.attempts == 1
+    raise SystemExit(3)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no head")
+def test_a_program_whose_output_is_cut_off_ends_soon() -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-c", PIPED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert program.stdout is not None
+    assert program.stderr is not None
+    with program, program.stderr as errors:
+        assert program.stdout.readline() == "one\n"
+        program.stdout.close()
+        said = errors.read()
+        assert (program.wait(20), "Traceback" in said) == (3, False), said
+
+
+async def test_a_text_that_cannot_be_made_is_told_of_in_words(caplog: pytest.LogCaptureFixture) -> None:
+    def make(result: str) -> str:
+        raise ZeroDivisionError("division by zero")
+
+    channel = Whole()
+    delivery = await delivered(script.says("Look."), channel, text=make)
+    assert channel.texts == ["Look.\n\n⚠ The answer could not be made of what the agent has returned."]
+    assert delivery.status == "failed"
+    assert isinstance(delivery.error, ZeroDivisionError)
+    assert caplog.messages == ["The text of an answer could not be made: ZeroDivisionError: division by zero"]
+    assert caplog.records[0].levelno == logging.ERROR
+    assert caplog.records[0].exc_info is not None
+    assert caplog.records[0].exc_info[1] is delivery.error
+
+
+async def test_a_text_that_is_made_asynchronously_is_told_of() -> None:
+    async def later(result: str) -> str:
+        return result  # pragma: no cover - it is not awaited
+
+    delivery = await delivered(script.says("Look."), Whole(), text=later)
+    assert str(delivery.error) == "text= has made a coroutine of the result; it must return a str"

@@ -118,7 +118,7 @@ async def test_a_text_that_cannot_be_made_is_told_with_what_the_agent_said() -> 
     async with ScriptedAgent(script.says("Look.").returns([1, 2])).open() as agent:
         stream = agent.think(list[int]).text("Go.").stream()
         delivery = await deliver(stream, channel, "ann", text=lambda numbers: str(numbers[5]))
-    assert channel.texts == ["Look.\n\n⚠ IndexError: list index out of range"]
+    assert channel.texts == ["Look.\n\n⚠ The answer could not be made of what the agent has returned."]
     assert delivery.status == "failed"
     assert isinstance(delivery.error, IndexError)
 

@@ -251,7 +251,7 @@ async def test_a_text_that_is_none_is_told_of(made: Any) -> None:
         delivery = await deliver(agent.think().text("Go.").stream(), channel, "ann", text=lambda _: made)
     assert delivery.status == "failed"
     assert isinstance(delivery.error, TypeError)
-    assert f"text= has made a {type(made).__name__} of the result" in channel.texts[0]
+    assert f"text= has made a {type(made).__name__} of the result" in str(delivery.error)
     assert channel.texts[0].startswith("Look.\n\n⚠ ")
 
 
@@ -269,7 +269,7 @@ async def test_an_error_that_cannot_be_shown_is_reported_all_the_same(
     with pytest.raises(DeliveryFailed, match="in 4 attempts: Unspeakable; its text is in") as failed:
         await delivered(script.says("a"), channel)
     assert isinstance(failed.value.__cause__, Unspeakable)
-    assert caplog.messages[0] == "Channel Whole failed: Unspeakable"
+    assert caplog.messages[0] == "Channel Whole failed (attempt 1 of 4): Unspeakable"
 
 
 async def test_an_error_is_told_in_a_line_of_bounded_length(caplog: pytest.LogCaptureFixture) -> None:
@@ -289,7 +289,7 @@ async def test_a_text_maker_whose_error_cannot_be_shown_is_told_of() -> None:
     channel = Whole()
     async with ScriptedAgent(script.says("Look.")).open() as agent:
         await deliver(agent.think().text("Go.").stream(), channel, "ann", text=make)
-    assert channel.texts == ["Look.\n\n⚠ Unspeakable"]
+    assert channel.texts == ["Look.\n\n⚠ The answer could not be made of what the agent has returned."]
 
 
 async def test_a_channel_that_hangs_is_named(caplog: pytest.LogCaptureFixture) -> None:

@@ -59,12 +59,20 @@ logger = logging.getLogger("thinkwell")
 TITLE: Final = 200
 """Characters of the title of a question that nobody can answer here."""
 
+UNHEARD: Final = (
+    "The agent asks something, and channel %s has no method ask: give it async def ask(self, user_id, "
+    "question), answer by stream.answer(), or open the agent with permissions that leave nothing to ask"
+)
+
 LOOK: Final = 0.05
 """Seconds between two looks at the run: each costs the more the longer the run is, and agents that pour out
 text would have it looked at thousands of times in a second. Its end is seen at once."""
 
 GOODBYE: Final = 5.0
 """Seconds in which a delivery that is cancelled may still say so."""
+
+UNMADE: Final = "⚠ The answer could not be made of what the agent has returned."
+"""What somebody is told where there is no text of the result."""
 
 DeliveryStatus: TypeAlias = Literal["completed", "failed", "cancelled", "stalled"]
 """How a delivered run ended. ``stalled``: it was given up, as nothing was heard of it."""
@@ -99,7 +107,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
     """What the agent said, or what was made of its result."""
     status: DeliveryStatus
     error: Exception | None = None
-    """Why the run failed."""
+    """Why the run failed, or why there is no text of its result."""
     channel_errors: tuple[Exception, ...] = ()
     """What the channel has raised meanwhile. The text was delivered all the same."""
     streamed: bool = False
@@ -123,7 +131,8 @@ async def deliver(
     The run never waits for the channel, and nothing that the channel does ends it. Where the run fails, what
     was written is delivered together with what happened. Where nothing is heard of it for long, it is
     cancelled, and what there is is delivered. Where the channel fails, the text is kept and sent whole at the
-    end, again and again if need be; an exception with a number ``retry_after`` says when, in seconds.
+    end, again and again if need be; an exception with a number ``retry_after`` says when, in seconds, and one
+    with ``temporary = False`` that it cannot help, as do those of code that is wrong: see `Channel.send`.
 
     Whoever cancels this call ends the delivery and not the run. A channel that streams is told so, together
     with what is there; to others nothing is sent.
@@ -307,6 +316,8 @@ class _Delivering(Generic[T]):
             return
         for question in view.questions:
             if question.id not in self._waits_for:
+                if not self._waits_for and self._stream._run.live:
+                    logger.warning(UNHEARD, type(self._channel).__name__)
                 self._waits_for.add(question.id)
                 yield Piece("status", f"Waiting for an answer: {line(question.title, TITLE)}")
 
@@ -355,8 +366,9 @@ class _Delivering(Generic[T]):
             return _Ended("failed", text, f"⚠ {words.what}", exc)
         try:
             return _Ended("completed", self._text(value, text))
-        except Exception as exc:
-            return _Ended("failed", text, f"⚠ {in_words(exc)}", exc)
+        except Exception as exc:  # what it says is not for whoever reads the answer
+            logger.error("The text of an answer could not be made: %s", in_words(exc), exc_info=exc)
+            return _Ended("failed", text, UNMADE, exc)
 
     def _text(self, value: T, text: str) -> str:
         """Return the final text.
@@ -443,7 +455,8 @@ class _Delivering(Generic[T]):
         with anyio.CancelScope(shield=True), anyio.move_on_after(GOODBYE):
             await self._show.end(ended.full_text)
 
-    def _failed(self, error: Exception) -> None:
-        """Note what the channel has raised."""
-        logger.warning("Channel %s failed: %s", type(self._channel).__name__, in_words(error))
+    def _failed(self, error: Exception, attempt: str = "") -> None:
+        """Note what the channel has raised, and at which attempt to send the final text."""
+        when = f" ({attempt})" if attempt else ""
+        logger.warning("Channel %s failed%s: %s", type(self._channel).__name__, when, in_words(error))
         self._errors.append(error)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from thinkwell._display.numbers import plural
 from thinkwell.errors import ThinkwellError
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class DeliveryFailed(DeliveryError):
     def __str__(self) -> str:
         return (
             f"the answer could not be delivered to {self.user_id!r:.100} in "
-            f"{self.delivery.metrics.attempts} attempts: {self.reason}; its text is in .text"
+            f"{plural(self.delivery.metrics.attempts, 'attempt')}: {self.reason}; its text is in .text"
         )
 
 

@@ -140,7 +140,11 @@ async def _tell(
     began = anyio.current_time()
     capabilities = channel.capabilities if isinstance(channel, CapableChannel) else ChannelCapabilities()
     errors: list[Exception] = []
-    sent = await send_final(channel, user_id, FinalText(text=text), settings, capabilities, errors.append)
+
+    def failed(error: Exception, attempt: str) -> None:
+        errors.append(error)
+
+    sent = await send_final(channel, user_id, FinalText(text=text), settings, capabilities, failed)
     took = anyio.current_time() - began
     delivery = Delivery(
         user_id=user_id,

@@ -209,7 +209,9 @@ class Channel(Protocol):
             text: Plain text.
 
         Raises:
-            Exception: It was not sent. It is tried again.
+            Exception: It was not sent. It is tried again, unless it is one of `TypeError`, `AttributeError`,
+                `NotImplementedError` and `NameError`, or has an attribute ``temporary`` that is ``False``. A
+                number ``retry_after`` says in how many seconds.
         """
         ...
 

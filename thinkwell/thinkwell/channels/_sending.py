@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import anyio
 from msgspec import Struct
 
-from thinkwell.channels._calls import NotAsynchronous, call
+from thinkwell.channels._calls import call
 from thinkwell.channels._html import compose
 from thinkwell.channels._pieces import pieces
 from thinkwell.channels._protocols import HtmlChannel
@@ -27,6 +27,10 @@ FIRST_PAUSE: Final = 1.0
 
 LONGEST_PAUSE: Final = 300.0
 """Seconds of a pause, whatever the channel asks for."""
+
+
+HOPELESS: Final = (TypeError, AttributeError, NotImplementedError, NameError)
+"""What the code of a channel raises that would raise the same again."""
 
 
 class FinalText(Struct, frozen=True, kw_only=True):
@@ -56,11 +60,11 @@ async def send_final(
     final: FinalText,
     settings: DeliverySettings,
     capabilities: ChannelCapabilities,
-    failed: Callable[[Exception], None],
+    failed: Callable[[Exception, str], None],
 ) -> Sent:
     """Send a final text. Of several messages, those that were sent are not sent again.
 
-    Nor is one where the method is not asynchronous: it may have sent it.
+    Nor is one where it cannot help: where the code is wrong, or the exception says that it is not temporary.
 
     Args:
         channel: Where to.
@@ -68,7 +72,7 @@ async def send_final(
         final: The text.
         settings: How often it is tried.
         capabilities: What messages can be there.
-        failed: Is told of what the channel raises.
+        failed: Is told of what the channel raises, and at which attempt.
     """
     most = retries = 0
     send, messages = _messages(channel, final, capabilities)
@@ -81,8 +85,10 @@ async def send_final(
                 await call(send, settings.timeout, user_id, message)
                 break
             except Exception as exc:
-                failed(exc)
-                if attempt >= settings.attempts or isinstance(exc, NotAsynchronous):
+                hopeless = isinstance(exc, HOPELESS) or getattr(exc, "temporary", None) is False
+                no_more = ", and it is not tried again" if hopeless else ""
+                failed(exc, f"attempt {attempt} of {settings.attempts}{no_more}")
+                if attempt >= settings.attempts or hopeless:
                     return Sent(most, retries, exc)
                 await anyio.sleep(_pause(exc, FIRST_PAUSE * 2 ** (attempt - 1)))
             retries += 1

@@ -30,6 +30,12 @@ __all__ = ("TerminalChannel",)
 NOBODY: Final = "there is no keyboard to answer at"
 
 
+class _NobodyReads(BrokenPipeError):  # noqa: N818 - it is told of as what it is
+    """Nobody reads the pipe any more, and nobody will."""
+
+    temporary = False
+
+
 class TerminalChannel:
     """Shows answers in a terminal, while they are written. A pipe or a file will do.
 
@@ -81,6 +87,7 @@ class TerminalChannel:
         """Write a text. Of one that was written already while it came, only the rest is.
 
         Raises:
+            BrokenPipeError: Nobody reads the pipe any more. `deliver` does not try again then.
             OSError: It cannot be written.
             ValueError: The file was closed.
         """
@@ -217,9 +224,11 @@ class TerminalChannel:
         self._writer.put(self._page.take())
         try:
             await self._writer.flush()
-        except (OSError, ValueError):
+        except (OSError, ValueError) as exc:
             if stream is not None:
                 stream.said.clear()  # nobody knows what of it can be read
+            if isinstance(exc, BrokenPipeError):
+                raise _NobodyReads(*exc.args) from exc
             raise
 
 
