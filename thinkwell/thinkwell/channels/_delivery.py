@@ -60,8 +60,9 @@ TITLE: Final = 200
 """Characters of the title of a question that nobody can answer here."""
 
 UNHEARD: Final = (
-    "The agent asks something, and channel %s has no method ask: give it async def ask(self, user_id, "
-    "question), answer by stream.answer(), or open the agent with permissions that leave nothing to ask"
+    "The agent asks something, and nobody can be asked through channel %s: it has no method ask. Unless "
+    "somebody else answers, the question waits until its deadline. Give the channel async def ask(self, "
+    "user_id, question), or open the agent with permissions that leave nothing to ask"
 )
 
 LOOK: Final = 0.05
