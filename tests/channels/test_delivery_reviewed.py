@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from kept_channels import Asked, Drafted, Edited, Marked, Paced, Refused, Stopped, Streamed, Thinking, Whole
+from scripted import Turn, scripted
 
 from thinkwell import replay
 from thinkwell.channels import ChannelCapabilities, Delivery, DeliveryFailed, DeliverySettings, deliver
 from thinkwell.testing import Script, ScriptedAgent, script, virtual_backend
+from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -349,3 +351,32 @@ async def test_a_stop_that_comes_at_the_very_end_harms_nothing() -> None:
         await stream.wait()
         delivery = await deliver(stream, channel, "ann")
     assert (delivery.status, channel.ends) == ("completed", ["a"])
+
+
+class Thoughtful(SlowlyAsked):
+    """Thinks about a question."""
+
+    async def ask(self, user_id: str, question: ChannelQuestion) -> str | None:
+        await anyio.sleep(20)
+        return await super().ask(user_id, question)
+
+
+async def speaks_while_it_asks(turn: Turn) -> None:
+    async with anyio.create_task_group() as tasks:
+        page = s.ElicitationUrlMode(
+            session_id=turn.session_id, message="Log in", elicitation_id="e1", url="https://login.example/"
+        )
+        tasks.start_soon(turn.client.create_elicitation, page)
+        await anyio.sleep(10)
+        turn.say("a")
+        await anyio.sleep(10_000)
+
+
+async def test_a_question_that_is_answered_while_a_slow_channel_writes_is_over() -> None:
+    channel = Thoughtful("y")
+    async with scripted(speaks_while_it_asks, permissions="ask") as agent:
+        stream = agent.think().text("Go.").stream()
+        with anyio.fail_after(5_000):
+            delivery = await deliver(stream, channel, "ann", settings=DeliverySettings(stalled_after=30))
+    assert delivery.status == "stalled"
+    assert channel.outcomes == ["accepted by human: it was chosen"]

@@ -9,7 +9,7 @@ import pytest
 from echoing import Echo
 from kept_channels import Whole
 
-from thinkwell import AgentReported, Message, ThoughtCancelled, ToolStart
+from thinkwell import AgentReported, Message, Question, ThoughtCancelled, ToolStart
 from thinkwell.channels import ConversationBusy, MessageRouter, RouterEvent
 from thinkwell.testing import ScriptedAgent, script, virtual_backend
 
@@ -252,3 +252,19 @@ async def test_those_that_wait_are_counted() -> None:
             await router.invoke("three", user_id="ada")
         assert raised.value.waiting == 1
     assert echo.begun == ["one", "two"]
+
+
+async def test_a_call_that_was_allowed_at_last_is_told_of() -> None:
+    asks = ScriptedAgent(script.says("I clean up.").asks("rm -rf build", kind="execute"))
+    told: list[str] = []
+
+    async def add(text: str) -> None:
+        told.append(text)
+
+    async def allow(_question: Question) -> bool:
+        await anyio.sleep(5)
+        return True
+
+    async with asks.open(permissions="ask", on_question=allow) as agent, MessageRouter(agent) as router:
+        await router.invoke_streamed("Go.", add, add)
+    assert told == ["I clean up.", "run rm -rf build"]

@@ -8,7 +8,7 @@ from thinkwell import Message, PlanUpdate, Thought, ThoughtEvent, ToolDone, Tool
 from thinkwell import events as ev
 
 
-def describe(event: ThoughtEvent) -> str:
+def describe(event: ThoughtEvent) -> str:  # noqa: C901 - a case for each kind
     """Narrow by class, and leave nothing out."""
     match event:
         case Thought() | Message():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import inspect
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -13,9 +12,8 @@ from thinkwell._display.text import line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from types import CodeType
 
-__all__ = ("NotAsynchronous", "begun", "call", "check_asynchronous", "in_words", "said_by")
+__all__ = ("NotAsynchronous", "begun", "call", "in_words", "said_by")
 
 V = TypeVar("V")
 
@@ -32,34 +30,6 @@ class NotAsynchronous(TypeError):  # noqa: N818 - says what the method is
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} is not asynchronous: write async def {name.rpartition('.')[2]}")
-
-
-def check_asynchronous(name: str, function: object) -> None:
-    """Check a function before it is called, as far as that can be known: any may return an awaitable.
-
-    Args:
-        name: What it is called.
-        function: A function, a method, or whatever can be called.
-
-    Raises:
-        NotAsynchronous: What it returns cannot be awaited.
-    """
-    plain = function.__func__ if inspect.ismethod(function) else function
-    if not inspect.isfunction(plain) or inspect.iscoroutinefunction(plain):
-        return
-    code = plain.__code__
-    if not code.co_flags & inspect.CO_ITERABLE_COROUTINE and _returns_constants(code):
-        raise NotAsynchronous(name)
-
-
-def _returns_constants(code: CodeType) -> bool:
-    """Return whether code is known to return nothing but constants, such as ``None``."""
-    before = ""
-    for instruction in dis.get_instructions(code):
-        if instruction.opname == "RETURN_VALUE" and (before != "LOAD_CONST" or instruction.is_jump_target):
-            return False
-        before = instruction.opname
-    return True
 
 
 def begun(name: str, function: Callable[..., Awaitable[V]], *arguments: object) -> Awaitable[V]:

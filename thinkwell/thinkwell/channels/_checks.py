@@ -4,26 +4,10 @@ from __future__ import annotations
 
 import inspect
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TypeVar, cast
 
 from thinkwell._stream import ThoughtStream
-from thinkwell.channels._calls import check_asynchronous
-from thinkwell.channels._protocols import (
-    AskingChannel,
-    Channel,
-    DeliverySettings,
-    DraftingChannel,
-    HtmlChannel,
-    NotifyingChannel,
-    OutcomeChannel,
-    StoppingChannel,
-    StreamingChannel,
-    ThinkingChannel,
-    TypingChannel,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from thinkwell.channels._protocols import Channel, DeliverySettings
 
 __all__ = (
     "check_channel",
@@ -37,20 +21,6 @@ __all__ = (
 )
 
 V = TypeVar("V")
-
-METHODS: Final[Mapping[type, tuple[str, ...]]] = {
-    Channel: ("send",),
-    StreamingChannel: ("on_stream_start", "on_stream_chunk", "on_stream_status", "on_stream_end"),
-    ThinkingChannel: ("on_stream_thinking", "on_stream_thinking_end"),
-    AskingChannel: ("ask",),
-    OutcomeChannel: ("on_question_end",),
-    StoppingChannel: ("wait_stop",),
-    DraftingChannel: ("send_draft",),
-    HtmlChannel: ("send_html",),
-    NotifyingChannel: ("notify",),
-    TypingChannel: ("show_typing",),
-}
-"""What is awaited of a channel."""
 
 
 def check_stream(stream: object) -> None:
@@ -75,7 +45,7 @@ def check_channel(where: str, channel: object) -> None:
         channel: What was given.
 
     Raises:
-        TypeError: It is none, or a method is known not to be asynchronous.
+        TypeError: It is none.
     """
     if isinstance(channel, type):
         name = channel.__name__
@@ -84,10 +54,6 @@ def check_channel(where: str, channel: object) -> None:
         raise TypeError(
             f"{where}(channel={channel!r:.100}): a channel has a method: async def send(self, user_id, text)"
         )
-    for protocol, names in METHODS.items():
-        if isinstance(channel, protocol):
-            for name in names:
-                check_asynchronous(f"{type(channel).__name__}.{name}", getattr(channel, name))
 
 
 def check_user_id(where: str, user_id: object) -> None:

@@ -148,8 +148,7 @@ async def deliver(
 
     Raises:
         DeliveryFailed: The final text could not be sent. It has the text.
-        TypeError: An argument is something else, as are the channel's settings or capabilities, or one of
-            its methods is known not to be asynchronous. Nothing was done.
+        TypeError: An argument is something else, as are the channel's settings or capabilities.
         ValueError: `user_id` is empty.
     """
     check_stream(stream)

@@ -15,7 +15,7 @@ from anyio.lowlevel import checkpoint
 from thinkwell import events as ev
 from thinkwell._builder import check_count, check_seconds
 from thinkwell.channels._agent_keeper import AgentKeeper
-from thinkwell.channels._calls import begun, check_asynchronous
+from thinkwell.channels._calls import begun
 from thinkwell.channels._checks import (
     check_channel,
     check_function,
@@ -174,8 +174,7 @@ class MessageRouter(AsyncContextManagerMixin):
         Raises:
             DeliveryFailed: What there was to say could not be sent. It has the text.
             RouterClosed: The router's block was left before the message had its turn, or was not entered.
-            TypeError: An argument is of another type, or a method of the channel is known not to be
-                asynchronous.
+            TypeError: An argument is of another type.
             ValueError: The text is blank, or `user_id` is empty.
         """
         check_text("handle_user_message", "text", text)
@@ -258,7 +257,6 @@ class MessageRouter(AsyncContextManagerMixin):
         """
         for name, callback in (("on_chunk", on_chunk), ("on_tool_call", on_tool_call)):
             check_function("invoke_streamed", name, callback, f"async def {name}(text)")
-            check_asynchronous(name, callback)
         following, told = Following(), list[str]()
 
         async def tell_news(view: RunView) -> int:
@@ -278,6 +276,7 @@ class MessageRouter(AsyncContextManagerMixin):
                     if heard <= seen:
                         continue  # it came together with those before it, and was told with them
                 seen = await tell_news(stream.view)
+            await tell_news(stream.view)  # what was allowed at last, and begun
             await stream.result
         return "".join(told)
 
