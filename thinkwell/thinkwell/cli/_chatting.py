@@ -155,16 +155,16 @@ class _Chat:
         while True:
             try:
                 entry = read_entry(self._reader)
+                self._reader.remember(entry)
+                code = self._follow(entry) if entry.strip() else None
             except EOFError:
                 self._tell("")
                 return self._leave()
-            except KeyboardInterrupt:
+            except KeyboardInterrupt:  # at the prompt, or in the moment before what was typed is done
                 if not self._person:
                     raise
                 self._tell("\n(Ctrl-D or /exit leaves)")
                 continue
-            self._reader.remember(entry)
-            code = self._follow(entry) if entry.strip() else None
             if code is not None:
                 return code
 
