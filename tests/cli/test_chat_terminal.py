@@ -316,10 +316,12 @@ def test_a_history_that_cannot_be_written(chat: Chat) -> None:
 
 
 def test_ctrl_c_ends_the_wait_for_a_command(chat: Chat) -> None:
+    stuck = chat.folder / "stuck"
+    os.mkfifo(stuck)
     with chat(agent=remembering("modes", "stuck")) as shown:
         shown.expect("> ")
         shown.type("/mode code\n")
-        shown.expect("code")
+        stuck.read_text()  # it waits now
         press_until(shown, CTRL_C, "> ", 8.0)  # a second one, where the first was seen, ends the chat
         shown.type("Hello.\n")
         shown.expect("You said: 'Hello.'")

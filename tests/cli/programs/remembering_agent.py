@@ -106,6 +106,7 @@ class Remembering(ScriptedAgent):
 
     async def set_session_mode(self, request: s.SetSessionModeRequest, /) -> s.SetSessionModeResponse:
         if "stuck" in self.can:
+            FILE.with_name("stuck").write_text("")  # a pipe: whoever reads it knows that it has come so far
             await anyio.sleep_forever()
         return await super().set_session_mode(request)
 
