@@ -13,7 +13,7 @@ import anyio
 from thinkwell._arguments import PromptFormat, Protocol, check_protocol, check_types
 from thinkwell._asking import QUESTION_TIMEOUT, Asker
 from thinkwell._builder import Spec, ThinkBuilder, check_seconds, existing_folder, output_type
-from thinkwell._journal import Journal, shown
+from thinkwell._run_logging import RunLogging, shown
 from thinkwell._launching import Launcher, LaunchLog, initialize
 from thinkwell._link import Link
 from thinkwell._run import Run
@@ -399,7 +399,7 @@ def open_agent(
             mcp_servers=servers,
             workspace=service,
             login=login,
-            observers=(Journal(name), Tracing(name), *observers),
+            observers=(RunLogging(name), Tracing(name), *observers),
             profile=profile,
             launch_log=log,
             by_lines=by_lines,

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
-from thinkwell._journal import shown
+from thinkwell._run_logging import shown
 from thinkwell._wire_errors import noise
 from thinkwell.agents._profile import LATEST, Program
 from thinkwell.doctor import _words as words

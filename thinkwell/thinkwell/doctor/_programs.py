@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from thinkwell._journal import shown
+from thinkwell._run_logging import shown
 from thinkwell.agents._profile import Binary, Npx, Uvx
 
 if TYPE_CHECKING:

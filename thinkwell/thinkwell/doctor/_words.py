@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from thinkwell._journal import shown
+from thinkwell._run_logging import shown
 from thinkwell.errors import (
     AgentExited,
     AgentNotFound,

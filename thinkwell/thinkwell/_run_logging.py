@@ -27,7 +27,7 @@ def shown(text: str) -> str:
     return text if text.isprintable() and len(text) <= SHOWN else ascii(text[:SHOWN])
 
 
-class Journal(Observer):
+class RunLogging(Observer):
     """Logs the sessions and the runs of an agent, where anybody wants to read of them."""
 
     def __init__(self, agent: str) -> None:

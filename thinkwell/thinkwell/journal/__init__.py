@@ -1,0 +1,32 @@
+"""The logs of runs, kept where they outlive the process: in memory, in SQLite, or in Redis Streams.
+
+A server (`thinkwell.web`) appends every event of a run as a numbered entry; whoever watches reads them from
+there, at his own pace and from where he was.
+"""
+
+from __future__ import annotations
+
+from thinkwell.journal._errors import JournalConflict, JournalError
+from thinkwell.journal._memory import MemoryJournal
+from thinkwell.journal._types import (
+    MAX_PAGE,
+    CallHandler,
+    Entry,
+    Journal,
+    RunEnd,
+    RunRecord,
+    RunStatus,
+)
+
+__all__ = (
+    "MAX_PAGE",
+    "CallHandler",
+    "Entry",
+    "Journal",
+    "JournalConflict",
+    "JournalError",
+    "MemoryJournal",
+    "RunEnd",
+    "RunRecord",
+    "RunStatus",
+)
