@@ -4,8 +4,8 @@ Scripts lie beside the tests and import packages by name, as in a project of the
 
     output = node_run(Path(__file__).with_name("reads.mjs"), url)
 
-Within an event loop: `await node_answers(…)`, or `anyio.open_process` with the command `node_command(…)` and the
-environment `node_environment()`.
+Within an event loop: `await node_answers(…)`, or `anyio.open_process` with the command `node_command(…)` and
+the environment `node_environment()`.
 """
 
 from __future__ import annotations
