@@ -184,7 +184,7 @@ FONTS: Final = """<?xml version="1.0"?>
 
 def _surroundings(folder: Path) -> dict[str, str]:
     """Return what a program needs to know to find what was unpacked with it."""
-    libraries = {path.parent for path in folder.glob("**/lib/*-linux-gnu*/**/lib*.so.*")}
+    libraries = {path.parent for path in folder.glob("**/lib/*-linux-gnu*/**/lib*.so*")}
     before = os.environ.get("LD_LIBRARY_PATH")
     shared = os.environ.get("XDG_DATA_DIRS", "/usr/local/share:/usr/share")
     variables = {
