@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import anyio
 
@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = ("Conversation", "SessionFactory", "Start", "Turn")
 
+T = TypeVar("T")
+
 SessionFactory: TypeAlias = "Callable[[Agent, str], AbstractAsyncContextManager[Session]]"
 """Opens a session for a user: ``lambda agent, user_id: agent.session(cwd=…)``."""
 
-Start: TypeAlias = "Callable[[Session, str], ThoughtStream[str]]"
+Start: TypeAlias = "Callable[[Session, str], ThoughtStream[T]]"
 """Starts a run with a prompt. It has to keep `TurnStarted`."""
 
 LOST: Final = (AgentExited, AgentClosed, SessionUnusable)
@@ -249,7 +251,7 @@ class Turn:
         """What the agent was asked for as."""
         self.anew = False
         """Whether the agent does not remember what was said, and should."""
-        self.stream: ThoughtStream[str] | None = None
+        self.stream: ThoughtStream[object] | None = None
         """The run, once it has started."""
         self.is_back = False
         """Whether it was ended."""
@@ -269,7 +271,7 @@ class Turn:
 
     # Whoever has it
 
-    async def begin(self, prompt: Callable[[], Awaitable[str]], start: Start) -> ThoughtStream[str]:
+    async def begin(self, prompt: Callable[[], Awaitable[str]], start: Start[T]) -> ThoughtStream[T]:
         """Wait for the session, and start the run.
 
         Args:
@@ -281,16 +283,17 @@ class Turn:
             ThoughtCancelled: The turn was stopped before there was a run.
             Exception: There is no agent, or no session.
         """
+        stream: ThoughtStream[T] | None = None
         with self._scope:
             await self._ready()
             text = await prompt()
-            while not await self._started(start, text):
+            while (stream := await self._started(start, text)) is None:
                 await self._ready()
         if self.closing:
             raise RouterClosed
-        if self.stream is None:
+        if stream is None:
             raise ThoughtCancelled
-        return self.stream
+        return stream
 
     @property
     def closing(self) -> bool:
@@ -344,23 +347,23 @@ class Turn:
         if self._error is not None:
             raise self._error
 
-    async def _started(self, start: Start, text: str) -> bool:
+    async def _started(self, start: Start[T], text: str) -> ThoughtStream[T] | None:
         """Start the run; or ask for another session, where nothing can be done in this one."""
         assert self._session is not None
         stream = start(self._session, text)
         self.stream = stream
         if self._fresh:
-            return True  # if anything is wrong with it, then with any other too
+            return stream  # if anything is wrong with it, then with any other too
         async for _ in stream.events(include={"turn_start"}):
             break
         if stream.view.turns or not self._look_for_loss(stream):
-            return True
+            return stream
         self.stream, self._settled = None, anyio.Event()
         self.wants_other = True
         self._conversation.wake()
-        return False
+        return None
 
-    def _look_for_loss(self, stream: ThoughtStream[str]) -> bool:
+    def _look_for_loss(self, stream: ThoughtStream[object]) -> bool:
         error = stream.view.error
         if isinstance(error, LOST):
             self.loss = error

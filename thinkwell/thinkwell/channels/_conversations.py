@@ -84,8 +84,12 @@ class Conversations:
         if self._keeper.failure is not None:
             raise self._keeper.failure
 
-    def ask(self, user_id: str) -> Turn:
+    def ask(self, user_id: str, *, once: bool = False) -> Turn:
         """Return a turn, whose place in the queue is taken.
+
+        Args:
+            user_id: In whose conversation.
+            once: Whether the session of a conversation that begins with it is closed behind it.
 
         Raises:
             ConversationBusy: Too many wait.
@@ -99,7 +103,7 @@ class Conversations:
                 user_id,
                 self._keeper,
                 self._open_session,
-                idle_after=self._idle_after,
+                idle_after=0.0 if once else self._idle_after,
                 max_waiting=self._max_waiting,
                 ended=partial(self._forget, user_id),
             )

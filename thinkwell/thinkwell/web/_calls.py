@@ -1,0 +1,110 @@
+"""What one server process asks of a run of another, and what it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, Literal, cast, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from thinkwell.questions import ChooseOption, FormValue, Reply, StopRun, Verdict
+from thinkwell.web._refusals import AnswerRefused, QuestionClosed, RequestInvalid
+
+if TYPE_CHECKING:
+    from thinkwell.questions import Answer
+    from thinkwell.web._live import LiveRun
+
+__all__ = ("Asked", "Replied", "asked_answer", "replied")
+
+VERDICTS: Final[tuple[str, ...]] = get_args(Verdict)
+
+
+class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is to be done with a run."""
+
+    what: Literal["answer", "cancel", "watched"]
+    question: str = ""
+    verdict: Verdict | None = None
+    option: str | None = None
+    form: dict[str, FormValue | None] | None = None
+    stop: str | None = None
+    why: str | None = None
+    by: str = "human"
+
+    @property
+    def answer(self) -> Answer:
+        """The answer to the question."""
+        answer: Answer
+        if self.option is not None:
+            answer = ChooseOption(self.option)
+        elif self.form is not None:
+            answer = self.form
+        elif self.stop is not None:
+            answer = StopRun(self.stop)
+        else:
+            assert self.verdict is not None
+            answer = self.verdict
+        return answer if self.why is None else Reply(answer, self.why)
+
+
+class Replied(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What came of it."""
+
+    refused: Literal["question", "answer"] | None = None
+    message: str = ""
+
+    def raise_refusal(self) -> None:
+        """Raise what it was refused by.
+
+        Raises:
+            QuestionClosed: There is no such open question.
+            AnswerRefused: The answer does not fit.
+        """
+        if self.refused == "question":
+            raise QuestionClosed(self.message)
+        if self.refused == "answer":
+            raise AnswerRefused(self.message)
+
+
+def asked_answer(question_id: str, answer: Answer, by: str) -> Asked:
+    """Return what is to be done to answer a question.
+
+    Raises:
+        RequestInvalid: It is none of the answers that there are.
+    """
+    why: str | None = None
+    said: object = answer
+    if isinstance(answer, Reply):
+        said, why, by = answer.answer, answer.why, answer.by or by
+    asked = Asked(what="answer", question=question_id, why=why, by=by)
+    if isinstance(said, bool):
+        return replace(asked, verdict="allow" if said else "deny")
+    if isinstance(said, ChooseOption):
+        return replace(asked, option=said.option_id)
+    if isinstance(said, StopRun):
+        return replace(asked, stop=said.reason)
+    if isinstance(said, str) and said in VERDICTS:
+        return replace(asked, verdict=cast("Verdict", said))
+    if isinstance(said, Mapping):
+        return replace(asked, form=dict(cast("Mapping[str, FormValue | None]", said)))
+    raise RequestInvalid(f"{said!r:.100} is no answer; say one of {', '.join(VERDICTS)}")
+
+
+def replied(asked: Asked, live: LiveRun | None) -> Replied:
+    """Do what is to be done, and return what came of it.
+
+    Args:
+        asked: What is to be done.
+        live: The run; ``None``: it has ended.
+    """
+    try:
+        if live is not None:
+            live.do(asked)
+        elif asked.what == "answer":
+            raise QuestionClosed("the run has ended; nothing of it is open")
+    except QuestionClosed as exc:
+        return Replied(refused="question", message=str(exc))
+    except AnswerRefused as exc:
+        return Replied(refused="answer", message=str(exc))
+    return Replied()

@@ -1,0 +1,245 @@
+"""A run of this process, from its start until all of it is in the journal."""
+
+from __future__ import annotations
+
+import logging
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from thinkwell import events as ev
+from thinkwell._reducer import ViewReducer
+from thinkwell.channels import RouterClosed
+from thinkwell.errors import AnswerInvalid, QuestionNotOpen, ThoughtCancelled
+from thinkwell.journal import Entry
+from thinkwell.web._records import RunEnded, end_entry, error_shown, reduce_entries
+from thinkwell.web._refusals import AnswerRefused, QuestionClosed
+from thinkwell.web._requests import TextPart
+from thinkwell.web._watching import Tail
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    from thinkwell._builder import ThinkBuilder
+    from thinkwell._log import EventReader
+    from thinkwell._session import Session
+    from thinkwell._stream import ThoughtStream
+    from thinkwell.channels._conversation import Turn
+    from thinkwell.events import JsonValue
+    from thinkwell.journal import Journal, RunEnd, RunRecord
+    from thinkwell.tools import Tool
+    from thinkwell.view import RunView
+    from thinkwell.web._calls import Asked
+    from thinkwell.web._requests import CheckedRun, ImagePart, ServedAgent
+
+__all__ = ("LiveRun",)
+
+T = TypeVar("T")
+
+PIECE: Final = 64 * 1024
+"""Bytes of entries that are given to those who watch at once, about."""
+
+logger = logging.getLogger("thinkwell")
+
+
+class LiveRun:
+    """A run of this process.
+
+    Args:
+        record: What the journal was told of it.
+        checked: What is to be done.
+        tools: Tools for the agent.
+    """
+
+    def __init__(self, record: RunRecord, checked: CheckedRun, tools: Sequence[Tool]) -> None:
+        self.record = record
+        self.checked = checked
+        self.tail = Tail()
+        self.turn: Turn | None = None
+        self.watchers = 0
+        self.watched = anyio.Event()
+        """Set when somebody watches."""
+        self.unwatched = anyio.Event()
+        """Set when nobody does any more."""
+        self._tools = tuple(tools)
+        self._stream: ThoughtStream[object] | None = None
+        self._reader: EventReader | None = None
+        self._began = anyio.current_time()
+        self._reducer = ViewReducer(agent=record.agent)
+        self._unreduced: list[ev.ThoughtEvent] = []
+        """Events that the journal has, and the reducer not."""
+
+    @property
+    def seq(self) -> int:
+        """Number of the last entry that the journal has."""
+        return self.tail.last
+
+    def view(self) -> RunView:
+        """Return the run as it stands in the journal."""
+        events, self._unreduced = self._unreduced, []
+        reduce_entries(self._reducer, events)
+        return self._reducer.snapshot(None)
+
+    # What is asked of it
+
+    def do(self, asked: Asked) -> None:
+        """Do what a caller wants.
+
+        Raises:
+            QuestionClosed: There is no such open question.
+            AnswerRefused: The answer does not fit the question.
+        """
+        if asked.what == "cancel":
+            self.cancel()
+        elif asked.what == "watched":
+            self.watched.set()
+        elif self._stream is None:
+            raise QuestionClosed("the run has asked nothing yet")
+        else:
+            try:
+                self._stream.answer(asked.question, asked.answer, by=asked.by)
+            except QuestionNotOpen as exc:
+                raise QuestionClosed(str(exc)) from None
+            except AnswerInvalid as exc:
+                raise AnswerRefused(str(exc)) from None
+
+    def cancel(self) -> None:
+        """Cancel it."""
+        assert self.turn is not None
+        if self._stream is not None:
+            self._stream.cancel()
+        else:
+            self.turn.stop()
+
+    async def cancel_unwatched(self, patience: float) -> None:
+        """Cancel it when nobody has watched it for some time.
+
+        Args:
+            patience: Seconds.
+        """
+        while True:
+            with anyio.move_on_after(patience) as waiting:
+                await self.watched.wait()
+            if waiting.cancelled_caught:
+                logger.info("Run %s is cancelled: nobody has watched it for %g s", self.record.id, patience)
+                self.cancel()
+                return
+            while self.watchers:
+                self.unwatched = anyio.Event()
+                await self.unwatched.wait()
+            self.watched = anyio.Event()
+
+    # The run
+
+    async def main(self, served: ServedAgent, journal: Journal, *, is_leaving: Callable[[], bool]) -> None:
+        """Have it, and bring all of it into the journal.
+
+        Args:
+            served: Its agent.
+            journal: Where it is kept.
+            is_leaving: Tells whether the server closes.
+
+        Raises:
+            JournalError: It cannot be kept. It was stopped.
+        """
+        assert self.turn is not None
+        error: Exception | None = None
+        try:
+            try:
+                await self.turn.begin(self._prompt, partial(self._start, served))
+            except Exception as exc:  # of the agent's opener, too
+                error = exc
+            else:
+                await self._copy(journal)
+        finally:
+            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+                await self.turn.end()
+        with anyio.CancelScope(shield=True):
+            await self._end(journal, error, leaving=is_leaving())
+
+    async def _prompt(self) -> str:
+        await checkpoint()
+        return self.checked.request.text
+
+    def _start(self, served: ServedAgent, session: Session, text: str) -> ThoughtStream[object]:
+        prompt, output = self.checked.request.prompt, self.checked.output
+        parts = (TextPart(text=text),) if isinstance(prompt, str) else prompt
+        builder = session.think() if output is None else session.think(output)
+        stream = self._with(builder, parts).stream(
+            include="all",
+            timeout=self.checked.timeout,
+            idle_timeout=served.idle_timeout,
+            budget=None if served.budget is None else served.budget(),
+        )
+        self._stream, self._reader = stream, stream._log.reader()
+        return stream
+
+    def _with(self, builder: ThinkBuilder[T], parts: Sequence[TextPart | ImagePart]) -> ThinkBuilder[T]:
+        for part in parts:
+            builder = builder.text(part.text) if isinstance(part, TextPart) else builder.image(part.data)
+        for tool in self._tools:
+            builder = builder.tool(tool)
+        return builder
+
+    async def _copy(self, journal: Journal) -> None:
+        assert self._reader is not None
+        while events := await self._reader.batch():
+            await self._store(journal, events)
+
+    async def _store(self, journal: Journal, events: Sequence[ev.ThoughtEvent]) -> None:
+        entries = [Entry(event.seq, ev.event_to_json(event)) for event in events]
+        with anyio.CancelScope(shield=True):  # else it is not known what the journal has
+            await journal.append(self.record.id, entries)
+        self._unreduced += events
+        for piece in _pieces(entries):
+            self.tail.push(piece)
+
+    async def _end(self, journal: Journal, error: Exception | None, *, leaving: bool) -> None:
+        at, stop_reason, result = anyio.current_time() - self._began, None, None
+        stream = self._stream
+        if stream is not None and self._reader is not None:
+            rest = self._reader.batch_nowait()
+            if rest:  # it was stopped from outside
+                await self._store(journal, rest)
+            at, stop_reason, error = stream.elapsed, stream.view.stop_reason, stream.result.exception()
+            if error is None:
+                result = cast("JsonValue", await stream.result)  # as JSON, or a text: that was asked for
+        status = _status(error, leaving=leaving)
+        if error is not None and status == "failed":
+            about = "Run %s of agent %s failed: %s: %s"
+            logger.warning(about, self.record.id, self.record.agent, type(error).__name__, error)
+        ended = RunEnded(
+            seq=self.tail.last + 1,
+            at=at,
+            status=status,
+            stop_reason=stop_reason,
+            result=result,
+            error=None if error is None else error_shown(error),
+        )
+        entry = end_entry(ended)
+        await journal.finish(self.record.id, entry, status, time.time())
+        self.tail.push([entry])
+
+
+def _status(error: Exception | None, *, leaving: bool) -> RunEnd:
+    if error is None:
+        return "completed"
+    if isinstance(error, RouterClosed) or (leaving and isinstance(error, ThoughtCancelled)):
+        return "interrupted"
+    return "cancelled" if isinstance(error, ThoughtCancelled) else "failed"
+
+
+def _pieces(entries: list[Entry]) -> Generator[list[Entry]]:
+    """Yield entries in lists of a bounded size: of those that nobody needs any more none is kept long."""
+    piece: list[Entry] = []
+    size = 0
+    for entry in entries:
+        if piece and size + len(entry.data) > PIECE:
+            yield piece
+            piece, size = [], 0
+        piece.append(entry)
+        size += len(entry.data)
+    yield piece

@@ -1,0 +1,154 @@
+"""What the log of a run holds: its events, and the end. Errors, and the run as it stands, as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from thinkwell import errors
+from thinkwell import events as ev
+from thinkwell._display.text import clean
+from thinkwell.journal import Entry, RunEnd
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell._reducer import ViewReducer
+    from thinkwell.view import RunView
+
+__all__ = (
+    "LogEntry",
+    "RunEnded",
+    "ShownError",
+    "end_entry",
+    "error_shown",
+    "is_end",
+    "read_entry",
+    "reduce_entries",
+    "view_as_json",
+)
+
+MESSAGE: Final = 2_000
+"""Characters of an error that a caller gets to read."""
+
+_END: Final = b'{"type":"end",'
+"""How the end of a log begins. No event has that type."""
+
+
+class ShownError(Struct, frozen=True, kw_only=True):
+    """Why a run has failed, as far as callers may know."""
+
+    name: str
+    """The class of the error; see `thinkwell.errors`."""
+    message: str
+
+
+class RunEnded(Struct, frozen=True, kw_only=True, tag="end", omit_defaults=True):
+    """The last entry of a run."""
+
+    seq: int
+    at: float
+    """Seconds since the run began."""
+    status: RunEnd
+    stop_reason: str | None = None
+    """Why the last turn has ended, in the protocol's words."""
+    result: ev.JsonValue = None
+    """The result, where the run has completed: JSON that fits the schema that was asked for, or the text of
+    the last message."""
+    error: ShownError | None = None
+
+
+LogEntry: TypeAlias = ev.ThoughtEvent | RunEnded
+"""What an entry is."""
+
+_encoder: Final = msgspec.json.Encoder()
+_end_decoder: Final = msgspec.json.Decoder(RunEnded)
+
+
+def end_entry(end: RunEnded) -> Entry:
+    """Return the last entry of a run."""
+    return Entry(end.seq, _encoder.encode(end))
+
+
+def is_end(entry: Entry) -> bool:
+    """Return whether an entry is the last one."""
+    return entry.data.startswith(_END)
+
+
+def read_entry(entry: Entry) -> LogEntry:
+    """Return what an entry is.
+
+    Raises:
+        msgspec.ValidationError: It was not written by a server of this version.
+    """
+    return _end_decoder.decode(entry.data) if is_end(entry) else ev.event_from_json(entry.data)
+
+
+_PLAIN: Final = (
+    errors.BudgetExceeded,
+    errors.BufferOverflow,
+    errors.CapabilityMissing,
+    errors.QuestionsStopped,
+    errors.ResultError,
+    errors.ThoughtCancelled,
+    errors.ThoughtTimeout,
+)
+"""Errors whose words come from the run alone: no path, command or output of the server's machine."""
+
+_WORDS: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (errors.AgentNotFound, "the agent's program is not installed on the server"),
+    (errors.AgentExited, "the agent's program has ended in the middle of the run"),
+    (errors.LoginRequired, "the agent on the server has to be logged in first"),
+    (errors.AgentStartFailed, "the agent could not be started"),
+    (errors.AgentReported, "the agent has answered with an error"),
+    (errors.AgentError, "the agent cannot be used"),
+)
+
+
+def error_shown(error: Exception) -> ShownError:
+    """Return an error as callers may see it: without paths, keys and traces, which the server's log has."""
+    name = type(error).__name__
+    if isinstance(error, _PLAIN):
+        return ShownError(name=name, message=clean(str(error))[:MESSAGE])
+    for kind, words in _WORDS:
+        if isinstance(error, kind):
+            return ShownError(name=name, message=f"{words}; the server's log says more")
+    if not isinstance(error, errors.ThinkwellError):
+        name = "ServerError"
+    return ShownError(name=name, message="the run could not go on; the server's log says more")
+
+
+def reduce_entries(reducer: ViewReducer, entries: Sequence[LogEntry]) -> RunEnded | None:
+    """Let a reducer take entries. Return the end, where it is among them."""
+    for entry in entries:
+        if isinstance(entry, RunEnded):
+            return entry
+        if isinstance(entry, ev.TurnStarted):
+            reducer.forget_messages()
+        reducer.apply((entry,))
+    return None
+
+
+def view_as_json(view: RunView, error: ShownError | None) -> dict[str, object]:
+    """Return a run as it stands, as JSON data.
+
+    Args:
+        view: The run.
+        error: Why it has failed.
+    """
+    shown: dict[str, object] = {
+        field.name: msgspec.to_builtins(getattr(view, field.name), enc_hook=_mapping)
+        for field in dataclasses.fields(view)
+        if field.name != "error"
+    }
+    shown["error"] = None if error is None else {"name": error.name, "message": error.message}
+    return shown
+
+
+def _mapping(value: object) -> dict[str, object]:
+    assert isinstance(value, Mapping)  # nothing else in a view is unknown to msgspec
+    return dict(value)

@@ -1,0 +1,255 @@
+"""What a caller may ask for, and what the operator of a server lets him choose."""
+
+# ruff: noqa: TC001 - the types of fields are read at run time
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+
+from msgspec import Meta, Struct
+
+from thinkwell._agent import Agent, open_agent
+from thinkwell._asking import QUESTION_TIMEOUT
+from thinkwell._display.text import line
+from thinkwell._limits import Budget
+from thinkwell._output import JsonSchema, output_of
+from thinkwell.events import JsonValue
+from thinkwell.permissions import PermissionMode, PermissionPolicy
+from thinkwell.questions import wait_for_answer
+from thinkwell.web._refusals import RequestInvalid
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Collection, Sequence
+
+    from thinkwell.agents import AgentProfile
+
+__all__ = (
+    "ImagePart",
+    "Limits",
+    "Opener",
+    "ServedAgent",
+    "StartRun",
+    "TextPart",
+    "check_request",
+    "served_agent",
+)
+
+Opener: TypeAlias = Callable[[PermissionMode | PermissionPolicy], AbstractAsyncContextManager[Agent]]
+"""Opens an agent that has certain permissions: ``lambda permissions: open_agent("claude",
+permissions=permissions)``."""
+
+TITLE: Final = 120
+"""Characters of a run's title."""
+
+
+class ServedAgent(Struct, frozen=True, kw_only=True):
+    """An agent that callers may use, and what they may choose of it."""
+
+    open: Opener
+    """Opens it: when somebody needs it first, and again after it has died. One process serves all runs that
+    have the same permissions."""
+    title: str = ""
+    """What people call it."""
+    folders: Mapping[str, Path] = {}
+    """The folders in which it may work, by the names that callers know. The first one is the default. Without
+    any, it works where it was opened."""
+    permissions: Mapping[str, PermissionMode | PermissionPolicy] = {"ask": "ask"}
+    """What it may be allowed, by the names that callers know. The first one is the default. ``ask`` leaves
+    each question to the caller."""
+    timeout: float | None = 3600.0
+    """Seconds that a run may take. Callers may ask for less."""
+    idle_timeout: float | None = 600.0
+    """Seconds that an agent may be silent; see `ThinkBuilder.stream`."""
+    budget: Callable[[], Budget] | None = None
+    """Makes the budget of a run."""
+
+
+def served_agent(
+    agent: str | AgentProfile | None = None,
+    /,
+    *,
+    command: str | Sequence[str] | None = None,
+    title: str = "",
+    folders: Mapping[str, os.PathLike[str] | str] | None = None,
+    permissions: Mapping[str, PermissionMode | PermissionPolicy] | None = None,
+    question_timeout: float = QUESTION_TIMEOUT,
+    timeout: float | None = 3600.0,
+    idle_timeout: float | None = 600.0,
+    budget: Callable[[], Budget] | None = None,
+) -> ServedAgent:
+    """Return an agent for callers, whose questions are left to them: ``served_agent("claude")``.
+
+    Args:
+        agent: Its name; see `open_agent`.
+        command: What starts it, instead.
+        title: See `ServedAgent`, as for the others.
+        folders: By default the folder of this process, called ``default``.
+        permissions: By default ``ask`` alone.
+        question_timeout: Seconds after which a question that nobody answers is denied.
+        timeout: Seconds that a run may take.
+        idle_timeout: Seconds that the agent may be silent.
+        budget: Makes the budget of a run.
+
+    Raises:
+        ValueError: There are folders or permissions to choose from, but none in them.
+        NotADirectoryError: There is no such folder.
+    """
+    known = {"default": Path.cwd()} if folders is None else {name: Path(at) for name, at in folders.items()}
+    for folder in known.values():
+        if not folder.is_dir():
+            raise NotADirectoryError(f"served_agent(folders=…): there is no folder {folder}")
+    policies: dict[str, PermissionMode | PermissionPolicy]
+    policies = {"ask": "ask"} if permissions is None else dict(permissions)
+    if not (known and policies):
+        raise ValueError("served_agent(folders={…}, permissions={…}): give at least one of each")
+
+    def opened(policy: PermissionMode | PermissionPolicy) -> AbstractAsyncContextManager[Agent]:
+        # As rules "deny" leaves questions of other kinds than permissions to the caller.
+        rules = PermissionPolicy(otherwise="deny") if policy == "deny" else policy
+        return open_agent(
+            agent,
+            command=command,
+            cwd=next(iter(known.values())),
+            permissions=rules,
+            on_question=wait_for_answer,
+            question_timeout=question_timeout,
+        )
+
+    return ServedAgent(
+        open=opened,
+        title=title,
+        folders={name: folder.resolve() for name, folder in known.items()},
+        permissions=policies,
+        timeout=timeout,
+        idle_timeout=idle_timeout,
+        budget=budget,
+    )
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How much callers may ask of a server."""
+
+    max_runs: int = 64
+    """Runs that go on or wait, of all callers."""
+    max_runs_per_caller: int = 16
+    max_waiting: int = 8
+    """Runs of a conversation that wait for their turn."""
+    max_request: int = 10_000_000
+    """Bytes of a request's body."""
+    max_watchers: int = 4096
+    """Streams of events that are open, of all callers."""
+    max_watchers_per_caller: int = 1024
+
+
+class TextPart(Struct, frozen=True, kw_only=True, tag="text", forbid_unknown_fields=True):
+    """Text of a prompt."""
+
+    text: str
+
+
+class ImagePart(Struct, frozen=True, kw_only=True, tag="image", forbid_unknown_fields=True):
+    """An image of a prompt: PNG, JPEG, GIF or WebP."""
+
+    data: bytes
+    """In JSON as base64."""
+
+
+_Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class StartRun(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to be done."""
+
+    prompt: str | Annotated[tuple[TextPart | ImagePart, ...], Meta(min_length=1, max_length=100)]
+    """What to think about."""
+    agent: _Name | None = None
+    """By which agent; by default the server's first."""
+    output: dict[str, JsonValue] | None = None
+    """A JSON Schema for the result; without one it is the text of the last message."""
+    folder: _Name | None = None
+    """In which of the agent's folders; by default its first."""
+    permissions: _Name | None = None
+    """With which of the agent's permissions; by default its first."""
+    thread: _Name | None = None
+    """The conversation that it is a turn of, by any name. Its turns have one session, one after the other."""
+    title: Annotated[str, Meta(max_length=200)] | None = None
+    """What lists call the run; by default the beginning of the prompt."""
+    timeout: Annotated[float, Meta(gt=0)] | None = None
+    """Seconds that it may take, where that is less than the agent's."""
+    meta: dict[str, JsonValue] = {}
+    """Whatever the caller wants to find again in the run's record."""
+
+    @property
+    def text(self) -> str:
+        """The prompt without its images."""
+        if isinstance(self.prompt, str):
+            return self.prompt
+        return "".join(part.text for part in self.prompt if isinstance(part, TextPart))
+
+
+class CheckedRun(Struct, frozen=True, kw_only=True):
+    """A request of which everything can be used."""
+
+    request: StartRun
+    agent: str
+    folder: str | None
+    permissions: str
+    output: JsonSchema | None
+    title: str
+    timeout: float | None
+
+
+def check_request(request: StartRun, agents: Mapping[str, ServedAgent]) -> CheckedRun:
+    """Look whether the operator lets callers have what one asks for.
+
+    Raises:
+        RequestInvalid: He does not, or it means nothing.
+    """
+    agent = _chosen("agent", request.agent, agents)
+    assert agent is not None
+    served = agents[agent]
+    permissions = _chosen("permissions", request.permissions, served.permissions)
+    assert permissions is not None
+    has_image = not isinstance(request.prompt, str) and any(isinstance(p, ImagePart) for p in request.prompt)
+    if not (request.text.strip() or has_image):
+        raise RequestInvalid("prompt: it is blank; say what to think about")
+    try:
+        request.text.encode()
+    except UnicodeEncodeError:
+        raise RequestInvalid("prompt: it has lone surrogates, which cannot be sent") from None
+    timeouts = [seconds for seconds in (served.timeout, request.timeout) if seconds is not None]
+    return CheckedRun(
+        request=request,
+        agent=agent,
+        folder=_chosen("folder", request.folder, served.folders),
+        permissions=permissions,
+        output=None if request.output is None else _schema(request.output),
+        title=_title(request),
+        timeout=min(timeouts, default=None),
+    )
+
+
+def _chosen(what: str, name: str | None, known: Collection[str]) -> str | None:
+    if name is None:
+        return next(iter(known), None)
+    if name not in known:
+        choices = f"choose one of {', '.join(known)}" if known else "there is none to choose"
+        raise RequestInvalid(f"{what}: there is no {name[:TITLE]!r}; {choices}")
+    return name
+
+
+def _schema(output: dict[str, JsonValue]) -> JsonSchema:
+    schema = JsonSchema(output)
+    try:
+        output_of(schema)
+    except (TypeError, ValueError) as exc:
+        raise RequestInvalid(f"output: {exc}") from None
+    return schema
+
+
+def _title(request: StartRun) -> str:
+    return line(request.title or request.text.strip().partition("\n")[0] or "(an image)", TITLE)

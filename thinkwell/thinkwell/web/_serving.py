@@ -1,0 +1,534 @@
+"""`RunServer`: runs that others than this program start, watch, answer and stop."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections import Counter
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
+
+import anyio
+import anyio.to_thread
+import msgspec
+from anyio import AsyncContextManagerMixin
+from msgspec import Struct
+
+from thinkwell._builder import check_seconds
+from thinkwell._reducer import ViewReducer
+from thinkwell.channels import ConversationBusy, RouterClosed
+from thinkwell.channels._agent_keeper import AgentKeeper
+from thinkwell.channels._conversations import Conversations
+from thinkwell.journal import JournalConflict, JournalError, MemoryJournal, RunRecord
+from thinkwell.web._calls import Asked, Replied, asked_answer, replied
+from thinkwell.web._live import LiveRun
+from thinkwell.web._records import RunEnded, end_entry, read_entry, reduce_entries
+from thinkwell.web._refusals import (
+    RequestInvalid,
+    RunNotFound,
+    RunStillRunning,
+    ServerUnavailable,
+    TooManyRuns,
+)
+from thinkwell.web._requests import Limits, check_request
+from thinkwell.web._watching import Tail, Watcher
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+    from typing import Self
+
+    from anyio.abc import TaskGroup
+
+    from thinkwell._agent import Agent
+    from thinkwell._session import Session
+    from thinkwell.channels._conversation import Turn
+    from thinkwell.journal import Entry, Journal, Retention, RunStatus
+    from thinkwell.questions import Answer
+    from thinkwell.tools import Tool
+    from thinkwell.view import RunView
+    from thinkwell.web._requests import CheckedRun, ServedAgent, StartRun
+
+__all__ = ("RunServer", "RunState")
+
+LOOK_EVERY: Final = 5.0
+"""Seconds after which it is looked again for runs whose server has died."""
+
+PRUNE_EVERY: Final = 60.0
+"""Seconds after which it is looked again for runs that are too old, or too many."""
+
+MOST_LISTED: Final = 1000
+
+MOST_KEY: Final = 200
+"""Characters of an idempotency key."""
+
+logger = logging.getLogger("thinkwell")
+
+
+class RunState(Struct, frozen=True, kw_only=True):
+    """A run at one moment."""
+
+    record: RunRecord
+    seq: int
+    """Number of the last entry that counts in it."""
+    view: RunView
+    end: RunEnded | None = None
+    """How it has ended."""
+
+
+class RunServer(AsyncContextManagerMixin):
+    """Starts runs for callers, and keeps their logs in a journal from which anybody may watch them.
+
+    To be used as ``async with RunServer(…) as server:``. Leaving the block stops the runs that go on
+    (``interrupted``), after those who watch were let go. It knows nothing of HTTP: see `web_app`.
+
+    Args:
+        agents: The agents that callers may use, by the names that callers know. The first is the default.
+        journal: Where the runs are kept; by default in memory. The server opens and closes it.
+        limits: How much callers may ask for.
+        retention: Which runs are forgotten; by default none.
+        idle_after: Seconds without a turn after which the session of a conversation is closed; ``None``:
+            never.
+        abandoned_after: Seconds without anybody who watches after which a run is cancelled. By default it
+            goes on: that somebody stops watching means nothing.
+
+    Raises:
+        TypeError: An argument is of another type.
+        ValueError: There is no agent, or an argument is out of range.
+    """
+
+    def __init__(
+        self,
+        agents: Mapping[str, ServedAgent],
+        *,
+        journal: Journal | None = None,
+        limits: Limits | None = None,
+        retention: Retention | None = None,
+        idle_after: float | None = 3600.0,
+        abandoned_after: float | None = None,
+    ) -> None:
+        if not agents:
+            raise ValueError('RunServer(agents={}): give at least one: {"claude": served_agent("claude")}')
+        for name, seconds in (("idle_after", idle_after), ("abandoned_after", abandoned_after)):
+            if seconds is not None:
+                check_seconds(name, seconds)
+        self.agents: Mapping[str, ServedAgent] = dict(agents)
+        self.journal: Journal = MemoryJournal() if journal is None else journal
+        self.limits = limits or Limits()
+        self._retention = retention
+        self._idle_after = idle_after
+        self._abandoned_after = abandoned_after
+        self._conversations: dict[tuple[str, str], Conversations] = {}
+        self._lives: dict[str, LiveRun] = {}
+        """The runs of this process that have not ended."""
+        self._followed: dict[str, _Followed] = {}
+        """The runs of other processes that are watched here."""
+        self._watchers: WeakSet[Watcher] = WeakSet()
+        self._runs: TaskGroup | None = None
+        self._tasks: TaskGroup | None = None
+        self._leaving = False
+
+    def __repr__(self) -> str:
+        state = f"{len(self._lives)} runs" if self._runs is not None else "closed"
+        return f"<RunServer {state}>"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its block was entered, and not left."""
+        return self._runs is not None
+
+    @asynccontextmanager
+    async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
+        if self._runs is not None:
+            raise RuntimeError("this RunServer is open already; enter its block once")
+        async with self.journal, anyio.create_task_group() as self._tasks:
+            self._leaving = False
+            self.journal.serve(self._asked)
+            await self._end_orphans()
+            self._tasks.start_soon(self._look_for_orphans)
+            if self._retention is not None:
+                self._tasks.start_soon(self._prune, self._retention)
+            try:
+                async with anyio.create_task_group() as self._runs, AsyncExitStack() as stack:
+                    for name, agent in self.agents.items():
+                        for permissions, policy in agent.permissions.items():
+                            conversations = Conversations(
+                                AgentKeeper(partial(agent.open, policy)),
+                                self._session,
+                                idle_after=self._idle_after,
+                                max_waiting=self.limits.max_waiting,
+                            )
+                            await stack.enter_async_context(conversations.open())
+                            self._conversations[name, permissions] = conversations
+                    try:
+                        yield self
+                    finally:
+                        self._leaving = True
+                        self.close_watchers()
+            finally:
+                self._runs = None
+                self._conversations.clear()
+                self.journal.serve(None)
+                self._tasks.cancel_scope.cancel()
+
+    def close_watchers(self) -> None:
+        """Let all go who watch, at once: they come back when there is a server again, to where they were."""
+        for watcher in tuple(self._watchers):
+            watcher.close()
+        for live in self._lives.values():
+            live.tail.close()
+        for followed in self._followed.values():
+            followed.tail.close()
+
+    # What callers may do
+
+    async def start(
+        self, request: StartRun, *, caller: str, key: str | None = None, tools: Sequence[Tool] = ()
+    ) -> RunRecord:
+        """Start a run, which goes on whether or not anybody watches it.
+
+        Args:
+            request: What is to be done.
+            caller: Who asks.
+            key: His name for the request. The same one again starts nothing more.
+            tools: Tools for the agent, beside its own.
+
+        Returns:
+            What is known of it, or of the one that was started under the same key.
+
+        Raises:
+            RequestInvalid: The operator does not let callers have that, or it means nothing.
+            TooManyRuns: As many as may be are running.
+            ServerUnavailable: The server is closing.
+            JournalError: It cannot be kept.
+        """
+        checked = check_request(request, self.agents)
+        if key is not None and not 0 < len(key) <= MOST_KEY:
+            raise RequestInvalid(f"the key of a request has 1 to {MOST_KEY} characters")
+        if self._runs is None or self._leaving:
+            raise ServerUnavailable("the server is closing; try again when it is back")
+        self._check_limits(caller)
+        record = RunRecord(
+            id=f"run-{secrets.token_hex(16)}",
+            agent=checked.agent,
+            created=time.time(),
+            caller=caller,
+            title=checked.title,
+            thread=request.thread,
+            key=key,
+            meta=request.meta,
+        )
+        live = LiveRun(record, checked, tools)
+        self._lives[record.id] = live
+        try:
+            live.turn = self._ask(checked, record)
+            with anyio.CancelScope(shield=True):  # what is in the journal has to be ended by somebody
+                stored = await self.journal.create(record)
+                if stored.id == record.id:
+                    self._runs.start_soon(self._run, live)
+                    return record
+            await live.turn.end()
+        except BaseException:
+            if live.turn is not None:
+                await live.turn.end()
+            del self._lives[record.id]
+            raise
+        del self._lives[record.id]
+        return stored
+
+    async def get(self, run_id: str, *, caller: str) -> RunRecord:
+        """Return what is known of a run.
+
+        Raises:
+            RunNotFound: He has no such run.
+        """
+        record = await self.journal.get(run_id)
+        if record is None or record.caller != caller:
+            raise RunNotFound
+        return record
+
+    async def runs(
+        self,
+        *,
+        caller: str,
+        thread: str | None = None,
+        status: RunStatus | None = None,
+        before: str | None = None,
+        limit: int = 100,
+    ) -> list[RunRecord]:
+        """Return a caller's runs, the newest first; see `Journal.runs`."""
+        limit = max(1, min(limit, MOST_LISTED))
+        return await self.journal.runs(
+            caller=caller, thread=thread, status=status, before=before, limit=limit
+        )
+
+    async def state(self, run_id: str, *, caller: str) -> RunState:
+        """Return a run as it stands.
+
+        Raises:
+            RunNotFound: He has no such run.
+        """
+        record = await self.get(run_id, caller=caller)
+        live = self._lives.get(run_id)
+        if live is not None:
+            return RunState(record=record, seq=live.seq, view=live.view())
+        reducer, end, seq = ViewReducer(agent=record.agent), None, 0
+        while end is None and (entries := await self.journal.read(run_id, seq)):
+            seq = entries[-1].seq
+            end = await anyio.to_thread.run_sync(_reduce, reducer, entries)
+        return RunState(record=record, seq=seq, view=reducer.snapshot(None), end=end)
+
+    @asynccontextmanager
+    async def watch(self, run_id: str, *, caller: str, after: int = 0) -> AsyncGenerator[Watcher]:
+        """Watch a run for the time of a block: from its first entry, or from behind the one with a number.
+
+        Raises:
+            RunNotFound: He has no such run.
+        """
+        record = await self.get(run_id, caller=caller)
+        live = self._lives.get(run_id)
+        if live is not None:
+            live.watchers += 1
+            live.watched.set()
+            watcher = Watcher(self.journal, record, live.tail, after)
+        elif record.status == "running" and self._tasks is not None:
+            watcher = Watcher(self.journal, record, self._follow(record), after)
+        else:
+            watcher = Watcher(self.journal, record, None, after)
+        if self._leaving:
+            watcher.close()
+        self._watchers.add(watcher)
+        try:
+            yield watcher
+        finally:
+            watcher.close()
+            self._watchers.discard(watcher)
+            if live is not None:
+                live.watchers -= 1
+                if not live.watchers:
+                    live.unwatched.set()
+            elif run_id in self._followed:
+                self._unfollow(run_id)
+
+    async def answer(
+        self, run_id: str, question_id: str, answer: Answer, *, caller: str, by: str = "human"
+    ) -> None:
+        """Answer an open question of a run, wherever it goes on.
+
+        Args:
+            run_id: Which run.
+            question_id: Which of its questions.
+            answer: See `thinkwell.questions`.
+            caller: Who asks for that.
+            by: What he calls himself, for the log.
+
+        Raises:
+            RunNotFound: He has no such run.
+            QuestionClosed: It has no such open question.
+            AnswerRefused: The answer does not fit the question, which stays open.
+            ServerUnavailable: The server that has the run does not answer.
+        """
+        record = await self.get(run_id, caller=caller)
+        await self._tell(record, asked_answer(question_id, answer, by))
+
+    async def cancel(self, run_id: str, *, caller: str) -> None:
+        """Cancel a run. Nothing happens where it has ended.
+
+        Raises:
+            RunNotFound: He has no such run.
+            ServerUnavailable: The server that has the run does not answer.
+        """
+        record = await self.get(run_id, caller=caller)
+        if record.status == "running":
+            await self._tell(record, Asked(what="cancel"))
+
+    async def delete(self, run_id: str, *, caller: str) -> None:
+        """Forget a run that has ended.
+
+        Raises:
+            RunNotFound: He has no such run.
+            RunStillRunning: It goes on.
+        """
+        await self.get(run_id, caller=caller)
+        try:
+            gone = await self.journal.delete(run_id)
+        except JournalConflict:
+            raise RunStillRunning from None
+        if not gone:
+            raise RunNotFound
+
+    # Runs
+
+    def _check_limits(self, caller: str) -> None:
+        running = Counter(live.record.caller for live in self._lives.values())
+        if running[caller] >= self.limits.max_runs_per_caller:
+            raise TooManyRuns(f"{running[caller]} runs of yours go on, and no more may; wait, or cancel one")
+        if running.total() >= self.limits.max_runs:
+            raise TooManyRuns("the server has as many runs as it may; try again later")
+
+    def _ask(self, checked: CheckedRun, record: RunRecord) -> Turn:
+        conversations = self._conversations[checked.agent, checked.permissions]
+        single = record.thread is None
+        name = record.id if single else record.thread
+        key = [checked.agent, checked.folder, record.caller, name, single]
+        try:
+            return conversations.ask(msgspec.json.encode(key).decode(), once=single)
+        except ConversationBusy:
+            raise TooManyRuns(
+                f"{self.limits.max_waiting} runs of that conversation wait for their turn, and no more may"
+            ) from None
+        except RouterClosed:
+            raise ServerUnavailable("the server is closing; try again when it is back") from None
+
+    def _session(self, agent: Agent, key: str) -> AbstractAsyncContextManager[Session]:
+        name, folder_name, _, run_or_thread, single = msgspec.json.decode(
+            key, type=tuple[str, str | None, str, str, bool]
+        )
+        folder = None if folder_name is None else self.agents[name].folders[folder_name]
+        live = self._lives.get(run_or_thread) if single else None  # a session of its own knows its result
+        return agent.session(cwd=folder, output=None if live is None else live.checked.output)
+
+    async def _run(self, live: LiveRun) -> None:
+        """Have the run, and bring all of it into the journal. Never raises."""
+        served = self.agents[live.record.agent]
+        try:
+            async with anyio.create_task_group() as tasks:
+                if self._abandoned_after is not None:
+                    tasks.start_soon(live.cancel_unwatched, self._abandoned_after)
+                try:
+                    await live.main(served, self.journal, is_leaving=lambda: self._leaving)
+                except JournalError as exc:
+                    about = "Run %s goes no further, as its log cannot be kept: %s"
+                    logger.error(about, live.record.id, exc)
+                    assert self._tasks is not None
+                    self._tasks.start_soon(self._end_unkept, live.record)
+                tasks.cancel_scope.cancel()
+        finally:
+            live.tail.close()
+            del self._lives[live.record.id]
+
+    async def _end_unkept(self, record: RunRecord) -> None:
+        """End a run in the journal as soon as that can be used again."""
+        while True:
+            try:
+                known = await self.journal.get(record.id)
+                if known is not None and known.status == "running":
+                    await self._interrupt(known)
+            except JournalError:
+                await anyio.sleep(LOOK_EVERY)
+            else:
+                return
+
+    # Other processes
+
+    def _follow(self, record: RunRecord) -> Tail:
+        followed = self._followed.get(record.id)
+        if followed is None:
+            assert self._tasks is not None
+            followed = _Followed(Tail(record.last_seq))
+            self._followed[record.id] = followed
+            self._tasks.start_soon(self._follow_on, record.id, followed)
+        followed.watchers += 1
+        return followed.tail
+
+    def _unfollow(self, run_id: str) -> None:
+        followed = self._followed[run_id]
+        followed.watchers -= 1
+        if not followed.watchers:
+            followed.scope.cancel()
+            del self._followed[run_id]
+
+    async def _follow_on(self, run_id: str, followed: _Followed) -> None:
+        tail = followed.tail
+        pause = None if self._abandoned_after is None else self._abandoned_after / 3
+        try:
+            with followed.scope:
+                while not tail.over:
+                    with anyio.move_on_after(pause):
+                        await self.journal.wait(run_id, tail.last)
+                    entries = await self.journal.read(run_id, tail.last)
+                    if entries:
+                        tail.push(entries)
+                    elif not await self._goes_on(run_id):
+                        break
+                    if pause is not None and not tail.over:
+                        await self._say_watched(run_id)
+        except JournalError as exc:
+            logger.warning("Run %s can be followed no further: %s", run_id, exc)
+        finally:
+            tail.close()
+
+    async def _goes_on(self, run_id: str) -> bool:
+        record = await self.journal.get(run_id)
+        return record is not None and record.status == "running"
+
+    async def _say_watched(self, run_id: str) -> None:
+        with suppress(JournalConflict):  # it has ended, or is about to be found without a server
+            await self.journal.call(run_id, msgspec.json.encode(Asked(what="watched")))
+
+    async def _tell(self, record: RunRecord, asked: Asked) -> None:
+        live = self._lives.get(record.id)
+        if live is not None:
+            live.do(asked)
+            return
+        try:
+            answer = await self.journal.call(record.id, msgspec.json.encode(asked))
+        except JournalConflict:
+            if await self._goes_on(record.id):
+                raise ServerUnavailable("the server that has the run does not answer; try again") from None
+            answer = msgspec.json.encode(replied(asked, None))
+        msgspec.json.decode(answer, type=Replied).raise_refusal()
+
+    async def _asked(self, run_id: str, body: bytes) -> bytes:
+        """Do what another process asks of a run of this one."""
+        asked = msgspec.json.decode(body, type=Asked)
+        return msgspec.json.encode(replied(asked, self._lives.get(run_id)))
+
+    # What is done meanwhile
+
+    async def _look_for_orphans(self) -> None:
+        while True:
+            await anyio.sleep(LOOK_EVERY)
+            try:
+                await self._end_orphans()
+            except JournalError as exc:
+                logger.warning("It cannot be looked for runs whose server has died: %s", exc)
+
+    async def _end_orphans(self) -> None:
+        for record in await self.journal.orphans():
+            logger.warning("Run %s was interrupted by the end of its server", record.id)
+            try:
+                await self._interrupt(record)
+            except JournalConflict as exc:
+                logger.warning("Run %s could not be ended: %s", record.id, exc)
+
+    async def _interrupt(self, record: RunRecord) -> None:
+        at = 0.0
+        for entry in await self.journal.read(record.id, record.last_seq - 1):
+            at = max(at, read_entry(entry).at)
+        end = RunEnded(seq=record.last_seq + 1, at=at, status="interrupted")
+        await self.journal.finish(record.id, end_entry(end), "interrupted", time.time())
+
+    async def _prune(self, retention: Retention) -> None:
+        while True:
+            try:
+                await retention.prune(self.journal, time.time())
+            except JournalError as exc:
+                logger.warning("Runs that are too old cannot be forgotten: %s", exc)
+            await anyio.sleep(PRUNE_EVERY)
+
+
+class _Followed:
+    """A run of another process that is watched here."""
+
+    def __init__(self, tail: Tail) -> None:
+        self.tail = tail
+        self.watchers = 0
+        self.scope = anyio.CancelScope()
+
+
+def _reduce(reducer: ViewReducer, entries: Sequence[Entry]) -> RunEnded | None:
+    return reduce_entries(reducer, [read_entry(entry) for entry in entries])
