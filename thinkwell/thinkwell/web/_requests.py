@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from thinkwell._agent import Agent, open_agent
 from thinkwell._asking import QUESTION_TIMEOUT
@@ -46,6 +46,10 @@ TITLE: Final = 120
 """Characters of a run's title."""
 
 
+def _ask() -> Mapping[str, PermissionMode | PermissionPolicy]:
+    return {"ask": "ask"}
+
+
 class ServedAgent(Struct, frozen=True, kw_only=True):
     """An agent that callers may use, and what they may choose of it."""
 
@@ -57,7 +61,7 @@ class ServedAgent(Struct, frozen=True, kw_only=True):
     folders: Mapping[str, Path] = {}
     """The folders in which it may work, by the names that callers know. The first one is the default. Without
     any, it works where it was opened."""
-    permissions: Mapping[str, PermissionMode | PermissionPolicy] = {"ask": "ask"}
+    permissions: Mapping[str, PermissionMode | PermissionPolicy] = field(default_factory=_ask)
     """What it may be allowed, by the names that callers know. The first one is the default. ``ask`` leaves
     each question to the caller."""
     timeout: float | None = 3600.0
@@ -102,8 +106,7 @@ def served_agent(
     for folder in known.values():
         if not folder.is_dir():
             raise NotADirectoryError(f"served_agent(folders=…): there is no folder {folder}")
-    policies: dict[str, PermissionMode | PermissionPolicy]
-    policies = {"ask": "ask"} if permissions is None else dict(permissions)
+    policies = _ask() if permissions is None else dict(permissions)
     if not (known and policies):
         raise ValueError("served_agent(folders={…}, permissions={…}): give at least one of each")
 

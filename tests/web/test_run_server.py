@@ -1,0 +1,236 @@
+"""`RunServer`: runs that are started, watched, answered and stopped, and the log that they leave."""
+
+from __future__ import annotations
+
+import logging
+
+import anyio
+import pytest
+from scripted import Turn
+from web_stage import ADA, scripted_agent, served, started, watched
+
+from thinkwell import events as ev
+from thinkwell.journal import MemoryJournal
+from thinkwell.web import Limits, RunServer, StartRun
+from thinkwell.web._records import RunEnded
+from thinkwell.web._refusals import RequestInvalid, RunNotFound, RunStillRunning, TooManyRuns
+
+
+async def hello(turn: Turn) -> None:
+    turn.think("Who is there?")
+    turn.say("Hello ")
+    turn.say("Ada.")
+
+
+async def test_a_run_is_watched_from_its_first_event_to_its_end() -> None:
+    async with served(hello) as stage:
+        run = await stage.start("Say hello.")
+        assert (run.status, run.agent, run.caller, run.title) == ("running", "scripted", ADA, "Say hello.")
+
+        log = await stage.ended(run.id)
+
+    assert [entry.seq for entry in log] == list(range(1, len(log) + 1))
+    assert "".join(entry.text for entry in log if isinstance(entry, ev.Message)) == "Hello Ada."
+    end = log[-1]
+    assert isinstance(end, RunEnded)
+    assert (end.status, end.result, end.stop_reason, end.error) == (
+        "completed",
+        "Hello Ada.",
+        "end_turn",
+        None,
+    )
+
+
+async def test_a_run_goes_on_though_nobody_watches() -> None:
+    done = anyio.Event()
+
+    async def work(turn: Turn) -> None:
+        turn.say("Done.")
+        done.set()
+
+    async with served(work) as stage:
+        run = await stage.start()
+        with anyio.fail_after(5):
+            await done.wait()
+            while (await stage.server.get(run.id, caller=ADA)).status == "running":
+                await stage.server.journal.wait(run.id, 10_000)
+        record = await stage.server.get(run.id, caller=ADA)
+        assert record.status == "completed"
+        assert record.ended is not None
+        assert await watched(stage.server, run.id, after=record.last_seq) == []
+
+
+async def test_a_typed_result_is_in_the_end() -> None:
+    async def count(turn: Turn) -> None:
+        await turn.returns(lines=3)
+
+    schema = {"type": "object", "properties": {"lines": {"type": "integer"}}, "required": ["lines"]}
+    async with served(count) as stage:
+        run = await stage.start(output=schema)
+        end = (await stage.ended(run.id))[-1]
+        assert isinstance(end, RunEnded)
+        assert end.result == {"lines": 3}
+
+
+async def test_two_watch_and_one_leaves_in_the_middle() -> None:
+    go = anyio.Event()
+
+    async def work(turn: Turn) -> None:
+        turn.say("One.")
+        await go.wait()
+        turn.say("Two.")
+
+    async with served(work) as stage, anyio.create_task_group() as tasks:
+        run = await stage.start()
+        logs: list[object] = []
+
+        async def all_of_it() -> None:
+            logs.append(await stage.ended(run.id))
+
+        tasks.start_soon(all_of_it)
+        async with stage.server.watch(run.id, caller=ADA) as watcher:
+            first = await watcher.next()
+        assert first is not None
+        go.set()
+        rest = await watched(stage.server, run.id, after=first.last)
+        assert rest[0].seq == first.last + 1
+        assert isinstance(rest[-1], RunEnded)
+
+
+async def test_turns_of_a_thread_have_one_session() -> None:
+    async with served(hello) as stage:
+        first = await stage.start(thread="talk")
+        second = await stage.start(thread="talk")
+        alone = await stage.start()
+        for run in (first, second, alone):
+            await stage.ended(run.id)
+        assert stage.handler is not None
+        sessions = [prompt.session_id for prompt in stage.handler.prompts]
+        assert sorted(sessions) == ["session-1", "session-1", "session-2"]
+
+
+async def test_cancel() -> None:
+    async def wait(turn: Turn) -> None:
+        turn.say("I begin.")
+        await anyio.sleep_forever()
+
+    async with served(wait) as stage:
+        run = await stage.start()
+        async with stage.server.watch(run.id, caller=ADA) as watcher:
+            await watcher.next()
+            await stage.server.cancel(run.id, caller=ADA)
+        end = (await stage.ended(run.id))[-1]
+        assert isinstance(end, RunEnded)
+        assert end.status == "cancelled"
+        await stage.server.cancel(run.id, caller=ADA)  # nothing happens
+
+
+async def test_another_callers_run_is_not_found() -> None:
+    async with served(hello) as stage:
+        run = await stage.start()
+        await stage.ended(run.id)
+        for call in (stage.server.get, stage.server.state, stage.server.cancel, stage.server.delete):
+            with pytest.raises(RunNotFound):
+                await call(run.id, caller="bob")
+        with pytest.raises(RunNotFound):
+            await watched(stage.server, run.id, caller="bob")
+        assert await stage.server.runs(caller="bob") == []
+        assert [each.id for each in await stage.server.runs(caller=ADA)] == [run.id]
+
+
+async def test_the_same_key_starts_nothing_more() -> None:
+    async with served(hello) as stage:
+        request = StartRun(prompt="Once.")
+        first = await stage.server.start(request, caller=ADA, key="k")
+        again = await stage.server.start(request, caller=ADA, key="k")
+        other = await stage.server.start(request, caller="bob", key="k")
+        assert first.id == again.id != other.id
+        for run, caller in ((first, ADA), (other, "bob")):
+            await stage.ended(run.id, caller=caller)
+        assert stage.handler is not None
+        assert len(stage.handler.prompts) == 2
+
+
+async def test_a_run_is_deleted_when_it_has_ended() -> None:
+    go = anyio.Event()
+
+    async def work(turn: Turn) -> None:
+        await go.wait()
+
+    async with served(work) as stage:
+        run = await stage.start()
+        with pytest.raises(RunStillRunning):
+            await stage.server.delete(run.id, caller=ADA)
+        go.set()
+        await stage.ended(run.id)
+        await stage.server.delete(run.id, caller=ADA)
+        with pytest.raises(RunNotFound):
+            await stage.server.get(run.id, caller=ADA)
+
+
+async def test_no_more_runs_than_may_be() -> None:
+    async def wait(turn: Turn) -> None:
+        await anyio.sleep_forever()
+
+    limits = Limits(max_runs=3, max_runs_per_caller=2)
+    async with served(wait, limits=limits) as stage:
+        await stage.start()
+        await stage.start()
+        with pytest.raises(TooManyRuns, match="2 runs of yours go on"):
+            await stage.start()
+        await stage.start(caller="bob")
+        with pytest.raises(TooManyRuns, match="the server has as many"):
+            await stage.start(caller="bob")
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (StartRun(prompt=" "), "prompt: it is blank"),
+        (StartRun(prompt="Go.", agent="other"), "agent: there is no 'other'; choose one of scripted"),
+        (StartRun(prompt="Go.", folder="/etc"), "folder: there is no '/etc'; there is none to choose"),
+        (StartRun(prompt="Go.", permissions="allow"), "permissions: there is no 'allow'; choose one of ask"),
+        (StartRun(prompt="Go.", output={"type": "no such type"}), "output: "),
+    ],
+)
+async def test_what_the_operator_does_not_offer_is_refused(request_: StartRun, message: str) -> None:
+    async with served(hello) as stage:
+        with pytest.raises(RequestInvalid, match=message):
+            await stage.server.start(request_, caller=ADA)
+        assert await stage.server.runs(caller=ADA) == []
+
+
+async def test_a_failed_run_says_why_without_the_servers_secrets(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(permissions: object) -> object:
+        raise OSError("/home/ada/secret is not there")
+
+    agent, _ = scripted_agent(hello)
+    async with RunServer({"broken": type(agent)(open=broken)}) as server:  # type: ignore[arg-type]
+        run = await started(server)
+        with caplog.at_level(logging.WARNING, "thinkwell"):
+            end = (await watched(server, run.id))[-1]
+        assert isinstance(end, RunEnded)
+        assert end.status == "failed"
+        assert end.error is not None
+        assert "secret" not in f"{end.error}"
+    assert "/home/ada/secret" in caplog.text
+
+
+async def test_leaving_the_server_interrupts_what_runs() -> None:
+    async def wait(turn: Turn) -> None:
+        turn.say("I begin.")
+        await anyio.sleep_forever()
+
+    journal = MemoryJournal()
+    async with served(wait, journal=journal) as stage:
+        run = await stage.start()
+        async with stage.server.watch(run.id, caller=ADA) as watcher:
+            first = await watcher.next()
+        assert first is not None
+    record = await journal.get(run.id)
+    assert record is not None
+    assert record.status == "interrupted"
+    async with served(wait, journal=journal) as stage:
+        rest = await watched(stage.server, run.id, after=first.last)
+        assert [entry.seq for entry in rest] == list(range(first.last + 1, record.last_seq + 1))
+        assert isinstance(rest[-1], RunEnded)
