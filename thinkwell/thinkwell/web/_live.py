@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 import anyio
 from anyio.lowlevel import checkpoint
 
-from thinkwell import events as ev
 from thinkwell._reducer import ViewReducer
 from thinkwell.channels import RouterClosed
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen, ThoughtCancelled
-from thinkwell.journal import Entry
-from thinkwell.web._records import RunEnded, end_entry, error_shown, reduce_entries
+from thinkwell.web._records import EntryWriter, RunEnded, error_shown, read_entry, reduce_entries
 from thinkwell.web._refusals import AnswerRefused, QuestionClosed
 from thinkwell.web._requests import TextPart
 from thinkwell.web._watching import Tail
@@ -23,13 +21,14 @@ from thinkwell.web._watching import Tail
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
+    from thinkwell import events as ev
     from thinkwell._builder import ThinkBuilder
     from thinkwell._log import EventReader
     from thinkwell._session import Session
     from thinkwell._stream import ThoughtStream
     from thinkwell.channels._conversation import Turn
     from thinkwell.events import JsonValue
-    from thinkwell.journal import Journal, RunEnd, RunRecord
+    from thinkwell.journal import Entry, Journal, RunEnd, RunRecord
     from thinkwell.tools import Tool
     from thinkwell.view import RunView
     from thinkwell.web._calls import Asked
@@ -69,8 +68,9 @@ class LiveRun:
         self._reader: EventReader | None = None
         self._began = anyio.current_time()
         self._reducer = ViewReducer(agent=record.agent)
-        self._unreduced: list[ev.ThoughtEvent] = []
-        """Events that the journal has, and the reducer not."""
+        self._unreduced: list[Entry] = []
+        """What the journal has, and the reducer not."""
+        self._writer = EntryWriter()
 
     @property
     def seq(self) -> int:
@@ -79,8 +79,8 @@ class LiveRun:
 
     def view(self) -> RunView:
         """Return the run as it stands in the journal."""
-        events, self._unreduced = self._unreduced, []
-        reduce_entries(self._reducer, events)
+        entries, self._unreduced = self._unreduced, []
+        reduce_entries(self._reducer, map(read_entry, entries))
         return self._reducer.snapshot(None)
 
     # What is asked of it
@@ -190,10 +190,10 @@ class LiveRun:
             await self._store(journal, events)
 
     async def _store(self, journal: Journal, events: Sequence[ev.ThoughtEvent]) -> None:
-        entries = [Entry(event.seq, ev.event_to_json(event)) for event in events]
+        entries = list(map(self._writer.event, events))
         with anyio.CancelScope(shield=True):  # else it is not known what the journal has
             await journal.append(self.record.id, entries)
-        self._unreduced += events
+        self._unreduced += entries
         for piece in _pieces(entries):
             self.tail.push(piece)
 
@@ -219,7 +219,7 @@ class LiveRun:
             result=result,
             error=None if error is None else error_shown(error),
         )
-        entry = end_entry(ended)
+        entry = self._writer.end(ended)
         await journal.finish(self.record.id, entry, status, time.time())
         self.tail.push([entry])
 

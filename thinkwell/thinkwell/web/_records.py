@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from thinkwell import errors
 from thinkwell import events as ev
+from thinkwell._content import to_builtins
 from thinkwell._display.text import clean
+from thinkwell._recording._redact import Redactor
 from thinkwell.journal import Entry, RunEnd
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from thinkwell._reducer import ViewReducer
     from thinkwell.view import RunView
 
 __all__ = (
+    "EntryWriter",
     "LogEntry",
     "RunEnded",
     "ShownError",
-    "end_entry",
     "error_shown",
     "is_end",
     "read_entry",
@@ -69,9 +73,29 @@ _encoder: Final = msgspec.json.Encoder()
 _end_decoder: Final = msgspec.json.Decoder(RunEnded)
 
 
-def end_entry(end: RunEnded) -> Entry:
-    """Return the last entry of a run."""
-    return Entry(end.seq, _encoder.encode(end))
+class EntryWriter:
+    """Makes the entries of a run, without secrets: others read them, and a journal keeps them on a disk.
+
+    A key that an agent says in several pieces is found where it is one of the environment's, else maybe not.
+    """
+
+    def __init__(self) -> None:
+        self._redactor = Redactor(os.environ, {})
+
+    def text(self, text: str) -> str:
+        """Return a text without secrets."""
+        return self._redactor.text(text)
+
+    def event(self, event: ev.ThoughtEvent) -> Entry:
+        """Return the entry of an event."""
+        return Entry(event.seq, _encoder.encode(self._redactor.redact(to_builtins(event))))
+
+    def end(self, end: RunEnded) -> Entry:
+        """Return the last entry of a run."""
+        result, error = self._redactor.redact(end.result), end.error
+        if error is not None:
+            error = ShownError(name=error.name, message=self._redactor.text(error.message))
+        return Entry(end.seq, _encoder.encode(replace(end, result=result, error=error)))
 
 
 def is_end(entry: Entry) -> bool:
@@ -122,7 +146,7 @@ def error_shown(error: Exception) -> ShownError:
     return ShownError(name=name, message="the run could not go on; the server's log says more")
 
 
-def reduce_entries(reducer: ViewReducer, entries: Sequence[LogEntry]) -> RunEnded | None:
+def reduce_entries(reducer: ViewReducer, entries: Iterable[LogEntry]) -> RunEnded | None:
     """Let a reducer take entries. Return the end, where it is among them."""
     for entry in entries:
         if isinstance(entry, RunEnded):

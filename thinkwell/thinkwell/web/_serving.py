@@ -6,7 +6,7 @@ import logging
 import secrets
 import time
 from collections import Counter
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
@@ -24,8 +24,9 @@ from thinkwell.channels._agent_keeper import AgentKeeper
 from thinkwell.channels._conversations import Conversations
 from thinkwell.journal import JournalConflict, JournalError, MemoryJournal, RunRecord
 from thinkwell.web._calls import Asked, Replied, asked_answer, replied
+from thinkwell.web._following import Following, goes_on
 from thinkwell.web._live import LiveRun
-from thinkwell.web._records import RunEnded, end_entry, read_entry, reduce_entries
+from thinkwell.web._records import EntryWriter, RunEnded, read_entry, reduce_entries
 from thinkwell.web._refusals import (
     RequestInvalid,
     RunNotFound,
@@ -34,7 +35,7 @@ from thinkwell.web._refusals import (
     TooManyRuns,
 )
 from thinkwell.web._requests import Limits, check_request
-from thinkwell.web._watching import Tail, Watcher
+from thinkwell.web._watching import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -124,8 +125,7 @@ class RunServer(AsyncContextManagerMixin):
         self._conversations: dict[tuple[str, str], Conversations] = {}
         self._lives: dict[str, LiveRun] = {}
         """The runs of this process that have not ended."""
-        self._followed: dict[str, _Followed] = {}
-        """The runs of other processes that are watched here."""
+        self._following = Following(self.journal, abandoned_after)
         self._watchers: WeakSet[Watcher] = WeakSet()
         self._runs: TaskGroup | None = None
         self._tasks: TaskGroup | None = None
@@ -180,8 +180,7 @@ class RunServer(AsyncContextManagerMixin):
             watcher.close()
         for live in self._lives.values():
             live.tail.close()
-        for followed in self._followed.values():
-            followed.tail.close()
+        self._following.close()
 
     # What callers may do
 
@@ -295,7 +294,7 @@ class RunServer(AsyncContextManagerMixin):
             live.watched.set()
             watcher = Watcher(self.journal, record, live.tail, after)
         elif record.status == "running" and self._tasks is not None:
-            watcher = Watcher(self.journal, record, self._follow(record), after)
+            watcher = Watcher(self.journal, record, self._following.begin(record, self._tasks), after)
         else:
             watcher = Watcher(self.journal, record, None, after)
         if self._leaving:
@@ -310,8 +309,8 @@ class RunServer(AsyncContextManagerMixin):
                 live.watchers -= 1
                 if not live.watchers:
                     live.unwatched.set()
-            elif run_id in self._followed:
-                self._unfollow(run_id)
+            elif watcher.shares:
+                self._following.end(run_id)
 
     async def answer(
         self, run_id: str, question_id: str, answer: Answer, *, caller: str, by: str = "human"
@@ -424,51 +423,6 @@ class RunServer(AsyncContextManagerMixin):
 
     # Other processes
 
-    def _follow(self, record: RunRecord) -> Tail:
-        followed = self._followed.get(record.id)
-        if followed is None:
-            assert self._tasks is not None
-            followed = _Followed(Tail(record.last_seq))
-            self._followed[record.id] = followed
-            self._tasks.start_soon(self._follow_on, record.id, followed)
-        followed.watchers += 1
-        return followed.tail
-
-    def _unfollow(self, run_id: str) -> None:
-        followed = self._followed[run_id]
-        followed.watchers -= 1
-        if not followed.watchers:
-            followed.scope.cancel()
-            del self._followed[run_id]
-
-    async def _follow_on(self, run_id: str, followed: _Followed) -> None:
-        tail = followed.tail
-        pause = None if self._abandoned_after is None else self._abandoned_after / 3
-        try:
-            with followed.scope:
-                while not tail.over:
-                    with anyio.move_on_after(pause):
-                        await self.journal.wait(run_id, tail.last)
-                    entries = await self.journal.read(run_id, tail.last)
-                    if entries:
-                        tail.push(entries)
-                    elif not await self._goes_on(run_id):
-                        break
-                    if pause is not None and not tail.over:
-                        await self._say_watched(run_id)
-        except JournalError as exc:
-            logger.warning("Run %s can be followed no further: %s", run_id, exc)
-        finally:
-            tail.close()
-
-    async def _goes_on(self, run_id: str) -> bool:
-        record = await self.journal.get(run_id)
-        return record is not None and record.status == "running"
-
-    async def _say_watched(self, run_id: str) -> None:
-        with suppress(JournalConflict):  # it has ended, or is about to be found without a server
-            await self.journal.call(run_id, msgspec.json.encode(Asked(what="watched")))
-
     async def _tell(self, record: RunRecord, asked: Asked) -> None:
         live = self._lives.get(record.id)
         if live is not None:
@@ -477,7 +431,7 @@ class RunServer(AsyncContextManagerMixin):
         try:
             answer = await self.journal.call(record.id, msgspec.json.encode(asked))
         except JournalConflict:
-            if await self._goes_on(record.id):
+            if await goes_on(self.journal, record.id):
                 raise ServerUnavailable("the server that has the run does not answer; try again") from None
             answer = msgspec.json.encode(replied(asked, None))
         msgspec.json.decode(answer, type=Replied).raise_refusal()
@@ -510,7 +464,7 @@ class RunServer(AsyncContextManagerMixin):
         for entry in await self.journal.read(record.id, record.last_seq - 1):
             at = max(at, read_entry(entry).at)
         end = RunEnded(seq=record.last_seq + 1, at=at, status="interrupted")
-        await self.journal.finish(record.id, end_entry(end), "interrupted", time.time())
+        await self.journal.finish(record.id, EntryWriter().end(end), "interrupted", time.time())
 
     async def _prune(self, retention: Retention) -> None:
         while True:
@@ -519,15 +473,6 @@ class RunServer(AsyncContextManagerMixin):
             except JournalError as exc:
                 logger.warning("Runs that are too old cannot be forgotten: %s", exc)
             await anyio.sleep(PRUNE_EVERY)
-
-
-class _Followed:
-    """A run of another process that is watched here."""
-
-    def __init__(self, tail: Tail) -> None:
-        self.tail = tail
-        self.watchers = 0
-        self.scope = anyio.CancelScope()
 
 
 def _reduce(reducer: ViewReducer, entries: Sequence[Entry]) -> RunEnded | None:

@@ -1,0 +1,96 @@
+"""Runs of other processes that are watched in this one: each is read from the journal once for all."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import anyio
+import msgspec
+
+from thinkwell.journal import JournalConflict, JournalError
+from thinkwell.web._calls import Asked
+from thinkwell.web._watching import Tail
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
+    from thinkwell.journal import Journal, RunRecord
+
+__all__ = ("Following", "goes_on")
+
+logger = logging.getLogger("thinkwell")
+
+
+async def goes_on(journal: Journal, run_id: str) -> bool:
+    """Return whether a run has not ended, and is not gone."""
+    record = await journal.get(run_id)
+    return record is not None and record.status == "running"
+
+
+class Following:
+    """Follows runs for as long as somebody watches them.
+
+    Args:
+        journal: Where they are.
+        abandoned_after: Seconds without anybody who watches after which a run's own process cancels it, so
+            that it has to be told of those here.
+    """
+
+    def __init__(self, journal: Journal, abandoned_after: float | None) -> None:
+        self._journal = journal
+        self._tell_every = None if abandoned_after is None else abandoned_after / 3
+        self._followed: dict[str, _Followed] = {}
+
+    def begin(self, record: RunRecord, tasks: TaskGroup) -> Tail:
+        """Let one more watch a run, and return the end of its log."""
+        followed = self._followed.get(record.id)
+        if followed is None:
+            followed = _Followed(Tail(record.last_seq))
+            self._followed[record.id] = followed
+            tasks.start_soon(self._follow, record.id, followed)
+        followed.watchers += 1
+        return followed.tail
+
+    def end(self, run_id: str) -> None:
+        """Know that one of them has gone."""
+        followed = self._followed[run_id]
+        followed.watchers -= 1
+        if not followed.watchers:
+            followed.scope.cancel()
+            del self._followed[run_id]
+
+    def close(self) -> None:
+        """Let all go."""
+        for followed in self._followed.values():
+            followed.tail.close()
+
+    async def _follow(self, run_id: str, followed: _Followed) -> None:
+        tail = followed.tail
+        try:
+            with followed.scope:
+                while not tail.over:
+                    if self._tell_every is not None:
+                        with suppress(JournalConflict):  # it has ended, or its process has
+                            await self._journal.call(run_id, msgspec.json.encode(Asked(what="watched")))
+                    with anyio.move_on_after(self._tell_every):
+                        await self._journal.wait(run_id, tail.last)
+                    entries = await self._journal.read(run_id, tail.last)
+                    if entries:
+                        tail.push(entries)
+                    elif not await goes_on(self._journal, run_id):
+                        break
+        except JournalError as exc:
+            logger.warning("Run %s can be followed no further: %s", run_id, exc)
+        finally:
+            tail.close()
+
+
+class _Followed:
+    """A run of another process."""
+
+    def __init__(self, tail: Tail) -> None:
+        self.tail = tail
+        self.watchers = 0
+        self.scope = anyio.CancelScope()
