@@ -1,0 +1,200 @@
+"""Server-sent events over ASGI: a response that ends as soon as its client has gone."""
+
+from __future__ import annotations
+
+import math
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+
+import anyio
+from starlette.responses import Response
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+    from starlette.types import Message, Receive, Scope, Send
+
+__all__ = ("COMMENT", "KEEP_ALIVE", "EventStream", "Frames", "sse_frame")
+
+KEEP_ALIVE: Final = 15.0
+"""Seconds of silence after which something is sent. Proxies give a silent connection up after 30 to 60."""
+
+COMMENT: Final = b": keep-alive\n\n"
+"""What `EventSource` reads and says nothing of (HTML, Server-sent events)."""
+
+CLOSE_TIMEOUT: Final = 5.0
+"""Seconds that a source gets to close. It has nobody left to send to."""
+
+_LINE_END: Final = re.compile("\r\n|\r|\n")
+
+
+class _GoneError(Exception):
+    """The client has gone."""
+
+
+@runtime_checkable
+class _Closable(Protocol):
+    async def aclose(self) -> None: ...
+
+
+class Frames(Protocol):
+    """Events that are written already."""
+
+    @property
+    def sse(self) -> bytes:
+        """The events as they are sent."""
+        ...
+
+
+def sse_frame(data: bytes, *, id: str | int | None = None, event: str | None = None) -> bytes:  # noqa: A002 - the field's name
+    r"""Return an event as it is sent (HTML, Server-sent events).
+
+    Args:
+        data: What it says: UTF-8. Several lines become several ``data:`` fields.
+        id: What `EventSource` repeats as ``Last-Event-ID`` when it comes back.
+        event: Name of the event; ``None``: ``message``.
+    """
+    frame = b""
+    if id is not None:
+        frame += b"id: %s\n" % _LINE_END.sub(" ", str(id)).encode()
+    if event is not None:
+        frame += b"event: %s\n" % _LINE_END.sub(" ", event).encode()
+    if b"\n" in data or b"\r" in data:
+        data = b"\ndata: ".join(data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"))
+    return b"%sdata: %s\n\n" % (frame, data)
+
+
+class EventStream(Response):
+    """Sends what a source gives, as a stream of server-sent events, for as long as somebody listens.
+
+    The source is read in the task of the request, as fast as the client takes it and no faster. It is closed
+    in the same task: at its end, and at once when the client has gone, even while it gives nothing. An error
+    of its breaks the connection off, which clients tell from an end.
+
+    Args:
+        source: What to send: whole events, as bytes or as something that has them as `sse`. It has to let
+            other tasks run now and then. A generator may have its own task groups.
+        first: What to send before, at once, so that the client knows that it is connected.
+        keep_alive: What to send after a silence, or what makes it; ``None``: nothing.
+        interval: Seconds of silence after which to send it.
+        headers: Headers beside the usual ones.
+        status: The status.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self,
+        source: AsyncIterator[bytes | Frames],
+        *,
+        first: bytes = b"",
+        keep_alive: bytes | Callable[[], bytes] | None = COMMENT,
+        interval: float = KEEP_ALIVE,
+        headers: Mapping[str, str] | None = None,
+        status: int = 200,
+    ) -> None:
+        # Not that of the base, which has a body of a known length.
+        self.status_code = status
+        self.background = None
+        self.init_headers(
+            {
+                # `no-transform`: what compresses on the way holds events back until it has enough of them.
+                "Cache-Control": "no-store, no-transform",
+                "X-Accel-Buffering": "no",  # nginx, ngx_http_proxy_module: proxy_buffering
+                **(headers or {}),
+            }
+        )
+        self._source = source
+        self._first = first
+        self._keep_alive = keep_alive
+        self._interval = interval
+        self._sending = anyio.Lock(fast_acquire=True)
+        self._last = 0.0
+        self._failure: Exception | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, as an ASGI application."""
+        start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        if scope["method"] == "HEAD":
+            await self._close()
+            await send(start)
+            await send({"type": "http.response.body", "body": b""})
+            return
+        complete = False
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._listen, receive, send, tasks.cancel_scope)
+            try:
+                complete = await self._run(start, send)
+            except Exception as exc:  # raised below, outside of a group
+                self._failure = exc
+            tasks.cancel_scope.cancel()
+        if self._failure is not None:
+            raise self._failure
+        if complete:
+            # When nobody listens any more: a server may report the end of the answer as a disconnect while
+            # it is still about to close the connection, and is not to be cancelled in that.
+            with suppress(_GoneError):
+                await _tell(send, {"type": "http.response.body", "body": b""})
+
+    async def _run(self, start: Message, send: Send) -> bool:
+        """Send everything but the end. Return whether the client was there."""
+        try:
+            await _tell(send, start)
+            # Even where it is empty: a server may hold the head back until there is a body (ASGI, HTTP).
+            await self._put(send, self._first)
+            async for piece in self._source:
+                await self._put(send, piece if isinstance(piece, bytes) else piece.sse)
+        except _GoneError:
+            return False
+        finally:
+            await self._close()
+        return True
+
+    async def _put(self, send: Send, body: bytes) -> None:
+        async with self._sending:
+            await _tell(send, {"type": "http.response.body", "body": body, "more_body": True})
+            self._last = anyio.current_time()
+
+    async def _listen(self, receive: Receive, send: Send, scope: anyio.CancelScope) -> None:
+        """Break silences, until the client has gone. Then end the response."""
+        try:
+            due = anyio.current_time() + self._interval
+            while True:
+                with anyio.CancelScope(deadline=math.inf if self._keep_alive is None else due):
+                    if (await receive())["type"] == "http.disconnect":
+                        break
+                    continue  # a part of the request's body
+                due = await self._break_silence(send)
+        except _GoneError:
+            pass
+        except Exception as exc:  # raised by the task of the request
+            self._failure = exc
+        scope.cancel()
+
+    async def _break_silence(self, send: Send) -> float:
+        """Send a sign of life where it is due, and return when it is the next time."""
+        if self._sending.locked():  # the client has not yet taken what it was sent
+            return anyio.current_time() + self._interval
+        if anyio.current_time() >= self._last + self._interval:
+            made = self._keep_alive
+            await self._put(send, made() if callable(made) else made or b"")
+        return self._last + self._interval
+
+    async def _close(self) -> None:
+        """Close the source, in the task that has read it."""
+        if isinstance(self._source, _Closable):
+            with anyio.move_on_after(CLOSE_TIMEOUT, shield=True):
+                await self._source.aclose()
+
+
+async def _tell(send: Send, message: Message) -> None:
+    """Send a message.
+
+    Raises:
+        _GoneError: The client has gone.
+    """
+    try:
+        await send(message)
+    except OSError as exc:  # what a server raises then (ASGI, HTTP, disconnected client)
+        raise _GoneError from exc
