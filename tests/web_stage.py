@@ -175,6 +175,43 @@ class Answered:
             self.rest += chunk
 
 
+class _Line:
+    """A request and its answer. Nothing is buffered: what the application has sent was taken."""
+
+    def __init__(self, content: bytes) -> None:
+        self.gone = anyio.Event()
+        """Set when the client hangs up."""
+        self._give, self.take = anyio.create_memory_object_stream[dict[str, Any]](0)
+        self._content: bytes | None = content
+
+    async def answer(self, app: Any, scope: dict[str, Any]) -> None:
+        async with self._give:
+            await app(scope, self._receive, self._send)
+
+    async def chunks(self) -> AsyncGenerator[bytes]:
+        async for message in self.take:
+            if message.get("body"):
+                yield message["body"]
+            if not message.get("more_body"):
+                return
+
+    async def _receive(self) -> dict[str, Any]:
+        if self._content is not None:
+            content, self._content = self._content, None
+            return {"type": "http.request", "body": content, "more_body": False}
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        try:
+            if not self.gone.is_set():
+                await self._give.send(message)
+                return
+        except anyio.BrokenResourceError:
+            pass
+        raise OSError("the client has hung up")
+
+
 class Client:
     """Asks an ASGI application, in memory, on either event loop and in any time.
 
@@ -223,52 +260,21 @@ class Client:
             "server": ("127.0.0.1", 8283),
             "state": {},
         }
-        gone = anyio.Event()
-        # Nothing is buffered: what the application has sent was taken.
-        give, take = anyio.create_memory_object_stream[dict[str, Any]](0)
-        asked = False
-
-        async def receive() -> dict[str, Any]:
-            nonlocal asked
-            if not asked:
-                asked = True
-                return {"type": "http.request", "body": content or b"", "more_body": False}
-            await gone.wait()
-            return {"type": "http.disconnect"}
-
-        async def send(message: dict[str, Any]) -> None:
-            if gone.is_set():
-                raise OSError("the client has hung up")
-            try:
-                await give.send(message)
-            except anyio.BrokenResourceError:
-                raise OSError("the client has hung up") from None
-
-        async def answer() -> None:
-            async with give:
-                await self.app(scope, receive, send)
-
-        async def chunks() -> AsyncIterator[bytes]:
-            async for message in take:
-                if message.get("body"):
-                    yield message["body"]
-                if not message.get("more_body"):
-                    return
-
+        line = _Line(content or b"")
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(answer)
+            tasks.start_soon(line.answer, self.app, scope)
             with anyio.fail_after(PATIENCE):
-                head = await take.receive()
-            body = chunks()
+                head = await line.take.receive()
+            body = line.chunks()
             try:
                 yield Answered(
                     head["status"], {k.decode(): v.decode("latin-1") for k, v in head["headers"]}, body
                 )
             finally:
-                gone.set()
+                line.gone.set()
                 with anyio.CancelScope(shield=True):
-                    await body.aclose()  # type: ignore[attr-defined]
-                take.close()
+                    await body.aclose()
+                line.take.close()
 
     async def ask(self, method: str, url: str, **options: Any) -> Answered:
         """Ask, and return the answer when it is complete."""

@@ -13,7 +13,7 @@ from anyio.lowlevel import checkpoint
 from thinkwell._reducer import ViewReducer
 from thinkwell.channels import RouterClosed
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen, ThoughtCancelled
-from thinkwell.web._records import EntryWriter, RunEnded, error_shown, read_entry, reduce_entries
+from thinkwell.web._records import RunEnded, error_shown, read_entry, reduce_entries
 from thinkwell.web._refusals import AnswerRefused, QuestionClosed
 from thinkwell.web._requests import TextPart
 from thinkwell.web._watching import Tail
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from thinkwell.tools import Tool
     from thinkwell.view import RunView
     from thinkwell.web._calls import Asked
+    from thinkwell.web._records import EntryWriter
     from thinkwell.web._requests import CheckedRun, ImagePart, ServedAgent
 
 __all__ = ("LiveRun",)
@@ -51,9 +52,12 @@ class LiveRun:
         record: What the journal was told of it.
         checked: What is to be done.
         tools: Tools for the agent.
+        writer: Makes the entries.
     """
 
-    def __init__(self, record: RunRecord, checked: CheckedRun, tools: Sequence[Tool]) -> None:
+    def __init__(
+        self, record: RunRecord, checked: CheckedRun, tools: Sequence[Tool], writer: EntryWriter
+    ) -> None:
         self.record = record
         self.checked = checked
         self.tail = Tail()
@@ -70,7 +74,7 @@ class LiveRun:
         self._reducer = ViewReducer(agent=record.agent)
         self._unreduced: list[Entry] = []
         """What the journal has, and the reducer not."""
-        self._writer = EntryWriter()
+        self._writer = writer
 
     @property
     def seq(self) -> int:

@@ -142,8 +142,7 @@ class RunServer(AsyncContextManagerMixin):
 
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
-        if self._runs is not None:
-            raise RuntimeError("this RunServer is open already; enter its block once")
+        raised: BaseException | None = None
         async with self.journal, anyio.create_task_group() as self._tasks:
             self._leaving = False
             self.journal.serve(self._asked)
@@ -165,14 +164,17 @@ class RunServer(AsyncContextManagerMixin):
                             self._conversations[name, permissions] = conversations
                     try:
                         yield self
-                    finally:
-                        self._leaving = True
-                        self.close_watchers()
+                    except BaseException as exc:  # the groups would put it into other exceptions
+                        raised = exc
+                    self._leaving = True
+                    self.close_watchers()
             finally:
                 self._runs = None
                 self._conversations.clear()
                 self.journal.serve(None)
                 self._tasks.cancel_scope.cancel()
+        if raised is not None:
+            raise raised
 
     def close_watchers(self) -> None:
         """Let all go who watch, at once: they come back when there is a server again, to where they were."""
@@ -210,17 +212,18 @@ class RunServer(AsyncContextManagerMixin):
         if self._runs is None or self._leaving:
             raise ServerUnavailable("the server is closing; try again when it is back")
         self._check_limits(caller)
+        writer = EntryWriter()
         record = RunRecord(
             id=f"run-{secrets.token_hex(16)}",
             agent=checked.agent,
             created=time.time(),
             caller=caller,
-            title=checked.title,
+            title=writer.text(checked.title),
             thread=request.thread,
             key=key,
             meta=request.meta,
         )
-        live = LiveRun(record, checked, tools)
+        live = LiveRun(record, checked, tools, writer)
         self._lives[record.id] = live
         try:
             live.turn = self._ask(checked, record)

@@ -1,0 +1,234 @@
+"""Time and runs that nobody needs: what a server of runs does by itself."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from web_stage import ADA, scripted_agent, served, started, watched
+
+from thinkwell import events as ev
+from thinkwell.journal import Entry, JournalError, MemoryJournal, RunRecord
+from thinkwell.testing import virtual_backend
+from thinkwell.web import Limits, RunServer
+from thinkwell.web._records import RunEnded
+from thinkwell.web._refusals import RunNotFound, ServerUnavailable, TooManyRuns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scripted import Turn
+
+    from thinkwell.testing._virtual import Backend
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> Backend:
+    """Time passes when nothing else can."""
+    return virtual_backend(request.param)
+
+
+async def wait(turn: Turn) -> None:
+    turn.say("I begin.")
+    await anyio.sleep_forever()
+
+
+async def slow(turn: Turn) -> None:
+    turn.say("One.")
+    await anyio.sleep(100)
+    turn.say("Two.")
+
+
+async def test_a_run_that_nobody_watches_is_cancelled_where_the_operator_wants_that() -> None:
+    async with served(wait, abandoned_after=30) as stage:
+        began = anyio.current_time()
+        run = await stage.start()
+        async with stage.server.watch(run.id, caller=ADA) as watcher:
+            await watcher.next()
+            await anyio.sleep(100)  # as long as somebody watches, it goes on
+            assert (await stage.server.get(run.id, caller=ADA)).status == "running"
+        await anyio.sleep(20)
+        assert (await stage.server.get(run.id, caller=ADA)).status == "running"
+        async with stage.server.watch(run.id, caller=ADA):  # he comes back in time
+            await anyio.sleep(15)
+        await anyio.sleep(31)
+        end = (await watched(stage.server, run.id))[-1]
+        assert isinstance(end, RunEnded)
+        assert end.status == "cancelled"
+        assert 165 <= end.at <= anyio.current_time() - began
+
+
+async def test_nobody_watching_means_nothing_by_default() -> None:
+    async with served(slow) as stage:
+        run = await stage.start()
+        await anyio.sleep(200)
+        assert (await stage.server.get(run.id, caller=ADA)).status == "completed"
+
+
+async def test_a_run_may_take_no_longer_than_the_agent_allows() -> None:
+    agent, _ = scripted_agent(wait, timeout=50.0)
+    async with served(agents={"a": agent}) as stage:
+        for timeout, took in ((None, 50), (10.0, 10), (900.0, 50)):
+            run = await stage.start(timeout=timeout)
+            end = (await watched(stage.server, run.id))[-1]
+            assert isinstance(end, RunEnded)
+            assert end.error is not None
+            assert end.error.name == "ThoughtTimeout"
+            assert took <= end.at < took + 6
+
+
+async def test_only_so_many_turns_of_a_conversation_wait() -> None:
+    async with served(slow, limits=Limits(max_waiting=1)) as stage:
+        for _ in range(2):
+            await stage.start(thread="talk")
+        with pytest.raises(TooManyRuns, match="1 runs of that conversation wait"):
+            await stage.start(thread="talk")
+        await stage.start(thread="another")
+
+
+async def test_runs_of_a_server_that_has_died_are_ended() -> None:
+    journal = MemoryJournal()
+    async with journal:
+        await journal.create(RunRecord(id="run-1", agent="scripted", created=0.0, caller=ADA))
+        message = b'{"type":"message","seq":1,"at":2.5,"text":"Half of it"}'
+        await journal.append("run-1", [Entry(1, message)])
+        await journal.create(RunRecord(id="run-2", agent="scripted", created=0.0, caller=ADA))
+    async with served(wait, journal=journal) as stage:
+        log = await watched(stage.server, "run-1")
+        assert log == [
+            ev.Message(seq=1, at=2.5, text="Half of it"),
+            RunEnded(seq=2, at=2.5, status="interrupted"),
+        ]
+        assert await watched(stage.server, "run-1", after=1) == log[1:]
+        assert await watched(stage.server, "run-1", after=2) == []
+        assert await watched(stage.server, "run-2") == [RunEnded(seq=1, at=0.0, status="interrupted")]
+        state = await stage.server.state("run-1", caller=ADA)
+        assert state.view.text == "Half of it"
+        assert state.end == log[1]
+        assert state.record.status == "interrupted"
+
+
+class FullDisk(MemoryJournal):
+    """A journal on a disk that is full for some time."""
+
+    full = False
+
+    async def append(self, run_id: str, entries: Sequence[Entry]) -> None:
+        self.look()
+        await super().append(run_id, entries)
+
+    async def get(self, run_id: str) -> RunRecord | None:
+        self.look()
+        return await super().get(run_id)
+
+    def look(self) -> None:
+        if self.full:
+            raise JournalError("the journal", "the disk is full; make room on it")
+
+
+async def test_a_run_whose_log_cannot_be_kept_is_stopped_and_ended_later(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def work(turn: Turn) -> None:
+        turn.say("One.")
+        await anyio.sleep(10)
+        turn.say("Two.")
+        await anyio.sleep_forever()
+
+    journal = FullDisk()
+    async with served(work, journal=journal) as stage:
+        run = await stage.start()
+        async with stage.server.watch(run.id, caller=ADA) as watcher:
+            first = await watcher.next()
+            assert first is not None
+            journal.full = True
+            seen = first.last
+            with anyio.fail_after(60):
+                while (batch := await watcher.next()) is not None:
+                    seen = batch.last
+            assert not watcher.ended  # so that he comes back
+        journal.full = False
+        await anyio.sleep(10)
+        rest = await watched(stage.server, run.id, after=seen)
+        assert rest == [RunEnded(seq=seen + 1, at=rest[-1].at, status="interrupted")]
+    assert "the disk is full" in caplog.text
+    assert any(record.levelno == logging.ERROR for record in caplog.records)
+
+
+async def test_those_who_watch_are_let_go() -> None:
+    async with served(wait) as stage, anyio.create_task_group() as tasks:
+        run = await stage.start()
+        ended: list[bool] = []
+
+        async def watch() -> None:
+            async with stage.server.watch(run.id, caller=ADA) as watcher:
+                while await watcher.next() is not None:
+                    pass
+                ended.append(watcher.ended)
+
+        for _ in range(3):
+            tasks.start_soon(watch)
+        await anyio.sleep(1)
+        stage.server.close_watchers()
+        await anyio.sleep(1)
+        assert ended == [False, False, False]
+
+
+async def test_a_server_is_opened_again() -> None:
+    agent, _ = scripted_agent(slow)
+    server = RunServer({"a": agent})
+    assert "closed" in repr(server)
+    with pytest.raises(ServerUnavailable):
+        await started(server)
+    for _ in range(2):
+        async with server:
+            assert "0 runs" in repr(server)
+            with pytest.raises(RuntimeError, match="already been entered"):
+                async with server:
+                    raise AssertionError
+            assert isinstance((await watched(server, (await started(server)).id))[-1], RunEnded)
+
+
+async def test_a_deleted_run_lets_go_of_those_who_read_it() -> None:
+    async with served(slow) as stage:
+        run = await stage.start()
+        await watched(stage.server, run.id)
+        async with stage.server.watch(run.id, caller=ADA) as watcher:
+            await stage.server.delete(run.id, caller=ADA)
+            assert await watcher.next() is None
+            assert not watcher.ended
+        with pytest.raises(RunNotFound):
+            await stage.server.delete(run.id, caller=ADA)
+
+
+async def test_keys_do_not_reach_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-ant-api03-Zk3bV9qLm2XyT7wR5uP1"
+    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+
+    async def tell(turn: Turn) -> None:
+        turn.say(f"It is {key}.")
+        await turn.returns(key=key, fine="yes")
+
+    schema = {"type": "object", "properties": {"key": {"type": "string"}, "fine": {"type": "string"}}}
+    journal = MemoryJournal()
+    async with served(tell, journal=journal) as stage:
+        run = await stage.start(f"What is behind {key}?", output=schema)
+        log = await watched(stage.server, run.id)
+        assert isinstance(log[-1], RunEnded)
+        assert log[-1].result == {"key": "[redacted:ANTHROPIC_API_KEY]", "fine": "yes"}
+        kept = await journal.read(run.id)
+        assert key.encode() not in b"".join(entry.data for entry in kept)
+        assert key not in repr(await stage.server.runs(caller=ADA))
+        assert key not in repr(await stage.server.state(run.id, caller=ADA))
+
+
+async def test_an_exception_of_the_block_passes_as_it_is() -> None:
+    async def fail() -> None:
+        async with served(slow) as stage:
+            await stage.start()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail()

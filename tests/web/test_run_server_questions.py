@@ -1,0 +1,117 @@
+"""What an agent asks while a run is served, and what callers answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from asking import permission
+from web_stage import ADA, Stage, entries_of, served
+
+from thinkwell import ChooseOption, Reply, StopRun
+from thinkwell import events as ev
+from thinkwell.web._records import RunEnded
+from thinkwell.web._refusals import AnswerRefused, QuestionClosed, RequestInvalid
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from scripted import Turn
+
+    from thinkwell.questions import Answer
+
+
+async def ask_first(turn: Turn) -> None:
+    response = await turn.client.request_permission(permission(turn.session_id))
+    outcome = response.outcome
+    turn.say(outcome.option_id if isinstance(outcome, s.SelectedPermissionOutcome) else "cancelled")
+
+
+async def asked(stage: Stage, run_id: str) -> ev.QuestionAsked:
+    """Wait for the question."""
+    with anyio.fail_after(10):
+        async with stage.server.watch(run_id, caller=ADA) as watcher:
+            while True:
+                batch = await watcher.next()
+                assert batch is not None
+                for entry in entries_of(batch):
+                    if isinstance(entry, ev.QuestionAsked):
+                        return entry
+
+
+@pytest.mark.parametrize(
+    ("answer", "said", "why"),
+    [
+        ("allow", "y", ""),
+        (True, "y", ""),
+        ("deny_always", "n", ""),
+        (ChooseOption("a"), "a", ""),
+        (Reply("deny", "It is not yours."), "x", "It is not yours."),
+    ],
+)
+async def test_an_answer_reaches_the_agent(answer: Answer, said: str, why: str) -> None:
+    async with served(ask_first) as stage:
+        run = await stage.start()
+        question = await asked(stage, run.id)
+        state = await stage.server.state(run.id, caller=ADA)
+        assert [each.id for each in state.view.questions] == [question.id]
+        assert state.end is None
+        await stage.server.answer(run.id, question.id, answer, caller=ADA, by="Ada")
+        log = await stage.ended(run.id)
+    end = log[-1]
+    assert isinstance(end, RunEnded)
+    assert end.result == said
+    (told,) = (entry for entry in log if isinstance(entry, ev.QuestionAnswered))
+    assert told.by == "Ada"
+    assert why in told.why
+
+
+async def test_an_answer_can_end_the_run() -> None:
+    async with served(ask_first) as stage:
+        run = await stage.start()
+        question = await asked(stage, run.id)
+        await stage.server.answer(run.id, question.id, StopRun("Enough."), caller=ADA)
+        end = (await stage.ended(run.id))[-1]
+    assert isinstance(end, RunEnded)
+    assert end.status == "failed"
+    assert end.error is not None
+    assert end.error.name == "QuestionsStopped"
+    assert "Enough." in end.error.message
+
+
+async def test_an_answer_that_does_not_fit_leaves_the_question_open() -> None:
+    async with served(ask_first) as stage:
+        run = await stage.start()
+        question = await asked(stage, run.id)
+        with pytest.raises(AnswerRefused, match="there is no option 'zzz'"):
+            await stage.server.answer(run.id, question.id, ChooseOption("zzz"), caller=ADA)
+        with pytest.raises(AnswerRefused):
+            await stage.server.answer(run.id, question.id, {"a": "b"}, caller=ADA)
+        with pytest.raises(RequestInvalid, match="is no answer; say one of allow"):
+            await stage.server.answer(run.id, question.id, "perhaps", caller=ADA)  # type: ignore[arg-type]
+        with pytest.raises(QuestionClosed, match="There is no open question"):
+            await stage.server.answer(run.id, "other", "allow", caller=ADA)
+        await stage.server.answer(run.id, question.id, "allow", caller=ADA)
+        await stage.ended(run.id)
+        with pytest.raises(QuestionClosed, match="the run has ended"):
+            await stage.server.answer(run.id, question.id, "allow", caller=ADA)
+
+
+async def test_a_run_that_waits_for_its_turn_has_asked_nothing() -> None:
+    go = anyio.Event()
+
+    async def work(turn: Turn) -> None:
+        await go.wait()
+
+    async with served(work) as stage:
+        first = await stage.start(thread="talk")
+        second = await stage.start(thread="talk")
+        with pytest.raises(QuestionClosed, match="asked nothing yet"):
+            await stage.server.answer(second.id, "q", "allow", caller=ADA)
+        await stage.server.cancel(second.id, caller=ADA)
+        end = (await stage.ended(second.id))[-1]
+        assert isinstance(end, RunEnded)
+        assert end.status == "cancelled"
+        assert end.seq == 1
+        go.set()
+        await stage.ended(first.id)

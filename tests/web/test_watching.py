@@ -1,0 +1,119 @@
+"""Those who watch a run: at every place of it, fast and slow, in and behind the window that they share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+from web_stage import ADA, served
+
+from thinkwell import events as ev
+from thinkwell.web._records import RunEnded, read_entry
+from thinkwell.web._watching import WINDOW
+
+if TYPE_CHECKING:
+    from scripted import Turn
+
+
+@pytest.mark.parametrize("ended", [True, False])
+async def test_from_every_number(*, ended: bool) -> None:
+    go = anyio.Event()
+
+    async def work(turn: Turn) -> None:
+        for number in range(40):
+            turn.say(f"{number} ")
+        await go.wait()
+
+    async with served(work) as stage:
+        run = await stage.start()
+        if ended:
+            go.set()
+            await stage.ended(run.id)
+            last = (await stage.server.get(run.id, caller=ADA)).last_seq
+        else:
+            last = 40
+        for after in range(last + 1):
+            async with stage.server.watch(run.id, caller=ADA, after=after) as watcher:
+                numbers: list[int] = []
+                while (numbers or [after])[-1] < last:
+                    batch = await watcher.next()
+                    assert batch is not None
+                    numbers += [entry.seq for entry in batch.entries]
+                assert numbers[: last - after] == list(range(after + 1, last + 1))
+                assert watcher.seq == (numbers or [after])[-1]
+                assert watcher.ended == ended
+        go.set()
+
+
+async def test_who_falls_behind_the_window_gets_everything_and_nobody_waits_for_him() -> None:
+    going, size = anyio.Event(), 100_000
+
+    async def pour(turn: Turn) -> None:
+        turn.say("first")
+        await going.wait()
+        for number in range(12):
+            turn.say(f"{number:02}" + "x" * size)
+            await checkpoint()
+
+    async with served(pour) as stage:
+        run = await stage.start()
+        async with stage.server.watch(run.id, caller=ADA) as slow:
+            first = await slow.next()
+            assert first is not None
+            going.set()
+            log = await stage.ended(run.id)  # another one has all of it meanwhile
+            assert sum(len(e.text) for e in log if isinstance(e, ev.Message)) > 4 * WINDOW
+            entries = list(first.entries)
+            while (batch := await slow.next()) is not None:
+                assert batch.size <= WINDOW or len(batch.entries) == 1  # the end has the whole text
+                entries += batch.entries
+            assert [read_entry(entry) for entry in entries] == log
+            assert slow.ended
+
+
+async def test_frames_are_those_of_an_event_source() -> None:
+    async def hello(turn: Turn) -> None:
+        turn.say("Two\nlines\r\nand a \u2028.")
+
+    async with served(hello) as stage:
+        run = await stage.start()
+        await stage.ended(run.id)
+        async with stage.server.watch(run.id, caller=ADA) as watcher:
+            batch = await watcher.next()
+        assert batch is not None
+        frames = batch.sse.split(b"\n\n")
+        assert frames.pop() == b""
+        assert len(frames) == len(batch.entries)
+        for frame, entry in zip(frames, batch.entries, strict=True):
+            lines = frame.split(b"\n")
+            assert lines[0] == b"id: %d" % entry.seq
+            assert lines[-1] == b"data: " + entry.data
+            assert (b"event: end" in lines) == isinstance(read_entry(entry), RunEnded)
+        assert batch.sse is batch.sse
+
+
+async def test_a_number_that_is_not_there_yet_is_waited_for() -> None:
+    go = anyio.Event()
+
+    async def work(turn: Turn) -> None:
+        turn.say("One.")
+        await go.wait()
+        for number in range(50):
+            turn.say(f"{number} ")
+
+    async with served(work) as stage:
+        run = await stage.start()
+        async with stage.server.watch(run.id, caller=ADA, after=30) as watcher:
+            with anyio.move_on_after(0.05) as waiting:
+                await watcher.next()
+            assert waiting.cancelled_caught
+            go.set()
+            batch = await watcher.next()
+            assert batch is not None
+            assert batch.entries[0].seq == 31
+        await stage.ended(run.id)
+        async with stage.server.watch(run.id, caller=ADA, after=10_000) as watcher:
+            assert await watcher.next() is None
+            assert watcher.ended
