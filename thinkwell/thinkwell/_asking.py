@@ -52,7 +52,7 @@ class Scene:
     remembered: Remembered | None = None
     """What was answered for the whole session."""
     own: bool = False
-    """Whether it is about a tool of ours."""
+    """Whether it is about a tool of ours, or asked by one."""
     listener: RunListener | None = None
     """Who is asked before all handlers, and told how it ended."""
     too_often: Callable[[Question], str | None] | None = None
@@ -235,6 +235,8 @@ class Asker:
         if scene.listener is not None:
             handlers = (_Front(scene.listener), *self._handlers)
         if not isinstance(question, PermissionQuestion):
+            if scene.own:  # whoever has written the tool could have asked them
+                handlers = (wait_for_answer,)
             return _nobody("nobody who was asked answered it"), handlers
         if scene.own:
             return Ruling(verdict="allow", by="policy", why="it is a tool of ours", widens=True), ()

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from thinkwell._listener import RunListener
     from thinkwell._turns import Ticket
     from thinkwell._wire_session import WireSession
-    from thinkwell.questions import Answer, Question
+    from thinkwell.questions import Answer, FormField, FormValue, Question
     from thinkwell_acp.client import PromptOutcome
     from thinkwell_acp.mcp import CallContext, ToolSpec
 
@@ -684,7 +684,8 @@ class Run(Generic[T]):
             self._calls.add(scope)
             try:
                 with adopted(self._context), self._observers.calling(name):
-                    result = await tool.call(arguments, ToolContext(self._session.id or "", context.report))
+                    told = ToolContext(self._session.id or "", context.report, self._ask)
+                    result = await tool.call(arguments, told)
                     if result.is_error:
                         self._observers.call_failed()
             finally:
@@ -695,6 +696,10 @@ class Run(Generic[T]):
             with anyio.move_on_after(HOLD_TIMEOUT):
                 await self._turn_over.wait()
         return _task_cancelled()
+
+    async def _ask(self, title: str, fields: Sequence[FormField]) -> dict[str, FormValue] | None:
+        """Ask something for a tool of ours."""
+        return await self._link.asking.ask_for_tool(title, fields, self._session, self.id)
 
 
 def _content(question: Question) -> bytes:

@@ -16,20 +16,20 @@ from thinkwell._lines._names import MESSAGE_META, SILENT_META, VALUE_META
 from thinkwell._wire_questions import content_values, elicitation_question
 from thinkwell.errors import QuestionsStopped
 from thinkwell.permissions import choose
-from thinkwell.questions import PermissionQuestion, QuestionOption, UrlQuestion
+from thinkwell.questions import FormQuestion, PermissionQuestion, QuestionOption, UrlQuestion
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp.errors import INVALID_PARAMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from thinkwell._answers import Ruling
     from thinkwell._asking import Asker
     from thinkwell._log import RunLog
     from thinkwell._wire_session import WireSession
     from thinkwell.events import ToolKind
-    from thinkwell.questions import Question
+    from thinkwell.questions import FormField, FormValue, Question
     from thinkwell_acp import Client
     from thinkwell_acp._tasks import BackgroundTasks
     from thinkwell_acp.client import AgentQuestion
@@ -167,6 +167,22 @@ class WireAsker:
             content=None if ruling.values is None else content_values(ruling.values),
             meta=self._said(ruling),
         )
+
+    async def ask_for_tool(
+        self, title: str, fields: Sequence[FormField], session: WireSession, run_id: str
+    ) -> dict[str, FormValue] | None:
+        """Get values for a tool of ours; ``None``: nobody wants to give them."""
+        question = FormQuestion(
+            id=self._new_id(),
+            title=title,
+            agent=self._agent,
+            session_id=session.id,
+            run_id=run_id,
+            fields=tuple(fields),
+        )
+        scene = Scene(cwd=session.cwd, tasks=self._tasks, log=session.mapper.log, own=True)
+        ruling = await self.asker.ask(question, scene, _action)
+        return (ruling.values or {}) if ruling.allows else None
 
     def _message(self, request: AgentQuestion) -> dict[str, ev.JsonValue] | None:
         """Return what an agent that speaks lines has said; from any other it would be a lie."""

@@ -32,11 +32,13 @@ from thinkwell.events import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable
+    from collections.abc import Awaitable, Iterable, Sequence
+
+    from thinkwell.questions import FormField, FormValue
 
 logger = logging.getLogger("thinkwell")
 
-__all__ = ("Report", "Tool", "ToolContext", "ToolFunction", "ToolResult", "tool")
+__all__ = ("Ask", "Report", "Tool", "ToolContext", "ToolFunction", "ToolResult", "tool")
 
 ToolFunction: TypeAlias = Callable[..., object]
 """Any function with annotated parameters, sync or async."""
@@ -47,6 +49,9 @@ R_co = TypeVar("R_co", covariant=True, default=object)
 
 Report: TypeAlias = Callable[[float, float | None, str | None], None]
 """Takes how much is done, of how much, and what is being done."""
+
+Ask: TypeAlias = "Callable[[str, Sequence[FormField]], Awaitable[dict[str, FormValue] | None]]"
+"""Takes what a question is about and what is to be filled in, and gets it."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _BLOCKS: Final = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
@@ -59,10 +64,11 @@ class ToolContext:
     thread, is left behind there, and should call `raise_if_cancelled` now and then where it takes long.
     """
 
-    def __init__(self, session_id: str, report: Report) -> None:
+    def __init__(self, session_id: str, report: Report, ask: Ask | None = None) -> None:
         self.session_id = session_id
         """The agent's name for the session."""
         self._report = report
+        self._ask = ask
         self._thread = threading.get_ident()
         self._cancelled = False
 
@@ -72,6 +78,26 @@ class ToolContext:
             self._report(done, total, message)
         elif not self._cancelled:
             anyio.from_thread.run_sync(self._report, done, total, message)
+
+    async def ask(self, title: str, fields: Sequence[FormField]) -> dict[str, FormValue] | None:
+        """Ask for values whoever answers what the agent asks, and wait for them. For ``async`` tools.
+
+        The question is on the log of the run as one of the agent's would be, and displays show it. It is left
+        to `ThoughtStream.answer`, until the deadline of questions; no handler is asked.
+
+        Args:
+            title: What it is about.
+            fields: What is to be filled in; see `thinkwell.questions.FormField`.
+
+        Returns:
+            What was filled in by the names of the fields; ``None``: it was declined, or nobody has answered.
+
+        Raises:
+            ToolError: Nobody can be asked where the tool was called.
+        """
+        if self._ask is None:
+            raise ToolError("Nobody can be asked here")
+        return await self._ask(title, fields)
 
     @property
     def cancelled(self) -> bool:

@@ -1,0 +1,111 @@
+"""Tools that ask something themselves, as an agent would."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from scripted import Turn, scripted
+
+from thinkwell import ToolContext, ToolError, tool
+from thinkwell import events as ev
+from thinkwell.questions import FormField, Question
+
+if TYPE_CHECKING:
+    from thinkwell.tools import ToolResult
+
+FIELDS = (FormField(name="colour", type="string", required=True),)
+
+
+async def paint(thing: str, context: ToolContext) -> str:
+    """Paint something."""
+    values = await context.ask(f"What colour for the {thing}?", FIELDS)
+    return "left as it is" if values is None else f"painted {values['colour']}"
+
+
+def calling(answers: list[dict[str, Any]]) -> Any:
+    async def script(turn: Turn) -> None:
+        answers.append(await turn.call("paint", {"thing": "door"}))
+        turn.say("Done")
+
+    return script
+
+
+@pytest.mark.parametrize("permissions", ["deny", "ask", "allow"])
+async def test_a_tool_asks_and_a_program_answers(permissions: Any) -> None:
+    answers: list[dict[str, Any]] = []
+
+    async def reviewer(question: Question) -> None:
+        raise AssertionError(question)
+
+    handlers: dict[str, Any] = {} if permissions == "deny" else {"on_question": reviewer}
+    async with scripted(calling(answers), permissions=permissions, **handlers) as agent:
+        stream = agent.think().text("Go").tool(paint).stream(include="all")
+        with anyio.fail_after(5):
+            async for event in stream:
+                if isinstance(event, ev.QuestionAsked):
+                    assert (event.asks, event.title, event.fields) == (
+                        "form",
+                        "What colour for the door?",
+                        FIELDS,
+                    )
+                    stream.answer(event.id, {"colour": "blue"}, by="ada")
+            await stream.result
+    assert answers[0]["content"][0]["text"] == "painted blue"
+    (answer,) = stream.view.answers
+    assert (answer.choice, answer.by) == ("accept", "ada")
+
+
+async def test_an_answer_that_declines_gives_nothing() -> None:
+    answers: list[dict[str, Any]] = []
+    async with scripted(calling(answers)) as agent:
+        stream = agent.think().text("Go").tool(paint).stream(include="all")
+        with anyio.fail_after(5):
+            async for event in stream:
+                if isinstance(event, ev.QuestionAsked):
+                    stream.answer(event.id, "decline")
+            await stream.result
+    assert answers[0]["content"][0]["text"] == "left as it is"
+
+
+async def test_a_form_without_required_values_may_be_accepted_as_it_is() -> None:
+    given: list[object] = []
+
+    async def confirm(context: ToolContext) -> str:
+        given.append(await context.ask("Shall it go on?", ()))
+        return "yes"
+
+    async def script(turn: Turn) -> None:
+        await turn.call("confirm", {})
+        turn.say("Done")
+
+    async with scripted(script) as agent:
+        stream = agent.think().text("Go").tool(confirm).stream(include="all")
+        with anyio.fail_after(5):
+            async for event in stream:
+                if isinstance(event, ev.QuestionAsked):
+                    stream.answer(event.id, "accept")
+            await stream.result
+    assert given == [{}]
+
+
+async def test_a_cancelled_run_withdraws_what_a_tool_asks() -> None:
+    answers: list[dict[str, Any]] = []
+    async with scripted(calling(answers)) as agent:
+        stream = agent.think().text("Go").tool(paint).stream(include="all")
+        with anyio.fail_after(5):
+            async for event in stream:
+                if isinstance(event, ev.QuestionAsked):
+                    stream.cancel()
+            await stream.wait()
+    assert stream.view.questions == ()
+    assert [answer.by for answer in stream.view.answers] == ["cancel"]
+
+
+async def test_outside_of_a_run_nobody_can_be_asked() -> None:
+    context = ToolContext("s1", lambda done, total, message: None)
+    with pytest.raises(ToolError, match="Nobody can be asked"):
+        await context.ask("Really?", ())
+    result: ToolResult = await tool(paint).call({"thing": "door"}, context)
+    assert result.is_error
