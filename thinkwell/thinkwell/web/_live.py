@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 import anyio
 from anyio.lowlevel import checkpoint
 
+from thinkwell import events as ev
 from thinkwell._reducer import ViewReducer
 from thinkwell.channels import RouterClosed
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen, ThoughtCancelled
 from thinkwell.web._records import RunEnded, error_shown, read_entry, reduce_entries
 from thinkwell.web._refusals import AnswerRefused, QuestionClosed
 from thinkwell.web._requests import TextPart
+from thinkwell.web._threads import FORGOTTEN, Place
 from thinkwell.web._watching import Tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-    from thinkwell import events as ev
     from thinkwell._builder import ThinkBuilder
     from thinkwell._log import EventReader
     from thinkwell._session import Session
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from thinkwell.web._calls import Asked
     from thinkwell.web._records import EntryWriter
     from thinkwell.web._requests import CheckedRun, ImagePart, ServedAgent
+    from thinkwell.web._threads import Threads
 
 __all__ = ("LiveRun",)
 
@@ -60,6 +62,13 @@ class LiveRun:
     ) -> None:
         self.record = record
         self.checked = checked
+        self.place = Place(
+            agent=checked.agent,
+            folder=checked.folder,
+            caller=record.caller,
+            name=record.thread or record.id,
+            single=record.thread is None,
+        )
         self.tail = Tail()
         self.turn: Turn | None = None
         self.watchers = 0
@@ -138,12 +147,15 @@ class LiveRun:
 
     # The run
 
-    async def main(self, served: ServedAgent, journal: Journal, *, is_leaving: Callable[[], bool]) -> None:
+    async def main(
+        self, served: ServedAgent, journal: Journal, threads: Threads, *, is_leaving: Callable[[], bool]
+    ) -> None:
         """Have it, and bring all of it into the journal.
 
         Args:
             served: Its agent.
             journal: Where it is kept.
+            threads: What is known of conversations.
             is_leaving: Tells whether the server closes.
 
         Raises:
@@ -153,7 +165,7 @@ class LiveRun:
         error: Exception | None = None
         try:
             try:
-                await self.turn.begin(self._prompt, partial(self._start, served))
+                await self.turn.begin(self._prompt, partial(self._start, served, threads))
             except Exception as exc:  # of the agent's opener, too
                 error = exc
             else:
@@ -168,7 +180,9 @@ class LiveRun:
         await checkpoint()
         return self.checked.request.text
 
-    def _start(self, served: ServedAgent, session: Session, text: str) -> ThoughtStream[object]:
+    def _start(
+        self, served: ServedAgent, threads: Threads, session: Session, text: str
+    ) -> ThoughtStream[object]:
         prompt, output = self.checked.request.prompt, self.checked.output
         parts = (TextPart(text=text),) if isinstance(prompt, str) else prompt
         builder = session.think() if output is None else session.think(output)
@@ -178,6 +192,8 @@ class LiveRun:
             idle_timeout=served.idle_timeout,
             budget=None if served.budget is None else served.budget(),
         )
+        if threads.was_forgotten(self.place):
+            stream._log.add(ev.Notice, severity="warning", title=FORGOTTEN)
         self._stream, self._reader = stream, stream._log.reader()
         return stream
 

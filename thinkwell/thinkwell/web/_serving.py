@@ -35,6 +35,7 @@ from thinkwell.web._refusals import (
     TooManyRuns,
 )
 from thinkwell.web._requests import Limits, check_request
+from thinkwell.web._threads import Place, Threads
 from thinkwell.web._watching import Watcher
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from thinkwell.questions import Answer
     from thinkwell.tools import Tool
     from thinkwell.view import RunView
-    from thinkwell.web._requests import CheckedRun, ServedAgent, StartRun
+    from thinkwell.web._requests import ServedAgent, StartRun
 
 __all__ = ("RunServer", "RunState")
 
@@ -125,6 +126,7 @@ class RunServer(AsyncContextManagerMixin):
         self._conversations: dict[tuple[str, str], Conversations] = {}
         self._lives: dict[str, LiveRun] = {}
         """The runs of this process that have not ended."""
+        self._threads = Threads(self.journal)
         self._following = Following(self.journal, abandoned_after)
         self._watchers: WeakSet[Watcher] = WeakSet()
         self._runs: TaskGroup | None = None
@@ -226,7 +228,7 @@ class RunServer(AsyncContextManagerMixin):
         live = LiveRun(record, checked, tools, writer)
         self._lives[record.id] = live
         try:
-            live.turn = self._ask(checked, record)
+            live.turn = await self._ask(live.place, checked.permissions)
             with anyio.CancelScope(shield=True):  # what is in the journal has to be ended by somebody
                 stored = await self.journal.create(record)
                 if stored.id == record.id:
@@ -371,13 +373,12 @@ class RunServer(AsyncContextManagerMixin):
         if running.total() >= self.limits.max_runs:
             raise TooManyRuns("the server has as many runs as it may; try again later")
 
-    def _ask(self, checked: CheckedRun, record: RunRecord) -> Turn:
-        conversations = self._conversations[checked.agent, checked.permissions]
-        single = record.thread is None
-        name = record.id if single else record.thread
-        key = [checked.agent, checked.folder, record.caller, name, single]
+    async def _ask(self, place: Place, permissions: str) -> Turn:
+        conversations = self._conversations[place.agent, permissions]
         try:
-            return conversations.ask(msgspec.json.encode(key).decode(), once=single)
+            if not place.single and await self._threads.is_elsewhere(place):
+                conversations.reset(place.key)
+            return conversations.ask(place.key, once=place.single)
         except ConversationBusy:
             raise TooManyRuns(
                 f"{self.limits.max_waiting} runs of that conversation wait for their turn, and no more may"
@@ -386,11 +387,11 @@ class RunServer(AsyncContextManagerMixin):
             raise ServerUnavailable("the server is closing; try again when it is back") from None
 
     def _session(self, agent: Agent, key: str) -> AbstractAsyncContextManager[Session]:
-        name, folder_name, _, run_or_thread, single = msgspec.json.decode(
-            key, type=tuple[str, str | None, str, str, bool]
-        )
-        folder = None if folder_name is None else self.agents[name].folders[folder_name]
-        live = self._lives.get(run_or_thread) if single else None  # a session of its own knows its result
+        place = msgspec.json.decode(key, type=Place)
+        folder = None if place.folder is None else self.agents[place.agent].folders[place.folder]
+        if not place.single:
+            return self._threads.session(agent, place, folder)
+        live = self._lives.get(place.name)
         return agent.session(cwd=folder, output=None if live is None else live.checked.output)
 
     async def _run(self, live: LiveRun) -> None:
@@ -401,7 +402,7 @@ class RunServer(AsyncContextManagerMixin):
                 if self._abandoned_after is not None:
                     tasks.start_soon(live.cancel_unwatched, self._abandoned_after)
                 try:
-                    await live.main(served, self.journal, is_leaving=lambda: self._leaving)
+                    await live.main(served, self.journal, self._threads, is_leaving=lambda: self._leaving)
                 except JournalError as exc:
                     about = "Run %s goes no further, as its log cannot be kept: %s"
                     logger.error(about, live.record.id, exc)

@@ -1,0 +1,133 @@
+"""Conversations that outlive their session, their agent and their server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scripted import EVERY_SESSION_CALL, ScriptedAgent, scripted
+from web_stage import ADA, Stage, served, watched
+
+from thinkwell import events as ev
+from thinkwell.journal import MemoryJournal
+from thinkwell.web import RunServer, ServedAgent
+from thinkwell.web._records import RunEnded
+from thinkwell.web._threads import FORGOTTEN
+from thinkwell_acp import RpcError
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from scripted import Turn
+
+    from thinkwell import Agent
+
+
+async def hello(turn: Turn) -> None:
+    turn.say("Hello.")
+
+
+def agents_of(handler: ScriptedAgent) -> dict[str, ServedAgent]:
+    def opened(permissions: object) -> AbstractAsyncContextManager[Agent]:
+        return scripted(agent=handler)
+
+    return {"scripted": ServedAgent(open=opened)}
+
+
+class SharedJournal(MemoryJournal):
+    """A journal that two servers have, as if it were on another machine."""
+
+    users = 0
+
+    async def open(self) -> None:
+        self.users += 1
+        if self.users == 1:
+            await super().open()
+
+    async def close(self) -> None:
+        self.users -= 1
+        if not self.users:
+            await super().close()
+
+
+async def one_turn(stage: Stage) -> list[ev.Notice]:
+    """Have a turn of the conversation, and return what the run was told of it."""
+    run = await stage.start(thread="talk")
+    log = await watched(stage.server, run.id)
+    end = log[-1]
+    assert isinstance(end, RunEnded)
+    assert end.status == "completed"
+    return [entry for entry in log if isinstance(entry, ev.Notice)]
+
+
+async def test_it_goes_on_after_the_server_was_closed() -> None:
+    journal = MemoryJournal()
+    handler = ScriptedAgent([hello], capabilities=EVERY_SESSION_CALL)
+    for _ in range(3):
+        async with served(agents=agents_of(handler), journal=journal) as stage:
+            assert await one_turn(stage) == []
+    assert handler.asked.count("session/new") == 1
+    assert [type(request) for request in handler.opened] == [s.ResumeSessionRequest] * 2
+    assert {request.session_id for request in handler.opened} == {"session-1"}
+
+
+async def test_an_agent_that_can_only_load_repeats_what_was_said_to_nobody() -> None:
+    journal = MemoryJournal()
+    capabilities = s.AgentCapabilities(load_session=True, mcp_capabilities=s.McpCapabilities(acp=True))
+    handler = ScriptedAgent([hello], capabilities=capabilities)
+    handler.replay = [s.AgentMessageChunk(content=s.TextContent(text="Old."))]
+    for _ in range(2):
+        async with served(agents=agents_of(handler), journal=journal) as stage:
+            run = await stage.start(thread="talk")
+            end = (await watched(stage.server, run.id))[-1]
+            assert isinstance(end, RunEnded)
+            assert end.result == "Hello."
+    assert [type(request) for request in handler.opened] == [s.LoadSessionRequest]
+
+
+async def test_an_agent_that_cannot_go_on_begins_anew_and_says_so() -> None:
+    journal = MemoryJournal()
+    handler = ScriptedAgent([hello])
+    async with served(agents=agents_of(handler), journal=journal) as stage:
+        assert await one_turn(stage) == []
+    async with served(agents=agents_of(handler), journal=journal) as stage:
+        (notice,) = await one_turn(stage)
+        assert (notice.severity, notice.title) == ("warning", FORGOTTEN)
+        assert await one_turn(stage) == []
+
+
+async def test_a_session_that_the_agent_does_not_know_any_more() -> None:
+    class Forgetful(ScriptedAgent):
+        async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
+            raise RpcError(-32002, "There is no such session")
+
+    journal = MemoryJournal()
+    handler = Forgetful([hello], capabilities=EVERY_SESSION_CALL)
+    async with served(agents=agents_of(handler), journal=journal) as stage:
+        await one_turn(stage)
+    async with served(agents=agents_of(handler), journal=journal) as stage:
+        (notice,) = await one_turn(stage)
+        assert notice.title == FORGOTTEN
+    assert handler.asked.count("session/new") == 2
+
+
+async def test_it_goes_on_after_a_turn_on_another_server() -> None:
+    journal = SharedJournal()
+    handler = ScriptedAgent([hello], capabilities=EVERY_SESSION_CALL)
+    async with (
+        served(agents=agents_of(handler), journal=journal) as here,
+        RunServer(agents_of(handler), journal=journal) as other,
+    ):
+        there = Stage(other)
+        for stage, opened in ((here, 0), (there, 1), (there, 1), (here, 2), (here, 2)):
+            assert await one_turn(stage) == []
+            assert len(handler.opened) == opened
+
+
+async def test_conversations_of_two_callers_by_one_name_are_two() -> None:
+    async with served(hello) as stage:
+        for caller in (ADA, "bob"):
+            run = await stage.start(thread="talk", caller=caller)
+            await stage.ended(run.id, caller=caller)
+        assert stage.handler is not None
+        assert len(stage.handler.sessions) == 2

@@ -1,0 +1,131 @@
+"""Conversations: which session of an agent each has, so that it goes on after the end of its server."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from thinkwell.errors import AgentError, AgentExited
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from thinkwell._agent import Agent
+    from thinkwell._session import Session
+    from thinkwell.journal import Journal
+
+__all__ = ("FORGOTTEN", "Place", "Threads")
+
+KIND = "thread"
+
+FORGOTTEN = "The agent does not remember what was said before in this conversation"
+"""What a run is told of where its session is not that of the turns before."""
+
+logger = logging.getLogger("thinkwell")
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where a run takes place: what its session is for."""
+
+    agent: str
+    folder: str | None
+    caller: str
+    name: str
+    """The conversation's, or the run's own where it is part of none."""
+    single: bool
+    """Whether it is part of none."""
+
+    @property
+    def key(self) -> str:
+        """The same as a text."""
+        return msgspec.json.encode(self).decode()
+
+
+class _Kept(Struct, frozen=True, kw_only=True):
+    """What is known of a conversation."""
+
+    session: str
+    server: str
+    """Who had the session last."""
+
+
+class Threads:
+    """Opens the sessions of conversations: the one of the turns before, where the agent can do that.
+
+    Args:
+        journal: Where they are remembered.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._server = secrets.token_hex(8)
+        self._forgotten: set[str] = set()
+
+    @asynccontextmanager
+    async def session(self, agent: Agent, place: Place, folder: Path | None) -> AsyncGenerator[Session]:
+        """Open the session of a conversation for the time of a block.
+
+        Raises:
+            AgentError: There is none to be had.
+        """
+        async with AsyncExitStack() as stack:
+            session = await self._reopened(agent, place, folder, stack)
+            if session is None:
+                session = await stack.enter_async_context(agent.session(cwd=folder))
+            await self._keep(place, session.id)
+            yield session
+
+    async def _reopened(
+        self, agent: Agent, place: Place, folder: Path | None, stack: AsyncExitStack
+    ) -> Session | None:
+        """Open the session that a conversation had before; ``None``: there is none, or it cannot be had."""
+        known = await self._known(place)
+        if known is None:
+            return None
+        again = self._again(agent, known.session, folder)
+        if again is not None:
+            try:
+                return await stack.enter_async_context(again)
+            except AgentExited:
+                raise
+            except AgentError as exc:
+                about = "A conversation with agent %s begins anew, as its session could not be opened: %s"
+                logger.warning(about, place.agent, exc)
+        self._forgotten.add(place.key)
+        return None
+
+    def was_forgotten(self, place: Place) -> bool:
+        """Return whether the agent does not remember the turns before; once, for the first that asks."""
+        if place.key in self._forgotten:
+            self._forgotten.discard(place.key)
+            return True
+        return False
+
+    async def is_elsewhere(self, place: Place) -> bool:
+        """Return whether another server had the last turn, so that a session here is not of today."""
+        known = await self._known(place)
+        return known is not None and known.server != self._server
+
+    async def _known(self, place: Place) -> _Kept | None:
+        data = await self._journal.pick(KIND, place.key)
+        return None if data is None else msgspec.json.decode(data, type=_Kept)
+
+    async def _keep(self, place: Place, session_id: str) -> None:
+        kept = _Kept(session=session_id, server=self._server)
+        await self._journal.put(KIND, place.key, msgspec.json.encode(kept))
+
+    def _again(
+        self, agent: Agent, session_id: str, folder: Path | None
+    ) -> AbstractAsyncContextManager[Session] | None:
+        capabilities = agent.capabilities
+        sessions = capabilities.session_capabilities
+        if sessions.resume is not None:
+            return agent.session(resume=session_id, cwd=folder)
+        return agent.session(load=session_id, cwd=folder) if capabilities.load_session else None
