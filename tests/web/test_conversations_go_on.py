@@ -113,15 +113,21 @@ async def test_a_session_that_the_agent_does_not_know_any_more() -> None:
 
 async def test_it_goes_on_after_a_turn_on_another_server() -> None:
     journal = SharedJournal()
-    handler = ScriptedAgent([hello], capabilities=EVERY_SESSION_CALL)
+    ours, theirs = (ScriptedAgent([hello], capabilities=EVERY_SESSION_CALL) for _ in range(2))
     async with (
-        served(agents=agents_of(handler), journal=journal) as here,
-        RunServer(agents_of(handler), journal=journal) as other,
+        served(agents=agents_of(ours), journal=journal) as here,
+        RunServer(agents_of(theirs), journal=journal) as other,
     ):
         there = Stage(other)
-        for stage, opened in ((here, 0), (there, 1), (there, 1), (here, 2), (here, 2)):
+        for stage, opened in (
+            (here, (0, 0)),
+            (there, (0, 1)),
+            (there, (0, 1)),
+            (here, (1, 1)),
+            (here, (1, 1)),
+        ):
             assert await one_turn(stage) == []
-            assert len(handler.opened) == opened
+            assert (len(ours.opened), len(theirs.opened)) == opened
 
 
 async def test_conversations_of_two_callers_by_one_name_are_two() -> None:
