@@ -12,15 +12,22 @@ if TYPE_CHECKING:
 __all__ = (
     "AnswerRefused",
     "Forbidden",
+    "NotJson",
     "QuestionClosed",
     "Refusal",
     "RequestInvalid",
+    "RequestMalformed",
     "RequestTooLarge",
+    "RequestTooSlow",
     "RunNotFound",
     "RunStillRunning",
+    "ServerFailed",
     "ServerUnavailable",
+    "TooManyAttempts",
     "TooManyRuns",
+    "TooManyWatchers",
     "Unauthorized",
+    "WrongHost",
 )
 
 
@@ -53,11 +60,39 @@ class RequestInvalid(Refusal):
     code = "invalid"
 
 
+class RequestMalformed(Refusal):
+    """What was sent cannot be read."""
+
+    status = 400
+    code = "malformed"
+
+
 class RequestTooLarge(Refusal):
     """What was sent is longer than the server takes."""
 
     status = 413
     code = "too_large"
+
+
+class RequestTooSlow(Refusal):
+    """What was to be sent has not come."""
+
+    status = 408
+    code = "too_slow"
+
+
+class NotJson(Refusal):
+    """What was sent has a form that any page on the web could send."""
+
+    status = 415
+    code = "not_json"
+
+
+class WrongHost(Refusal):
+    """Somebody else was meant (RFC 9110, section 15.5.20)."""
+
+    status = 421
+    code = "wrong_host"
 
 
 class Unauthorized(Refusal):
@@ -115,6 +150,36 @@ class TooManyRuns(Refusal):
 
     def __init__(self, message: str, *, retry_after: int = 5) -> None:
         super().__init__(message, {"Retry-After": str(retry_after)})
+
+
+class TooManyWatchers(Refusal):
+    """As many streams of events as may be are open."""
+
+    status = 429
+    code = "too_many_watchers"
+
+    def __init__(self, message: str, *, retry_after: int = 5) -> None:
+        super().__init__(message, {"Retry-After": str(retry_after)})
+
+
+class TooManyAttempts(Refusal):
+    """Secrets are being guessed."""
+
+    status = 429
+    code = "too_many_attempts"
+
+    def __init__(self, message: str, *, retry_after: int) -> None:
+        super().__init__(message, {"Retry-After": str(retry_after)})
+
+
+class ServerFailed(Refusal):
+    """There is a mistake in the server."""
+
+    status = 500
+    code = "server_error"
+
+    def __init__(self) -> None:
+        super().__init__("the server has failed; its log says more")
 
 
 class ServerUnavailable(Refusal):

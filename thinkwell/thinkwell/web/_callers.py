@@ -1,0 +1,247 @@
+"""Who a caller is: tokens of programs, sessions of browsers, and who has guessed too often.
+
+Tokens are kept as hashes, and compared in a time that tells nothing of them. A session is known by a random
+value, of which the journal gets a hash: so every server that shares the journal knows it, and a server that
+was started anew does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import math
+import re
+import secrets
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import msgspec
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from thinkwell.journal import Journal
+
+__all__ = ("Attempts", "Sessions", "Tokens")
+
+SHORTEST: Final = 16
+"""Characters of a token. What a machine makes has more; what can be guessed mostly has fewer."""
+
+LONGEST: Final = 512
+
+DIFFERENT: Final = 6
+"""Characters of a token that have to differ."""
+
+LONGEST_NAME: Final = 100
+"""Characters of a caller's name."""
+
+_TOKEN: Final = re.compile(r"[\x21-\x7e]+")
+"""What can be said in a header, and typed."""
+
+_VALUE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+"""A session's value: 32 bytes."""
+
+KIND: Final = "web-session"
+"""What sessions are in the journal."""
+
+logger = logging.getLogger("thinkwell")
+
+
+class Tokens:
+    """Which token is whose.
+
+    Args:
+        callers: Names of callers, by their tokens.
+
+    Raises:
+        ValueError: A token or a name cannot be used. The text has no token in it.
+    """
+
+    def __init__(self, callers: Mapping[str, str]) -> None:
+        if not callers:
+            raise ValueError("tokens: there is none; nobody could use the server")
+        for token, caller in callers.items():
+            _check(token, caller)
+        self._hashes = tuple((_hash(token), caller) for token, caller in callers.items())
+
+    @property
+    def callers(self) -> tuple[str, ...]:
+        """The names of the callers."""
+        return tuple(dict.fromkeys(caller for _, caller in self._hashes))
+
+    def caller(self, token: str) -> str | None:
+        """Return whose token it is; ``None``: nobody's."""
+        owner = self._owner(_hash(token))
+        return None if owner is None else owner[1]
+
+    def seal(self, token: str, name: str) -> bytes | None:
+        """Return what only a token can say of a name; ``None``: it is nobody's."""
+        owner = self._owner(_hash(token))
+        return None if owner is None else _seal(owner[0], name)
+
+    def sealed_by(self, seal: bytes, name: str) -> str | None:
+        """Return the caller whose token has said something of a name; ``None``: nobody's that is known."""
+        found: str | None = None
+        for hash_, caller in self._hashes:
+            if hmac.compare_digest(_seal(hash_, name), seal):
+                found = caller
+        return found
+
+    def _owner(self, given: bytes) -> tuple[bytes, str] | None:
+        found: tuple[bytes, str] | None = None
+        for owner in self._hashes:  # all of them, whichever it is
+            if hmac.compare_digest(owner[0], given):
+                found = owner
+        return found
+
+
+class _Session(Struct, frozen=True, array_like=True):
+    """What is kept of a session."""
+
+    seal: bytes
+    """By which token it was begun. Where that is nobody's any more, neither is the session."""
+    begun: float
+    """In seconds since the epoch, as below."""
+    ends: float
+
+
+class Sessions:
+    """What browsers know themselves by after somebody has given them a secret.
+
+    Args:
+        tokens: What secrets there are.
+        journal: Where sessions are kept.
+        age: Seconds that one lasts.
+        most: How many a caller may have. One more ends his oldest.
+    """
+
+    def __init__(self, tokens: Tokens, journal: Journal, *, age: float, most: int) -> None:
+        self._tokens = tokens
+        self._journal = journal
+        self._age = age
+        self._most = most
+
+    async def begin(self, secret: str) -> str | None:
+        """Return the value of a new session; ``None``: the secret is nobody's.
+
+        Raises:
+            JournalError: It cannot be kept.
+        """
+        value = secrets.token_urlsafe(32)
+        name = _name(value)
+        seal = self._tokens.seal(secret, name)
+        if seal is None:
+            return None
+        caller = self._tokens.caller(secret)
+        now = time.time()
+        own: list[tuple[float, str]] = []
+        for other, data in await self._journal.pick_all(KIND):
+            session = _decoded(data)
+            whose = None if session is None or session.ends <= now else self._whose(session, other)
+            if session is None or whose is None:
+                await self._journal.put(KIND, other, None)
+            elif whose == caller:
+                own.append((session.begun, other))
+        for _, other in sorted(own)[: max(0, len(own) + 1 - self._most)]:
+            await self._journal.put(KIND, other, None)
+        session = _Session(seal, now, now + self._age)
+        await self._journal.put(KIND, name, msgspec.json.encode(session))
+        return value
+
+    async def caller(self, value: str) -> str | None:
+        """Return whose session it is; ``None``: nobody's, or it is over.
+
+        Raises:
+            JournalError: That cannot be read.
+        """
+        if not _VALUE.fullmatch(value):
+            return None
+        name = _name(value)
+        data = await self._journal.pick(KIND, name)
+        session = None if data is None else _decoded(data)
+        if session is None or session.ends <= time.time():
+            return None
+        return self._whose(session, name)
+
+    async def end(self, value: str) -> None:
+        """End a session.
+
+        Raises:
+            JournalError: It cannot be forgotten.
+        """
+        if _VALUE.fullmatch(value):
+            await self._journal.put(KIND, _name(value), None)
+
+    def _whose(self, session: _Session, name: str) -> str | None:
+        return self._tokens.sealed_by(session.seal, name)
+
+
+class Attempts:
+    """Counts wrong secrets, by where they come from.
+
+    A right secret is never refused for the wrong ones of others: whoever could have it refused by guessing
+    could lock everybody out who comes by the same way. What makes guessing hopeless is how long tokens are.
+
+    Args:
+        most: How many are answered like any other, within a time.
+        within: Seconds.
+        places: How many places are remembered. One more forgets the one that was quiet longest.
+    """
+
+    def __init__(self, most: int = 10, within: float = 60.0, places: int = 4096) -> None:
+        self._most = most
+        self._within = within
+        self._places = places
+        self._counts: OrderedDict[str, tuple[int, float]] = OrderedDict()
+
+    def fail(self, place: str) -> int | None:
+        """Count a wrong secret.
+
+        Returns:
+            Seconds after which to try again, where there were too many; else ``None``.
+        """
+        now = anyio.current_time()
+        count, ends = self._counts.pop(place, (0, 0.0))
+        if ends <= now:
+            count, ends = 0, now + self._within
+        self._counts[place] = (count + 1, ends)
+        if len(self._counts) > self._places:
+            self._counts.popitem(last=False)
+        if count == self._most:
+            logger.warning("Somebody at %s guesses secrets, or has an old one", place)
+        return math.ceil(ends - now) if count >= self._most else None
+
+
+def _check(token: str, caller: str) -> None:
+    if not (caller.isprintable() and 0 < len(caller) <= LONGEST_NAME):
+        raise ValueError(f"tokens: a caller's name has 1 to {LONGEST_NAME} characters that can be printed")
+    whose = f"the token of {caller!r}"
+    if not SHORTEST <= len(token) <= LONGEST:
+        raise ValueError(f"{whose} has {len(token)} characters; it needs {SHORTEST} to {LONGEST}")
+    if not _TOKEN.fullmatch(token):
+        raise ValueError(f"{whose} has blanks or characters that are not ASCII, which no header can say")
+    if len(set(token)) < DIFFERENT:
+        raise ValueError(f"{whose} can be guessed: it has fewer than {DIFFERENT} different characters")
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _seal(key: bytes, name: str) -> bytes:
+    return hmac.digest(key, name.encode(), "sha256")
+
+
+def _name(value: str) -> str:
+    return hashlib.sha256(value.encode()).hexdigest()
+
+
+def _decoded(data: bytes) -> _Session | None:
+    try:
+        return msgspec.json.decode(data, type=_Session)
+    except msgspec.DecodeError:  # of another version
+        return None

@@ -1,0 +1,257 @@
+"""The guard before an application: nobody comes in whom `Access` does not let in.
+
+It is an ASGI middleware, and the outermost one: whatever answers behind it, the answer has the headers that
+keep a browser from doing more with it than was meant.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec import Struct
+
+from thinkwell.journal import JournalError, MemoryJournal
+from thinkwell.web._callers import Attempts, Sessions
+from thinkwell.web._head import HeadReader
+from thinkwell.web._refusals import (
+    Forbidden,
+    NotJson,
+    Refusal,
+    RequestMalformed,
+    ServerFailed,
+    ServerUnavailable,
+    TooManyAttempts,
+    Unauthorized,
+)
+from thinkwell.web._requests import Limits
+from thinkwell.web._traffic import Body, Outgoing, Watchers
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from thinkwell.journal import Journal
+    from thinkwell.web._access import Access
+    from thinkwell.web._head import Asked
+
+__all__ = ("PUBLIC", "AccessGuard")
+
+PUBLIC: Final = frozenset({"/", "/page.js", "/healthz"})
+"""What everybody may get: the page, which asks for the secret, and whether the server is there."""
+
+SESSION_PATH: Final = "/api/session"
+
+SECRET_LIMIT: Final = 4096
+"""Bytes of a request that gives a secret."""
+
+_NAMES: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,1000}")
+"""Names of headers, with commas between them."""
+
+logger = logging.getLogger("thinkwell")
+
+
+class AccessGuard:
+    """Lets requests through to an application that `Access` allows, and answers the others itself.
+
+    Who has asked is in ``scope["state"]["caller"]`` then; ``""`` where everybody may.
+
+    Args:
+        app: The application.
+        access: Who may.
+        journal: Where sessions of browsers are kept: there they outlive the process, and all servers that
+            share it know them. By default they are in memory.
+        limits: How long requests may be, and how many streams of events may be open.
+        public: Paths that everybody may get.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        access: Access,
+        *,
+        journal: Journal | None = None,
+        limits: Limits | None = None,
+        public: Iterable[str] = PUBLIC,
+    ) -> None:
+        self._app = app
+        self._access = access
+        self._limits = limits or Limits()
+        self._public = frozenset(public)
+        self._heads = HeadReader(access)
+        self._watchers = Watchers(self._limits)
+        self._attempts = Attempts()
+        self._sessions = Sessions(
+            access.tokens,
+            MemoryJournal() if journal is None else journal,
+            age=access.session_age,
+            most=access.max_sessions,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve what a server has received, as an ASGI application."""
+        match scope["type"]:
+            case "http":
+                await self._answer(scope, receive, Outgoing(send, scope, self._watchers))
+            case "lifespan":
+                await self._app(scope, receive, send)
+            case _:  # a websocket, of which there is none here
+                await receive()
+                await send({"type": "websocket.close", "code": 1008})
+
+    async def _answer(self, scope: Scope, receive: Receive, answer: Outgoing) -> None:
+        if self._access.shares:
+            answer.vary()
+        try:
+            asked = self._heads.read(scope)
+            if asked.page == "shared":
+                answer.share_with(asked.headers[b"origin"][0])
+            await self._serve(asked, Body(asked, receive, self._limits.max_request), answer)
+        except Refusal as exc:
+            if answer.begun:
+                raise
+            await answer.refuse(exc)
+        except Exception:
+            if answer.is_turned_away:
+                return
+            if not answer.begun:
+                await answer.refuse(ServerFailed())
+            raise
+        finally:
+            answer.end()
+
+    async def _serve(self, asked: Asked, body: Body, answer: Outgoing) -> None:
+        if asked.method == "OPTIONS" and b"access-control-request-method" in asked.headers:
+            await self._answer_preflight(asked, answer)
+            return
+        if not asked.is_safe and asked.page == "foreign":
+            raise _foreign()
+        if asked.path == SESSION_PATH and asked.method == "POST":
+            await self._begin_session(asked, body, answer)
+            return
+        if asked.path == SESSION_PATH and asked.method == "DELETE":
+            await self._end_session(asked, answer)
+            return
+        if not (asked.method in ("GET", "HEAD") and asked.path in self._public):
+            answer.caller = await self._caller(asked)
+        state = {**asked.scope.get("state", {}), "caller": answer.caller}
+        await self._app({**asked.scope, "state": state}, body, answer)
+
+    async def _answer_preflight(self, asked: Asked, answer: Outgoing) -> None:
+        """Tell a browser whether a page may ask (Fetch, CORS-preflight request)."""
+        if asked.page not in ("own", "shared"):
+            raise _foreign()
+        names = ", ".join(asked.headers.get(b"access-control-request-headers", []))
+        headers = [
+            (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE"),
+            (b"access-control-max-age", b"600"),
+        ]
+        if _NAMES.fullmatch(names):
+            headers.append((b"access-control-allow-headers", names.encode()))
+        await answer.empty(*headers)
+
+    # Who asks
+
+    async def _caller(self, asked: Asked) -> str:
+        """Return who asks.
+
+        Raises:
+            Unauthorized: Nobody who is known.
+            Forbidden: A page of somebody else, by a browser that is known.
+            NotJson: The same, maybe.
+        """
+        token = asked.bearer
+        if token is not None:
+            caller = self._access.tokens.caller(token)
+            if caller is None:
+                raise self._wrong(
+                    asked, "the token is nobody's; the operator of the server has given out others"
+                )
+            return caller
+        for value in asked.sessions:
+            caller = await _kept(self._sessions.caller, value)
+            if caller is not None:
+                _check_browser(asked)
+                return caller
+        raise _unauthorized(
+            "it is not known who asks; give a token (Authorization: Bearer …), or log in"
+        )
+
+    def _wrong(self, asked: Asked, message: str) -> Refusal:
+        """Return what to say to a wrong secret."""
+        seconds = self._attempts.fail(asked.place)
+        if seconds is None:
+            return _unauthorized(message, 'Bearer error="invalid_token"')
+        words = f"too many wrong secrets came from where you are; try again in {seconds} s"
+        return TooManyAttempts(words, retry_after=seconds)
+
+    async def _begin_session(self, asked: Asked, body: Body, answer: Outgoing) -> None:
+        if not asked.is_json:
+            raise _not_json()
+        try:
+            secret = msgspec.json.decode(await body.whole(SECRET_LIMIT), type=_Secret).secret
+        except msgspec.DecodeError:
+            raise RequestMalformed('send {"secret": "…"}, with the secret of the server') from None
+        value = await _kept(self._sessions.begin, secret)
+        if value is None:
+            raise self._wrong(asked, "the secret is not right; take it from where the server was started")
+        for old in asked.sessions:
+            await _kept(self._sessions.end, old)
+        await answer.empty((b"set-cookie", asked.cookie(value, int(self._access.session_age))))
+
+    async def _end_session(self, asked: Asked, answer: Outgoing) -> None:
+        if asked.sessions:
+            _check_browser(asked)
+        for value in asked.sessions:
+            await _kept(self._sessions.end, value)
+        await answer.empty((b"set-cookie", asked.cookie("", 0)))
+
+
+class _Secret(Struct, frozen=True):
+    """What a browser sends to be known."""
+
+    secret: str
+
+
+async def _kept(action: Callable[[str], Awaitable[str | None]], value: str) -> str | None:
+    """Do something with sessions.
+
+    Raises:
+        ServerUnavailable: They cannot be read or kept.
+    """
+    try:
+        return await action(value)
+    except JournalError as exc:
+        logger.error("Sessions of browsers cannot be read or kept: %s", exc)
+        raise ServerUnavailable("the server cannot look up who asks; try again") from None
+
+
+def _check_browser(asked: Asked) -> None:
+    """Look whether it was a page of ours that has let a browser send its cookie.
+
+    Raises:
+        Forbidden: It was not, or that is not sure.
+        NotJson: It has a form that any page could send.
+    """
+    if asked.page == "foreign" or (asked.page is None and not asked.is_safe):
+        raise _foreign()
+    if not asked.is_safe and asked.has_body and not asked.is_json:
+        raise _not_json()
+
+
+def _foreign() -> Refusal:
+    return Forbidden(
+        "a page of another place has sent this, or it is not said which; the operator of the server can add "
+        "that place to its origins, and programs give a token instead of a cookie"
+    )
+
+
+def _not_json() -> Refusal:
+    return NotJson("send JSON, and say so: Content-Type: application/json")
+
+
+def _unauthorized(message: str, challenge: str = "Bearer") -> Refusal:
+    return Unauthorized(message, {"WWW-Authenticate": challenge})

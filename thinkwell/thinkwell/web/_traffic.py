@@ -1,0 +1,203 @@
+"""What goes in and out of a guarded application: bodies that end, and answers that a browser can be shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import msgspec
+
+from thinkwell.web._head import one_header, path_below
+from thinkwell.web._refusals import RequestTooLarge, RequestTooSlow, TooManyWatchers
+
+if TYPE_CHECKING:
+    from starlette.types import Message, Receive, Scope, Send
+
+    from thinkwell.web._head import Asked
+    from thinkwell.web._refusals import Refusal
+    from thinkwell.web._requests import Limits
+
+__all__ = ("Body", "Outgoing", "Watchers")
+
+PATIENCE: Final = 30.0
+"""Seconds that the body of a request may take, whatever its length."""
+
+SLOWEST: Final = 10_000
+"""Bytes of it that have to come in each further second."""
+
+HEADERS: Final = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+)
+"""What every answer says, unless it says something else of the same."""
+
+
+class Body:
+    """The body of a request, as long as it may be. An ASGI application receives it.
+
+    Raises:
+        RequestTooLarge: It says that it is longer.
+    """
+
+    def __init__(self, asked: Asked, receive: Receive, most: int) -> None:
+        self._receive = receive
+        self._most = most
+        self._length = 0
+        self._begun: float | None = None
+        self._complete = False
+        length = one_header(asked.headers, b"content-length")
+        if length is not None and length.isdecimal():  # a server refuses what is no number
+            self._check(int(length[:20]))
+
+    async def __call__(self) -> Message:
+        """Receive what comes next.
+
+        Raises:
+            RequestTooLarge: It is too long.
+            RequestTooSlow: It does not come.
+        """
+        if self._complete:
+            return await self._receive()
+        if self._begun is None:
+            self._begun = anyio.current_time()
+        with anyio.CancelScope(deadline=self._begun + PATIENCE + self._length / SLOWEST):
+            return self._taken(await self._receive())
+        raise RequestTooSlow("the body of the request has not come in time", {"Connection": "close"})
+
+    async def whole(self, most: int) -> bytes:
+        """Return all of it, where it has no more than some bytes.
+
+        Raises:
+            RequestTooLarge: It is too long.
+            RequestTooSlow: It does not come.
+        """
+        self._most = min(most, self._most)
+        pieces: list[bytes] = []
+        while not self._complete:
+            pieces.append((await self()).get("body", b""))
+        return b"".join(pieces)
+
+    def _taken(self, message: Message) -> Message:
+        self._length += len(message.get("body", b""))
+        self._check(self._length)
+        self._complete = message["type"] != "http.request" or not message.get("more_body", False)
+        return message
+
+    def _check(self, length: int) -> None:
+        if length > self._most:
+            # The rest of it is not read, so the connection can serve no other request.
+            words = f"the body of a request may have {self._most:,} bytes here"
+            raise RequestTooLarge(words, {"Connection": "close"})
+
+
+class Watchers:
+    """Counts the streams of events that are open."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._open: Counter[str] = Counter()
+
+    def enter(self, caller: str) -> None:
+        """Count one more.
+
+        Raises:
+            TooManyWatchers: There are as many as may be.
+        """
+        if self._open[caller] >= self._limits.max_watchers_per_caller:
+            raise TooManyWatchers("you watch as many runs as you may; close a stream, and try again")
+        if self._open.total() >= self._limits.max_watchers:
+            raise TooManyWatchers("the server has as many watchers as it may; try again later")
+        self._open[caller] += 1
+
+    def leave(self, caller: str) -> None:
+        """Count one less."""
+        self._open[caller] -= 1
+        if not self._open[caller]:
+            del self._open[caller]
+
+
+class TurnedAwayError(OSError):
+    """An application is told that its client has gone, as somebody else has answered it (ASGI, HTTP)."""
+
+
+class Outgoing:
+    """What is answered. An ASGI application sends it."""
+
+    def __init__(self, send: Send, scope: Scope, watchers: Watchers) -> None:
+        self._send = send
+        self._scope = scope
+        self._watchers = watchers
+        self._more: list[tuple[bytes, bytes]] = []
+        self._watches = False
+        self.caller = ""
+        """Who gets it."""
+        self.begun = False
+        """Whether something was sent."""
+        self.is_turned_away = False
+        """Whether something else was sent than the application wants to send."""
+
+    def vary(self) -> None:
+        """Say that pages of some places get another answer than others."""
+        self._more.append((b"vary", b"Origin"))
+
+    def share_with(self, origin: str) -> None:
+        """Let the pages of a place read it (Fetch, CORS protocol)."""
+        self._more += (
+            (b"access-control-allow-origin", origin.encode("latin-1")),
+            (b"access-control-allow-credentials", b"true"),
+            (b"access-control-expose-headers", b"Location, Retry-After"),
+        )
+
+    async def __call__(self, message: Message) -> None:
+        """Send what comes next.
+
+        Raises:
+            TurnedAwayError: It was answered that there are too many watchers.
+        """
+        if self.is_turned_away:
+            raise TurnedAwayError
+        if message["type"] == "http.response.start":
+            headers = [(name.lower(), value) for name, value in message.get("headers", ())]
+            said = dict(headers)
+            if said.get(b"content-type", b"").startswith(b"text/event-stream"):
+                await self._watch()
+            self.begun = True
+            headers += (header for header in HEADERS if header[0] not in said)
+            message = {**message, "headers": [*headers, *self._more]}
+        await self._send(message)
+
+    def end(self) -> None:
+        """Know that it is over."""
+        if self._watches:
+            self._watchers.leave(self.caller)
+
+    async def _watch(self) -> None:
+        try:
+            self._watchers.enter(self.caller)
+        except TooManyWatchers as exc:
+            await self.refuse(exc)
+            self.is_turned_away = True
+            raise TurnedAwayError from None
+        self._watches = True
+
+    async def empty(self, *headers: tuple[bytes, bytes]) -> None:
+        """Answer that it is done."""
+        await self({"type": "http.response.start", "status": 204, "headers": list(headers)})
+        await self({"type": "http.response.body", "body": b""})
+
+    async def refuse(self, refusal: Refusal) -> None:
+        """Answer why not, as whoever asks can read it."""
+        if path_below(self._scope).startswith("/v1/"):  # what clients of Letta show
+            body = msgspec.json.encode({"detail": refusal.message})
+        else:
+            body = msgspec.json.encode({"error": {"code": refusal.code, "message": refusal.message}})
+        headers = [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
+        headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        await self({"type": "http.response.start", "status": refusal.status, "headers": headers})
+        await self({"type": "http.response.body", "body": body})
