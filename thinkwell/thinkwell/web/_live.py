@@ -14,6 +14,7 @@ from thinkwell import events as ev
 from thinkwell._reducer import ViewReducer
 from thinkwell.channels import RouterClosed
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen, ThoughtCancelled
+from thinkwell.journal import JournalError
 from thinkwell.web._records import RunEnded, error_shown, read_entry, reduce_entries
 from thinkwell.web._refusals import AnswerRefused, QuestionClosed
 from thinkwell.web._requests import TextPart
@@ -163,18 +164,23 @@ class LiveRun:
         """
         assert self.turn is not None
         error: Exception | None = None
+        kept, stopped = True, False
         try:
-            try:
-                await self.turn.begin(self._prompt, partial(self._start, served, threads))
-            except Exception as exc:  # of the agent's opener, too
-                error = exc
-            else:
-                await self._copy(journal)
+            await self.turn.begin(self._prompt, partial(self._start, served, threads))
+            await self._copy(journal)
+        except JournalError:
+            kept = False
+            raise
+        except anyio.get_cancelled_exc_class():
+            stopped = True  # the server's task was cancelled
+            raise
+        except Exception as exc:  # of the agent's opener, too
+            error = exc
         finally:
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
                 await self.turn.end()
-        with anyio.CancelScope(shield=True):
-            await self._end(journal, error, leaving=is_leaving())
+                if kept:
+                    await self._end(journal, error, leaving=stopped or is_leaving())
 
     async def _prompt(self) -> str:
         await checkpoint()
