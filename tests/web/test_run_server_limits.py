@@ -10,7 +10,7 @@ import pytest
 from web_stage import ADA, scripted_agent, served, started, watched
 
 from thinkwell import events as ev
-from thinkwell.journal import Entry, JournalError, MemoryJournal, RunRecord
+from thinkwell.journal import Entry, JournalError, MemoryJournal, Retention, RunRecord
 from thinkwell.testing import virtual_backend
 from thinkwell.web import Limits, RunServer
 from thinkwell.web._records import RunEnded
@@ -232,3 +232,42 @@ async def test_an_exception_of_the_block_passes_as_it_is() -> None:
 
     with pytest.raises(ZeroDivisionError):
         await fail()
+
+
+async def test_runs_that_are_too_many_are_forgotten() -> None:
+    async with served(slow, retention=Retention(max_bytes=0)) as stage:
+        run = await stage.start()
+        await watched(stage.server, run.id)
+        await anyio.sleep(61)
+        with pytest.raises(RunNotFound):
+            await stage.server.get(run.id, caller=ADA)
+
+
+async def test_a_journal_that_fails_for_a_while_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
+    class Failing(MemoryJournal):
+        failing = True
+
+        async def orphans(self) -> list[RunRecord]:
+            return self.look(await super().orphans())
+
+        async def oldest(self, limit: int = 100) -> list[RunRecord]:
+            return self.look(await super().oldest(limit))
+
+        def look(self, records: list[RunRecord]) -> list[RunRecord]:
+            if self.failing:
+                raise JournalError("the journal", "it is away")
+            return records
+
+    journal = Failing()
+    journal.failing = False
+    async with served(slow, journal=journal, retention=Retention(max_age=0)) as stage:
+        run = await stage.start()
+        await watched(stage.server, run.id)
+        journal.failing = True
+        await anyio.sleep(70)
+        assert "whose server has died: the journal: it is away" in caplog.text
+        assert "cannot be forgotten: the journal: it is away" in caplog.text
+        journal.failing = False
+        await anyio.sleep(70)
+        with pytest.raises(RunNotFound):
+            await stage.server.get(run.id, caller=ADA)
