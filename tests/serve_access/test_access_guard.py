@@ -45,6 +45,9 @@ async def test_nobody_is_told_how_to_be_known() -> None:
     assert reply.header("www-authenticate") == "Bearer"
     assert reply.header("content-type") == "application/json"
     assert guarded.echo.scopes == []
+    head = await guarded.ask("HEAD")
+    assert (head.status, head.body) == (401, b"")
+    assert head.header("content-length") == reply.header("content-length")
 
 
 @pytest.mark.parametrize(

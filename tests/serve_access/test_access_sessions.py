@@ -229,7 +229,7 @@ async def test_json_with_a_charset() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b'"x"', b"{}", b'{"secret": 1}', b"{", b"\xff", b'{"secret": null}']
+    "body", [b"", b"[]", b'"x"', b"{}", b'{"secret": 1}', b"{", b"\xff", b'{"secret": null}', b'{"a":' + b"[" * 4000]
 )
 async def test_what_is_no_secret(body: bytes) -> None:
     headers = [("content-type", "application/json")]
@@ -300,6 +300,11 @@ async def test_a_body_that_says_that_it_is_too_long_is_not_read() -> None:
         assert (reply.status, reply.code) == (413, "too_large")
         assert reply.json()["error"]["message"] == "the body of a request may have 10 bytes here"
         assert reply.header("connection") == "close"
+        reply = await guarded.ask(
+            "POST", token=ADA, headers=[("content-length", length)], body=(), http_version="2"
+        )
+        assert reply.status == 413
+        assert reply.header("connection") is None, "there is no such header"
     assert (await guarded.ask("POST", token=ADA, body=b"x" * 10)).json()["length"] == 10
     assert (await guarded.ask("POST", headers=[("content-length", "11")])).status == 413
     assert (await guarded.ask("POST", token=ADA, headers=[("content-length", "-1")])).status == 200

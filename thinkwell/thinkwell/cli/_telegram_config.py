@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
-import tomllib
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, Literal
@@ -14,12 +12,10 @@ import msgspec
 import typer
 
 from thinkwell._json_schema import is_array
+from thinkwell.cli._config_files import found_from, read_secret, read_table
 
 TOKEN_VARIABLE: Final = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - the name of a variable
 """Where the token is, unless something else is said."""
-
-LARGEST: Final = 1_000_000
-"""Bytes of a file that are read. Nobody has to write so many."""
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,7 +108,7 @@ def read_config(path: Path | None) -> Config:
     if path is None:
         return Config()
     try:
-        table = _table(path)
+        table = read_table(path)
         for key, value in table.items():
             if key not in _WANTED:
                 raise ValueError(f"{key!r:.60}: {_unknown(key)}")
@@ -123,33 +119,10 @@ def read_config(path: Path | None) -> Config:
                 raise ValueError(f"give {first} or {second}, not both")
         for key in ("cwd", "token_file", "permissions"):
             if key in table and (key, table[key]) not in _RULES:
-                table[key] = _found_from(path.absolute().parent, key, str(table[key]))
+                table[key] = str(found_from(path.absolute().parent, key, str(table[key])))
     except ValueError as exc:
         raise typer.BadParameter(f"{path}: {exc}", param_hint="--config") from None
     return msgspec.convert(table, Config)
-
-
-def _found_from(folder: Path, key: str, name: str) -> str:
-    try:
-        return str(folder / Path(name).expanduser())
-    except RuntimeError:  # of pathlib
-        raise ValueError(f"{key}: {name}: nobody of that name has a home here") from None
-
-
-def _table(path: Path) -> dict[str, object]:
-    try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
-    except OSError as exc:
-        raise ValueError(exc.strerror) from None
-    if len(data) > LARGEST:
-        raise ValueError(f"it is larger than {LARGEST:,} bytes")
-    try:
-        return tomllib.loads(data.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise ValueError("it is no TOML: its text is not UTF-8") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as exc:
-        raise ValueError(f"it is no TOML: {exc}") from None
 
 
 def _unknown(key: str) -> str:
@@ -192,7 +165,7 @@ def take_token(config: Config) -> str:
     """
     in_environment = os.environ.pop(TOKEN_VARIABLE, "")
     if config.token_file is not None:
-        return _secret(Path(config.token_file))
+        return read_secret(Path(config.token_file), "token_file: ", "--config")
     name = TOKEN_VARIABLE
     if config.token_env not in (None, TOKEN_VARIABLE):
         name = config.token_env
@@ -203,24 +176,3 @@ def take_token(config: Config) -> str:
             f"you get into the environment variable {name}"
         )
     return in_environment.strip()
-
-
-def _secret(path: Path) -> str:
-    hint = "--config"
-    try:
-        with path.open(encoding="utf-8") as file:
-            status = os.fstat(file.fileno())
-            token = file.read(LARGEST).strip()
-    except OSError as exc:
-        raise typer.BadParameter(f"token_file: {path}: {exc.strerror}", param_hint=hint) from None
-    except UnicodeDecodeError:
-        raise typer.BadParameter(f"token_file: {path} is no text", param_hint=hint) from None
-    # The bits of a group may also be those of an access list: systemd's credentials are root's, with one.
-    others = stat.S_IRWXO if status.st_gid == 0 else stat.S_IRWXG | stat.S_IRWXO
-    if sys.platform != "win32" and status.st_mode & others:
-        raise typer.BadParameter(
-            f"token_file: others can read {path}; take that from them: chmod 600 {path}", param_hint=hint
-        )
-    if not token:
-        raise typer.BadParameter(f"token_file: {path} is empty", param_hint=hint)
-    return token

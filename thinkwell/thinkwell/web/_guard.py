@@ -193,7 +193,7 @@ class AccessGuard:
             raise _not_json()
         try:
             secret = msgspec.json.decode(await body.whole(SECRET_LIMIT), type=_Secret).secret
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             raise RequestMalformed('send {"secret": "…"}, with the secret of the server') from None
         value = await _kept(self._sessions.begin, secret)
         if value is None:

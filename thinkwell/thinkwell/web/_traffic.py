@@ -198,6 +198,8 @@ class Outgoing:
         else:
             body = msgspec.json.encode({"error": {"code": refusal.code, "message": refusal.message}})
         headers = [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
+        if not str(self._scope.get("http_version", "1.1")).startswith("1"):
+            headers = [header for header in headers if header[0] != b"connection"]  # RFC 9113, section 8.2.2
         headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
         await self({"type": "http.response.start", "status": refusal.status, "headers": headers})
-        await self({"type": "http.response.body", "body": body})
+        await self({"type": "http.response.body", "body": b"" if self._scope["method"] == "HEAD" else body})

@@ -1,0 +1,78 @@
+"""Files of settings, what they name, and secrets, which nobody else may read."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tomllib
+from pathlib import Path
+from typing import Final
+
+import typer
+
+LARGEST: Final = 1_000_000
+"""Bytes of a file that are read. Nobody has to write so many."""
+
+
+def read_table(path: Path) -> dict[str, object]:
+    """Return what a TOML file says.
+
+    Raises:
+        ValueError: It cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as exc:
+        raise ValueError(exc.strerror) from None
+    if len(data) > LARGEST:
+        raise ValueError(f"it is larger than {LARGEST:,} bytes")
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise ValueError("it is no TOML: its text is not UTF-8") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as exc:
+        raise ValueError(f"it is no TOML: {exc}") from None
+
+
+def found_from(folder: Path, key: str, name: str) -> Path:
+    """Return a path that a file in a folder names.
+
+    Raises:
+        ValueError: It begins with the name of somebody who has no home here.
+    """
+    try:
+        return folder / Path(name).expanduser()
+    except RuntimeError:  # of pathlib
+        raise ValueError(f"{key}: {name}: nobody of that name has a home here") from None
+
+
+def read_secret(path: Path, what: str, hint: str) -> str:
+    """Return the secret that a file has.
+
+    Args:
+        path: The file.
+        what: What to begin an error with, where the option says too little: the name of the setting.
+        hint: The option by which it was given.
+
+    Raises:
+        typer.BadParameter: It has none, or others can read it.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            status = os.fstat(file.fileno())
+            secret = file.read(LARGEST).strip()
+    except OSError as exc:
+        raise typer.BadParameter(f"{what}{path}: {exc.strerror}", param_hint=hint) from None
+    except UnicodeDecodeError:
+        raise typer.BadParameter(f"{what}{path} is no text", param_hint=hint) from None
+    # The bits of a group may also be those of an access list: systemd's credentials are root's, with one.
+    others = stat.S_IRWXO if status.st_gid == 0 else stat.S_IRWXG | stat.S_IRWXO
+    if sys.platform != "win32" and status.st_mode & others:
+        raise typer.BadParameter(
+            f"{what}others can read {path}; take that from them: chmod 600 {path}", param_hint=hint
+        )
+    if not secret:
+        raise typer.BadParameter(f"{what}{path} is empty", param_hint=hint)
+    return secret
