@@ -16,6 +16,7 @@ from thinkwell._asking import QUESTION_TIMEOUT
 from thinkwell._display.text import line
 from thinkwell._limits import Budget
 from thinkwell._output import JsonSchema, output_of
+from thinkwell._prompt import image_type
 from thinkwell.events import JsonValue
 from thinkwell.permissions import PermissionMode, PermissionPolicy
 from thinkwell.questions import wait_for_answer
@@ -217,8 +218,7 @@ def check_request(request: StartRun, agents: Mapping[str, ServedAgent]) -> Check
     served = agents[agent]
     permissions = _chosen("permissions", request.permissions, served.permissions)
     assert permissions is not None
-    has_image = not isinstance(request.prompt, str) and any(isinstance(p, ImagePart) for p in request.prompt)
-    if not (request.text.strip() or has_image):
+    if not (_has_image(request) or request.text.strip()):
         raise RequestInvalid("prompt: it is blank; say what to think about")
     try:
         request.text.encode()
@@ -236,6 +236,15 @@ def check_request(request: StartRun, agents: Mapping[str, ServedAgent]) -> Check
     )
 
 
+def _has_image(request: StartRun) -> bool:
+    parts = () if isinstance(request.prompt, str) else request.prompt
+    images = [(place, part) for place, part in enumerate(parts) if isinstance(part, ImagePart)]
+    for place, part in images:
+        if image_type(part.data) is None:
+            raise RequestInvalid(f"prompt[{place}].data: it is no PNG, JPEG, GIF or WebP")
+    return bool(images)
+
+
 def _chosen(what: str, name: str | None, known: Collection[str]) -> str | None:
     if name is None:
         return next(iter(known), None)
@@ -251,6 +260,8 @@ def _schema(output: dict[str, JsonValue]) -> JsonSchema:
         output_of(schema)
     except (TypeError, ValueError) as exc:
         raise RequestInvalid(f"output: {exc}") from None
+    except RecursionError:
+        raise RequestInvalid("output: it is nested too deep") from None
     return schema
 
 
