@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
+from redis_servers import running_redis
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from redis_servers import RedisServer
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -10,3 +18,10 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     """The event loop that the test runs on."""
     backend: str = request.param
     return backend
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Generator[RedisServer]:
+    """A server of Redis that keeps nothing on the disk, for all tests: each takes a prefix of its own."""
+    with running_redis() as server:
+        yield server

@@ -1,0 +1,205 @@
+"""The way to Redis: connections, and what their errors mean."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from typing import Final, Protocol, TypeAlias, TypedDict, cast
+from urllib.parse import urlsplit
+
+from redis import ConnectionPool, Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AuthenticationError,
+    AuthenticationWrongNumberOfArgsError,
+    AuthorizationError,
+    NoPermissionError,
+    NoScriptError,
+    RedisError,
+    ResponseError,
+)
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.retry import Retry
+
+from thinkwell.journal._errors import JournalError
+from thinkwell.journal._redis_scripts import PRELUDE
+
+__all__ = ("Message", "PubSub", "RedisAway", "RedisLink", "Reply", "as_bytes", "as_text")
+
+Reply: TypeAlias = "int | bytes | list[Reply] | None"
+"""What a script returns."""
+
+PASSING: Final = ("LOADING", "READONLY", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "BUSY ")
+"""What Redis answers while it starts, or another one takes over."""
+
+SHOWN: Final = 200
+"""Characters of what Redis says that are shown."""
+
+
+class Message(TypedDict):
+    """What redis-py hears."""
+
+    type: str
+    channel: bytes
+    data: bytes | int
+
+
+class PubSub(Protocol):
+    """What we use of redis-py to listen. Its own types differ from version to version."""
+
+    def subscribe(self, *channels: bytes) -> None: ...
+    def unsubscribe(self, *channels: bytes) -> None: ...
+    def get_message(self, *, timeout: float) -> Message | None: ...
+    def ping(self) -> object: ...
+    def close(self) -> None: ...
+
+
+class Client(Protocol):
+    """What we use of redis-py to ask."""
+
+    def execute_command(self, *args: str | bytes | float) -> object: ...
+    def pubsub(self) -> PubSub: ...
+
+
+class RedisAway(JournalError):  # noqa: N818 - says what happened, to be tried again
+    """Redis cannot be reached now."""
+
+
+class RedisLink:
+    """Asks Redis, from any thread, and each time once.
+
+    Args:
+        url: Where it is, as redis-py takes it.
+        prefix: What the names of all keys begin with.
+        timeout: Seconds to wait for a connection, and for an answer.
+
+    Raises:
+        ValueError: The URL is none of Redis.
+    """
+
+    def __init__(self, url: str, *, prefix: str, timeout: float) -> None:
+        _check_url(url)
+        # Of what stands in both, the URL's counts.
+        self._pool = ConnectionPool.from_url(  # pyright: ignore[reportUnknownMemberType]
+            url, socket_timeout=timeout, socket_connect_timeout=timeout, protocol=2
+        )
+        settings = self._pool.connection_kwargs
+        # It is tried again by those who know what may be asked twice.
+        settings |= {"retry": Retry(NoBackoff(), 0), "decode_responses": False, "protocol": 2}
+        try:
+            self._pool.make_connection()
+        except TypeError as exc:
+            raise ValueError(f"RedisJournal(url=…): redis-py knows no such option: {exc}") from None
+        self.where = _where(settings)
+        self._secrets = [str(settings[name]) for name in ("password", "username") if settings.get(name)]
+        self._client = cast("Client", Redis(connection_pool=self._pool))
+        self._key = prefix + ":"
+
+    def run(self, script: str, *args: str | bytes | float) -> Reply:
+        """Run a script.
+
+        Raises:
+            RedisAway: There was no answer: it is not known whether the script has run.
+            JournalError: It failed.
+        """
+        text = PRELUDE + script
+        words = [as_bytes(arg) if isinstance(arg, str) else arg for arg in (self._key, *args)]
+        try:
+            try:
+                return cast("Reply", self._client.execute_command("EVALSHA", _hash(text), 1, *words))
+            except NoScriptError:
+                return cast("Reply", self._client.execute_command("EVAL", text, 1, *words))
+        except (RedisError, OSError, UnicodeError) as exc:
+            raise self.explain(exc) from None
+
+    def publish(self, channel: str, data: bytes) -> None:
+        """Send something to those who listen to a channel now.
+
+        Raises:
+            JournalError: As by `run`.
+        """
+        try:
+            self._client.execute_command("PUBLISH", self.channel(channel), data)
+        except (RedisError, OSError, UnicodeError) as exc:
+            raise self.explain(exc) from None
+
+    def channel(self, name: str) -> bytes:
+        """Return how a channel is called in Redis."""
+        return as_bytes(self._key + name)
+
+    def pubsub(self) -> PubSub:
+        """Return what listens to channels, with a connection of its own."""
+        return self._client.pubsub()
+
+    def close(self) -> None:
+        """Close all connections. They are opened again where they are needed."""
+        self._pool.disconnect(inuse_connections=False)
+
+    def explain(self, error: Exception) -> JournalError:
+        """Return in our words what redis-py has raised."""
+        said = " ".join(str(error).split()) or type(error).__name__
+        for secret in self._secrets:
+            said = said.replace(secret, "…")
+        said = said[:SHOWN]
+        if isinstance(error, AuthenticationError | AuthenticationWrongNumberOfArgsError | AuthorizationError):
+            return JournalError(self.where, f"it refuses the user or the password of the URL: {said}")
+        if isinstance(error, NoPermissionError):
+            rights = f"~{self._key}* &{self._key}* +@all -@dangerous"
+            return JournalError(self.where, f"the user of the URL may not do that; give him {rights}: {said}")
+        if isinstance(error, ResponseError):
+            if any(word in said for word in PASSING):
+                # A replica that was promoted has another address behind the same name.
+                self._pool.disconnect(inuse_connections=False)
+                return RedisAway(self.where, f"it can store nothing now: {said}")
+            if "OOM " in said:
+                about = "its memory is full; raise its maxmemory, or forget more runs"
+                return JournalError(self.where, f"{about} (Retention): {said}")
+            return JournalError(self.where, f"it refuses what was asked: {said}")
+        if isinstance(error, RedisConnectionError | RedisTimeoutError | OSError):
+            about = "it cannot be reached; is it running, and is the URL right?"
+            return RedisAway(self.where, f"{about} {said}")
+        return JournalError(self.where, f"that is no Redis, or its name cannot be read: {said}")
+
+
+def as_bytes(text: str) -> bytes:
+    """Return a text as Redis keeps it. There may be anything in it."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def as_text(data: bytes) -> str:
+    """Return a text that Redis has kept."""
+    return data.decode("utf-8", "surrogatepass")
+
+
+@cache
+def _hash(script: str) -> str:
+    return hashlib.sha1(script.encode(), usedforsecurity=False).hexdigest()  # that is how Redis names scripts
+
+
+def _check_url(url: str) -> None:
+    """Refuse what redis-py would take for something else. The URL is not shown: it may hold a password."""
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - raises
+    except ValueError:
+        parts = urlsplit("")
+    scheme = parts.scheme
+    good = scheme in ("redis", "rediss", "unix") and not parts.fragment
+    if scheme != "unix":
+        good = good and bool(parts.hostname) and (parts.path in ("", "/") or parts.path[1:].isdecimal())
+    if not good:
+        raise ValueError(
+            "RedisJournal(url=…): it must be redis://host:port/number, rediss://… (TLS) or unix:///path, with"
+            " user:password@ before the host where they are needed; percent-encode what is special in them"
+        )
+
+
+def _where(settings: dict[str, object]) -> str:
+    """Return in words where Redis is."""
+    path = settings.get("path")
+    if path is not None:
+        return f"Redis at {path}"
+    return (
+        f"Redis at {settings.get('host', 'localhost')}:{settings.get('port', 6379)}/{settings.get('db', 0)}"
+    )

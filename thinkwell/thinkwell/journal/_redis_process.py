@@ -1,0 +1,213 @@
+"""What a process is to the others that use the same Redis: its lease, its runs, whom it hears and asks."""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, Literal, cast
+
+import anyio
+import anyio.to_thread
+from anyio.lowlevel import current_token
+
+from thinkwell._limits import _call_soon
+from thinkwell.journal import _redis_scripts as scripts
+from thinkwell.journal._errors import JournalError
+from thinkwell.journal._redis_asking import Asker
+from thinkwell.journal._redis_calls import Calls
+from thinkwell.journal._redis_link import as_text
+from thinkwell.journal._redis_threads import LeaseKeeper, Listener
+from thinkwell.journal._redis_watches import Watches
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
+    from thinkwell.journal._redis_link import RedisLink
+    from thinkwell.journal._redis_threads import Heard
+    from thinkwell.journal._redis_watches import Watch
+
+__all__ = ("RedisProcess",)
+
+POLL: Final = 15.0
+"""Seconds after which whoever waits looks for himself, should it not have been heard that there is more."""
+
+TIDY: Final = 30.0
+"""Seconds after which it is looked again for runs that nobody waits for any more."""
+
+OPENING: Final = 5.0
+"""Seconds for which Redis is looked for when a journal is opened: an early error is better than silence."""
+
+CHANGED: Final = "changed:"
+TO: Final = "to:"
+
+
+class RedisProcess:
+    """One process, for as long as its journal is open.
+
+    Args:
+        link: The way to Redis.
+        lease: Seconds after which its runs may be taken, where nothing is heard of it.
+        patience: Seconds for which Redis is asked again.
+        timeout: Seconds of silence of Redis after which the connection is tried.
+    """
+
+    def __init__(self, link: RedisLink, *, lease: float, patience: float, timeout: float) -> None:
+        self.owner = secrets.token_hex(8)
+        self.lease = max(1, round(lease * 1000))
+        """In milliseconds."""
+        self.asker = Asker(link, patience)
+        self.calls = Calls(self.owner, self._send)
+        self.mine: set[str] = set()
+        """The runs that are known here to belong to this process."""
+        self._link = link
+        self._patience = patience
+        self._watches = Watches()
+        self._token = current_token()
+        self._inbox: deque[Heard | Literal["deaf", "lost"]] = deque()
+        self._is_rung = False
+        self._rung = anyio.Event()
+        self._closing = False
+        self._own = link.channel(TO + self.owner)
+        self._changed = link.channel(CHANGED)
+        self._keeper = LeaseKeeper(link, self.owner, lease, lambda: self._hear("lost"))
+        self._listener = Listener(
+            link, self._own, patience=timeout, on_heard=self._hear, on_deaf=lambda: self._hear("deaf")
+        )
+
+    async def start(self) -> None:
+        """Get a lease, and begin to renew it and to listen.
+
+        Raises:
+            JournalError: Redis cannot be reached.
+        """
+        await self.asker.read(scripts.RENEW, self.owner, self.lease, patience=min(OPENING, self._patience))
+        self._keeper.start()
+        self._listener.start()
+
+    async def close(self) -> None:
+        """Let all go that wait, and give the lease up after what was begun to be stored is stored."""
+        self._closing = True
+        for _, watch in self._watches:
+            watch.ring()
+        await self.asker.close()
+        self._keeper.stop()
+        self._listener.stop()
+        await anyio.to_thread.run_sync(self._keeper.join)  # else it may renew what is given up
+        with suppress(JournalError):  # else it ends by itself
+            await self.asker.read(scripts.RELEASE, self.owner)
+            await self._send(self.owner, b"")
+        await anyio.to_thread.run_sync(self._end)
+
+    def _end(self) -> None:
+        self._listener.join()
+        self._link.close()
+
+    # What is heard
+
+    def _hear(self, heard: Heard | Literal["deaf", "lost"]) -> None:
+        """Take in what was heard in another thread."""
+        self._inbox.append(heard)
+        if not self._is_rung:
+            self._is_rung = True
+            with suppress(RuntimeError):  # the event loop is gone
+                _call_soon(self._token, self._ring)
+
+    def _ring(self) -> None:
+        self._rung.set()
+
+    async def main(self, tasks: TaskGroup) -> None:
+        """Do what follows from what is heard, until it is cancelled."""
+        while True:
+            with anyio.move_on_after(TIDY if self._watches else None):
+                await self._rung.wait()
+            self._rung = anyio.Event()
+            self._is_rung = False  # before the inbox is emptied: who puts something there later rings again
+            while self._inbox:
+                self._take(self._inbox.popleft(), tasks)
+            for run_id in self._watches.drop_unused(anyio.current_time()):
+                self._listener.unwant(self._link.channel(CHANGED + run_id))
+
+    def _take(self, heard: Heard | Literal["deaf", "lost"], tasks: TaskGroup) -> None:
+        if heard == "deaf":  # what was missed is looked for when we hear again
+            for _, watch in self._watches:
+                watch.listened = watch.local
+        elif heard == "lost":
+            for _, watch in self._watches:
+                if watch.local:
+                    watch.disown()
+        else:
+            channel, data = heard
+            if channel != self._own:
+                self._take_news(channel, data)
+            elif data is not None:
+                self.calls.take(data, tasks)
+
+    def _take_news(self, channel: bytes, data: bytes | None) -> None:
+        watch = self._watches.get(as_text(channel.removeprefix(self._changed)))
+        if watch is None:
+            return
+        if data is None:
+            watch.listened = True
+            watch.doubt()
+        elif data == b"over":
+            watch.learn(0, over=True)
+        else:
+            watch.learn(int(data), over=False)
+
+    # Waiting
+
+    async def wait(self, run_id: str, after: int) -> None:
+        """Wait until a run has an entry behind a number, or is over, or the journal is closed."""
+        watch = self._watches.get(run_id)
+        if watch is None:
+            watch = self._watches.add(run_id)
+            self._ring()  # for it to be forgotten in time
+            watch.local = watch.listened = watch.wanted = run_id in self.mine
+        watch.waiting += 1
+        try:
+            while not (self._closing or watch.over or watch.last > after):
+                if watch.stale:
+                    await self._look(run_id, watch)
+                elif not watch.wanted:
+                    watch.wanted = True
+                    self._listener.want(self._link.channel(CHANGED + run_id))
+                    await self._wake_listener()
+                else:
+                    with anyio.move_on_after(POLL) as waiting:
+                        await watch.wait()
+                    if waiting.cancelled_caught:
+                        watch.stale = True
+        finally:
+            watch.waiting -= 1
+            watch.unused_since = anyio.current_time()
+
+    def learn(self, run_id: str, last: int, *, over: bool) -> None:
+        """Take in how far a run of this process is."""
+        watch = self._watches.get(run_id)
+        if watch is not None:
+            watch.learn(last, over=over)
+
+    def lose(self, run_id: str) -> None:
+        """A run was taken from this process."""
+        self.mine.discard(run_id)
+        watch = self._watches.get(run_id)
+        if watch is not None and watch.local:
+            watch.disown()
+
+    async def _look(self, run_id: str, watch: Watch) -> None:
+        """Ask Redis how far a run is. Of those who wait for it, one does that."""
+        watch.stale = False
+        try:
+            status, last = cast("list[bytes | None]", await self.asker.read(scripts.PEEK, run_id))
+        except BaseException:
+            watch.doubt()
+            raise
+        watch.learn(int(last or 0), over=status != b"running")
+
+    async def _wake_listener(self) -> None:
+        with suppress(JournalError):  # then it has no connection, or looks for itself soon
+            await self._send(self.owner, b"")
+
+    async def _send(self, owner: str, data: bytes) -> None:
+        await self.asker.send(TO + owner, data)

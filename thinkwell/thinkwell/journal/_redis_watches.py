@@ -1,0 +1,95 @@
+"""Who waits for which run, and what is known of it here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ("Watch", "Watches")
+
+LINGER: Final = 60.0
+"""Seconds for which a run that nobody waits for is listened to: mostly somebody is only reading it."""
+
+
+class Watch:
+    """A run that somebody waits for."""
+
+    def __init__(self) -> None:
+        self.last = 0
+        """Number of the last entry, as far as is known."""
+        self.over = False
+        """Whether the run has ended, or is gone."""
+        self.local = False
+        """Whether it belongs to this process, which then knows without being told."""
+        self.wanted = False
+        """Whether the listener knows of it."""
+        self.listened = False
+        """Whether we are told of what is new."""
+        self.stale = True
+        """Whether something may have been missed. Then Redis is to be asked, once."""
+        self.waiting = 0
+        self.unused_since = 0.0
+        self._news = anyio.Event()
+
+    def ring(self) -> None:
+        """Let all that wait look again."""
+        self._news.set()
+        self._news = anyio.Event()
+
+    def learn(self, last: int, *, over: bool) -> None:
+        """Take in how far the run is."""
+        if last > self.last or over:
+            self.last = max(last, self.last)
+            self.over = over or self.over
+            self.ring()
+
+    def doubt(self) -> None:
+        """Something may have been missed."""
+        self.stale = True
+        self.ring()
+
+    def disown(self) -> None:
+        """It belongs to this process no more."""
+        self.local = self.listened = self.wanted = False
+        self.doubt()
+
+    async def wait(self) -> None:
+        """Wait for news."""
+        await self._news.wait()
+
+
+class Watches:
+    """The runs that somebody waits for, or did so a short time ago."""
+
+    def __init__(self) -> None:
+        self._watches: dict[str, Watch] = {}
+
+    def __len__(self) -> int:
+        return len(self._watches)
+
+    def __iter__(self) -> Iterator[tuple[str, Watch]]:
+        return iter(self._watches.items())
+
+    def get(self, run_id: str) -> Watch | None:
+        """Return what is known of a run that is waited for."""
+        return self._watches.get(run_id)
+
+    def add(self, run_id: str) -> Watch:
+        """Begin with a run."""
+        watch = self._watches[run_id] = Watch()
+        return watch
+
+    def drop_unused(self, now: float) -> list[str]:
+        """Forget those that nobody has waited for in some time, and return them."""
+        unused = [
+            run_id
+            for run_id, watch in self._watches.items()
+            if not watch.waiting and (watch.over or now - watch.unused_since > LINGER)
+        ]
+        for run_id in unused:
+            del self._watches[run_id]
+        return unused
