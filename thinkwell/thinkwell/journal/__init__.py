@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from thinkwell.journal._errors import JournalConflict, JournalError
 from thinkwell.journal._memory import MemoryJournal
+from thinkwell.journal._retention import Retention
+from thinkwell.journal._sqlite import SqliteJournal
 from thinkwell.journal._types import (
     MAX_PAGE,
     CallHandler,
@@ -26,7 +28,9 @@ __all__ = (
     "JournalConflict",
     "JournalError",
     "MemoryJournal",
+    "Retention",
     "RunEnd",
     "RunRecord",
     "RunStatus",
+    "SqliteJournal",
 )

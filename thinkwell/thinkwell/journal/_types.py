@@ -78,11 +78,15 @@ class Journal(ABC):
     """The logs of runs, where they outlive the process: appended by one, read by any number.
 
     To be used as ``async with journal:``, by one server at a time unless it says otherwise. All methods but
-    `open` are for the time of that block, on both event loops. What a method has stored is there for every
-    reader when it returns, and survives the end of this process.
+    `open` are for the time of that block, on its event loop, asyncio's or trio's. What a method has stored is
+    there for every reader when it returns, and survives the end of this process.
+
+    A method that stores something is never left half way: where it is cancelled, it ends all the same, and
+    returns or raises what came of it. One that was cancelled before it was called stores nothing.
 
     Raises:
-        JournalError: By any method: the place where runs are kept cannot be used. It says what to do.
+        JournalError: By any method: the place where runs are kept cannot be used, or the journal is not open.
+            It says what to do.
     """
 
     async def __aenter__(self) -> Self:
@@ -96,11 +100,18 @@ class Journal(ABC):
 
     @abstractmethod
     async def open(self) -> None:
-        """Begin. A journal can be opened again after it was closed."""
+        """Begin. A journal can be opened again after it was closed.
+
+        Raises:
+            JournalError: It is open already, or the place where runs are kept cannot be used.
+        """
 
     @abstractmethod
     async def close(self) -> None:
-        """End, after what was begun to be stored is stored. Those who wait in `wait` return."""
+        """End, after what was begun to be stored is stored. Those who wait in `wait` return.
+
+        Nothing is done where it is closed.
+        """
 
     # Runs
 
@@ -108,13 +119,20 @@ class Journal(ABC):
     async def create(self, record: RunRecord) -> RunRecord:
         """Begin the log of a run, which from now on belongs to this process.
 
+        Args:
+            record: Of a run that is running and has no entries.
+
         Returns:
-            The record; or that of the run which the same caller has started by the same key before.
+            The record; or that of the run which the same caller has started by the same key before, as it is
+            now.
+
+        Raises:
+            JournalConflict: There is another run with that id.
         """
 
     @abstractmethod
     async def append(self, run_id: str, entries: Sequence[Entry]) -> None:
-        """Add to the log of a run that is running: all of it, or nothing. Cancelling waits for that.
+        """Add to the log of a run that is running: all of it, or nothing.
 
         Raises:
             JournalConflict: The first number does not follow the last one, or the run has ended or is gone.
@@ -148,13 +166,14 @@ class Journal(ABC):
         before: str | None = None,
         limit: int = 100,
     ) -> list[RunRecord]:
-        """Return runs, the newest first.
+        """Return runs, the one first that was last given to `create`, whatever the clocks say.
 
         Args:
             caller: Only his.
             thread: Only those of this conversation.
             status: Only those.
-            before: Only those that were created before the run with this id. None, where it is gone.
+            before: Only those that come behind the run with this id, which need not be among those that are
+                asked for. None, where it is gone.
             limit: How many at most.
         """
 
@@ -165,7 +184,8 @@ class Journal(ABC):
         Args:
             run_id: Which run.
             after: The number behind which to begin.
-            most: Bytes after which to stop. At least one entry is returned where there is one.
+            most: Bytes of entries to return at most; fewer may come where there are more. But at least one
+                entry is returned where there is one, however large.
         """
 
     @abstractmethod
@@ -185,7 +205,7 @@ class Journal(ABC):
 
     @abstractmethod
     async def oldest(self, limit: int = 100) -> list[RunRecord]:
-        """Return runs that have ended, the one first that ended first."""
+        """Return runs that have ended, the one first that ended first by its `RunRecord.ended`."""
 
     @abstractmethod
     async def size(self) -> int:
@@ -195,7 +215,9 @@ class Journal(ABC):
 
     @abstractmethod
     async def orphans(self) -> list[RunRecord]:
-        """Return the running runs of processes that have ended. From now on they belong to this one.
+        """Return the running runs of processes that have ended, or have closed the journal since.
+
+        From now on they belong to this process.
 
         Each is returned to one process only. Whoever gets it ends it by `finish`.
         """
@@ -210,18 +232,21 @@ class Journal(ABC):
             timeout: Seconds to wait for it.
 
         Raises:
-            JournalConflict: The run has ended or is gone, or its process does not answer.
+            JournalConflict: The run has ended or is gone, or its process does not answer, or has ended.
         """
 
     @abstractmethod
     def serve(self, handler: CallHandler | None) -> None:
-        """Answer what is asked of the runs of this process; ``None``: nothing any more."""
+        """Answer what is asked of the runs of this process; ``None``: nothing any more.
+
+        It holds until the journal is closed.
+        """
 
     # What else servers keep
 
     @abstractmethod
     async def put(self, kind: str, name: str, data: bytes | None) -> None:
-        """Keep a piece of data under a name, or forget it (``None``)."""
+        """Keep a piece of data under a name, instead of what was there, or forget it (``None``)."""
 
     @abstractmethod
     async def pick(self, kind: str, name: str) -> bytes | None:

@@ -1,0 +1,73 @@
+"""Which runs are forgotten."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from thinkwell.journal._types import Journal, RunRecord
+
+__all__ = ("Retention",)
+
+PAGE: Final = 100
+"""Runs to look at at once."""
+
+
+class Retention(Struct, frozen=True, kw_only=True):
+    """Which runs that have ended are kept. One that is running is never forgotten.
+
+    Raises:
+        TypeError: A limit is no number.
+        ValueError: A limit is negative.
+    """
+
+    max_age: float | None = None
+    """Seconds since its end after which a run is forgotten; ``None``: never."""
+    max_bytes: int | None = None
+    """Bytes of all entries, of running runs too, above which the runs that ended first are forgotten until
+    the others fit; ``None``: any number. The place where they are kept takes about a quarter more."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("max_age", self.max_age), ("max_bytes", self.max_bytes)):
+            _check(name, value)
+
+    async def prune(self, journal: Journal, now: float) -> list[str]:
+        """Forget the runs that are too old or too many.
+
+        Args:
+            journal: Which has them, open.
+            now: The time, in seconds since the epoch.
+
+        Returns:
+            The ids of those that are gone, in that order.
+
+        Raises:
+            JournalError: The journal cannot be used. What was forgotten before is gone.
+        """
+        gone: list[str] = []
+        excess = 0 if self.max_bytes is None else await journal.size() - self.max_bytes
+        while page := await journal.oldest(PAGE):
+            known = len(gone)
+            for record in page:
+                if excess <= 0 and not self._is_old(record, now):
+                    return gone
+                excess -= record.size
+                if await journal.delete(record.id):
+                    gone.append(record.id)
+            if len(gone) == known:  # another process is at it
+                break
+        return gone
+
+    def _is_old(self, record: RunRecord, now: float) -> bool:
+        return self.max_age is not None and record.ended is not None and record.ended <= now - self.max_age
+
+
+def _check(name: str, value: object) -> None:
+    if value is None:
+        return
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError(f"Retention({name}={value!r:.100}): it must be a number, or None")
+    if not value >= 0:  # NaN is neither
+        raise ValueError(f"Retention({name}={value}): it must not be negative")

@@ -1,0 +1,187 @@
+"""A journal in a file."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+import anyio.to_thread
+import msgspec
+from anyio.lowlevel import checkpoint_if_cancelled
+
+from thinkwell.journal import _sqlite_reading as reading
+from thinkwell.journal._errors import JournalError
+from thinkwell.journal._local import LocalJournal
+from thinkwell.journal._sqlite_file import READERS, JournalFile
+from thinkwell.journal._sqlite_writer import Job, Writer
+from thinkwell.journal._types import MAX_PAGE, Entry, RunEnd, RunRecord, RunStatus
+
+if TYPE_CHECKING:
+    import os
+    import sqlite3
+    from collections.abc import Callable, Sequence
+
+    from thinkwell.journal._sqlite_changes import Changes
+
+__all__ = ("SqliteJournal",)
+
+T = TypeVar("T")
+
+
+class _Open:
+    """What there is while the journal is open."""
+
+    def __init__(self, file: JournalFile, where: str) -> None:
+        self.file = file
+        self.writer = Writer(file.connection, file.running, where)
+        self.limiter = anyio.CapacityLimiter(READERS)
+
+    def close(self) -> None:
+        self.writer.close()
+        self.file.close()
+
+
+class SqliteJournal(LocalJournal):
+    """Keeps runs in a file, an SQLite database: for a server that is one process, and needs nothing else.
+
+    The file is made where it is missing, readable for its owner only, as are the folders that are missing on
+    the way to it. One process at a time has it, until the journal is closed or the process ends, however it
+    ends. It has to be on a local disk.
+
+    What was stored outlives the process, also one that is killed at any moment. A power cut, or a crash of
+    the system, may cost the last seconds before it: everything is then as it was at some moment before, and
+    the file is not damaged. To wait for the disk after each entry would be the price of those seconds.
+
+    What several runs append at the same time is written together, in a thread of its own. Others read
+    meanwhile; nobody waits for anybody, and the event loop for nothing. Deleted runs give their space back.
+
+    Args:
+        path: The file. Two more with its name and ``-wal`` and ``-shm`` belong to it while it is open, and
+            one with ``-lock`` stays beside it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).absolute()
+        """The file."""
+        super().__init__(f"the journal {self.path}")
+        self._opening = False
+        self._state: _Open | None = None
+
+    async def open(self) -> None:
+        if self._opening:
+            raise JournalError(self._where, "it is being opened already")
+        self._check_closed()
+        self._opening = True
+        try:
+            file = await anyio.to_thread.run_sync(JournalFile, self.path, self._where)
+            self._state = _Open(file, self._where)
+        finally:
+            self._opening = False
+        self._opened(record for _, record in file.running)
+
+    async def close(self) -> None:
+        state, self._state = self._state, None
+        if state is not None:
+            self._closed()
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(state.close)
+
+    async def create(self, record: RunRecord) -> RunRecord:
+        line = msgspec.json.encode(record)
+        msgspec.json.decode(
+            line, type=RunRecord
+        )  # one that could not be read again would be in the way for ever
+
+        def then(stored: RunRecord) -> None:
+            if stored is record:
+                self._begun(record)
+
+        return await self._write(Job(lambda changes: changes.create(record, line), then, weight=len(line)))
+
+    async def append(self, run_id: str, entries: Sequence[Entry]) -> None:
+        weight = sum(len(entry.data) for entry in entries)
+        work = partial(_append, run_id=run_id, entries=tuple(entries))
+        await self._write(Job(work, partial(self._grown, run_id), weight=weight))
+
+    async def finish(self, run_id: str, end: Entry, status: RunEnd, at: float) -> None:
+        def then(_: None) -> None:
+            self._ended(run_id)
+
+        weight = len(end.data)
+        await self._write(Job(lambda changes: changes.finish(run_id, end, status, at), then, weight=weight))
+
+    async def get(self, run_id: str) -> RunRecord | None:
+        return await self._read(lambda connection: reading.find_run(connection, run_id))
+
+    async def runs(
+        self,
+        *,
+        caller: str | None = None,
+        thread: str | None = None,
+        status: RunStatus | None = None,
+        before: str | None = None,
+        limit: int = 100,
+    ) -> list[RunRecord]:
+        given = {"caller": caller, "thread": thread, "status": status, "before": before}
+        return await self._read(lambda connection: reading.find_runs(connection, given, limit))
+
+    async def read(self, run_id: str, after: int = 0, *, most: int = MAX_PAGE) -> list[Entry]:
+        return await self._read(lambda connection: reading.read_entries(connection, run_id, after, most))
+
+    async def delete(self, run_id: str) -> bool:
+        gone = await self._write(Job(lambda changes: changes.delete(run_id)))
+        if gone:
+            with (
+                anyio.CancelScope(shield=True),
+                suppress(JournalError),
+            ):  # what is left goes with the next one
+                while await self._write(Job(_sweep)):
+                    pass
+                while await self._write(Job(_give_back, alone=True)):
+                    pass
+        return gone
+
+    async def oldest(self, limit: int = 100) -> list[RunRecord]:
+        return await self._read(lambda connection: reading.find_oldest(connection, limit))
+
+    async def size(self) -> int:
+        return await self._read(reading.read_size)
+
+    async def put(self, kind: str, name: str, data: bytes | None) -> None:
+        weight = len(data or b"")
+        await self._write(Job(lambda changes: changes.put(kind, name, data), weight=weight))
+
+    async def pick(self, kind: str, name: str) -> bytes | None:
+        return await self._read(lambda connection: reading.read_piece(connection, kind, name))
+
+    async def pick_all(self, kind: str) -> list[tuple[str, bytes]]:
+        return await self._read(lambda connection: reading.read_pieces(connection, kind))
+
+    async def _write(self, job: Job[T]) -> T:
+        await checkpoint_if_cancelled()
+        self._need().writer.put(job)
+        return await job.wait()
+
+    async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        state = self._need()
+        return await anyio.to_thread.run_sync(state.file.read, work, limiter=state.limiter)
+
+    def _need(self) -> _Open:
+        if self._state is None:
+            raise JournalError(self._where, "it is not open; use it in the block of `async with journal:`")
+        return self._state
+
+
+def _append(changes: Changes, *, run_id: str, entries: Sequence[Entry]) -> int:
+    return changes.append(run_id, entries)
+
+
+def _sweep(changes: Changes) -> bool:
+    return changes.sweep()
+
+
+def _give_back(changes: Changes) -> bool:
+    return changes.give_back()

@@ -1,0 +1,202 @@
+"""What is changed in the file of a `SqliteJournal`, in one transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from thinkwell.journal._errors import JournalConflict
+from thinkwell.journal._sqlite_reading import find_run_by_key
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from thinkwell.journal._types import Entry, RunEnd, RunRecord
+
+__all__ = ("Changes", "Running")
+
+MOST_ROWS: Final = 250
+"""Rows that one statement adds. SQLite takes 999 values, if it is an old one."""
+
+SLICE_BYTES: Final = 4 * 1024 * 1024
+"""Bytes of a run that is gone that are deleted at once, about."""
+
+SPARE_PAGES: Final = 256
+"""Empty pages that the file keeps for what comes: a megabyte."""
+
+SLICE_PAGES: Final = 512
+"""Empty pages that are given back at once."""
+
+
+class Running:
+    """A run that is running."""
+
+    __slots__ = ("number", "record")
+
+    def __init__(self, number: int, record: RunRecord) -> None:
+        self.number = number
+        """What it is called in the tables."""
+        self.record = record
+
+
+class Changes:
+    """A transaction.
+
+    Whatever is refused is refused before anything of it is written: the other changes go on.
+
+    Args:
+        connection: In a transaction.
+        running: The runs that are running, as the file has them. It is changed by `keep` only.
+        where: How errors call the file.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, running: dict[str, Running], where: str) -> None:
+        self._connection = connection
+        self._running = running
+        self._where = where
+        self._changed: dict[str, Running | None] = {}
+        self._rows: list[tuple[int, int, bytes]] = []
+        self._logs: dict[int, RunRecord] = {}
+        """The runs whose logs have changed since they were written."""
+
+    def create(self, record: RunRecord, line: bytes) -> RunRecord:
+        """Begin a run, of which this is the record as JSON, or return the one that the key belongs to."""
+        if record.key is not None:
+            self.flush()
+            known = find_run_by_key(self._connection, record.caller, record.key)
+            if known is not None:
+                return known
+        if self._number(record.id) is not None:
+            taken = f"there is a run {record.id} already; give each run an id of its own"
+            raise JournalConflict(self._where, taken)
+        values = (record.id, record.caller, record.thread, record.key, record.status, line)
+        cursor = self._connection.execute(
+            "INSERT INTO runs (id, caller, thread, key, status, record) VALUES (?, ?, ?, ?, ?, ?)", values
+        )
+        assert cursor.lastrowid is not None
+        self._changed[record.id] = Running(cursor.lastrowid, record)
+        self._logs[cursor.lastrowid] = record
+        return record
+
+    def append(self, run_id: str, entries: Sequence[Entry]) -> int:
+        """Add entries to a run, and return the number of its last one."""
+        return self._add(run_id, entries).record.last_seq
+
+    def finish(self, run_id: str, end: Entry, status: RunEnd, at: float) -> None:
+        """Add the last entry, and end the run."""
+        run = self._add(run_id, (end,))
+        self._changed[run_id] = None
+        line = msgspec.json.encode(replace(run.record, status=status, ended=at))
+        self._connection.execute(
+            "UPDATE runs SET status = ?, ended = ?, record = ? WHERE number = ?",
+            (status, at, line, run.number),
+        )
+
+    def delete(self, run_id: str) -> bool:
+        """Forget a run but for its entries, for which there is `sweep`."""
+        self.flush()
+        number = self._number(run_id)
+        if number is None:
+            return False
+        if self._known(run_id) is not None:
+            raise JournalConflict(self._where, f"run {run_id} is running; cancel it first")
+        step = "max(1, ? * last_seq / max(size, 1))"
+        self._connection.execute(
+            f"INSERT INTO doomed SELECT number, {step} FROM logs WHERE number = ?",  # noqa: S608 - ours
+            (SLICE_BYTES, number),
+        )
+        self._connection.execute("DELETE FROM runs WHERE number = ?", (number,))
+        self._connection.execute("DELETE FROM logs WHERE number = ?", (number,))
+        return True
+
+    def sweep(self) -> bool:
+        """Delete some entries of a run that is gone. Return whether there may be more."""
+        doomed = self._connection.execute("SELECT number, step FROM doomed LIMIT 1").fetchone()
+        if doomed is None:
+            return False
+        number, step = doomed
+        swept = self._connection.execute(
+            "DELETE FROM entries WHERE run = :run "
+            "AND seq < :step + (SELECT min(seq) FROM entries WHERE run = :run)",
+            {"run": number, "step": step},
+        )
+        if not swept.rowcount:
+            self._connection.execute("DELETE FROM doomed WHERE number = ?", (number,))
+        return True
+
+    def put(self, kind: str, name: str, data: bytes | None) -> None:
+        """Keep a piece of data, or forget it."""
+        if data is None:
+            self._connection.execute("DELETE FROM pieces WHERE kind = ? AND name = ?", (kind, name))
+        else:
+            self._connection.execute(
+                "INSERT INTO pieces (kind, name, data) VALUES (?, ?, ?) "
+                "ON CONFLICT (kind, name) DO UPDATE SET data = excluded.data",
+                (kind, name, data),
+            )
+
+    def flush(self) -> None:
+        """Write what was added. A statement for many rows is one wait for other threads, and not many."""
+        rows, self._rows = self._rows, []
+        self._insert("INSERT INTO entries (run, seq, data) VALUES ", rows)
+        logs = [(number, record.last_seq, record.size) for number, record in self._logs.items()]
+        self._logs.clear()
+        self._insert("INSERT OR REPLACE INTO logs (number, last_seq, size) VALUES ", logs)
+
+    def keep(self) -> None:
+        """Take over what is running now, as the changes were made."""
+        for run_id, run in self._changed.items():
+            if run is None:
+                del self._running[run_id]
+            else:
+                self._running[run_id] = run
+
+    def give_back(self) -> bool:
+        """Give some of the empty pages back to the system. Return whether there are more to give.
+
+        Not in a transaction.
+        """
+        (empty,) = self._connection.execute("PRAGMA freelist_count").fetchone()
+        if empty <= SPARE_PAGES:
+            return False
+        pages = min(empty - SPARE_PAGES, SLICE_PAGES)
+        self._connection.executescript(
+            f"PRAGMA incremental_vacuum({pages})"
+        )  # by `execute` a row for each page
+        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()  # makes the file shorter
+        return True
+
+    def _insert(self, head: str, rows: Sequence[tuple[int, int, int | bytes]]) -> None:
+        for first in range(0, len(rows), MOST_ROWS):
+            some = rows[first : first + MOST_ROWS]
+            places = ",".join(["(?, ?, ?)"] * len(some))
+            self._connection.execute(head + places, [value for row in some for value in row])
+
+    def _known(self, run_id: str) -> Running | None:
+        return self._changed[run_id] if run_id in self._changed else self._running.get(run_id)
+
+    def _add(self, run_id: str, entries: Sequence[Entry]) -> Running:
+        run = self._known(run_id)
+        if run is None:
+            gone = f"run {run_id} has ended or is gone; nothing can be added to it"
+            raise JournalConflict(self._where, gone)
+        record, number = run.record, run.number
+        first, last = record.last_seq + 1, record.last_seq + len(entries)
+        if [entry.seq for entry in entries] != list(range(first, last + 1)):
+            raise JournalConflict(self._where, f"the next entry of run {run_id} has to be number {first}")
+        self._rows += [(number, entry.seq, entry.data) for entry in entries]
+        size = record.size + sum(len(entry.data) for entry in entries)
+        changed = Running(number, replace(record, last_seq=last, size=size))
+        self._changed[run_id] = changed
+        self._logs[number] = changed.record
+        return changed
+
+    def _number(self, run_id: str) -> int | None:
+        try:
+            row = self._connection.execute("SELECT number FROM runs WHERE id = ?", (run_id,)).fetchone()
+        except UnicodeEncodeError:  # half of a character: no run is called so
+            return None
+        return None if row is None else int(row[0])

@@ -1,0 +1,234 @@
+"""The file of a `SqliteJournal`: whose it is, what form it has, and what its errors mean."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from contextlib import ExitStack, contextmanager
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from msgspec import MsgspecError
+
+from thinkwell.journal._errors import JournalError
+from thinkwell.journal._sqlite_reading import find_running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from pathlib import Path
+
+    from thinkwell.journal._types import RunRecord
+
+__all__ = ("JournalFile", "understood")
+
+T = TypeVar("T")
+
+APPLICATION: Final = 0x54574A4C
+"""``application_id`` of the file: that it is ours."""
+
+VERSION: Final = 1
+"""``user_version`` of the file: the form of its tables."""
+
+READERS: Final = 4
+"""Threads that may read at once. A page takes less than a millisecond."""
+
+STATEMENTS: Final = 512
+"""Statements that a connection keeps translated: those that add entries differ by how many they add."""
+
+PATIENCE: Final = 5.0
+"""Seconds to wait for a program that writes to the file without asking for it, such as a shell of SQLite."""
+
+WAL_BYTES: Final = 8 * 1024 * 1024
+"""Bytes to which SQLite cuts its write-ahead log when it begins it anew."""
+
+SCHEMA: Final = """
+CREATE TABLE runs (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    caller TEXT NOT NULL,
+    thread TEXT,
+    key TEXT,
+    status TEXT NOT NULL,
+    ended REAL,
+    record BLOB NOT NULL
+);
+CREATE UNIQUE INDEX runs_by_key ON runs (caller, key) WHERE key IS NOT NULL;
+CREATE INDEX runs_by_caller ON runs (caller);
+CREATE INDEX runs_by_status ON runs (status, caller);
+CREATE INDEX runs_by_thread ON runs (thread, caller) WHERE thread IS NOT NULL;
+CREATE INDEX runs_by_end ON runs (ended) WHERE ended IS NOT NULL;
+CREATE TABLE logs (
+    number INTEGER PRIMARY KEY,
+    last_seq INTEGER NOT NULL,
+    size INTEGER NOT NULL
+);
+CREATE TABLE entries (
+    run INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (run, seq)
+) WITHOUT ROWID;
+CREATE TABLE doomed (
+    number INTEGER PRIMARY KEY,
+    step INTEGER NOT NULL
+);
+CREATE TABLE pieces (
+    number INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    data BLOB NOT NULL,
+    UNIQUE (kind, name)
+);
+"""
+"""``runs`` has what changes when a run begins and ends, and ``logs`` the little that changes with each entry.
+``doomed`` has the runs that are gone but for their entries, of which ``step`` can be deleted at once."""
+
+REASONS: Final = {
+    sqlite3.SQLITE_READONLY: "it cannot be written; check whose the file and its folder are",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check whether it is a file, and whose",
+    sqlite3.SQLITE_PERM: "it cannot be opened; check whose the file and its folder are",
+    sqlite3.SQLITE_FULL: "the disk is full; make room, then try again",
+    sqlite3.SQLITE_IOERR: "the disk failed, or is full; look at it, then try again",
+    sqlite3.SQLITE_NOTADB: "it is no database; give the journal another file",
+    sqlite3.SQLITE_CORRUPT: (
+        "it is damaged; put a copy from before in its place, or move it away together with the files "
+        "beside it that begin with its name"
+    ),
+    sqlite3.SQLITE_BUSY: "another program is writing to it; end that program, then try again",
+    sqlite3.SQLITE_LOCKED: "another program is writing to it; end that program, then try again",
+    sqlite3.SQLITE_TOOBIG: "it is too large to be kept; a gigabyte is the most",
+}
+
+
+@contextmanager
+def understood(where: str) -> Generator[None]:
+    """Turn what SQLite says into errors of the journal."""
+    try:
+        yield
+    except sqlite3.Error as exc:
+        code = getattr(exc, "sqlite_errorcode", 0) & 0xFF  # what is above says more, and is rarely of use
+        raise JournalError(where, f"{REASONS.get(code, 'SQLite failed')} ({exc})") from exc
+    except MsgspecError as exc:
+        raise JournalError(where, f"{REASONS[sqlite3.SQLITE_CORRUPT]} ({exc})") from exc
+
+
+class JournalFile:
+    """The file, open for this process alone.
+
+    Args:
+        path: Where it is, or shall be.
+        where: How errors call it.
+
+    Raises:
+        JournalError: It cannot be opened, another process has it, or it is no journal.
+    """
+
+    def __init__(self, path: Path, where: str) -> None:
+        self._where = where
+        self._readers: SimpleQueue[sqlite3.Connection | None] = SimpleQueue()
+        with understood(where), ExitStack() as stack:
+            path = path.resolve()
+            stack.callback(os.close, _take(path, where))
+            self.connection = _connect(path, stack)
+            _prepare(self.connection, where)
+            self.running: list[tuple[int, RunRecord]] = find_running(self.connection)
+            """The runs that were running when the process ended that had the file, with their numbers."""
+            for _ in range(READERS):
+                reader = _connect(path, stack)
+                reader.execute("PRAGMA query_only = ON")
+                self._readers.put(reader)
+            self._stack = stack.pop_all()
+
+    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Read with a connection that nobody else has meanwhile. For any thread.
+
+        Raises:
+            JournalError: It cannot be read, or is closed.
+        """
+        connection = self._readers.get()
+        try:
+            if connection is None:
+                raise JournalError(self._where, "it was closed meanwhile")
+            with understood(self._where):
+                return work(connection)
+        finally:
+            self._readers.put(connection)
+
+    def close(self) -> None:
+        """Let nobody read any more, and give the file back."""
+        for _ in range(READERS):
+            self._readers.get()
+        self._readers.put(None)
+        with understood(self._where):
+            self._stack.close()
+
+
+def _take(path: Path, where: str) -> int:
+    """Make the file where it is missing, and lock one beside it until the process ends; return that one.
+
+    SQLite's own locks last as long as a transaction.
+    """
+    try:
+        for missing in reversed([folder for folder in path.parents if not folder.exists()]):
+            missing.mkdir(0o700, exist_ok=True)
+        lock = os.open(f"{path}-lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _lock(lock, where)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # the files that SQLite adds get its mode
+        except BaseException:
+            os.close(lock)
+            raise
+    except (OSError, ValueError) as exc:  # the latter of a name that can be none
+        reason = getattr(exc, "strerror", None) or exc
+        raise JournalError(
+            where, f"it cannot be opened ({reason}); check the path, and whose its folder is"
+        ) from exc
+    return lock
+
+
+def _lock(lock: int, where: str) -> None:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        taken = "another server has it; end that one, or give this one a file of its own"
+        raise JournalError(where, taken) from None
+
+
+def _connect(path: Path, stack: ExitStack) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS
+    )
+    stack.callback(connection.close)
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, where: str) -> None:
+    """See whether a file is a journal that can be read, and make one of an empty file."""
+    application, version, tables = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("application_id", "user_version", "schema_version")
+    )
+    if not tables:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    elif application != APPLICATION:
+        raise JournalError(where, "it is another program's database; give the journal a file of its own")
+    elif version > VERSION:
+        newer = f"it is of a newer thinkwell (form {version}, and this one knows {VERSION}); update thinkwell"
+        raise JournalError(where, f"{newer}, or give this one a file of its own")
+    if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+        raise JournalError(
+            where, "its folder cannot have a database with a log; use a folder of a local disk"
+        )
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES}")
+    if not tables:
+        head = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
+        connection.executescript(f"BEGIN IMMEDIATE; {head} {SCHEMA} COMMIT;")

@@ -1,0 +1,177 @@
+"""What is read from the file of a `SqliteJournal`.
+
+Everything comes in one row, put together by SQLite: a connection lets other threads run before each row, and
+beside an event loop that is busy it may wait long before each to be let in again. A page of a thousand rows
+was seen to take a minute where a single row takes a millisecond. Bytes come as hexadecimal digits, which
+nothing in them can break.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from thinkwell.journal._types import Entry, RunRecord
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping, Sequence
+
+    from thinkwell.events import JsonValue
+
+__all__ = (
+    "find_oldest",
+    "find_run",
+    "find_run_by_key",
+    "find_running",
+    "find_runs",
+    "read_entries",
+    "read_piece",
+    "read_pieces",
+    "read_size",
+    "runs_query",
+)
+
+MOST_ROWS: Final = 2048
+"""Entries that a page has at most, so that small ones need not all be looked at to find where it ends."""
+
+MOST: Final = 2**62
+"""More than any number in the file, and not too much for SQLite."""
+
+_LINE: Final = "hex(record) || ' ' || last_seq || ' ' || size || ' ' || number"
+
+_LAST: Final = """
+SELECT max(seq) FROM (
+    SELECT seq, sum(size) OVER (ORDER BY seq) AS total FROM (
+        SELECT seq, length(data) AS size FROM entries
+        WHERE run = (SELECT number FROM runs WHERE id = :id) AND seq > :after
+        ORDER BY seq LIMIT :rows
+    )
+)
+WHERE total <= :most OR seq = :after + 1
+"""
+"""Which entry is the last one of a page."""
+
+_SINGLE: Final = """
+SELECT data FROM entries WHERE run = (SELECT number FROM runs WHERE id = :id) AND seq = :last
+"""
+
+_PAGE: Final = """
+SELECT group_concat(hex(data), ' ') FROM (
+    SELECT data FROM entries
+    WHERE run = (SELECT number FROM runs WHERE id = :id) AND seq > :after AND seq <= :last
+    ORDER BY seq
+)
+"""
+
+_decoder = msgspec.json.Decoder(RunRecord)
+
+
+def read_entries(connection: sqlite3.Connection, run_id: str, after: int, most: int) -> list[Entry]:
+    """Return entries of a run behind a number, with so many bytes at most; one at least if there is one."""
+    after = min(max(after, 0), MOST)
+    limits = {"id": run_id, "after": after, "most": min(most, MOST), "rows": MOST_ROWS}
+    last = _only(connection, _LAST, limits)
+    page = None
+    if isinstance(last, int):
+        values = {"id": run_id, "after": after, "last": last}
+        page = _only(connection, _SINGLE if last == after + 1 else _PAGE, values)
+    if page is None:  # there are none, or the run was deleted meanwhile
+        return []
+    parts = [page] if isinstance(page, bytes) else [bytes.fromhex(part) for part in str(page).split(" ")]
+    return [Entry(seq, part) for seq, part in enumerate(parts, after + 1)]
+
+
+def find_run(connection: sqlite3.Connection, run_id: str) -> RunRecord | None:
+    """Return what is known of a run."""
+    return next(iter(_records(connection, "WHERE id = :id", {"id": run_id})), None)
+
+
+def find_run_by_key(connection: sqlite3.Connection, caller: str, key: str) -> RunRecord | None:
+    """Return what is known of the run that a caller has started by a key."""
+    values = {"caller": caller, "key": key}
+    return next(iter(_records(connection, "WHERE caller = :caller AND key = :key", values)), None)
+
+
+def find_runs(connection: sqlite3.Connection, given: Mapping[str, str | None], limit: int) -> list[RunRecord]:
+    """Return the runs that fit, the last one first. What is ``None`` does not matter; see `runs_query`."""
+    wanted = {name: value for name, value in given.items() if value is not None}
+    return _records(connection, runs_query(wanted), {**wanted, "limit": _limit(limit)})
+
+
+def runs_query(wanted: Mapping[str, str]) -> str:
+    """Return how runs are looked for by any of ``caller``, ``thread``, ``status`` and ``before`` (an id)."""
+    conditions = [f"{name} = :{name}" for name in ("caller", "thread") if name in wanted]
+    if "status" in wanted:  # a conversation has fewer runs than a status: its index is the one to use
+        conditions.append("+status = :status" if "thread" in wanted else "status = :status")
+    if "before" in wanted:
+        conditions.append("number < (SELECT number FROM runs WHERE id = :before)")
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    return f"{where} ORDER BY number DESC LIMIT :limit"
+
+
+def find_oldest(connection: sqlite3.Connection, limit: int) -> list[RunRecord]:
+    """Return runs that have ended, the one first that ended first."""
+    tail = "WHERE ended IS NOT NULL ORDER BY ended, number LIMIT :limit"
+    return _records(connection, tail, {"limit": _limit(limit)})
+
+
+def find_running(connection: sqlite3.Connection) -> list[tuple[int, RunRecord]]:
+    """Return the runs that are running, with their numbers in the file, the first one first."""
+    return _numbered(connection, "WHERE status = 'running' ORDER BY number", {})
+
+
+def read_size(connection: sqlite3.Connection) -> int:
+    """Return the bytes of all entries."""
+    return int(str(_only(connection, "SELECT coalesce(sum(size), 0) FROM logs", {})))
+
+
+def read_piece(connection: sqlite3.Connection, kind: str, name: str) -> bytes | None:
+    """Return a piece of data."""
+    values = {"kind": kind, "name": name}
+    found = _only(connection, "SELECT data FROM pieces WHERE kind = :kind AND name = :name", values)
+    return found if isinstance(found, bytes) else None
+
+
+def read_pieces(connection: sqlite3.Connection, kind: str) -> list[tuple[str, bytes]]:
+    """Return the pieces of a kind with their names, in the order in which they were kept first."""
+    inner = "SELECT hex(name) || ' ' || hex(data) AS line FROM pieces WHERE kind = :kind ORDER BY number"
+    found = _only(connection, f"SELECT group_concat(line) FROM ({inner})", {"kind": kind})  # noqa: S608
+    if found is None:
+        return []
+    pairs = (line.split(" ") for line in str(found).split(","))
+    return [(bytes.fromhex(name).decode(), bytes.fromhex(data)) for name, data in pairs]
+
+
+def _records(connection: sqlite3.Connection, tail: str, values: Mapping[str, JsonValue]) -> list[RunRecord]:
+    return [record for _, record in _numbered(connection, tail, values)]
+
+
+def _numbered(
+    connection: sqlite3.Connection, tail: str, values: Mapping[str, JsonValue]
+) -> list[tuple[int, RunRecord]]:
+    inner = f"SELECT {_LINE} AS line FROM runs CROSS JOIN logs USING (number) {tail}"  # noqa: S608 - ours
+    found = _only(connection, f"SELECT group_concat(line) FROM ({inner})", values)  # noqa: S608
+    return [] if found is None else [_record(line.split(" ")) for line in str(found).split(",")]
+
+
+def _record(parts: Sequence[str]) -> tuple[int, RunRecord]:
+    record = _decoder.decode(bytes.fromhex(parts[0]))
+    if record.status == "running":  # else it says so itself
+        record = replace(record, last_seq=int(parts[1]), size=int(parts[2]))
+    return int(parts[3]), record
+
+
+def _only(connection: sqlite3.Connection, query: str, values: Mapping[str, JsonValue]) -> object:
+    """Return what is in the only row."""
+    try:
+        row = connection.execute(query, values).fetchone()
+    except UnicodeEncodeError:  # half of a character in what is looked for: nothing in the file is called so
+        return None
+    return None if row is None else row[0]
+
+
+def _limit(limit: int) -> int:
+    return min(max(limit, 0), MOST)

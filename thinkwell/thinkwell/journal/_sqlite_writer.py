@@ -1,0 +1,188 @@
+"""The thread that writes to the file of a `SqliteJournal`: what waits together goes in one transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
+from itertools import groupby
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
+
+import anyio
+from anyio.lowlevel import current_token
+
+from thinkwell.journal._errors import JournalConflict
+from thinkwell.journal._sqlite_changes import Changes, Running
+from thinkwell.journal._sqlite_file import understood
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Sequence
+
+    from thinkwell.journal._types import RunRecord
+
+__all__ = ("Job", "Writer")
+
+T = TypeVar("T")
+
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""Bytes after which a transaction ends and another begins."""
+
+
+class Job(Generic[T]):
+    """Something to be written.
+
+    Args:
+        work: What to do: perhaps twice, where it was not kept the first time. It may raise a
+            `JournalConflict` as long as it has changed nothing.
+        then: Called with the result in the event loop when it is stored, whoever waits for that or not.
+        weight: Bytes that are written, about.
+        alone: Whether it is done outside of transactions.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[Changes], T],
+        then: Callable[[T], None] | None = None,
+        *,
+        weight: int = 0,
+        alone: bool = False,
+    ) -> None:
+        self.weight = weight
+        self.alone = alone
+        self._work = work
+        self._then = then
+        self._done = anyio.Event()
+        self._result: tuple[T] | None = None
+        self._error: Exception | None = None
+
+    def run(self, changes: Changes) -> None:
+        """Do it, in the thread."""
+        self._error = None
+        try:
+            self._result = (self._work(changes),)
+        except JournalConflict as exc:
+            self._error = exc
+
+    def fail(self, error: Exception) -> None:
+        """Note that it cannot be done, in the thread."""
+        self._error = error
+
+    def settle(self) -> None:
+        """Tell that it is done, in the event loop."""
+        if self._error is None and self._result is not None and self._then is not None:
+            self._then(self._result[0])
+        self._done.set()
+
+    async def wait(self) -> T:
+        """Wait until it is done, cancelled or not, and return its result."""
+        with anyio.CancelScope(shield=True):
+            await self._done.wait()
+        if self._error is not None:
+            raise self._error
+        assert self._result is not None
+        return self._result[0]
+
+
+AnyJob: TypeAlias = Job[Any]
+
+
+class Writer:
+    """Writes for the event loop in which it is made, in a thread of its own.
+
+    Args:
+        connection: To the file. Nobody else may use it.
+        running: The runs that are running, with their numbers in the file.
+        where: How errors call the file.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, running: Iterable[tuple[int, RunRecord]], where: str
+    ) -> None:
+        self._connection = connection
+        self._running = {record.id: Running(number, record) for number, record in running}
+        self._where = where
+        self._jobs: SimpleQueue[AnyJob | None] = SimpleQueue()
+        self._loop: Any = current_token().native_token
+        self._thread = threading.Thread(target=self._main, name="thinkwell journal", daemon=True)
+        self._thread.start()
+
+    def put(self, job: AnyJob) -> None:
+        """Have something written after all that was put before."""
+        self._jobs.put(job)
+
+    def close(self) -> None:
+        """Write what is left, and end. Blocks until then."""
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _main(self) -> None:
+        while jobs := self._next():
+            for alone, some in groupby(jobs, key=_is_alone):
+                self._do(tuple(some), alone=alone)
+            with suppress(RuntimeError):  # the event loop has ended: nobody waits
+                _call_soon(self._loop, partial(_settle, jobs))
+
+    def _next(self) -> list[AnyJob]:
+        """Wait for a job, and take those that have come with it; none: that was all."""
+        jobs: list[AnyJob] = []
+        job = self._jobs.get()
+        weight = 0
+        while job is not None:
+            jobs.append(job)
+            weight += job.weight
+            if weight > MOST_BYTES:
+                break
+            try:
+                job = self._jobs.get_nowait()
+            except Empty:
+                break
+        else:
+            if jobs:
+                self._jobs.put(None)  # for the next time
+        return jobs
+
+    def _do(self, jobs: Sequence[AnyJob], *, alone: bool) -> None:
+        try:
+            changes = Changes(self._connection, self._running, self._where)
+            with understood(self._where), nullcontext() if alone else _transaction(self._connection):
+                for job in jobs:
+                    job.run(changes)
+                changes.flush()
+            changes.keep()
+        except Exception as exc:  # whoever waits gets it
+            if len(jobs) == 1:
+                jobs[0].fail(exc)
+            else:  # one of them may be to blame, and the others not
+                for job in jobs:
+                    self._do((job,), alone=alone)
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Generator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):  # it has rolled back by itself
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _is_alone(job: AnyJob) -> bool:
+    return job.alone
+
+
+def _settle(jobs: Sequence[AnyJob]) -> None:
+    for job in jobs:
+        job.settle()
+
+
+def _call_soon(loop: Any, function: Callable[[], object]) -> None:
+    """Call a function in an event loop from another thread, without waiting: anyio's own way would wait."""
+    if hasattr(loop, "run_sync_soon"):  # trio
+        loop.run_sync_soon(function)
+    else:
+        loop.call_soon_threadsafe(function)
