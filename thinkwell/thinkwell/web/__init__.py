@@ -1,17 +1,54 @@
-"""Runs behind HTTP: started, watched, answered and stopped by browsers, other languages and Letta clients."""
+"""Runs behind HTTP: started, watched, answered and stopped by browsers, other languages and Letta clients.
+
+::
+
+    server = RunServer({"claude": served_agent("claude")})
+    app = web_app(server, access=Access({"a-long-secret-token": "ada"}))
+
+`RunServer` has the runs and knows nothing of HTTP. `web_app` is an ASGI application for it, which can be
+mounted in another one.
+"""
 
 from __future__ import annotations
 
+from thinkwell.web._access import Access
+from thinkwell.web._app import web_app
+from thinkwell.web._records import RunEnded, ShownError
+from thinkwell.web._refusals import (
+    AnswerRefused,
+    QuestionClosed,
+    Refusal,
+    RequestInvalid,
+    RunNotFound,
+    RunStillRunning,
+    ServerUnavailable,
+    TooManyRuns,
+)
 from thinkwell.web._requests import ImagePart, Limits, ServedAgent, StartRun, TextPart, served_agent
 from thinkwell.web._serving import RunServer, RunState
+from thinkwell.web._watching import Batch, Watcher
 
 __all__ = (
+    "Access",
+    "AnswerRefused",
+    "Batch",
     "ImagePart",
     "Limits",
+    "QuestionClosed",
+    "Refusal",
+    "RequestInvalid",
+    "RunEnded",
+    "RunNotFound",
     "RunServer",
     "RunState",
+    "RunStillRunning",
     "ServedAgent",
+    "ServerUnavailable",
+    "ShownError",
     "StartRun",
     "TextPart",
+    "TooManyRuns",
+    "Watcher",
     "served_agent",
+    "web_app",
 )

@@ -1,0 +1,310 @@
+"""What all routes share: requests read strictly, answers in JSON, and failures that tell no secrets."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+import anyio
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from thinkwell.journal import JournalError
+from thinkwell.web._native_types import Refused, WhyRefused
+from thinkwell.web._refusals import (
+    Refusal,
+    RequestInvalid,
+    RequestMalformed,
+    RequestTooLarge,
+    RequestTooSlow,
+    ServerFailed,
+    ServerUnavailable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = (
+    "Failures",
+    "Resource",
+    "caller_of",
+    "check_depth",
+    "http_exception",
+    "json_answer",
+    "read_body",
+    "read_json",
+    "read_query",
+    "refusal_answer",
+)
+
+X = TypeVar("X")
+
+BODY_TIME: Final = 60.0
+"""Seconds that the body of a request may take."""
+
+DEPTH: Final = 64
+"""How deep the JSON of a caller may be nested. What reads it again, later, may stand deeper itself."""
+
+CODES: Final[Mapping[int, str]] = {404: "not_found", 405: "method_not_allowed"}
+"""What the refusals of Starlette's are called."""
+
+logger = logging.getLogger("thinkwell")
+
+if TYPE_CHECKING:
+    Handler: TypeAlias = Callable[[Request], Awaitable[ASGIApp]]
+
+
+# Answers
+
+
+def json_answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return an answer in JSON."""
+    more = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **(headers or {})}
+    body = msgspec.json.encode(value)
+    return Response(body, status, headers=more, media_type="application/json")
+
+
+def refusal_answer(refusal: Refusal) -> Response:
+    """Return what a refused request is answered: ``{"error": {"code": …, "message": …}}``."""
+    return _error(refusal.status, refusal.code, refusal.message, refusal.headers)
+
+
+def _error(
+    status: int,
+    code: str,
+    message: str,
+    headers: Mapping[str, str] | None = None,
+    incident: str | None = None,
+) -> Response:
+    refused = Refused(error=WhyRefused(code=code, message=message, incident=incident))
+    return json_answer(refused, status, headers)
+
+
+# Requests
+
+
+def caller_of(scope: Scope) -> str:
+    """Return who asks, as the guard knows him or the program around; ``""``: nobody looks."""
+    caller: object = scope.get("state", {}).get("caller", "")
+    if not isinstance(caller, str):
+        raise TypeError(f"request.state.caller: it is a {type(caller).__name__}; it has to be a str")
+    return caller
+
+
+async def read_body(request: Request, most: int) -> bytes:
+    """Return the body of a request.
+
+    Raises:
+        RequestTooLarge: It has more bytes than may be, whatever it says of its length.
+        RequestTooSlow: It does not come.
+        ClientDisconnect: Nobody is there any more.
+    """
+    pieces: list[bytes] = []
+    size = 0
+    said = request.headers.get("content-length", "")
+    if said.isdecimal() and int(said[:20]) > most:
+        raise _too_large(most)
+    with anyio.move_on_after(BODY_TIME):
+        async for piece in request.stream():
+            size += len(piece)
+            if size > most:
+                raise _too_large(most)
+            pieces.append(piece)
+        return b"".join(pieces)
+    raise RequestTooSlow("the body of the request has not come in time", {"Connection": "close"})
+
+
+def _too_large(most: int) -> RequestTooLarge:
+    # The rest of it is not read, so the connection can serve no other request.
+    return RequestTooLarge(f"the body of a request may have {most:,} bytes here", {"Connection": "close"})
+
+
+async def read_json(request: Request, kind: type[X], most: int) -> X:
+    """Return the body of a request, which is JSON.
+
+    Args:
+        request: The request.
+        kind: What it has to be: a Struct.
+        most: How many bytes it may have.
+
+    Raises:
+        RequestMalformed: It is no JSON.
+        RequestInvalid: It is something else.
+        Refusal: As by `read_body`.
+    """
+    body = await read_body(request, most)
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as exc:
+        raise RequestInvalid(_worded(exc)) from None
+    except RecursionError:
+        raise _too_deep("the body") from None
+    except ValueError as exc:  # no JSON, no UTF-8
+        raise RequestMalformed(f"the body of the request is no JSON: {exc}") from None
+
+
+def read_query(request: Request, kind: type[X]) -> X:
+    """Return the parameters of a request's URL. Those that are not known are ignored, as caches add some.
+
+    Raises:
+        RequestInvalid: One cannot be used.
+    """
+    try:
+        return msgspec.convert(dict(request.query_params), kind, strict=False)
+    except msgspec.ValidationError as exc:
+        raise RequestInvalid(_worded(exc)) from None
+
+
+def _worded(error: msgspec.ValidationError) -> str:
+    """Return what is wrong, and where, without the signs of a query language."""
+    what, _, where = str(error).partition(" - at `$")
+    where = where.removesuffix("`").removeprefix(".")
+    what = what.replace("`", "")
+    return f"{where}: {what[:1].lower()}{what[1:]}" if where else what
+
+
+def check_depth(**values: object) -> None:
+    """Look whether JSON of a caller is nested deeper than may be.
+
+    Raises:
+        RequestInvalid: It is. The name of the argument says which.
+    """
+    for name, value in values.items():
+        level = [value]
+        for _ in range(DEPTH):
+            inner: list[object] = []
+            for each in level:
+                if isinstance(each, dict):
+                    inner += each.values()
+                elif isinstance(each, list):
+                    inner += each
+            level = inner
+        if level:
+            raise _too_deep(name)
+
+
+def _too_deep(what: str) -> RequestInvalid:
+    return RequestInvalid(f"{what}: it is nested too deep; {DEPTH} levels may be")
+
+
+# Routes
+
+
+class Resource:
+    """What is at a path: an ASGI application that has a function for each method of HTTP.
+
+    The function gets the request and returns an ASGI application, which answers. ``HEAD`` is answered by what
+    answers ``GET``, without its body.
+
+    Args:
+        methods: The functions, by the names of their methods.
+    """
+
+    def __init__(self, **methods: Handler) -> None:
+        self._methods = methods
+        names = [*methods, "HEAD"] if "GET" in methods else [*methods]
+        self.allowed = ", ".join(sorted(names))
+        """What an answer of 405 says."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        method = scope["method"]
+        handler = self._methods.get("GET" if method == "HEAD" else method)
+        if handler is None:
+            raise HTTPException(405, f"use {self.allowed} here", {"Allow": self.allowed})
+        answer = await handler(Request(scope, receive))
+        await answer(scope, receive, send)
+
+
+class Failures:
+    """Answers what an application has not: refusals, and mistakes of ours. It is an ASGI middleware.
+
+    Args:
+        app: The application.
+        is_ready: Tells whether it can be asked anything.
+    """
+
+    def __init__(self, app: ASGIApp, *, is_ready: Callable[[], bool]) -> None:
+        self._app = app
+        self._is_ready = is_ready
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        outgoing = _Outgoing(scope, send)
+        try:
+            if not self._is_ready():
+                raise _not_ready()
+            await self._app(scope, receive, outgoing)
+        except ClientDisconnect:  # nobody is there to be answered
+            return
+        except Exception as exc:
+            if outgoing.begun:  # the server breaks the answer off, and logs why
+                raise
+            await self._answer(exc, scope)(scope, receive, outgoing)
+
+    def _answer(self, error: Exception, scope: Scope) -> Response:
+        match error:
+            case Refusal():
+                return refusal_answer(error)
+            case JournalError():
+                logger.error("%s: runs cannot be kept or read: %s", _shown(scope), error)
+                words = "the server cannot keep or read runs now; try again"
+                return refusal_answer(ServerUnavailable(words))
+            case _:
+                incident = secrets.token_hex(4)
+                logger.error("%s failed, incident %s", _shown(scope), incident, exc_info=error)
+                failed = ServerFailed()
+                words = f"{failed.message}, under incident {incident}"
+                return _error(failed.status, failed.code, words, incident=incident)
+
+
+def _not_ready() -> Refusal:
+    logger.warning(
+        "A request came while the RunServer is not open. Where its application is mounted in another one, "
+        "say `async with server:` in the lifespan of that"
+    )
+    return ServerUnavailable("the server is starting or closing; try again")
+
+
+class _Outgoing:
+    """Sends an answer as its request can take it."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._is_head = scope["method"] == "HEAD"
+        self._has_connection = str(scope["http_version"]).startswith("1")
+        self._send = send
+        self.begun = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.begun = True
+            if not self._has_connection:  # there is no such header (RFC 9113, section 8.2.2)
+                headers = [pair for pair in message["headers"] if pair[0] != b"connection"]
+                message = {**message, "headers": headers}
+        elif self._is_head and message["type"] == "http.response.body":
+            message = {**message, "body": b""}
+        await self._send(message)
+
+
+async def http_exception(request: Request, error: Exception) -> Response:
+    """Answer what Starlette raises. It is one of its exception handlers."""
+    assert isinstance(error, HTTPException)
+    message = error.detail
+    if error.status_code == 404 and message == "Not Found":
+        message = "there is nothing at this path; GET /api/openapi.json tells what there is"
+    code = CODES.get(error.status_code, "refused")
+    return _error(error.status_code, code, message, error.headers)
+
+
+def _shown(scope: Scope) -> str:
+    """Return which request it was, for the log: without its query, which may have secrets."""
+    method, path = str(scope["method"])[:20], str(scope["path"])
+    return f"{method} {path[:200]!r}"

@@ -1,0 +1,239 @@
+"""The native API: runs are started, watched, looked at, answered, stopped and forgotten."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+from starlette.routing import Route
+
+from thinkwell import events as ev
+from thinkwell._version import VERSION
+from thinkwell.web._http import Resource, caller_of, check_depth, json_answer, read_json, read_query
+from thinkwell.web._native_types import (
+    KEY,
+    LARGEST,
+    About,
+    AnswerQuestion,
+    EventsQuery,
+    Health,
+    ListQuery,
+    RunList,
+    ShownAgent,
+    ShownLimits,
+    Started,
+    State,
+    shown_run,
+)
+from thinkwell.web._records import is_end, view_as_json
+from thinkwell.web._refusals import RequestInvalid
+from thinkwell.web._requests import StartRun
+from thinkwell.web._sse import EventStream
+from thinkwell.web._watching import Batch
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from thinkwell.journal import Entry
+    from thinkwell.web._serving import RunServer
+    from thinkwell.web._watching import Watcher
+
+__all__ = ("routes",)
+
+RETRY: Final = (1000, 3000)
+"""Milliseconds after which a browser comes back, at random between: else all come at once to a server that
+was started again."""
+
+
+# The routes
+
+
+def routes(server: RunServer) -> list[Route]:
+    """Return the native API of a server, all but its description."""
+    api = _Api(server)
+    return [
+        Route("/api", Resource(GET=api.about)),
+        Route("/api/runs", Resource(GET=api.list, POST=api.start)),
+        Route("/api/runs/{run}", Resource(GET=api.state, DELETE=api.delete)),
+        Route("/api/runs/{run}/events", Resource(GET=api.events)),
+        Route("/api/runs/{run}/answer", Resource(POST=api.answer)),
+        Route("/api/runs/{run}/cancel", Resource(POST=api.cancel)),
+        Route("/healthz", Resource(GET=_health)),
+    ]
+
+
+async def _health(request: Request) -> ASGIApp:
+    return json_answer(Health())
+
+
+class _Api:
+    """What is done for each request."""
+
+    def __init__(self, server: RunServer) -> None:
+        self._server = server
+
+    async def about(self, request: Request) -> ASGIApp:
+        agents = [
+            ShownAgent(
+                name=name, title=agent.title, folders=list(agent.folders), permissions=list(agent.permissions)
+            )
+            for name, agent in self._server.agents.items()
+        ]
+        limits = ShownLimits(**msgspec.structs.asdict(self._server.limits))
+        return json_answer(
+            About(version=VERSION, caller=caller_of(request.scope), agents=agents, limits=limits)
+        )
+
+    async def start(self, request: Request) -> ASGIApp:
+        wanted = await read_json(request, StartRun, self._server.limits.max_request)
+        check_depth(meta=wanted.meta, output=wanted.output)
+        key = request.headers.get("idempotency-key")
+        if key is not None and not KEY.fullmatch(key):
+            raise RequestInvalid("Idempotency-Key: it has 1 to 200 characters of ASCII that can be seen")
+        now = time.time()
+        record = await self._server.start(wanted, caller=caller_of(request.scope), key=key)
+        known = key is not None and record.created < now
+        path = f"{request.scope.get('root_path', '')}/api/runs/{record.id}"
+        return json_answer(Started(run=shown_run(record)), 200 if known else 201, {"Location": path})
+
+    async def list(self, request: Request) -> ASGIApp:
+        query = read_query(request, ListQuery)
+        records = await self._server.runs(
+            caller=caller_of(request.scope),
+            thread=query.thread,
+            status=query.status,
+            before=query.before,
+            limit=query.limit + 1,  # whether there are more
+        )
+        runs = [shown_run(record) for record in records[: query.limit]]
+        return json_answer(RunList(runs=runs, next=runs[-1].id if len(records) > query.limit else None))
+
+    async def state(self, request: Request) -> ASGIApp:
+        state = await self._server.state(request.path_params["run"], caller=caller_of(request.scope))
+        view = view_as_json(state.view, None if state.end is None else state.end.error)
+        return json_answer(State(run=shown_run(state.record), seq=state.seq, view=view, end=state.end))
+
+    async def delete(self, request: Request) -> ASGIApp:
+        await self._server.delete(request.path_params["run"], caller=caller_of(request.scope))
+        return nothing()
+
+    async def events(self, request: Request) -> ASGIApp:
+        query = read_query(request, EventsQuery)
+        return _Events(
+            self._server,
+            request.path_params["run"],
+            caller=caller_of(request.scope),
+            after=_last_seen(request.headers.get("last-event-id")) or query.after,
+            kinds=_kinds(request.query_params.getlist("include")),
+        )
+
+    async def answer(self, request: Request) -> ASGIApp:
+        said = await read_json(request, AnswerQuestion, self._server.limits.max_request)
+        await self._server.answer(
+            request.path_params["run"], said.question, said.value, caller=caller_of(request.scope)
+        )
+        return nothing()
+
+    async def cancel(self, request: Request) -> ASGIApp:
+        await self._server.cancel(request.path_params["run"], caller=caller_of(request.scope))
+        return nothing(202)
+
+
+def nothing(status: int = 204) -> Response:
+    """Return an answer that says that it is done."""
+    return Response(status_code=status, headers={"Cache-Control": "no-store"})
+
+
+# Events
+
+
+class _Events:
+    """Answers with the events of a run: an ASGI application for one request."""
+
+    def __init__(
+        self, server: RunServer, run_id: str, *, caller: str, after: int, kinds: frozenset[str] | None
+    ) -> None:
+        self._server = server
+        self._run_id = run_id
+        self._caller = caller
+        self._after = after
+        self._kinds = kinds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._server.watch(self._run_id, caller=self._caller, after=self._after) as watcher:
+            answer = nothing()  # which tells a browser not to come back (HTML, Server-sent events)
+            if not watcher.ended:
+                first = b"retry: %d\n\n" % random.randint(*RETRY)  # noqa: S311 - nothing secret
+                answer = EventStream(_Wanted(watcher, self._kinds), first=first)
+            await answer(scope, receive, send)
+
+
+class _Wanted:
+    """What one who watches wants to be sent.
+
+    Args:
+        watcher: He.
+        kinds: Kinds of events, beside the end; ``None``: all.
+    """
+
+    def __init__(self, watcher: Watcher, kinds: frozenset[str] | None) -> None:
+        self._watcher = watcher
+        self._kinds = kinds
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Batch:
+        while (batch := await self._watcher.next()) is not None:
+            if self._kinds is None:
+                return batch
+            wanted = tuple(filter(self._wants, batch.entries))
+            if wanted:
+                return Batch(wanted)
+        raise StopAsyncIteration
+
+    def _wants(self, entry: Entry) -> bool:
+        assert self._kinds is not None
+        return is_end(entry) or _tag.decode(entry.data).type in self._kinds
+
+
+class _Tagged(Struct):
+    type: str
+
+
+_tag: Final = msgspec.json.Decoder(_Tagged)
+
+
+def _last_seen(text: str | None) -> int:
+    """Return what a browser says that it has seen; 0: nothing, or something that we have never sent.
+
+    That is not refused: it may come from another stream at the same place, and a browser that is refused
+    never comes back.
+    """
+    if text is not None and len(text) < 17 and text.isascii() and text.isdigit():
+        return min(int(text), LARGEST)
+    return 0
+
+
+def _kinds(include: list[str]) -> frozenset[str] | None:
+    """Return which kinds of events are wanted; ``None``: all.
+
+    Raises:
+        RequestInvalid: There is no such kind.
+    """
+    names = {name.strip() for text in include for name in text.split(",")} - {""}
+    if "all" in names or not names:
+        return None
+    kinds = ev.DEFAULT_TYPES if "default" in names else frozenset[str]()
+    wanted = names - {"default"}
+    if unknown := wanted - ev.ALL_TYPES:
+        known = ", ".join(sorted(ev.ALL_TYPES))
+        raise RequestInvalid(f"include: there is no {min(unknown)[:40]!r}; the kinds of events are {known}")
+    return kinds | wanted

@@ -1,0 +1,203 @@
+"""The description of the native API: an OpenAPI 3.1 document.
+
+What is sent and answered is described by the very types that read and write it; `_openapi_paths` adds what no
+type says: what is where, and why something is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import re
+from collections.abc import Mapping
+from functools import cache
+from sys import modules
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_type_hints
+
+import msgspec
+from starlette.routing import Route
+
+from thinkwell import events, view
+from thinkwell._forms import FormField
+from thinkwell._version import VERSION
+from thinkwell.web import _native_types, _records
+from thinkwell.web._http import Resource, json_answer
+from thinkwell.web._openapi_paths import REF, paths, refusals
+from thinkwell.web._requests import ImagePart, StartRun
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from thinkwell.web._requests import ServedAgent
+    from thinkwell.web._serving import RunServer
+
+__all__ = ("document", "routes")
+
+Json: TypeAlias = dict[str, Any]
+
+ABOUT: Final = (
+    "Runs of agents: started by one request, watched by any number of others. A run goes on whether or not "
+    "anybody watches; only cancelling ends it."
+)
+
+_NAMES: Final = re.compile(r"\bShown(Run|Agent|Limits|Error)\b")
+"""Names that are shorter in the document."""
+
+_NOT_BLANK: Final = r"[^\s\u001c-\u001f\u0085]"
+"""There is something in a text."""
+
+
+def routes(server: RunServer, *, has_access: bool) -> list[Route]:
+    """Return where the document is.
+
+    Args:
+        server: What it describes.
+        has_access: Whether it is asked who is asking.
+    """
+
+    async def openapi(request: Request) -> ASGIApp:
+        url = request.scope.get("root_path", "") or "/"
+        return json_answer(document(server.agents, url=url, has_access=has_access))
+
+    return [Route("/api/openapi.json", Resource(GET=openapi))]
+
+
+def document(agents: Mapping[str, ServedAgent], *, url: str, has_access: bool) -> Json:
+    """Return the document.
+
+    Args:
+        agents: What can be chosen.
+        url: Where the application is.
+        has_access: Whether it is asked who is asking.
+    """
+    made: Json = {
+        "openapi": "3.1.0",
+        "info": {"title": "thinkwell", "version": VERSION, "description": ABOUT},
+        "servers": [{"url": url}],
+        "paths": paths(_properties, has_access=has_access),
+        "components": {"schemas": {**_schemas(), "StartRun": _start_run(agents)}, "responses": refusals()},
+    }
+    if has_access:
+        made["security"] = [{"token": []}, {"session": []}]
+        made["components"]["securitySchemes"] = SCHEMES
+    return made
+
+
+SCHEMES: Final[Json] = {
+    "token": {"type": "http", "scheme": "bearer", "description": "A token that the operator has given out."},
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "thinkwell",
+        "description": "What `POST /api/session` gives to a browser. The server's port is in its name.",
+    },
+}
+
+
+def _properties(name: str) -> Json:
+    """Return what an object has, for those that are made of the parameters of a URL."""
+    properties: Json = _schemas()[name]["properties"]
+    return properties
+
+
+def _start_run(agents: Mapping[str, ServedAgent]) -> Json:
+    """Return what starts a run, with what can be chosen here."""
+    schema = dict(_schemas()["StartRun"])
+    choices = {
+        "agent": list(agents),
+        "folder": sorted({name for agent in agents.values() for name in agent.folders}),
+        "permissions": sorted({name for agent in agents.values() for name in agent.permissions}),
+    }
+    properties = dict(schema["properties"])
+    for name, known in choices.items():
+        properties[name] = {**properties[name], "anyOf": [{"enum": known}, {"type": "null"}]}
+        if not known:
+            properties[name] = {"type": "null", "description": properties[name]["description"]}
+    text, parts = properties["prompt"]["anyOf"]
+    some_text = {"properties": {"type": {"const": "text"}, "text": {"pattern": _NOT_BLANK}}}
+    image = {"properties": {"type": {"const": "image"}}}
+    properties["prompt"] = {
+        **properties["prompt"],
+        "anyOf": [
+            {**text, "pattern": _NOT_BLANK},
+            {**parts, "contains": {"anyOf": [some_text, image]}},
+        ],
+    }
+    schema["properties"] = properties
+    return schema
+
+
+# Schemas
+
+
+@cache
+def _schemas() -> Json:
+    """Return the schemas of all that is sent and answered, by their names."""
+    types = (*map(_native_types.__dict__.__getitem__, _native_types.DESCRIBED), StartRun, _records.LogEntry)
+    _, schemas = msgspec.json.schema_components([*types, _view_type()], ref_template=REF + "{name}")
+    for name, schema in schemas.items():
+        for field, text in _texts().get(name, {}).items():
+            if field in schema.get("properties", {}):
+                schema["properties"][field].setdefault("description", text)
+    schemas["State"]["properties"]["view"] = {"$ref": f"{REF}RunView"}
+    schemas[ImagePart.__name__]["properties"]["data"]["format"] = "byte"
+    union = [f"{REF}{kind.__name__}" for kind in _records.LogEntry.__args__]
+    schemas["LogEntry"] = {
+        "description": "An event of a run, or its end: the `data` of a server-sent event.",
+        "anyOf": [{"$ref": reference} for reference in union],
+    }
+    shown: Json = msgspec.json.decode(_NAMES.sub(r"\1", msgspec.json.encode(schemas).decode()))
+    return shown
+
+
+def _view_type() -> Any:
+    """Return the type of a run as it stands. It is a dataclass with names that only type checkers have."""
+    names: dict[str, Any] = {"Mapping": Mapping, "FormField": FormField}
+    for kind in (view.ToolView, view.QuestionView, view.AnswerView, view.RunView):
+        types = {**get_type_hints(kind, localns=names), "error": _records.ShownError | None}
+        fields = [(field.name, types[field.name]) for field in dataclasses.fields(kind)]
+        namespace = {"__doc__": kind.__doc__, "__module__": kind.__module__}
+        names[kind.__name__] = msgspec.defstruct(kind.__name__, fields, kw_only=True, namespace=namespace)
+    return names["RunView"]
+
+
+@cache
+def _texts() -> dict[str, dict[str, str]]:
+    """Return what the sources say of the fields of classes. Nothing, where there are none."""
+    known = {
+        kind.__name__: kind
+        for module in (events, view, _native_types, _records, modules[StartRun.__module__])
+        for kind in vars(module).values()
+        if isinstance(kind, type) and kind.__module__.startswith("thinkwell.")
+    }
+    return {
+        name: {
+            field: text
+            for base in reversed(kind.__mro__)
+            for field, text in _module_texts(base.__module__).get(base.__name__, {}).items()
+        }
+        for name, kind in known.items()
+    }
+
+
+@cache
+def _module_texts(module: str) -> dict[str, dict[str, str]]:
+    try:
+        tree = ast.parse(inspect.getsource(modules[module]))
+    except (OSError, TypeError):  # there is no source
+        return {}
+    return {node.name: _class_texts(node) for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _class_texts(node: ast.ClassDef) -> dict[str, str]:
+    """Return the texts behind the fields of a class, which are all that no value at run time has."""
+    texts: dict[str, str] = {}
+    for field, text in zip(node.body, node.body[1:], strict=False):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
+                texts[name] = " ".join(words.replace("``", "`").split())
+            case _:
+                pass
+    return texts
