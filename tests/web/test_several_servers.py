@@ -45,7 +45,9 @@ class Pair:
 
 
 @asynccontextmanager
-async def pair(redis: RedisServer, name: str, **options: float) -> AsyncGenerator[Pair]:
+async def pair(
+    redis: RedisServer, name: str, *, abandoned_after: float | None = None
+) -> AsyncGenerator[Pair]:
     go = anyio.Event()
 
     async def ask(turn: Turn) -> None:
@@ -59,7 +61,9 @@ async def pair(redis: RedisServer, name: str, **options: float) -> AsyncGenerato
 
     servers = [
         RunServer(
-            {"scripted": scripted_agent(ask)[0]}, journal=RedisJournal(redis.url, prefix=name), **options
+            {"scripted": scripted_agent(ask)[0]},
+            journal=RedisJournal(redis.url, prefix=name),
+            abandoned_after=abandoned_after,
         )
         for _ in range(2)
     ]
