@@ -158,7 +158,7 @@ class Answered:
     async def json(self) -> Any:
         return json.loads(await self.body())
 
-    async def events(self) -> AsyncIterator[Sse]:
+    async def events(self) -> AsyncGenerator[Sse]:
         """The events of the stream, as they come. What is no event is left out."""
         while True:
             block, separator, rest = self.rest.partition(b"\n\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 import anyio
 import msgspec
@@ -25,7 +25,7 @@ from thinkwell.web._refusals import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -109,12 +109,18 @@ async def read_body(request: Request, most: int) -> bytes:
     said = request.headers.get("content-length", "")
     if said.isdecimal() and int(said[:20]) > most:
         raise _too_large(most)
-    with anyio.move_on_after(BODY_TIME):
-        async for piece in request.stream():
-            size += len(piece)
+    more = True
+    with anyio.move_on_after(BODY_TIME) as waiting:
+        while more:
+            message = await request.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            size += len(message.get("body", b""))
             if size > most:
                 raise _too_large(most)
-            pieces.append(piece)
+            pieces.append(message.get("body", b""))
+            more = message.get("more_body", False)
+    if not waiting.cancelled_caught:
         return b"".join(pieces)
     raise RequestTooSlow("the body of the request has not come in time", {"Connection": "close"})
 
@@ -176,16 +182,16 @@ def check_depth(**values: object) -> None:
     """
     for name, value in values.items():
         level = [value]
-        for _ in range(DEPTH):
-            inner: list[object] = []
-            for each in level:
-                if isinstance(each, dict):
-                    inner += each.values()
-                elif isinstance(each, list):
-                    inner += each
-            level = inner
+        for _ in range(DEPTH + 1):
+            level = [inner for each in level for inner in _within(each)]
         if level:
             raise _too_deep(name)
+
+
+def _within(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()
 
 
 def _too_deep(what: str) -> RequestInvalid:

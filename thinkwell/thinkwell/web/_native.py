@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from thinkwell import events as ev
 from thinkwell._version import VERSION
+from thinkwell.web._formats import FORMAT_HEADERS, format_events
 from thinkwell.web._http import Resource, caller_of, check_depth, json_answer, read_json, read_query
 from thinkwell.web._native_types import (
     KEY,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from thinkwell.journal import Entry
+    from thinkwell.web._formats import FormatName
     from thinkwell.web._serving import RunServer
     from thinkwell.web._watching import Watcher
 
@@ -132,6 +134,7 @@ class _Api:
             caller=caller_of(request.scope),
             after=_last_seen(request.headers.get("last-event-id")) or query.after,
             kinds=_kinds(request.query_params.getlist("include")),
+            format_=query.format,
         )
 
     async def answer(self, request: Request) -> ASGIApp:
@@ -158,20 +161,35 @@ class _Events:
     """Answers with the events of a run: an ASGI application for one request."""
 
     def __init__(
-        self, server: RunServer, run_id: str, *, caller: str, after: int, kinds: frozenset[str] | None
+        self,
+        server: RunServer,
+        run_id: str,
+        *,
+        caller: str,
+        after: int,
+        kinds: frozenset[str] | None,
+        format_: FormatName | Literal["native"],
     ) -> None:
         self._server = server
         self._run_id = run_id
         self._caller = caller
         self._after = after
         self._kinds = kinds
+        self._format: FormatName | Literal["native"] = format_
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._server.watch(self._run_id, caller=self._caller, after=self._after) as watcher:
+        # What other formats say depends on all that was before.
+        begin = self._after if self._format == "native" else 0
+        async with self._server.watch(self._run_id, caller=self._caller, after=begin) as watcher:
+            record = watcher.record
             answer = nothing()  # which tells a browser not to come back (HTML, Server-sent events)
-            if not watcher.ended:
+            if record.ended is None or self._after < record.last_seq:
                 first = b"retry: %d\n\n" % random.randint(*RETRY)  # noqa: S311 - nothing secret
-                answer = EventStream(_Wanted(watcher, self._kinds), first=first)
+                if self._format == "native":
+                    answer = EventStream(_Wanted(watcher, self._kinds), first=first)
+                else:
+                    source = format_events(watcher, self._format, after=self._after)
+                    answer = EventStream(source, first=first, headers=FORMAT_HEADERS[self._format])
             await answer(scope, receive, send)
 
 
@@ -218,7 +236,7 @@ def _last_seen(text: str | None) -> int:
     never comes back.
     """
     if text is not None and len(text) < 17 and text.isascii() and text.isdigit():
-        return min(int(text), LARGEST)
+        return int(text) if int(text) <= LARGEST else 0
     return 0
 
 
