@@ -28,7 +28,7 @@ from thinkwell.view import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ("ViewReducer",)
+__all__ = ("ViewReducer", "merged_tool", "with_tokens")
 
 _ToolEvent: TypeAlias = ev.ToolStart | ev.ToolUpdate | ev.ToolDone
 _TOOL_EVENTS: Final = (ev.ToolStart, ev.ToolUpdate, ev.ToolDone)
@@ -208,7 +208,7 @@ class ViewReducer:
     def _merge_tool(self, id_: str, news: list[_ToolEvent]) -> None:
         view = self._tools[id_]
         for event in news:
-            view = _merged(view, event)
+            view = merged_tool(view, event)
         news.clear()
         self._tools[id_] = view
         self._shown_tools = None
@@ -247,7 +247,7 @@ class ViewReducer:
             case ev.TurnEnded():
                 self._stop_reason = event.stop_reason
                 if is_object(event.usage):
-                    self._tokens = _with_tokens(self._tokens or TokenCounts(), event.usage)
+                    self._tokens = with_tokens(self._tokens or TokenCounts(), event.usage)
             case ev.ResultAttempt():
                 self._attempts.append(event)
             case ev.Notice():
@@ -369,7 +369,8 @@ _COUNTS: Final = {
 """Where the protocol has them (ACP, ``Usage``)."""
 
 
-def _with_tokens(counts: TokenCounts, usage: Mapping[str, ev.JsonValue]) -> TokenCounts:
+def with_tokens(counts: TokenCounts, usage: Mapping[str, ev.JsonValue]) -> TokenCounts:
+    """Return counts with those in it that an agent has reported for a turn."""
     added: dict[str, int] = {}
     for name, key in _COUNTS.items():
         more: ev.JsonValue = usage.get(key)
@@ -406,7 +407,7 @@ def _pack(pieces: list[str]) -> None:
     pieces[begin:] = ["".join([*pieces[begin:-PACKED], packed])]
 
 
-def _merged(old: ToolView, event: _ToolEvent) -> ToolView:
+def merged_tool(old: ToolView, event: _ToolEvent) -> ToolView:
     """Return a tool call with the news of an event in it."""
     if isinstance(event, ev.ToolStart):
         return ToolView(

@@ -172,8 +172,9 @@ class EventsQuery(Struct, frozen=True, kw_only=True):
     include: str = "all"
     """Kinds of events, with commas between them; or ``all``, or ``default``: what a reader wants to see. The
     end is always sent."""
-    format: Literal["native"] = "native"
-    """How events are written."""
+    format: Literal["native", "ai-sdk", "ag-ui"] = "native"
+    """How events are written: as they are, or for the clients of the Vercel AI SDK or of AG-UI, who get all
+    of them."""
 
 
 class Said(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,0 +1,380 @@
+"""A run as a stream of AG-UI, the Agent User Interaction Protocol, version 1.0.
+
+Sources: the models of PyPI's `ag-ui-protocol` 1.0 (what there is), npm `@ag-ui/client` 1.0,
+``src/verify/verify.ts`` (the order in which it may come) and ``src/apply/default.ts`` (what a client makes of
+it); for questions, the protocol's documentation, concepts/interrupts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from thinkwell import events as ev
+from thinkwell._json_schema import is_object
+from thinkwell.web._answer_schemas import answer_schema
+from thinkwell.web._front_end_tools import call_of_front_end
+from thinkwell.web._front_ends import (
+    PIECE,
+    FrontEndFormat,
+    call_facts,
+    call_text,
+    clipped,
+    end_error,
+    media,
+    plain,
+    plan_shown,
+    short,
+)
+from thinkwell.web._json_patch import json_patch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell.events import JsonValue
+    from thinkwell.journal import RunRecord
+    from thinkwell.view import ToolView
+    from thinkwell.web._front_end_tools import FrontEndCall
+    from thinkwell.web._front_ends import Call, Chunk, OpenQuestion, Speech
+    from thinkwell.web._records import RunEnded, ShownError
+
+__all__ = ("PROTOCOL", "AgUiFormat", "Point", "read_point")
+
+PROTOCOL: Final = "1.0"
+"""The version of the protocol that is spoken."""
+
+_REASONS: Final = {"permission": "confirmation", "form": "input_required", "url": "confirmation"}
+"""Why a run stops for a question that belongs to no tool call (AG-UI, concepts/interrupts)."""
+
+
+_POINT: Final = re.compile(r"(run-[0-9a-f]{8,64})/([0-9]{1,15})/(.{1,200})\Z", re.DOTALL)
+_OURS: Final = re.compile(r"(run-[0-9a-f]{8,64})-([0-9]{1,15})(?::|\Z)")
+
+
+class Point(NamedTuple):
+    """Where an answer has ended, and what it waits for. It is the id of what clients are to answer."""
+
+    run_id: str
+    seq: int
+    """The entry behind which the answer has ended."""
+    question_id: str
+
+    @property
+    def id(self) -> str:
+        """What clients get, and give back."""
+        return f"{self.run_id}/{self.seq}/{self.question_id}"
+
+
+def read_point(id_: str) -> Point | None:
+    """Return what an id says; ``None``: it is none of ours."""
+    found = _POINT.match(id_)
+    return None if found is None else Point(found[1], int(found[2]), found[3])
+
+
+class AgUiFormat(FrontEndFormat):
+    """A run of AG-UI: a whole run of ours, or what there is of it between two questions.
+
+    Plans, questions and the use of tokens are state, and kept up by patches. Changes to files, terminals and
+    what a tool puts out while it works are activities. What has no place is a custom event.
+
+    Args:
+        record: The run.
+        thread: What the client calls the conversation; by default that of the run.
+        run: What the client calls the run.
+        state: The client's state, which ours is put into.
+        messages: The client's messages. Those of them that are going to be sent were sent before, in an
+            answer that broke off.
+        begin: The entry behind which the answer begins.
+        stops: Whether the stream ends where questions wait: with an interrupt for each.
+    """
+
+    def __init__(
+        self,
+        record: RunRecord,
+        *,
+        thread: str | None = None,
+        run: str | None = None,
+        state: JsonValue = None,
+        messages: Sequence[Chunk] = (),
+        begin: int = 0,
+        stops: bool = False,
+    ) -> None:
+        super().__init__(record)
+        self._thread = thread or record.thread or record.id
+        self._run = run or record.id
+        self._messages = list(messages)
+        self._begin = begin
+        self._stops = stops
+        self._last = 0
+        self._speech_id = ""
+        self._plans: dict[str, Chunk] = {}
+        self._state: dict[str, JsonValue] = {
+            **(state if is_object(state) else {}),
+            "run": {"id": record.id, "agent": record.agent, "phase": "starting"},
+            "plan": [],
+            "plans": [],
+            "questions": [],
+            "usage": None,
+            "tokens": None,
+        }
+
+    def take(self, entry: ev.ThoughtEvent | RunEnded) -> list[Chunk]:
+        self._last = entry.seq
+        return super().take(entry)
+
+    def _opens(self) -> None:
+        self._send(
+            {
+                "type": "RUN_STARTED",
+                "threadId": self._thread,
+                "runId": self._run,
+                "protocolVersion": PROTOCOL,
+                "metadata": {"run": self.record.id},
+            }
+        )
+        self._forget_messages()
+        self._send_state()
+
+    def _forget_messages(self) -> None:
+        """Let the client have again what it has of this answer already: else it had each text twice."""
+        kept = [kept for message in self._messages if (kept := self._kept(message)) is not None]
+        if kept != self._messages:
+            self._send({"type": "MESSAGES_SNAPSHOT", "messages": kept})
+
+    def _kept(self, message: Chunk) -> Chunk | None:
+        id_ = str(message.get("id"))
+        point, found = read_point(id_), _OURS.match(id_)
+        if point is not None:
+            run, seq = point.run_id, point.seq
+        elif found is not None:
+            run, seq = found[1], int(found[2])
+        else:
+            return message
+        if run != self.record.id or seq <= self._begin:
+            return message
+        # Clients keep thoughts that a snapshot has not.
+        return {**message, "content": ""} if message.get("role") == "reasoning" else None
+
+    # State
+
+    def _send_state(self) -> None:
+        self._send({"type": "STATE_SNAPSHOT", "snapshot": self._state.copy()})
+
+    def _change(self, name: str, value: JsonValue) -> None:
+        delta = json_patch(self._state[name], value, f"/{name}")
+        if delta:
+            self._state[name] = value
+            self._send({"type": "STATE_DELTA", "delta": delta})
+
+    # Texts
+
+    def _speech_begins(self, speech: Speech, seq: int) -> None:
+        id_ = self._speech_id = f"{self.record.id}-{seq}"
+        if speech == "text":
+            self._send({"type": "TEXT_MESSAGE_START", "messageId": id_, "role": "assistant"})
+        else:
+            self._send({"type": "REASONING_START", "messageId": id_})
+            self._send({"type": "REASONING_MESSAGE_START", "messageId": id_, "role": "reasoning"})
+
+    def _speech_goes_on(self, speech: Speech, delta: str) -> None:
+        kind = "TEXT_MESSAGE_CONTENT" if speech == "text" else "REASONING_MESSAGE_CONTENT"
+        self._send({"type": kind, "messageId": self._speech_id, "delta": delta})
+
+    def _speech_ends(self, speech: Speech) -> None:
+        if speech == "text":
+            self._send({"type": "TEXT_MESSAGE_END", "messageId": self._speech_id})
+        else:
+            self._send({"type": "REASONING_MESSAGE_END", "messageId": self._speech_id})
+            self._send({"type": "REASONING_END", "messageId": self._speech_id})
+
+    def _media(self, content: ev.ContentBlock, seq: int) -> None:
+        self._activity(f"{self.record.id}-{seq}", "content", msgspec.to_builtins(content))
+
+    def _activity(self, message_id: str, kind: str, content: Chunk) -> None:
+        self._send(
+            {
+                "type": "ACTIVITY_SNAPSHOT",
+                "messageId": message_id,
+                "activityType": kind,
+                "content": content,
+            }
+        )
+
+    # Tool calls
+
+    def _call_id(self, name: str, seq: int) -> str:
+        # Unique in the conversation, of which agents know nothing.
+        return super()._call_id(f"{self.record.id}-{seq}:{short(name)}", seq)
+
+    def _call_begins(self, call: Call) -> None:
+        self._send(
+            {
+                "type": "TOOL_CALL_START",
+                "toolCallId": call.id,
+                "toolCallName": call.name,
+                "metadata": call_facts(call.view),
+            }
+        )
+        self._show_input(call)
+        self._show_content(call)
+
+    def _call_goes_on(self, call: Call, before: ToolView) -> None:
+        self._show_input(call)
+        if call.view.content != before.content:
+            self._show_content(call)
+
+    def _show_input(self, call: Call, *, last: bool = False) -> None:
+        """Send the arguments when they are known, which is all at once."""
+        known = call.view.input is not None
+        if call.shown != "start" or not (known or last or call.view.status != "pending"):
+            return
+        call.shown = "input"
+        self._arguments(call.id, json.dumps(call.view.input, ensure_ascii=False) if known else "")
+
+    def _show_content(self, call: Call) -> None:
+        for id_, kind, data in self._new_changes(call):
+            self._activity(id_, kind, data)
+        text = call_text(call.view)
+        if text and call.ended is None and call.view.status in ("pending", "in_progress"):
+            self._activity(f"{call.id}:output", "tool-output", {"toolCallId": call.id, "text": text})
+
+    def _call_ends(self, call: Call, status: ev.FinalStatus) -> None:
+        if call.ended is not None:  # an agent that tells of it twice; the conversation has one result of it
+            return
+        self._show_input(call, last=True)
+        self._show_content(call)
+        text = call_text(call.view)
+        pictures = [
+            {
+                "type": found[0].partition("/")[0],
+                "source": {"type": "data", "value": found[1], "mimeType": found[0]},
+            }
+            for part in call.view.content
+            if isinstance(part, ev.BlockContent) and (found := media(part.content)) is not None
+        ]
+        self._send(
+            {
+                "type": "TOOL_CALL_RESULT",
+                "messageId": f"{self.record.id}-{self._last}:{call.id.removeprefix(self.record.id)}",
+                "toolCallId": call.id,
+                "role": "tool",
+                "content": [{"type": "text", "text": text}, *pictures] if pictures else text,
+                "metadata": call_facts(call.view) | ({"denied": True} if call.denied else {}),
+            }
+        )
+
+    # Questions
+
+    def _asked(self, question: OpenQuestion) -> None:
+        called = call_of_front_end(question.asked.fields)
+        if called is None:
+            self._change("questions", [*self._state["questions"], question.shown()])
+        elif not self._stops:
+            self._call_front_end(question.asked, called)
+
+    def _answered(self, question: OpenQuestion, answer: ev.QuestionAnswered) -> None:
+        called = call_of_front_end(question.asked.fields)
+        if called is None:
+            told = question.shown(answer)
+            known: list[Chunk] = self._state["questions"]
+            self._change("questions", [told if each["id"] == question.id else each for each in known])
+        elif not self._stops:  # who has answered it knows what
+            self._send(
+                {
+                    "type": "TOOL_CALL_RESULT",
+                    "messageId": f"{self.record.id}-{self._last}:{question.id}",
+                    "toolCallId": f"{self.record.id}-{question.asked.seq}:{question.id}",
+                    "role": "tool",
+                    "content": "",
+                }
+            )
+
+    def _call_front_end(self, asked: ev.QuestionAsked, called: FrontEndCall) -> str:
+        if self._stops:  # the client names it when it has the result
+            id_ = Point(self.record.id, self._last, asked.id).id
+        else:
+            id_ = f"{self.record.id}-{asked.seq}:{asked.id}"
+        self._send({"type": "TOOL_CALL_START", "toolCallId": id_, "toolCallName": called.name})
+        self._arguments(id_, called.arguments)
+        return id_
+
+    def _arguments(self, call_id: str, text: str) -> None:
+        for at in range(0, len(text), PIECE):
+            self._send({"type": "TOOL_CALL_ARGS", "toolCallId": call_id, "delta": text[at : at + PIECE]})
+        self._send({"type": "TOOL_CALL_END", "toolCallId": call_id})
+
+    def _pauses(self) -> None:
+        for call in self._open_calls:
+            self._show_input(call, last=True)
+        pending: list[str] = []
+        interrupts: list[Chunk] = []
+        for question in self.open_questions:
+            called = call_of_front_end(question.asked.fields)
+            if called is None:
+                interrupts.append(self._interrupt(question))
+            else:
+                pending.append(self._call_front_end(question.asked, called))
+        self._send_state()  # whole, before an interrupt (AG-UI, concepts/interrupts)
+        if interrupts:
+            self._finish(outcome={"type": "interrupt", "interrupts": interrupts})
+        else:
+            self._finish(outcome={"type": "success", "pendingToolCallIds": pending})
+
+    def _interrupt(self, question: OpenQuestion) -> Chunk:
+        asked, call = question.asked, question.call
+        interrupt: Chunk = {
+            "id": Point(self.record.id, self._last, asked.id).id,
+            "reason": _REASONS[asked.asks],
+            "message": clipped(asked.title),
+            "responseSchema": answer_schema(asked),
+            "metadata": question.shown(),
+        }
+        if call is not None:
+            interrupt["toolCallId"] = call.id
+            if asked.asks == "permission":
+                interrupt["reason"] = "tool_call"
+        return interrupt
+
+    # The rest
+
+    def _other(self, event: ev.ThoughtEvent) -> None:
+        match event:
+            case ev.PlanUpdate():
+                self._plan(event)
+            case ev.UsageUpdate():
+                self._change("usage", plain(event))
+            case ev.PhaseChanged():
+                self._change("run", {**self._state["run"], "phase": event.phase})
+            case ev.SessionOpened():
+                pass  # where the agent works is the server's business
+            case _:
+                if isinstance(event, ev.TurnEnded) and self._tokens is not None:
+                    self._change("tokens", msgspec.to_builtins(self._tokens))
+                self._send({"type": "CUSTOM", "name": f"thinkwell.{event.type}", "value": plain(event)})
+
+    def _plan(self, event: ev.PlanUpdate) -> None:
+        if event.removed:
+            self._plans.pop(event.id, None)
+        else:
+            self._plans[event.id] = plan_shown(event)
+        main = self._plans.get("main") or next(iter(self._plans.values()), None)
+        self._change("plan", [] if main is None else main["entries"])
+        self._change("plans", list(self._plans.values()))
+
+    def _ends(self, end: RunEnded) -> None:
+        error = end_error(end)
+        if error is not None:
+            self._fails(error)
+        elif end.status == "cancelled":
+            self._finish(outcome={"type": "cancelled"})
+        else:
+            self._finish(result=end.result, outcome={"type": "success"})
+
+    def _fails(self, error: ShownError) -> None:
+        self._send({"type": "RUN_ERROR", "message": clipped(error.message), "code": error.name})
+
+    def _finish(self, **fields: object) -> None:
+        self._send({"type": "RUN_FINISHED", "threadId": self._thread, "runId": self._run, **fields})

@@ -1,0 +1,217 @@
+"""What clients of AG-UI send to have an agent run, or go on.
+
+Source: ``RunAgentInput`` of PyPI's `ag-ui-protocol` 1.0; for answers, the protocol's documentation,
+concepts/interrupts and concepts/tools.
+"""
+
+# ruff: noqa: TC001 - the types of fields are read at run time
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from thinkwell._json_schema import is_array, is_object
+from thinkwell._prompt import quoted
+from thinkwell.events import JsonValue
+from thinkwell.questions import ChooseOption, FormValue, Reply
+from thinkwell.web._ag_ui import Point, read_point
+from thinkwell.web._front_end_requests import (
+    Choices,
+    Name,
+    file_part,
+    read_base64,
+    read_data_url,
+    request_key,
+    start_run,
+)
+from thinkwell.web._front_end_tools import front_end_tools, result_form
+from thinkwell.web._refusals import RequestInvalid
+from thinkwell.web._requests import ImagePart, StartRun, TextPart
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from thinkwell.events import QuestionAsked
+    from thinkwell.journal import RunRecord
+    from thinkwell.questions import Answer
+    from thinkwell.tools import Tool
+
+__all__ = ("Resume", "RunInput", "ToolMessage")
+
+WHY: Final = "answered in the front end"
+
+MESSAGE: Final = "ag_ui_message"
+"""Where a run's record has the id of the message that it was started for."""
+
+
+class OfferedTool(Struct, frozen=True, kw_only=True):
+    """A tool that the front end has."""
+
+    name: str
+    description: str = ""
+    parameters: JsonValue = None
+
+
+class ContextItem(Struct, frozen=True, kw_only=True):
+    """Something that the agent is to know."""
+
+    description: str
+    value: str
+
+
+class Resume(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The answer to an interrupt."""
+
+    interrupt_id: str
+    status: Literal["resolved", "cancelled"]
+    payload: JsonValue = None
+
+    def answer(self, asked: QuestionAsked) -> Answer:
+        """Return what it says to the question.
+
+        Raises:
+            RequestInvalid: It says nothing that fits.
+        """
+        payload: JsonValue = self.payload
+        if self.status == "cancelled":
+            return Reply("deny", why="cancelled in the front end")
+        if asked.asks == "form":
+            try:
+                return Reply(msgspec.convert(payload, dict[str, FormValue | None]), WHY)
+            except msgspec.ValidationError:
+                raise RequestInvalid("resume: payload is an object, of the form's fields by name") from None
+        said: JsonValue = payload
+        if is_object(payload):
+            option: JsonValue = payload.get("option")
+            if isinstance(option, str):
+                return Reply(ChooseOption(option), WHY)
+            said = payload.get("approved")
+        if not isinstance(said, bool):
+            raise RequestInvalid('resume: payload is {"approved": true} or {"approved": false}')
+        return Reply("allow" if said else "deny", WHY)
+
+
+class ToolMessage(Struct, frozen=True, kw_only=True):
+    """What a tool of the front end has returned."""
+
+    content: JsonValue
+    error: JsonValue
+
+    def answer(self, asked: QuestionAsked) -> Answer:
+        """Return what it says to the question that the call is."""
+        return Reply(result_form(self.content, self.error if isinstance(self.error, str) else None), WHY)
+
+
+class RunInput(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What `HttpAgent` posts."""
+
+    thread_id: Name
+    run_id: Name
+    messages: list[dict[str, JsonValue]]
+    tools: list[OfferedTool] | None = None
+    context: Annotated[list[ContextItem], Meta(max_length=100)] | None = None
+    state: JsonValue = None
+    forwarded_props: JsonValue = None
+    resume: list[Resume] | None = None
+
+    def given(self) -> dict[Point, Resume | ToolMessage]:
+        """Return the answers to what a run has asked, and what the front end's tools have returned.
+
+        Raises:
+            RequestInvalid: One is not to an interrupt of ours.
+        """
+        given: dict[Point, Resume | ToolMessage] = {}
+        for entry in self.resume or ():
+            point = read_point(entry.interrupt_id)
+            if point is None:
+                raise RequestInvalid(f"resume: there is no interrupt {entry.interrupt_id[:100]!r}")
+            given[point] = entry
+        for message in reversed(self.messages):
+            if message.get("role") == "user":
+                break  # what stands before was sent before
+            if message.get("role") == "tool":
+                result = ToolMessage(content=message.get("content"), error=message.get("error"))
+                point = read_point(str(message.get("toolCallId")))
+                if point is not None:
+                    given.setdefault(point, result)
+        return given
+
+    def moves_on(self, record: RunRecord) -> bool:
+        """Return whether the user says something else than what a run was started for."""
+        last = self.messages[-1] if self.messages else {}
+        return last.get("role") == "user" and record.meta.get(MESSAGE) != last.get("id")
+
+    def key(self, agent: str) -> str:
+        """Return what the request is called that starts the run."""
+        return request_key("ag-ui", agent, self.thread_id, self.run_id)
+
+    def start(self, agent: str, *, is_first: bool) -> StartRun:
+        """Return what is to be started for the last message.
+
+        Args:
+            agent: The agent.
+            is_first: Whether the conversation begins with it. Then the agent gets the application's
+                instructions, too.
+
+        Raises:
+            RequestInvalid: There is nothing to be done.
+        """
+        last = self.messages[-1] if self.messages else {}
+        if last.get("role") != "user":
+            raise RequestInvalid("messages: the last one is the prompt, and has to be the user's")
+        parts: list[TextPart | ImagePart] = []
+        if is_first:
+            roles = ("system", "developer")
+            texts = [message.get("content") for message in self.messages if message.get("role") in roles]
+            parts += [TextPart(text=f"{text}\n\n") for text in texts if isinstance(text, str) and text]
+        for item in self.context or ():
+            parts.append(TextPart(text=f"{item.description}\n{quoted(item.value, 'context')}\n"))
+        parts += _prompt(last.get("content"))
+        return start_run(agent, self.thread_id, parts, self._choices, meta={MESSAGE: last.get("id")})
+
+    def offered(self) -> list[Tool]:
+        """Return the front end's tools.
+
+        Raises:
+            RequestInvalid: One cannot be a tool.
+        """
+        return front_end_tools([(tool.name, tool.description, tool.parameters) for tool in self.tools or ()])
+
+    @property
+    def _choices(self) -> Choices | None:
+        props: JsonValue = self.forwarded_props
+        chosen: JsonValue = props.get("thinkwell") if is_object(props) else None
+        if chosen is None:
+            return None
+        try:
+            return msgspec.convert(chosen, Choices)
+        except msgspec.ValidationError as exc:
+            raise RequestInvalid(f"forwardedProps.thinkwell: {exc}") from None
+
+
+def _prompt(content: JsonValue) -> Iterator[TextPart | ImagePart]:
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    if not is_array(content):
+        raise RequestInvalid("messages: the content of the last one is a text or a list of parts")
+    for at, part in enumerate(content):
+        where = f"messages: part {at + 1} of the last one"
+        if not is_object(part):
+            raise RequestInvalid(f"{where}: it is an object")
+        source: JsonValue = part.get("source")
+        text: JsonValue = part.get("text")
+        if part.get("type") == "text" and isinstance(text, str):
+            if text:
+                yield TextPart(text=text)
+        elif is_object(source) and isinstance(value := source.get("value"), str):
+            kind = str(source.get("mimeType") or "")
+            if source.get("type") == "data":
+                said, data = "", read_base64(value, where)
+            else:
+                said, data = read_data_url(value, where)
+            yield file_part(kind or said, data, "", where)
+        else:
+            raise RequestInvalid(f"{where}: agents get texts, pictures and text files here")

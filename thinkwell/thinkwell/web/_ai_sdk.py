@@ -1,0 +1,395 @@
+"""A run as a stream of the Vercel AI SDK: the UI message stream, version 1.
+
+Sources: npm `ai` 7.0, ``src/ui-message-stream/ui-message-chunks.ts`` (what there is) and
+``src/ui/process-ui-message-stream.ts`` (what a client makes of it).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import msgspec
+
+from thinkwell import events as ev
+from thinkwell.web._front_ends import (
+    FrontEndFormat,
+    call_facts,
+    call_text,
+    clipped,
+    end_error,
+    is_allowed,
+    media,
+    plain,
+    plan_shown,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from thinkwell.journal import RunRecord
+    from thinkwell.view import ToolView
+    from thinkwell.web._front_ends import Call, Chunk, OpenQuestion, Speech
+    from thinkwell.web._records import RunEnded, ShownError
+
+__all__ = ("AI_SDK_HEADERS", "AiSdkFormat", "question_of_call")
+
+AI_SDK_HEADERS: Final[Mapping[str, str]] = {"x-vercel-ai-ui-message-stream": "v1"}
+"""What a client knows the stream by."""
+
+_FINISH: Final = {
+    "end_turn": "stop",
+    "max_tokens": "length",
+    "max_turn_requests": "length",
+    "refusal": "content-filter",
+}
+"""What the client calls the reasons why a turn has ended (ACP, ``StopReason``)."""
+
+_QUESTION_TOOLS: Final = {"permission": "permission", "form": "form", "url": "open_url"}
+"""The names of the tool calls that stand for questions which belong to none."""
+
+
+_STAND_IN: Final = "question-"
+
+
+def question_call_id(question_id: str) -> str:
+    """Return the id of the tool call that stands for a question."""
+    return _STAND_IN + question_id
+
+
+def question_of_call(call_id: str) -> str | None:
+    """Return the question that a tool call stands for; ``None``: it is a call of the agent's."""
+    return call_id.removeprefix(_STAND_IN) if call_id.startswith(_STAND_IN) else None
+
+
+class AiSdkFormat(FrontEndFormat):
+    """One message of the assistant: a run.
+
+    Questions are requests for approval of the tool calls that they are about. Those that are about none, and
+    forms, are tool calls of their own. A client cannot answer while a stream goes on: where `stops` is set,
+    requests are sent when the stream pauses, all of them in the last step of the message, since that is the
+    only one that clients look at to find out whether everything has its answer.
+
+    Args:
+        record: The run.
+        stops: Whether the stream ends where questions wait. Else they are sent when they are asked, and
+            answered elsewhere.
+    """
+
+    closing: ClassVar[bytes] = b"[DONE]"
+
+    def __init__(self, record: RunRecord, *, stops: bool = False) -> None:
+        super().__init__(record)
+        self._stops = stops
+        self._cuts: list[int] = []
+        """Behind which entries the stream has ended before."""
+        self._last = 0
+        """The last entry."""
+        self._speech_id = ""
+        self._stand_ins: set[str] = set()
+        """Questions that clients know as tool calls of their own."""
+        self._requested: set[str] = set()
+        """Questions whose answer clients were asked for."""
+        self._usage: ev.UsageUpdate | None = None
+        self._has_result = False
+
+    def take(self, entry: ev.ThoughtEvent | RunEnded) -> list[Chunk]:
+        self._last = entry.seq
+        return super().take(entry)
+
+    def resume(self) -> None:
+        self._cuts.append(self._last)
+        super().resume()
+
+    def _opens(self) -> None:
+        record = self.record
+        about = {"run": record.id, "agent": record.agent}
+        self._send({"type": "start", "messageId": record.id, "messageMetadata": about})
+        self._begin_step()
+
+    def _begin_step(self) -> None:
+        self.step += 1
+        self._send({"type": "start-step"})
+
+    def _end_step(self) -> None:
+        self._send({"type": "finish-step"})
+
+    def _new_step(self) -> None:
+        self._end_step()
+        self._begin_step()
+
+    # Texts
+
+    def _speech_begins(self, speech: Speech, seq: int) -> None:
+        self._speech_id = f"{speech}-{seq}"
+        self._send({"type": f"{speech}-start", "id": self._speech_id})
+
+    def _speech_goes_on(self, speech: Speech, delta: str) -> None:
+        self._send({"type": f"{speech}-delta", "id": self._speech_id, "delta": delta})
+
+    def _speech_ends(self, speech: Speech) -> None:
+        self._send({"type": f"{speech}-end", "id": self._speech_id})
+
+    def _media(self, content: ev.ContentBlock, seq: int) -> None:
+        if self._file(content):
+            return
+        if isinstance(content, ev.ResourceLink) and content.uri.startswith(("http://", "https://")):
+            title = clipped(content.title or content.name)
+            self._send(
+                {"type": "source-url", "sourceId": f"source-{seq}", "url": content.uri, "title": title}
+            )
+        else:
+            self._send({"type": "data-content", "id": f"content-{seq}", "data": msgspec.to_builtins(content)})
+
+    def _file(self, content: ev.ContentBlock) -> bool:
+        """Send a picture or sound, where it is one that browsers can show."""
+        found = media(content)
+        if found is not None:
+            kind, data = found
+            self._send({"type": "file", "mediaType": kind, "url": f"data:{kind};base64,{data}"})
+        return found is not None
+
+    # Tool calls
+
+    def _call_begins(self, call: Call) -> None:
+        about = {"dynamic": True, "providerExecuted": True, "title": clipped(call.view.title)}
+        self._send(
+            {
+                "type": "tool-input-start",
+                "toolCallId": call.id,
+                "toolName": call.name,
+                **about,
+                "toolMetadata": call_facts(call.view),
+            }
+        )
+        if call.view.input is not None or call.view.status != "pending":
+            self._show_input(call)
+        self._show_content(call)
+
+    def _call_goes_on(self, call: Call, before: ToolView) -> None:
+        view = call.view
+        news = view.input != before.input or view.title != before.title or view.status != before.status
+        # Clients look for the input in the last step only, and would show the call twice.
+        if news and call.ended is None and call.shown != "output" and call.step == self.step:
+            self._show_input(call)
+        if view.content != before.content:
+            self._show_content(call)
+        if call.ended is not None:  # an agent that tells of it late
+            self._call_ends(call, call.ended)
+
+    def _show_input(self, call: Call) -> None:
+        call.shown = "input"
+        self._send(
+            {
+                "type": "tool-input-available",
+                "toolCallId": call.id,
+                "toolName": call.name,
+                "input": {} if call.view.input is None else call.view.input,
+                "dynamic": True,
+                "providerExecuted": True,
+                "title": clipped(call.view.title),
+                "toolMetadata": call_facts(call.view),
+            }
+        )
+
+    def _show_content(self, call: Call) -> None:
+        self._show_changes(call)
+        text = call_text(call.view)
+        if text and call.ended is None and call.view.status in ("pending", "in_progress"):
+            if call.shown == "start" and call.step == self.step:
+                self._show_input(call)
+            call.shown = "output"
+            self._output(call, text, preliminary=True)
+
+    def _show_changes(self, call: Call) -> None:
+        for id_, name, data in self._new_changes(call):
+            self._send({"type": f"data-{name}", "id": id_, "data": data})
+
+    def _output(self, call: Call, text: str, *, preliminary: bool = False) -> None:
+        chunk: Chunk = {
+            "type": "tool-output-available",
+            "toolCallId": call.id,
+            "output": text,
+            "dynamic": True,
+            "providerExecuted": True,
+            "toolMetadata": call_facts(call.view),
+        }
+        if preliminary:
+            chunk["preliminary"] = True
+        self._send(chunk)
+
+    def _call_ends(self, call: Call, status: ev.FinalStatus) -> None:
+        view = call.view
+        if call.shown == "start" and call.step == self.step:
+            self._show_input(call)
+        call.shown = "output"
+        self._show_changes(call)
+        if call.ended is None:
+            for part in view.content:
+                if isinstance(part, ev.BlockContent):
+                    self._file(part.content)
+        if status == "completed":
+            self._output(call, call_text(view))
+        elif not call.denied:  # else they know
+            self._send(
+                {
+                    "type": "tool-output-error",
+                    "toolCallId": call.id,
+                    "errorText": call_text(view) or f"the tool call was {_ENDED[status]}",
+                    "dynamic": True,
+                    "providerExecuted": True,
+                    "toolMetadata": call_facts(view),
+                }
+            )
+
+    # Questions
+
+    def _asked(self, question: OpenQuestion) -> None:
+        self._show_question(question)
+        if question.is_put and not self._stops:
+            self._request(question, stands_alone=question.call is None or question.call.ended is not None)
+
+    def _show_question(self, question: OpenQuestion, answer: ev.QuestionAnswered | None = None) -> None:
+        self._send({"type": "data-question", "id": question.id, "data": question.shown(answer)})
+
+    def _request(self, question: OpenQuestion, *, stands_alone: bool) -> None:
+        """Ask the client for an answer, in a way that it has."""
+        asked, call = question.asked, question.call
+        if asked.asks == "form" or stands_alone or call is None:
+            id_ = question_call_id(question.id)
+            self._stand_ins.add(question.id)
+            chunk: Chunk = {
+                "type": "tool-input-available",
+                "toolCallId": id_,
+                "toolName": _QUESTION_TOOLS[asked.asks],
+                "input": question.shown(),
+                "dynamic": True,
+                "title": clipped(asked.title),
+            }
+            if asked.asks != "form":
+                chunk["providerExecuted"] = True
+            self._send(chunk)
+        else:
+            id_ = call.id
+            if call.shown == "start":
+                self._show_input(call)
+        self._requested.add(question.id)
+        if asked.asks != "form":
+            self._send(
+                {
+                    "type": "tool-approval-request",
+                    "approvalId": question.id,
+                    "toolCallId": id_,
+                    "approvalDescriptor": {"options": msgspec.to_builtins(asked.options)},
+                    "reason": clipped(asked.title),
+                }
+            )
+
+    def _answered(self, question: OpenQuestion, answer: ev.QuestionAnswered) -> None:
+        if question.is_put:
+            was_requested = question.id in self._requested
+            if (
+                not was_requested
+            ):  # nobody was asked in this stream; that it came to that is told all the same
+                self._request(question, stands_alone=question.call is None or question.call.ended is not None)
+            self._tell_answer(question, answer)
+            if question.asked.asks == "form" and not was_requested:
+                # Clients that see a form with its answer in the last step send it once more.
+                self._new_step()
+        self._show_question(question, answer)
+
+    def _tell_answer(self, question: OpenQuestion, answer: ev.QuestionAnswered) -> None:
+        allowed, id_ = is_allowed(answer), question_call_id(question.id)
+        stands_alone = question.id in self._stand_ins
+        if question.asked.asks != "form":
+            self._send(
+                {
+                    "type": "tool-approval-response",
+                    "approvalId": question.id,
+                    "approved": allowed,
+                    "reason": clipped(answer.why),
+                }
+            )
+            if not allowed:
+                call_id = id_ if stands_alone or question.call is None else question.call.id
+                self._send({"type": "tool-output-denied", "toolCallId": call_id})
+                return
+        if stands_alone:
+            told = {"choice": answer.choice, "by": answer.by, "filled": list(answer.filled)}
+            if allowed:
+                self._send({"type": "tool-output-available", "toolCallId": id_, "output": told})
+            else:
+                text = f"not filled in: {clipped(answer.why)}"
+                self._send({"type": "tool-output-error", "toolCallId": id_, "errorText": text})
+
+    def _pauses(self) -> None:
+        questions = self.open_questions
+        of_calls = [
+            question.call.id
+            for question in questions
+            if question.call is not None and question.asked.asks == "permission"
+        ]
+        here = {call.id for call in self._open_calls if call.step == self.step}
+        whole = len(of_calls) == len(questions) and sorted(of_calls) == sorted(here)
+        if not whole:
+            self._new_step()
+        for question in questions:
+            self._request(question, stands_alone=not whole)
+        self._end_step()
+        about = {"after": [*self._cuts, self._last]}
+        self._send({"type": "finish", "finishReason": "tool-calls", "messageMetadata": about})
+
+    # The rest
+
+    def _other(self, event: ev.ThoughtEvent) -> None:
+        match event:
+            case ev.PlanUpdate():
+                self._send(
+                    {
+                        "type": "data-plan",
+                        "id": f"plan-{event.id}",
+                        "data": plan_shown(event) | ({"removed": True} if event.removed else {}),
+                    }
+                )
+            case ev.UsageUpdate():
+                self._usage = event
+                self._show_usage()
+            case ev.TurnEnded() if self._tokens is not None:
+                self._show_usage()
+            case ev.TurnStarted() if event.number > 1:
+                self._new_step()
+            case ev.ResultAttempt():
+                self._has_result = self._has_result or event.accepted
+            case ev.PhaseChanged() | ev.Notice() | ev.Stalled():
+                # Shown while it is news, and not part of the message.
+                name = f"data-{event.type}"
+                self._send({"type": name, "data": plain(event), "transient": True})
+            case _:
+                pass
+
+    def _show_usage(self) -> None:
+        data: Chunk = {} if self._usage is None else plain(self._usage)
+        if self._tokens is not None:
+            data["tokens"] = msgspec.to_builtins(self._tokens)
+        self._send({"type": "data-usage", "id": "usage", "data": data})
+
+    def _ends(self, end: RunEnded) -> None:
+        if end.status == "completed" and (self._has_result or not isinstance(end.result, str)):
+            self._send({"type": "data-result", "id": "result", "data": end.result})
+        self._end_step()
+        error = end_error(end)
+        if error is not None:
+            self._fails(error)
+            reason = "error"
+        elif end.status == "cancelled":
+            self._send({"type": "abort", "reason": "the run was cancelled"})
+            reason = "interrupted"
+        else:
+            reason = _FINISH.get(end.stop_reason or "", "other")
+        about = {"status": end.status}
+        self._send({"type": "finish", "finishReason": reason, "messageMetadata": about})
+
+    def _fails(self, error: ShownError) -> None:
+        self._send({"type": "error", "errorText": clipped(f"{error.name}: {error.message}")})
+
+
+_ENDED: Final = {"failed": "not successful", "cancelled": "cancelled"}

@@ -1,0 +1,160 @@
+"""Runs as streams in the formats that front ends speak."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import anyio
+import msgspec
+
+from thinkwell.journal import JournalError
+from thinkwell.web._ag_ui import AgUiFormat
+from thinkwell.web._ai_sdk import AI_SDK_HEADERS, AiSdkFormat
+from thinkwell.web._records import ShownError, is_end, read_entry
+from thinkwell.web._sse import sse_frame
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+
+    from thinkwell.journal import RunRecord
+    from thinkwell.web._front_ends import Chunk, FrontEndFormat
+    from thinkwell.web._serving import RunServer
+    from thinkwell.web._watching import Batch, Watcher
+
+__all__ = ("FORMAT_HEADERS", "FormatName", "format_events", "segment_events")
+
+FormatName: TypeAlias = Literal["ai-sdk", "ag-ui"]
+"""A format that front ends speak."""
+
+FORMAT_HEADERS: Final[Mapping[FormatName, Mapping[str, str]]] = {"ai-sdk": AI_SDK_HEADERS, "ag-ui": {}}
+"""What answers in a format say besides."""
+
+SETTLE: Final = 0.2
+"""Seconds that a question may be open before its stream ends, so that others come with it that are asked at
+the same time, and one that a program answers at once ends nothing."""
+
+_encoder: Final = msgspec.json.Encoder()
+
+CUT_OFF: Final = ShownError(
+    name="StreamCutOff",
+    message="the server closes, or the run was deleted; resume the stream to see the rest",
+)
+UNREADABLE: Final = ShownError(
+    name="ServerUnavailable", message="the server cannot read the log of the run now; resume the stream later"
+)
+
+
+async def format_events(watcher: Watcher, name: FormatName, *, after: int = 0) -> AsyncGenerator[bytes]:
+    """Write a run as server-sent events in a format, from its first entry to its end.
+
+    The events of an entry come in one piece, and the last of them has the entry's number as its id. So what
+    comes behind a number is exactly what was not sent before; whoever was cut off between the events of one
+    entry gets those again.
+
+    Args:
+        watcher: Watches the run, from its first entry.
+        name: The format.
+        after: Number of the last entry whose events were seen.
+
+    Raises:
+        JournalError: The run cannot be read.
+    """
+    form = AiSdkFormat(watcher.record) if name == "ai-sdk" else AgUiFormat(watcher.record)
+    while (batch := await watcher.next()) is not None:
+        piece: list[bytes] = []
+        for entry in batch.entries:
+            chunks = form.take(read_entry(entry))
+            if entry.seq > after:
+                frames = [*map(_encoder.encode, chunks), *(_closing(form) if is_end(entry) else ())]
+                piece += map(sse_frame, frames[:-1])
+                piece += [sse_frame(frame, id=entry.seq) for frame in frames[-1:]]
+        if piece:
+            yield b"".join(piece)
+
+
+async def segment_events(
+    server: RunServer,
+    record: RunRecord,
+    form: FrontEndFormat,
+    *,
+    caller: str,
+    cuts: Sequence[int] = (),
+    answered: Collection[str] = (),
+) -> AsyncGenerator[bytes]:
+    """Write what a client gets of a run in one answer: up to its end, or to where questions wait.
+
+    Args:
+        server: Has the run.
+        record: The run.
+        form: Its format, which has taken nothing yet.
+        caller: Who asks.
+        cuts: Numbers of the entries behind which answers have ended before, in their order. This one begins
+            behind the last of them.
+        answered: Questions that have just got their answer, though the log may not yet say so.
+
+    Raises:
+        RunNotFound: The run is gone.
+    """
+    try:
+        async with server.watch(record.id, caller=caller) as watcher:
+            segment = _Segment(form, cuts, answered)
+            while (batch := await segment.next(server, watcher, caller)) is not None:
+                if piece := segment.take(batch):
+                    yield piece
+            if watcher.ended:
+                yield _last_frames(form, ())
+            else:
+                yield _last_frames(form, form.pause() if segment.is_paused else form.break_off(CUT_OFF))
+    except JournalError:
+        yield _last_frames(form, form.break_off(UNREADABLE))
+
+
+class _Segment:
+    """What is written of a run in one answer."""
+
+    def __init__(self, form: FrontEndFormat, cuts: Sequence[int], answered: Collection[str]) -> None:
+        self.is_paused = False
+        """Whether questions wait."""
+        self._form = form
+        self._cuts = cuts
+        self._answered = answered
+        self._deadline = math.inf
+
+    async def next(self, server: RunServer, watcher: Watcher, caller: str) -> Batch | None:
+        """Wait for entries; ``None``: there are no more of them in this answer."""
+        while True:
+            with anyio.CancelScope(deadline=self._deadline) as waiting:
+                return await watcher.next()
+            assert waiting.cancelled_caught
+            self._deadline = math.inf
+            # Whoever reads slowly comes to questions that have had their answer long ago.
+            if (await server.get(watcher.record.id, caller=caller)).last_seq <= watcher.seq:
+                self.is_paused = True
+                return None
+
+    def take(self, batch: Batch) -> bytes:
+        """Take entries, and return what is sent for them."""
+        chunks: list[Chunk] = []
+        begin = self._cuts[-1] if self._cuts else 0
+        for entry in batch.entries:
+            made = self._form.take(read_entry(entry))
+            if entry.seq > begin:
+                chunks += made
+            elif entry.seq in self._cuts:
+                self._form.pause()
+                self._form.resume()
+        if all(question.id in self._answered for question in self._form.open_questions):
+            self._deadline = math.inf
+        elif self._deadline == math.inf:
+            self._deadline = anyio.current_time() + SETTLE
+        return b"".join(sse_frame(_encoder.encode(chunk)) for chunk in chunks)
+
+
+def _last_frames(form: FrontEndFormat, chunks: Iterable[Chunk]) -> bytes:
+    """Write the last chunks of an answer."""
+    return b"".join(map(sse_frame, [*map(_encoder.encode, chunks), *_closing(form)]))
+
+
+def _closing(form: FrontEndFormat) -> tuple[bytes, ...]:
+    return (form.closing,) if form.closing else ()

@@ -1,0 +1,119 @@
+"""What the requests of front ends have in common: what may be chosen, and what a prompt is made of."""
+
+# ruff: noqa: TC001 - the types of fields are read at run time
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from typing import TYPE_CHECKING, Annotated, Final
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+from msgspec import Meta, Struct
+
+from thinkwell._prompt import quoted
+from thinkwell.events import JsonValue
+from thinkwell.web._refusals import RequestInvalid
+from thinkwell.web._requests import ImagePart, StartRun, TextPart
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ("Choices", "Name", "file_part", "read_base64", "read_data_url", "request_key", "start_run")
+
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+"""The name of a conversation, or of something that can be chosen."""
+
+_DATA: Final = re.compile(r"data:([^;,]*)((?:;[^;,]*)*),", re.IGNORECASE)
+"""How an address begins that holds what it leads to (RFC 2397)."""
+
+FILE: Final = "file"
+"""What a text file stands in, in a prompt."""
+
+
+class Choices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a front end may choose of a run, beside what its own library sends; see `StartRun`."""
+
+    output: dict[str, JsonValue] | None = None
+    folder: Name | None = None
+    permissions: Name | None = None
+    title: Annotated[str, Meta(max_length=200)] | None = None
+    timeout: Annotated[float, Meta(gt=0)] | None = None
+
+
+def start_run(
+    agent: str,
+    thread: str,
+    parts: Sequence[TextPart | ImagePart],
+    choices: Choices | None,
+    *,
+    meta: dict[str, JsonValue] | None = None,
+) -> StartRun:
+    """Return what is to be started for a message of a conversation.
+
+    Raises:
+        RequestInvalid: There is nothing in it.
+    """
+    if not parts:
+        raise RequestInvalid("messages: the last one is the prompt, and has neither text nor pictures")
+    chosen = {} if choices is None else msgspec.structs.asdict(choices)
+    return StartRun(prompt=tuple(parts), agent=agent, thread=thread, meta=meta or {}, **chosen)
+
+
+def request_key(*parts: object) -> str:
+    """Return the name of a request: the same parts, the same run."""
+    return "front-end:" + hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+
+
+def read_data_url(url: str, where: str) -> tuple[str, bytes]:
+    """Return the media type and the contents of what a ``data:`` address holds. Nothing is fetched.
+
+    Args:
+        url: The address.
+        where: Which part of a message it is, for messages.
+
+    Raises:
+        RequestInvalid: It is none.
+    """
+    found = _DATA.match(url)
+    if found is None:
+        raise RequestInvalid(f"{where}: send the file itself, as a data: address; the server fetches nothing")
+    data = url[found.end() :]
+    if found[2].lower().endswith(";base64"):
+        return found[1], read_base64(data, where)
+    return found[1], unquote_to_bytes(data)
+
+
+def read_base64(data: str, where: str) -> bytes:
+    """Return what a text holds in base64.
+
+    Raises:
+        RequestInvalid: It is none.
+    """
+    try:
+        return base64.b64decode(data, validate=True)
+    except ValueError:
+        raise RequestInvalid(f"{where}: it is no base64") from None
+
+
+def file_part(media_type: str, data: bytes, name: str, where: str) -> TextPart | ImagePart:
+    """Return a file as a part of a prompt.
+
+    Args:
+        media_type: What it is.
+        data: Its contents.
+        name: What it is called.
+        where: Which part of a message it is, for messages.
+
+    Raises:
+        RequestInvalid: It is neither a picture nor a text.
+    """
+    kind = media_type.lower()
+    if kind.startswith("image/"):
+        return ImagePart(data=data)
+    if kind.startswith("text/") or kind == "application/json":
+        text = quoted(data.decode("utf-8", "replace"), FILE)
+        return TextPart(text=f"\n{name}\n{text}" if name else f"\n{text}")
+    raise RequestInvalid(f"{where}: agents get pictures and texts here, and no {kind[:100] or 'other files'}")

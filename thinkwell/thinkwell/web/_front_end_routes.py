@@ -1,0 +1,317 @@
+"""Where the libraries of front ends start runs, have them go on, and come back to them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Route
+
+from thinkwell import events as ev
+from thinkwell.questions import Reply
+from thinkwell.web._ag_ui import PROTOCOL, AgUiFormat
+from thinkwell.web._ag_ui_input import RunInput, ToolMessage
+from thinkwell.web._ai_sdk import AiSdkFormat
+from thinkwell.web._ai_sdk_chat import ChatRequest
+from thinkwell.web._formats import FORMAT_HEADERS, segment_events
+from thinkwell.web._front_end_tools import call_of_front_end
+from thinkwell.web._http import Resource, caller_of, check_depth, read_json
+from thinkwell.web._records import read_entry
+from thinkwell.web._refusals import QuestionClosed, RequestInvalid, RunNotFound
+from thinkwell.web._sse import EventStream, sse_frame
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Collection, Container, Mapping
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from thinkwell.journal import RunRecord
+    from thinkwell.questions import Answer
+    from thinkwell.web._ag_ui import Point
+    from thinkwell.web._ag_ui_input import Resume
+    from thinkwell.web._ai_sdk_chat import ChatMessage
+    from thinkwell.web._serving import RunServer
+
+__all__ = ("routes",)
+
+LOOKED_AT: Final = 100
+"""Runs of a conversation that are looked at, the newest of them."""
+
+SHOWN: Final = 200
+"""Characters of a question's title that a refusal repeats."""
+
+_QUESTIONS: Final = (b'{"type":"question"', b'{"type":"answer"')
+"""How entries begin that ask something, or tell the answer."""
+
+MOVED_ON: Final = Reply("deny", why="the user has said something else instead")
+
+
+def routes(server: RunServer) -> list[Route]:
+    """Return where clients of the Vercel AI SDK and of AG-UI ask."""
+    chats, agents = _AiSdk(server), _AgUi(server)
+    return [
+        Route("/ai-sdk/{agent}", Resource(POST=chats.post)),
+        # The path that `DefaultChatTransport` makes (npm `ai` 7.0, src/ui/http-chat-transport.ts).
+        Route("/ai-sdk/{agent}/{chat:path}/stream", Resource(GET=chats.resume)),
+        Route("/ag-ui/{agent}", Resource(POST=agents.post)),
+    ]
+
+
+class _FrontEnd:
+    """What both have in common."""
+
+    def __init__(self, server: RunServer) -> None:
+        self._server = server
+
+    def _agent(self, request: Request) -> str:
+        agent: str = request.path_params["agent"]
+        if agent not in self._server.agents:
+            known = ", ".join(self._server.agents)
+            raise HTTPException(404, f"there is no agent {agent[:100]!r}; the server has {known}")
+        return agent
+
+    async def _run(self, run_id: str, agent: str, thread: str, caller: str) -> RunRecord | None:
+        """Return a run of a conversation; ``None``: it has no such run."""
+        try:
+            record = await self._server.get(run_id, caller=caller)
+        except RunNotFound:
+            return None
+        return record if (record.agent, record.thread) == (agent, thread) else None
+
+    async def _of_thread(self, agent: str, thread: str, caller: str) -> list[RunRecord]:
+        """Return the last runs of a conversation, the newest first."""
+        records = await self._server.runs(caller=caller, thread=thread, limit=LOOKED_AT)
+        return [record for record in records if record.agent == agent]
+
+    async def _answer(self, run_id: str, question_id: str, answer: Answer, caller: str) -> None:
+        """Answer a question, unless it has its answer: the same request may come again."""
+        with suppress(QuestionClosed):
+            await self._server.answer(run_id, question_id, answer, caller=caller)
+
+
+class _AiSdk(_FrontEnd):
+    """Chats of the Vercel AI SDK."""
+
+    async def post(self, request: Request) -> ASGIApp:
+        """Start a run for what the user says, or let one go on that has asked something."""
+        caller, agent = caller_of(request.scope), self._agent(request)
+        chat = await read_json(request, ChatRequest, self._server.limits.max_request)
+        check_depth(thinkwell=None if chat.thinkwell is None else chat.thinkwell.output)
+        said = chat.answered
+        record = None if said is None else await self._run(said.run_id, agent, chat.id, caller)
+        answered: set[str] = set()
+        if said is not None and record is not None:
+            answered = await self._take_answers(record, said, caller, moves_on=chat.prompt is not None)
+        if chat.prompt is not None:
+            wanted, key = chat.start(agent, chat.prompt)
+            records = [] if key is None else await self._of_thread(agent, chat.id, caller)
+            run = next((record for record in records if record.key == key), None)
+            if run is None:
+                run = await self._server.start(wanted, caller=caller, key=key)
+            return self._stream(run, caller)
+        if said is None or record is None:
+            raise RequestInvalid(
+                "messages: the last one is neither the user's nor a run of this chat that could go on"
+            )
+        return self._stream(record, caller, said.cuts(record.last_seq), answered)
+
+    async def resume(self, request: Request) -> ASGIApp:
+        """Send what the client of a chat may have missed: all of the run that goes on."""
+        caller, agent = caller_of(request.scope), self._agent(request)
+        chat, run_id = request.path_params["chat"], request.query_params.get("run")
+        if run_id is None:
+            records = await self._of_thread(agent, chat, caller)
+            record = next((record for record in records if record.status == "running"), None)
+        else:
+            record = await self._run(run_id, agent, chat, caller)
+        if record is None:
+            return Response(status_code=204, headers={"Cache-Control": "no-store"})
+        return self._stream(record, caller)
+
+    async def _take_answers(
+        self, record: RunRecord, said: ChatMessage, caller: str, *, moves_on: bool
+    ) -> set[str]:
+        """Give a run the answers in a message, and return the questions that have theirs.
+
+        Args:
+            record: The run.
+            said: The message.
+            caller: Who asks.
+            moves_on: Whether the user says something else, so that what is open is denied.
+        """
+        answered: set[str] = set()
+        for question_id, answer in said.given():
+            if answer is None and moves_on:
+                answer = MOVED_ON
+            if answer is not None:
+                answered.add(question_id)
+                if record.status == "running":
+                    await self._answer(record.id, question_id, answer, caller)
+        return answered
+
+    def _stream(
+        self, record: RunRecord, caller: str, cuts: list[int] | None = None, answered: Collection[str] = ()
+    ) -> EventStream:
+        form = AiSdkFormat(record, stops=True)
+        events = segment_events(self._server, record, form, caller=caller, cuts=cuts or (), answered=answered)
+        return EventStream(events, headers=FORMAT_HEADERS["ai-sdk"])
+
+
+class _RunRefused(Exception):  # noqa: N818 - it is no error of ours
+    """A request cannot be met, in a way that the protocol has an event for."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+
+
+class _AgUi(_FrontEnd):
+    """Clients of AG-UI."""
+
+    async def post(self, request: Request) -> ASGIApp:
+        """Start a run for what the user says, or let one go on that has asked something."""
+        caller, agent = caller_of(request.scope), self._agent(request)
+        wanted = await read_json(request, RunInput, self._server.limits.max_request)
+        check_depth(forwardedProps=wanted.forwarded_props, state=wanted.state, messages=wanted.messages)
+        try:
+            given = wanted.given()
+            if not given:
+                return await self._start(wanted, agent, caller)
+            record = await self._take_answers(wanted, given, agent, caller)
+            answered = {point.question_id for point in given}
+            if wanted.moves_on(record):
+                return await self._start(wanted, agent, caller, answered)
+            return self._stream(record, wanted, caller, next(iter(given)).seq, answered)
+        except _RunRefused as exc:
+            # Where there is an event for it, clients expect it (AG-UI, concepts/interrupts, error handling).
+            run = {"threadId": wanted.thread_id, "runId": wanted.run_id, "protocolVersion": PROTOCOL}
+            error = {"message": exc.message, "code": exc.code}
+            return EventStream(_written({"type": "RUN_STARTED", **run}, {"type": "RUN_ERROR", **error}))
+
+    async def _start(
+        self, wanted: RunInput, agent: str, caller: str, answered: Container[str] = ()
+    ) -> ASGIApp:
+        earlier = await self._of_thread(agent, wanted.thread_id, caller)
+        known = next((record for record in earlier if record.key == wanted.key(agent)), None)
+        if known is None:
+            for record in earlier:
+                if record.status == "running":
+                    await self._clear(record, caller, answered)
+            run = wanted.start(agent, is_first=not earlier)
+            known = await self._server.start(
+                run, caller=caller, key=wanted.key(agent), tools=wanted.offered()
+            )
+        return self._stream(known, wanted, caller)
+
+    async def _clear(self, record: RunRecord, caller: str, answered: Container[str]) -> None:
+        """Let a run of the conversation not hold up the next one, which waits for it.
+
+        Raises:
+            _RunRefused: It has asked something that the client has to answer first.
+        """
+        view = (await self._server.state(record.id, caller=caller)).view
+        for question in view.questions:
+            if question.deadline is None or question.id in answered:
+                continue
+            if call_of_front_end(question.fields) is None:
+                raise _RunRefused(
+                    "interrupts_pending",
+                    f"the conversation waits for an answer: {question.title[:SHOWN]!r}; "
+                    "send it as resume, or answer it elsewhere",
+                )
+            await self._answer(record.id, question.id, MOVED_ON, caller)
+
+    async def _take_answers(
+        self, wanted: RunInput, given: Mapping[Point, Resume | ToolMessage], agent: str, caller: str
+    ) -> RunRecord:
+        """Give a run the answers to what it has asked, and return it.
+
+        Raises:
+            _RunRefused: They do not fit what it has asked.
+        """
+        places = {(point.run_id, point.seq) for point in given}
+        run_id, seq = next(iter(places))
+        record = await self._run(run_id, agent, wanted.thread_id, caller)
+        if len(places) > 1 or record is None or seq > record.last_seq:
+            raise _RunRefused("interrupt_unknown", "resume: no run of this conversation has asked that")
+        asked = await self._asked(record, seq)
+        answers = [_answer_of(asked, point, said) for point, said in given.items()]
+        if record.status == "running":
+            view = (await self._server.state(record.id, caller=caller)).view
+            missing = [
+                question
+                for question in view.questions
+                if question.id in asked
+                and question.id not in {point.question_id for point in given}
+                and call_of_front_end(question.fields) is None
+            ]
+            if missing:
+                raise _RunRefused(
+                    "interrupts_pending", f"resume: there is no answer to {missing[0].title[:SHOWN]!r}"
+                )
+            for question_id, answer in answers:
+                try:
+                    await self._answer(record.id, question_id, answer, caller)
+                except RequestInvalid as exc:  # the question stays open
+                    raise _RunRefused("answer_invalid", exc.message) from None
+        return record
+
+    async def _asked(self, record: RunRecord, seq: int) -> dict[str, ev.QuestionAsked]:
+        """Return the questions that were open behind an entry."""
+        asked: dict[str, ev.QuestionAsked] = {}
+        last = 0
+        while last < seq and (entries := await self._server.journal.read(record.id, last)):
+            last = entries[-1].seq
+            for entry in entries:
+                if entry.seq <= seq and entry.data.startswith(_QUESTIONS):
+                    event = read_entry(entry)
+                    if isinstance(event, ev.QuestionAsked):
+                        asked[event.id] = event
+                    elif isinstance(event, ev.QuestionAnswered):
+                        asked.pop(event.id, None)
+        return asked
+
+    def _stream(
+        self,
+        record: RunRecord,
+        wanted: RunInput,
+        caller: str,
+        begin: int = 0,
+        answered: Collection[str] = (),
+    ) -> EventStream:
+        form = AgUiFormat(
+            record,
+            thread=wanted.thread_id,
+            run=wanted.run_id,
+            state=wanted.state,
+            messages=wanted.messages,
+            begin=begin,
+            stops=True,
+        )
+        cuts = [begin] if begin else []
+        return EventStream(
+            segment_events(self._server, record, form, caller=caller, cuts=cuts, answered=answered),
+            headers=FORMAT_HEADERS["ag-ui"],
+        )
+
+
+def _answer_of(
+    asked: Mapping[str, ev.QuestionAsked], point: Point, said: Resume | ToolMessage
+) -> tuple[str, Answer]:
+    question = asked.get(point.question_id)
+    if question is None or isinstance(said, ToolMessage) != (call_of_front_end(question.fields) is not None):
+        raise _RunRefused("interrupt_unknown", f"resume: the run has not asked {point.id!r}")
+    try:
+        return question.id, said.answer(question)
+    except RequestInvalid as exc:
+        raise _RunRefused("answer_invalid", exc.message) from None
+
+
+async def _written(*events: Mapping[str, object]) -> AsyncGenerator[bytes]:
+    for event in events:
+        yield sse_frame(msgspec.json.encode(event))

@@ -1,0 +1,106 @@
+"""Tools that a front end has: an agent calls them, and the front end answers with its next request.
+
+A call is a question on the log of the run, so that it outlives the connection, reaches the front end wherever
+it asks, and is answered through whichever server it asks.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from thinkwell._json_schema import is_array, is_object
+from thinkwell.errors import ToolError
+from thinkwell.questions import FormField
+from thinkwell.tools import ToolContext, tool
+from thinkwell.web._refusals import RequestInvalid
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from thinkwell.events import JsonValue
+    from thinkwell.tools import Tool
+
+__all__ = ("FrontEndCall", "call_of_front_end", "front_end_tools", "result_form")
+
+RESULT: Final = "front_end_result"
+ERROR: Final = "front_end_error"
+"""The fields of the question that a call is. Nothing but a server writes what they stand for."""
+
+MOST_TOOLS: Final = 64
+
+
+class FrontEndCall(Struct, frozen=True, kw_only=True):
+    """A call of a tool that a front end has."""
+
+    name: str
+    arguments: str
+    """A JSON object."""
+
+
+def front_end_tools(offered: Sequence[tuple[str, str, JsonValue]]) -> list[Tool]:
+    """Return tools for an agent.
+
+    Args:
+        offered: The name, description and JSON Schema of each.
+
+    Raises:
+        RequestInvalid: One cannot be a tool.
+    """
+    if len(offered) > MOST_TOOLS:
+        raise RequestInvalid(f"tools: there are {len(offered)}; {MOST_TOOLS} may be")
+    names = [name for name, _, _ in offered]
+    for name in names:
+        if names.count(name) > 1:
+            raise RequestInvalid(f"tools: there are several named {name[:64]!r}")
+    return [_tool(*each) for each in offered]
+
+
+def _tool(name: str, description: str, schema: JsonValue) -> Tool:
+    async def call(context: ToolContext, **arguments: JsonValue) -> str:
+        return await _ask(context, name, arguments)
+
+    if not is_object(schema):
+        schema = {}
+    try:
+        return tool(
+            call, name=name, description=description or name, input_schema={"type": "object", **schema}
+        )
+    except (TypeError, ValueError) as exc:
+        raise RequestInvalid(f"tools: {exc}") from None
+
+
+async def _ask(context: ToolContext, name: str, arguments: Mapping[str, JsonValue]) -> str:
+    wanted = json.dumps(arguments, ensure_ascii=False)
+    fields = (
+        FormField(name=RESULT, type="string", title=name, description=wanted),
+        FormField(name=ERROR, type="string"),
+    )
+    given = await context.ask(f"The front end is to do this: {name}", fields)
+    if given is None:
+        raise ToolError(f"The front end has not answered the call of {name}")
+    if given.get(ERROR):
+        raise ToolError(str(given[ERROR]))
+    return str(given.get(RESULT, ""))
+
+
+def call_of_front_end(fields: Sequence[FormField]) -> FrontEndCall | None:
+    """Return the call that a question with these fields is; ``None``: it is something else."""
+    if [field.name for field in fields] != [RESULT, ERROR]:
+        return None
+    return FrontEndCall(name=fields[0].title, arguments=fields[0].description)
+
+
+def result_form(content: JsonValue, error: str | None) -> dict[str, str]:
+    """Return what the question of a call is answered with.
+
+    Args:
+        content: What the tool has returned: a text, or parts of which the texts count.
+        error: Why it has failed.
+    """
+    parts: list[JsonValue] = content if is_array(content) else [{"text": content}]
+    texts: list[JsonValue] = [part.get("text") for part in parts if is_object(part)]
+    form = {RESULT: "\n".join(text for text in texts if isinstance(text, str))}
+    return form if error is None else {**form, ERROR: error or "it failed"}
