@@ -1,0 +1,313 @@
+"""The application as a whole: by itself, in another program, and with somebody at the door."""
+
+from __future__ import annotations
+
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from real_servers import SERVERS, ServerKind, backend_of, listening
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.routing import Mount, Route
+from web_stage import Client, scripted_agent, served
+
+from thinkwell.testing import virtual_backend
+from thinkwell.web import Access, RunServer, web_app
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, MutableMapping
+
+    from anyio.abc import SocketStream
+    from scripted import Turn
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from thinkwell.testing._virtual import Backend
+
+ADA, BOB = "ada-has-this-token-1", "bob-has-this-token-2"
+
+
+async def hello(turn: Turn) -> None:
+    turn.say("Hello.")
+
+
+def server_of(*scripts: Any) -> RunServer:
+    return RunServer({"scripted": scripted_agent(*(scripts or (hello,)))[0]})
+
+
+# In another program
+
+
+class Login:
+    """Middleware of another program's: it knows who asks."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = dict(scope["headers"])
+        scope["state"]["caller"] = headers.get(b"x-user", b"nobody").decode()
+        await self._app(scope, receive, send)
+
+
+async def own_page(request: Request) -> PlainTextResponse:
+    return PlainTextResponse("mine")
+
+
+@asynccontextmanager
+async def around(server: RunServer, path: str = "/agents") -> AsyncGenerator[Client]:
+    """A program that has the application under a path, and enters the server itself."""
+    program = Starlette(
+        routes=[Route("/", own_page), Mount(path, web_app(server, page=False))],
+        middleware=[Middleware(Login)],
+    )
+    async with server:
+        yield Client(program)
+
+
+@pytest.mark.parametrize("path", ["/agents", "/a/b"])
+async def test_it_is_mounted_under_a_path(path: str) -> None:
+    async with around(server_of(), path) as client:
+        assert await (await client.get("/")).body() == b"mine"
+        answered = await client.post(f"{path}/api/runs", {"prompt": "Go."})
+        assert answered.status == 201
+        run = answered.headers["location"]
+        assert run.startswith(f"{path}/api/runs/run-")
+        assert (await client.events(f"{run}/events"))[-1].event == "end"
+        assert (await client.get(run)).status == 200
+        document = await (await client.get(f"{path}/api/openapi.json")).json()
+        assert document["servers"] == [{"url": path}]
+        assert (await client.get("/api/runs")).status == 404
+
+
+async def test_the_program_around_tells_callers_apart() -> None:
+    async with around(server_of()) as client:
+        answered = await client.post("/agents/api/runs", {"prompt": "Go."}, headers={"x-user": "ada"})
+        run = answered.headers["location"]
+        assert (await (await client.get("/agents/api", headers={"x-user": "ada"})).json())["caller"] == "ada"
+        assert (await client.get(run, headers={"x-user": "ada"})).status == 200
+        assert (await client.get(run, headers={"x-user": "bob"})).status == 404
+        listed = await (await client.get("/agents/api/runs", headers={"x-user": "bob"})).json()
+        assert listed == {"runs": [], "next": None}
+
+
+async def test_a_server_that_the_program_around_has_not_entered() -> None:
+    program = Starlette(routes=[Mount("/agents", web_app(server_of()))])
+    answered = await Client(program).post("/agents/api/runs", {"prompt": "Go."})
+    assert answered.status == 503
+    assert (await answered.json())["error"]["code"] == "unavailable"
+
+
+# Its lifespan
+
+
+@pytest.fixture
+def life() -> Life:
+    return Life()
+
+
+class Life:
+    """What a server says to an application of its beginning and end."""
+
+    def __init__(self) -> None:
+        self.started = anyio.Event()
+        self.over = anyio.Event()
+        self.sent: list[str] = []
+
+    async def of(self, app: ASGIApp) -> None:
+        await app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, self.receive, self.send)
+
+    async def receive(self) -> MutableMapping[str, Any]:
+        if not self.sent:
+            return {"type": "lifespan.startup"}
+        await self.over.wait()
+        return {"type": "lifespan.shutdown"}
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        self.sent.append(message["type"])
+        self.started.set()
+
+
+@pytest.mark.parametrize("access", [None, Access({ADA: "ada"})])
+async def test_its_lifespan_enters_the_server(life: Life, access: Access | None) -> None:
+    server = server_of()
+    app = web_app(server, access=access)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(life.of, app)
+        with anyio.fail_after(5):
+            await life.started.wait()
+        assert server.is_open
+        assert (await Client(app).get("/healthz")).status == 200
+        life.over.set()
+    assert not server.is_open
+    assert life.sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+
+
+async def test_its_lifespan_leaves_a_server_alone_that_is_entered_already(life: Life) -> None:
+    async with server_of() as server:
+        app = web_app(server)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(life.of, app)
+            life.over.set()
+        assert server.is_open
+    assert life.sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+
+
+# Who may
+
+
+async def test_callers_are_known_by_their_tokens_and_see_their_own_runs() -> None:
+    async with served(hello) as stage:
+        app = web_app(stage.server, access=Access({ADA: "ada", BOB: "bob"}))
+        ada = Client(app, headers={"authorization": f"Bearer {ADA}"})
+        bob = Client(app, headers={"authorization": f"Bearer {BOB}"})
+        nobody = Client(app)
+        run = (await ada.post("/api/runs", {"prompt": "Go."})).headers["location"]
+        assert (await (await ada.get(run)).json())["run"]["caller"] == "ada"
+        assert (await ada.events(f"{run}/events"))[-1].event == "end"
+        for path in ("", "/events"):
+            assert (await bob.get(run + path)).status == 404
+        answered = await nobody.get(run)
+        assert answered.status == 401
+        assert answered.headers["www-authenticate"].startswith("Bearer")
+        assert (await nobody.get("/healthz")).status == 200
+
+
+async def test_a_browser_watches_with_a_cookie() -> None:
+    async with served(hello) as stage:
+        app = web_app(stage.server, access=Access({ADA: "ada"}))
+        browser = Client(app, headers={"origin": "http://127.0.0.1:8283"})
+        answered = await browser.post("/api/session", {"secret": ADA})
+        assert answered.status == 204
+        cookie = answered.headers["set-cookie"].partition(";")[0]
+        run = (await browser.post("/api/runs", {"prompt": "Go."}, headers={"cookie": cookie})).headers[
+            "location"
+        ]
+        source = Client(app, headers={"cookie": cookie, "sec-fetch-site": "same-origin"})
+        assert (await source.events(f"{run}/events"))[-1].event == "end"
+        answered = await browser.get("/api/session", headers={"cookie": cookie})
+        assert (answered.status, answered.headers["allow"]) == (405, "DELETE, POST")
+
+
+# Time
+
+
+class TestTime:
+    """With a clock that jumps."""
+
+    @pytest.fixture(params=["asyncio", "trio"])
+    def anyio_backend(self, request: pytest.FixtureRequest) -> Backend:
+        return virtual_backend(request.param)
+
+    async def test_silence_is_broken_while_an_agent_thinks(self) -> None:
+        async def think(turn: Turn) -> None:
+            await anyio.sleep(40)
+            turn.say("Hello.")
+
+        async with served(think) as stage:
+            client = Client(web_app(stage.server))
+            run = (await client.post("/api/runs", {"prompt": "Go."})).headers["location"]
+            async with client.stream("GET", f"{run}/events?include=message") as answered:
+                text = b"".join([chunk async for chunk in answered.chunks])
+        assert text.count(b": keep-alive\n\n") == 2
+        assert text.index(b": keep-alive") < text.index(b"Hello.")
+
+    async def test_a_body_that_does_not_come_is_not_waited_for_for_ever(self) -> None:
+        async with served(hello) as stage:
+            app = web_app(stage.server)
+            sent: list[MutableMapping[str, Any]] = []
+            parts: list[MutableMapping[str, Any]] = [
+                {"type": "http.request", "body": b'{"prompt"', "more_body": True}
+            ]
+
+            async def receive() -> MutableMapping[str, Any]:
+                if parts:
+                    return parts.pop()
+                await anyio.sleep_forever()
+                raise AssertionError
+
+            async def send(message: MutableMapping[str, Any]) -> None:
+                sent.append(message)
+
+            scope: Scope = {
+                "type": "http",
+                "http_version": "1.1",
+                "method": "POST",
+                "path": "/api/runs",
+                "query_string": b"",
+                "headers": [],
+            }
+            began = anyio.current_time()
+            await app(scope, receive, send)
+            assert anyio.current_time() - began == pytest.approx(60)
+        assert sent[0]["status"] == 408
+        assert json.loads(sent[1]["body"])["error"]["code"] == "too_slow"
+
+    async def test_runs_that_nobody_watches_are_cancelled_where_that_is_wanted(self) -> None:
+        async def for_ever(turn: Turn) -> None:
+            turn.say("I begin.")
+            await anyio.sleep_forever()
+
+        async with served(for_ever, abandoned_after=30) as stage:
+            client = Client(web_app(stage.server))
+
+            async def status() -> str:
+                (run,) = (await (await client.get("/api/runs")).json())["runs"]
+                found: str = run["status"]
+                return found
+
+            run = (await client.post("/api/runs", {"prompt": "Go."})).headers["location"]
+            async with client.stream("GET", f"{run}/events"):
+                await anyio.sleep(100)
+                assert await status() == "running"
+            await anyio.sleep(20)
+            async with client.stream("GET", f"{run}/events"):
+                await anyio.sleep(20)
+            await anyio.sleep(29)
+            assert await status() == "running"
+            await anyio.sleep(2)
+            assert await status() == "cancelled"
+
+
+# Real servers
+
+
+class TestServed:
+    """Behind uvicorn and hypercorn."""
+
+    @pytest.fixture(params=SERVERS)
+    def kind(self, request: pytest.FixtureRequest) -> ServerKind:
+        found: ServerKind = request.param
+        return found
+
+    @pytest.fixture
+    def anyio_backend(self, kind: ServerKind) -> str:
+        return backend_of(kind)
+
+    async def test_a_run_from_its_start_to_its_end(self, kind: ServerKind) -> None:
+        with anyio.fail_after(30):
+            async with listening(web_app(server_of()), kind) as server:
+                body = b'{"prompt": "Go."}'
+                started = await _asked(await server.connect(), "POST", "/api/runs", body)
+                assert started.startswith(b"HTTP/1.1 201 ")
+                run = json.loads(started.rpartition(b"\r\n\r\n")[2])["run"]["id"]
+                events = await _asked(await server.connect(), "GET", f"/api/runs/{run}/events")
+                assert b"event: end\n" in events
+                assert events.endswith(b"\r\n0\r\n\r\n")
+                gone = await _asked(await server.connect(), "GET", f"/api/runs/{run}/events?after=9999")
+                assert gone.startswith(b"HTTP/1.1 204 ")
+
+
+async def _asked(connection: SocketStream, method: str, path: str, body: bytes = b"") -> bytes:
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    head += f"Content-Length: {len(body)}\r\n\r\n"
+    answer = bytearray()
+    async with connection:
+        await connection.send(head.encode() + body)
+        async for piece in connection:
+            answer += piece
+    return bytes(answer)
