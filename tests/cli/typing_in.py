@@ -24,7 +24,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a program in it, for the agent to look at. The built-in agent speaks at once."""
     for name in ("THINKWELL_AGENT_CMD", "THINKWELL_AGENT", "THINKWELL_TRACE", "NO_COLOR", "CI"):
         monkeypatch.delenv(name, raising=False)
-    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "APPDATA", "LOCALAPPDATA"):
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "APPDATA", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(tmp_path / "settings"))
     monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
     project = tmp_path / "project"

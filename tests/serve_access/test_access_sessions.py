@@ -229,7 +229,8 @@ async def test_json_with_a_charset() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b'"x"', b"{}", b'{"secret": 1}', b"{", b"\xff", b'{"secret": null}', b'{"a":' + b"[" * 4000]
+    "body",
+    [b"", b"[]", b'"x"', b"{}", b'{"secret": 1}', b"{", b"\xff", b'{"secret": null}', b'{"a":' + b"[" * 4000],
 )
 async def test_what_is_no_secret(body: bytes) -> None:
     headers = [("content-type", "application/json")]

@@ -20,6 +20,7 @@ from thinkwell.cli._new import new
 from thinkwell.cli._options import HELP_OPTIONS
 from thinkwell.cli._replay import replay
 from thinkwell.cli._run import run
+from thinkwell.cli._serve import serve
 from thinkwell.cli._sessions import sessions
 from thinkwell.cli._telegram import telegram
 from thinkwell.cli._version import print_version, version
@@ -27,7 +28,7 @@ from thinkwell.cli._version import print_version, version
 ORDER: Final = (
     *("demo", "run", "chat", "replay"),
     *("agents", "doctor", "login", "sessions"),
-    *("telegram", "middleware", "new", "version"),
+    *("serve", "telegram", "middleware", "new", "version"),
 )
 """In which order the help names the commands: what is done with agents, then agents, then the rest."""
 
@@ -85,6 +86,7 @@ app.add_typer(agents, short_help="Show which agents can be used.")
 app.command(short_help="See whether an agent works.")(doctor)
 app.command(short_help="Log in to an agent.")(login)
 app.command(short_help="List what an agent remembers.")(sessions)
+app.command(short_help="Serve runs to browsers and programs.")(serve)
 app.command(short_help="Let people talk with an agent in Telegram.")(telegram)
 app.command(short_help="Let a program that knows only lines drive an agent.")(middleware)
 app.command(short_help="Make a project to begin with.")(new)

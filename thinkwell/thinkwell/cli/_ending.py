@@ -76,14 +76,15 @@ class _PlainLines(logging.Formatter):
         return clean(f"{record.levelname.capitalize()}: {super().format(record)}")
 
 
-def log_to_stderr(level: int = logging.WARNING) -> None:
+def log_to_stderr(level: int = logging.WARNING, name: str = "thinkwell") -> None:
     """Let what the library logs be read.
 
     Args:
         level: From which level on.
+        name: The logger, where it is that of another library.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_PlainLines())
-    logger = logging.getLogger("thinkwell")
+    logger = logging.getLogger(name)
     logger.addHandler(handler)
     logger.setLevel(level)

@@ -176,9 +176,7 @@ class AccessGuard:
             if caller is not None:
                 _check_browser(asked)
                 return caller
-        raise _unauthorized(
-            "it is not known who asks; give a token (Authorization: Bearer …), or log in"
-        )
+        raise _unauthorized("it is not known who asks; give a token (Authorization: Bearer …), or log in")
 
     def _wrong(self, asked: Asked, message: str) -> Refusal:
         """Return what to say to a wrong secret."""

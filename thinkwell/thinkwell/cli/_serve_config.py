@@ -1,0 +1,267 @@
+"""The file that ``thinkwell serve`` can be given."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias, TypeVar
+
+import msgspec
+import typer
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from thinkwell._json_schema import is_object
+from thinkwell.cli._config_files import found_from, read_table
+from thinkwell.journal import Retention
+from thinkwell.web import Limits
+
+T = TypeVar("T", bound=Struct)
+
+_AGENT_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
+"""What can stand in an address as it is."""
+
+_LARGEST_NUMBER: Final = 2**53
+
+_TERMS: Final = {
+    "object": "a table",
+    "array": "a list",
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+}
+"""What msgspec calls what."""
+
+WORDS: Final = ("deny", "ask", "allow")
+"""Permissions that are no file."""
+
+JOURNALS: Final = ("memory", "redis")
+"""Journals that are no file."""
+
+Text: TypeAlias = Annotated[str, Meta(min_length=1, max_length=10_000)]
+Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=1e10)]
+SecondsOrNever: TypeAlias = Seconds | bool
+"""``False``: never."""
+
+
+class AgentSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An agent that callers may use. ``None``: the file does not say."""
+
+    agent: Text | None = None
+    """Its name, where that is another than callers know; with a version, if wanted."""
+    command: Text | None = None
+    """Or the line that starts it."""
+    title: str = ""
+    """What people call it."""
+    folders: dict[str, Text] = {}
+    """Where it may work, by the names that callers know."""
+    permissions: list[str] | None = None
+    """What it may be allowed, by the names that callers know."""
+    timeout: SecondsOrNever | None = None
+    """That a run may take."""
+    idle_timeout: SecondsOrNever | None = None
+    """That it may be silent."""
+    question_timeout: Seconds | None = None
+    """After which a question that nobody answers is denied."""
+    max_tokens: Annotated[int, Meta(gt=0)] | None = None
+    """That a run may use."""
+    max_cost: Annotated[float, Meta(gt=0, le=1e10)] | None = None
+    """That a run may cost, in dollars."""
+
+
+class CallerSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Somebody who may use the server, and where his tokens are."""
+
+    token_env: Text | None = None
+    token_file: Text | None = None
+
+
+class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the file says. ``None``: nothing."""
+
+    host: Text | None = None
+    """Where to listen."""
+    port: Annotated[int, Meta(ge=0, le=65_535)] | None = None
+    journal: Text | None = None
+    """Where runs are kept: a file, ``memory`` or ``redis``."""
+    redis_env: Text | None = None
+    """The environment variable with the address of Redis."""
+    token_env: Text | None = None
+    """The environment variable with the token, where there is one caller."""
+    token_file: Text | None = None
+    """Or the file that has it."""
+    hosts: list[Text] = []
+    """Names of the server; this, and what follows, as of `Access`."""
+    origins: list[Text] = []
+    proxies: list[Text] = []
+    session_age: Seconds | None = None
+    page: bool = True
+    """Whether to serve the page."""
+    letta: bool = True
+    """Whether to serve clients of Letta."""
+    idle_after: SecondsOrNever | None = None
+    """After which a conversation ends that nobody goes on with."""
+    abandoned_after: Seconds | None = None
+    """After which a run is cancelled that nobody watches."""
+    agents: dict[str, AgentSection] = {}
+    permissions: dict[str, Text] = {}
+    """Words or files of rules, by names."""
+    callers: dict[str, CallerSection] = {}
+    limits: Limits | None = None
+    retention: Retention | None = None
+
+
+def read_config(path: Path | None) -> Config:
+    """Read a file. Paths in it are understood from its folder.
+
+    Args:
+        path: The file; ``None``: there is none.
+
+    Raises:
+        typer.BadParameter: It cannot be used. No value is told: one of them may be a secret.
+    """
+    if path is None:
+        return Config()
+    try:
+        config = _read(read_table(path))
+        _check(config)
+        return _with_paths(config, path.absolute().parent)
+    except ValueError as exc:
+        raise typer.BadParameter(f"{path}: {exc}", param_hint="--config") from None
+
+
+def _read(table: dict[str, object]) -> Config:
+    """Convert section by section, so that an error can say which it is in."""
+    agents = {
+        name: _convert(section, AgentSection, f"agents.{name}.")
+        for name, section in _section(table, "agents").items()
+    }
+    callers = {
+        name: _convert(section, CallerSection, f"callers.{name}.")
+        for name, section in _section(table, "callers").items()
+    }
+    limits = _numbers(_section(table, "limits"), Limits, "limits.")
+    retention = _numbers(_section(table, "retention"), Retention, "retention.")
+    return replace(
+        _convert(table, Config, ""), agents=agents, callers=callers, limits=limits, retention=retention
+    )
+
+
+def _section(table: dict[str, object], key: str) -> dict[str, object]:
+    section = table.pop(key, {})
+    if not is_object(section):
+        raise ValueError(f"{key}: give a table, such as [{key}]")
+    return section
+
+
+def _convert(section: object, kind: type[T], prefix: str) -> T:
+    try:
+        return msgspec.convert(section, kind)
+    except msgspec.ValidationError as exc:
+        what, _, where = str(exc).partition(" - at `$")
+        where = where.removesuffix("`").removeprefix(".")
+        unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL)
+        if unknown is not None:
+            raise ValueError(_unknown(unknown[1], kind, prefix)) from None
+        what = re.sub(r"`([^`]*)`", _plain, what)
+        place = f"{prefix}{where}" if where else prefix.removesuffix(".")
+        raise ValueError(f"{place}: {what[:1].lower()}{what[1:]}") from None
+
+
+def _plain(types: re.Match[str]) -> str:
+    return " or ".join(_TERMS.get(name, name) for name in types[1].split(" | ") if name != "null")
+
+
+def _numbers(section: dict[str, object], kind: type[T], prefix: str) -> T | None:
+    """Convert a section of numbers above 0."""
+    for key, value in section.items():
+        if key not in kind.__struct_fields__:
+            raise ValueError(_unknown(key, kind, prefix))
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < _LARGEST_NUMBER:
+            raise ValueError(f"{prefix}{key}: give a whole number above 0")
+    return kind(**section) if section else None
+
+
+def _unknown(key: str, kind: type[Struct], prefix: str) -> str:
+    told = f"{prefix}{key!r:.60}"
+    if key in ("token", "secret", "key", "password", "redis"):
+        return (
+            f"{told}: a secret does not belong into this file. Put it into an environment variable, or into "
+            "a file that only you can read, and name that: token_env, token_file, redis_env"
+        )
+    near = get_close_matches(key, kind.__struct_fields__, n=1)
+    known = ", ".join(kind.__struct_fields__)
+    return f"{told}: there is no such key" + (f"; do you mean {near[0]}?" if near else f". Those are {known}")
+
+
+def _check(config: Config) -> None:
+    """Look for what each key allows, and all of them together do not.
+
+    Raises:
+        ValueError: There is something.
+    """
+    for name in config.permissions:
+        if name in WORDS:
+            raise ValueError(f"permissions.{name}: that name has its own meaning; take another")
+    for name, agent in config.agents.items():
+        _check_agent(name, agent, {*WORDS, *config.permissions})
+    for name, caller in config.callers.items():
+        if caller.token_env is None and caller.token_file is None:
+            raise ValueError(f"callers.{name}: give token_env or token_file")
+    if config.idle_after is True:
+        raise ValueError("idle_after: give a number of seconds above 0, or false")
+
+
+def _check_agent(name: str, agent: AgentSection, permissions: set[str]) -> None:
+    where = f"agents.{name}"
+    if not _AGENT_NAME.fullmatch(name):
+        raise ValueError(f"{where!r:.80}: a name has up to 64 letters, digits, and - . _ within")
+    if agent.agent is not None and agent.command is not None:
+        raise ValueError(f"{where}: give agent or command, not both")
+    if agent.permissions == []:
+        raise ValueError(f"{where}.permissions: give at least one")
+    for each in agent.permissions or ():
+        if each not in permissions:
+            words = f"there are no {each!r:.60}; name them in [permissions]"
+            raise ValueError(f"{where}.permissions: {words}")
+    for key in ("timeout", "idle_timeout"):
+        if getattr(agent, key) is True:
+            raise ValueError(f"{where}.{key}: give a number of seconds above 0, or false")
+
+
+def _with_paths(config: Config, folder: Path) -> Config:
+    """Say where the files and folders are that a file in a folder names."""
+
+    def found(key: str, name: str | None) -> str | None:
+        return None if name is None else str(found_from(folder, key, name))
+
+    agents = {
+        name: replace(
+            agent,
+            folders={
+                known: str(found_from(folder, f"agents.{name}.folders", at))
+                for known, at in agent.folders.items()
+            },
+        )
+        for name, agent in config.agents.items()
+    }
+    callers = {
+        name: replace(caller, token_file=found(f"callers.{name}.token_file", caller.token_file))
+        for name, caller in config.callers.items()
+    }
+    permissions = {
+        name: rules if rules in WORDS else str(found_from(folder, f"permissions.{name}", rules))
+        for name, rules in config.permissions.items()
+    }
+    journal = config.journal if config.journal in JOURNALS else found("journal", config.journal)
+    token_file = found("token_file", config.token_file)
+    return replace(
+        config,
+        agents=agents,
+        callers=callers,
+        permissions=permissions,
+        journal=journal,
+        token_file=token_file,
+    )
