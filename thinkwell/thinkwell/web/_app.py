@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from thinkwell.web import _front_end_routes, _native, _openapi
+from thinkwell.web import _front_end_routes, _native, _openapi, _page
 from thinkwell.web._guard import AccessGuard
 from thinkwell.web._http import Failures, Resource, http_exception
 
@@ -43,6 +43,7 @@ def web_app(
         *_native.routes(server),
         *_front_end_routes.routes(server),
         *_openapi.routes(server, has_access=access is not None),
+        *(_page.routes(server) if page else ()),
     ]
     middleware = [Middleware(Failures, is_ready=lambda: server.is_open)]
     if access is not None:

@@ -1,0 +1,96 @@
+"""The page: one file of HTML and one script, served as they are in the package."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from thinkwell.web._http import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from thinkwell.web._serving import RunServer
+
+__all__ = ("routes",)
+
+HEADERS: Final[Mapping[str, str]] = {
+    "Cache-Control": "no-cache",  # it is asked each time whether it has changed, and most often it has not
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+_POLICY: Final = (
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src {styles}",
+    "connect-src 'self'",
+    "img-src data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+)
+"""What the page may do (Content Security Policy Level 3, Trusted Types): run its script, talk to its server,
+and show pictures that are in what an agent has sent. Nothing is loaded from elsewhere, and no text can become
+a script or a style."""
+
+_STYLE: Final = re.compile(b"<style>(.*?)</style>", re.DOTALL)
+
+
+def routes(server: RunServer) -> list[Route]:
+    """Return the page: ``/`` and its script. Whoever may use the server learns nothing by them."""
+    html, script = (
+        files("thinkwell.web").joinpath("page", name).read_bytes() for name in ("page.html", "page.js")
+    )
+    return [
+        Route("/", _File(html, "text/html", {"Content-Security-Policy": _policy(html)}).resource),
+        Route("/page.js", _File(script, "text/javascript").resource),
+    ]
+
+
+def _policy(html: bytes) -> str:
+    """Return the policy of a page: its own styles may be used, by what is in them."""
+    styles = _STYLE.findall(html.replace(b"\r\n", b"\n"))  # a browser reads line ends so (HTML, Preprocessing)
+    digests = (b64encode(sha256(style).digest()).decode() for style in styles)
+    return "; ".join(_POLICY).format(styles=" ".join(f"'sha256-{digest}'" for digest in digests))
+
+
+class _File:
+    """A file that is served, and not sent again to who has it.
+
+    Args:
+        body: What is in it: text.
+        media_type: Of which type it is.
+        headers: Headers beside the usual ones.
+    """
+
+    def __init__(self, body: bytes, media_type: str, headers: Mapping[str, str] | None = None) -> None:
+        self._body = body
+        self._media_type = media_type
+        self._tag = f'"{sha256(body).hexdigest()[:32]}"'
+        self._headers = {**HEADERS, "ETag": self._tag, **(headers or {})}
+        self.resource = Resource(GET=self._get)
+
+    async def _get(self, request: Request) -> ASGIApp:
+        if self._is_known(request.headers.get("if-none-match", "")):
+            return Response(status_code=304, headers=self._headers)
+        return Response(self._body, headers=self._headers, media_type=self._media_type)
+
+    def _is_known(self, tags: str) -> bool:
+        """Return whether a browser has this very file (RFC 9110, section 13.1.2)."""
+        known = {tag.strip().removeprefix("W/") for tag in tags.split(",")}
+        return bool(known & {self._tag, "*"})
