@@ -8,7 +8,7 @@ import anyio
 import pytest
 from journals import entries, run_record, seqs
 
-from thinkwell.journal import Entry, JournalConflict, JournalError
+from thinkwell.journal import Entry, JournalConflict, JournalError, MemoryJournal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -144,6 +144,22 @@ async def test_nothing_can_be_done_with_one_that_is_not_open(place: Place) -> No
             await journal.wait("run-1", 0)
         async with journal:
             pass
+
+
+async def test_one_in_memory_can_be_used_before_and_after() -> None:
+    journal = MemoryJournal()
+    assert repr(journal) == "<MemoryJournal the journal in memory, closed>"
+    await journal.create(run_record("run-1"))
+    await journal.create(run_record("run-2"))
+    await journal.append("run-1", entries(1, 3))
+    with anyio.fail_after(10):
+        await journal.wait("run-1", 3)
+    await journal.finish("run-2", Entry(1, b"end"), "completed", 1.0)
+    async with journal:
+        assert [record.id for record in await journal.orphans()] == ["run-1"]
+        await journal.finish("run-1", Entry(4, b"end"), "interrupted", 1.0)
+    assert await journal.get("run-1") is not None
+    assert len(await journal.read("run-1")) == 4
 
 
 # Runs without a process

@@ -81,6 +81,7 @@ class SqliteJournal(LocalJournal):
         finally:
             self._opening = False
         self._opened(record for _, record in file.running)
+        await self._tidy()  # after a process that was killed when it deleted a run
 
     async def close(self) -> None:
         state, self._state = self._state, None
@@ -134,14 +135,7 @@ class SqliteJournal(LocalJournal):
     async def delete(self, run_id: str) -> bool:
         gone = await self._write(Job(lambda changes: changes.delete(run_id)))
         if gone:
-            with (
-                anyio.CancelScope(shield=True),
-                suppress(JournalError),
-            ):  # what is left goes with the next one
-                while await self._write(Job(_sweep)):
-                    pass
-                while await self._write(Job(_give_back, alone=True)):
-                    pass
+            await self._tidy()
         return gone
 
     async def oldest(self, limit: int = 100) -> list[RunRecord]:
@@ -159,6 +153,15 @@ class SqliteJournal(LocalJournal):
 
     async def pick_all(self, kind: str) -> list[tuple[str, bytes]]:
         return await self._read(lambda connection: reading.read_pieces(connection, kind))
+
+    async def _tidy(self) -> None:
+        """Delete what belongs to no run any more, little by little, so that nobody waits for it."""
+        # What cannot be deleted now goes the next time.
+        with anyio.CancelScope(shield=True), suppress(JournalError):
+            while await self._write(Job(_sweep)):
+                pass
+            while await self._write(Job(_give_back, alone=True)):
+                pass
 
     async def _write(self, job: Job[T]) -> T:
         await checkpoint_if_cancelled()

@@ -150,7 +150,7 @@ class Changes:
         """Take over what is running now, as the changes were made."""
         for run_id, run in self._changed.items():
             if run is None:
-                del self._running[run_id]
+                self._running.pop(run_id, None)  # it may have begun in these changes, too
             else:
                 self._running[run_id] = run
 

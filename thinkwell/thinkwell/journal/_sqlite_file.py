@@ -128,8 +128,8 @@ class JournalFile:
         self._where = where
         self._readers: SimpleQueue[sqlite3.Connection | None] = SimpleQueue()
         with understood(where), ExitStack() as stack:
-            path = path.resolve()
-            stack.callback(os.close, _take(path, where))
+            path, lock = _take(path, where)
+            stack.callback(os.close, lock)
             self.connection = _connect(path, stack)
             _prepare(self.connection, where)
             self.running: list[tuple[int, RunRecord]] = find_running(self.connection)
@@ -164,12 +164,16 @@ class JournalFile:
             self._stack.close()
 
 
-def _take(path: Path, where: str) -> int:
-    """Make the file where it is missing, and lock one beside it until the process ends; return that one.
+def _take(path: Path, where: str) -> tuple[Path, int]:
+    """Make the file where it is missing, and lock one beside it until the process ends.
 
     SQLite's own locks last as long as a transaction.
+
+    Returns:
+        Where the file really is, and the lock.
     """
     try:
+        path = path.resolve()
         for missing in reversed([folder for folder in path.parents if not folder.exists()]):
             missing.mkdir(0o700, exist_ok=True)
         lock = os.open(f"{path}-lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -179,12 +183,12 @@ def _take(path: Path, where: str) -> int:
         except BaseException:
             os.close(lock)
             raise
-    except (OSError, ValueError) as exc:  # the latter of a name that can be none
+    except (OSError, RuntimeError, ValueError) as exc:  # of links in a circle, and a name that can be none
         reason = getattr(exc, "strerror", None) or exc
         raise JournalError(
             where, f"it cannot be opened ({reason}); check the path, and whose its folder is"
         ) from exc
-    return lock
+    return path, lock
 
 
 def _lock(lock: int, where: str) -> None:
@@ -223,7 +227,9 @@ def _prepare(connection: sqlite3.Connection, where: str) -> None:
     elif version > VERSION:
         newer = f"it is of a newer thinkwell (form {version}, and this one knows {VERSION}); update thinkwell"
         raise JournalError(where, f"{newer}, or give this one a file of its own")
-    if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+    if (
+        connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal"
+    ):  # pragma: no cover - network disks
         raise JournalError(
             where, "its folder cannot have a database with a log; use a folder of a local disk"
         )

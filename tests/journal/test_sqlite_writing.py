@@ -1,0 +1,317 @@
+"""What waits together is written together, nobody else waits for it, and lists need no search."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import struct
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import anyio.lowlevel
+import pytest
+from journals import entries, run_record, seqs
+
+from thinkwell.journal import Entry, JournalConflict, JournalError, SqliteJournal, _sqlite_file
+from thinkwell.journal import _sqlite_reading as reading
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from pathlib import Path
+
+HEAD: Final = 32
+"""Bytes before the first frame of a write-ahead log; see "WAL-mode File Format" of SQLite."""
+
+FRAME_HEAD: Final = 24
+"""Bytes before the page of each frame; the second number is not 0 where a transaction ends."""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "runs.sqlite"
+
+
+@pytest.fixture
+async def file(path: Path) -> AsyncGenerator[SqliteJournal]:
+    """An open journal."""
+    async with SqliteJournal(path) as opened:
+        yield opened
+
+
+class Blockade:
+    """Another program that writes to a journal's file, so that the journal has to wait."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def __enter__(self) -> Blockade:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Stop writing."""
+        self._connection.close()
+
+
+def transactions(path: Path) -> int:
+    """Return how many transactions are in the write-ahead log of a file."""
+    log = path.with_name(f"{path.name}-wal").read_bytes()
+    page, salts = struct.unpack(">I", log[8:12])[0], log[16:24]
+    count = 0
+    for start in range(HEAD, len(log), FRAME_HEAD + page):
+        frame = log[start : start + FRAME_HEAD]
+        count += frame[8:16] == salts and frame[4:8] != b"\0\0\0\0"
+    return count
+
+
+async def test_what_waits_together_is_one_transaction(file: SqliteJournal) -> None:
+    for number in range(30):
+        await file.create(run_record(f"run-{number}"))
+    before = transactions(file.path)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            with Blockade(file.path):
+                for number in range(30):
+                    tasks.start_soon(file.append, f"run-{number}", entries(1, number + 1))
+                await anyio.wait_all_tasks_blocked()
+    assert transactions(file.path) - before <= 2  # the first may have gone alone
+    for number in range(30):
+        assert seqs(await file.read(f"run-{number}")) == list(range(1, number + 2))
+
+
+async def test_what_one_has_done_wrong_is_nobody_else_s_trouble(file: SqliteJournal) -> None:
+    """Where a transaction fails, each of its parts is tried by itself."""
+    await file.create(run_record("run-1"))
+    failed: list[Exception] = []
+
+    async def put_nonsense() -> None:
+        try:
+            await file.put("kind", "\ud800", b"data")
+        except ValueError as exc:
+            failed.append(exc)
+
+    async def repeat() -> None:
+        try:
+            await file.append("run-1", entries(1, 1))
+        except JournalConflict as exc:
+            failed.append(exc)
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            with Blockade(file.path):
+                tasks.start_soon(file.put, "kind", "first", b"1")
+                await anyio.wait_all_tasks_blocked()
+                tasks.start_soon(file.append, "run-1", entries(1, 3))
+                tasks.start_soon(put_nonsense)
+                await anyio.wait_all_tasks_blocked()
+                tasks.start_soon(repeat)
+                tasks.start_soon(file.put, "kind", "last", b"2")
+                await anyio.wait_all_tasks_blocked()
+    assert sorted(type(exc).__name__ for exc in failed) == ["JournalConflict", "UnicodeEncodeError"]
+    assert seqs(await file.read("run-1")) == [1, 2, 3]
+    assert await file.pick_all("kind") == [("first", b"1"), ("last", b"2")]
+
+
+async def test_a_whole_life_in_one_transaction(file: SqliteJournal) -> None:
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            with Blockade(file.path):
+                tasks.start_soon(file.put, "kind", "first", b"1")
+                await anyio.wait_all_tasks_blocked()
+                for number in range(3):
+                    tasks.start_soon(file.create, run_record(f"run-{number}", key=f"key-{number}"))
+                    await anyio.wait_all_tasks_blocked()
+                    tasks.start_soon(file.append, f"run-{number}", entries(1, 300))
+                    await anyio.wait_all_tasks_blocked()
+                tasks.start_soon(file.finish, "run-0", Entry(301, b"end"), "completed", 1.0)
+                await anyio.wait_all_tasks_blocked()
+                tasks.start_soon(file.create, run_record("run-9", key="key-0"))
+                tasks.start_soon(file.finish, "run-1", Entry(301, b"end"), "completed", 1.0)
+                await anyio.wait_all_tasks_blocked()
+                tasks.start_soon(file.delete, "run-1")
+                await anyio.wait_all_tasks_blocked()
+    assert [(record.id, record.status, record.last_seq) for record in await file.runs()] == [
+        ("run-2", "running", 300),
+        ("run-0", "completed", 301),
+    ]
+    assert await file.size() == 600 * len(entries(1, 1)[0].data) + 3
+
+
+async def test_much_that_waits_together_is_more_than_one_transaction(file: SqliteJournal) -> None:
+    await file.create(run_record("run-0"))
+    before = transactions(file.path)
+    large = b"x" * 9_000_000
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            with Blockade(file.path):
+                tasks.start_soon(file.append, "run-0", entries(1, 1))
+                for number in range(4):
+                    tasks.start_soon(file.put, "kind", f"name-{number}", large)
+                await anyio.wait_all_tasks_blocked()
+            await file.put("kind", "name-0", large)
+    assert transactions(file.path) - before <= 6
+    assert [len(data) for _, data in await file.pick_all("kind")] == [9_000_000] * 4
+
+
+async def test_others_read_while_somebody_waits_to_store(file: SqliteJournal) -> None:
+    await file.create(run_record("run-1"))
+    await file.append("run-1", entries(1, 3))
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            with Blockade(file.path):
+                tasks.start_soon(file.append, "run-1", entries(4, 4))
+                await anyio.wait_all_tasks_blocked()
+                for _ in range(5):
+                    assert len(await file.read("run-1")) == 3
+                    assert len(await file.runs()) == 1
+    assert len(await file.read("run-1")) == 4
+
+
+async def test_a_program_that_writes_to_the_file_for_too_long(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_sqlite_file, "PATIENCE", 0.05)
+    async with SqliteJournal(path) as journal:
+        await journal.create(run_record("run-1"))
+        told = pytest.raises(JournalError, match="another program is writing to it; end that program")
+        with Blockade(path), anyio.fail_after(10), told:
+            await journal.append("run-1", entries(1, 1))
+        await journal.append("run-1", entries(1, 1))
+        assert seqs(await journal.read("run-1")) == [1]
+
+
+async def test_a_record_that_could_not_be_read_again_is_not_stored(file: SqliteJournal) -> None:
+    for bad in (run_record("run-1", created=float("nan")), run_record("run-1", title="\ud800")):
+        with pytest.raises(Exception, match=r"Expected `float`|surrogates"):
+            await file.create(bad)
+    assert await file.runs() == []
+
+
+async def test_what_waits_to_be_stored_is_stored_before_the_file_is_closed(path: Path) -> None:
+    journal = SqliteJournal(path)
+    await journal.open()
+    await journal.create(run_record("run-1"))
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            with Blockade(path):
+                for seq in range(1, 6):
+                    tasks.start_soon(journal.append, "run-1", entries(seq, seq))
+                    await anyio.wait_all_tasks_blocked()
+                tasks.start_soon(journal.close)
+                await anyio.wait_all_tasks_blocked()
+    async with journal:
+        assert seqs(await journal.read("run-1")) == [1, 2, 3, 4, 5]
+
+
+async def test_who_reads_when_the_file_is_closed_gets_an_answer(path: Path) -> None:
+    journal = SqliteJournal(path)
+    await journal.open()
+    await journal.create(run_record("run-1"))
+    await journal.append("run-1", entries(1, 3))
+    answers: list[object] = []
+
+    async def read() -> None:
+        try:
+            answers.append(seqs(await journal.read("run-1")))
+        except JournalError as exc:
+            answers.append(exc.reason)
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(200):
+                tasks.start_soon(read)
+            await anyio.lowlevel.checkpoint()
+            await journal.close()
+    assert len(answers) == 200
+    refusals = ("it was closed meanwhile", "it is not open; use it in the block of `async with journal:`")
+    assert all(answer in ([1, 2, 3], *refusals) for answer in answers)
+
+
+# asyncio's own way to cancel, which no scope holds up
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_tasks_that_are_torn_away_leave_nothing_half_done(file: SqliteJournal) -> None:
+    await file.create(run_record("run-1"))
+    with anyio.fail_after(10):
+        with Blockade(file.path):
+            tasks = [
+                asyncio.create_task(file.append("run-1", entries(1, 2))),
+                asyncio.create_task(file.create(run_record("run-2"))),
+            ]
+            await anyio.wait_all_tasks_blocked()
+            for task in tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+        await file.append("run-1", entries(3, 3))
+        await file.append("run-2", entries(1, 1))
+        reads = [asyncio.create_task(file.read("run-1")) for _ in range(10)]
+        await anyio.lowlevel.checkpoint()
+        for read in reads:
+            read.cancel()
+        await asyncio.wait(reads)
+        assert seqs(await file.read("run-1")) == [1, 2, 3]
+
+
+def test_an_event_loop_that_ends_before_the_file_is_closed(path: Path) -> None:
+    journal = SqliteJournal(path)
+
+    async def begin() -> None:
+        await journal.open()
+        await journal.create(run_record("run-1"))
+
+    async def end() -> None:
+        await journal.close()
+        async with SqliteJournal(path) as again:
+            assert seqs(await again.read("run-1")) == [1, 2]
+
+    with closing(asyncio.new_event_loop()) as loop:
+        loop.run_until_complete(begin())
+        with Blockade(path):
+            task = loop.create_task(journal.append("run-1", entries(1, 2)))
+            loop.run_until_complete(asyncio.sleep(0))
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                loop.run_until_complete(task)
+    asyncio.run(end())
+
+
+# Lists
+
+
+async def test_lists_are_found_without_a_search(file: SqliteJournal) -> None:
+    """Each query comes to its rows by an index; a caller's runs come in their order."""
+    await file.create(run_record("run-1"))
+    await file.append("run-1", entries(1, 9))
+    with closing(sqlite3.connect(file.path)) as connection:
+        asked: list[str] = []
+        connection.set_trace_callback(asked.append)
+        for thread in (None, "t"):
+            for status in (None, "running", "completed"):
+                for before in (None, "run-1"):
+                    given = {"caller": "ada", "thread": thread, "status": status, "before": before}
+                    reading.find_runs(connection, given, 100)
+        reading.find_runs(connection, {"thread": "t"}, 100)
+        reading.find_run(connection, "run-1")
+        reading.find_run_by_key(connection, "ada", "k")
+        reading.find_oldest(connection, 100)
+        reading.find_running(connection)
+        reading.read_entries(connection, "run-1", 5, 1000)
+        reading.read_entries(connection, "run-1", 5, 0)
+        reading.read_piece(connection, "kind", "name")
+        reading.read_pieces(connection, "kind")
+        connection.set_trace_callback(None)
+        plans = {
+            query: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}")] for query in asked
+        }
+    assert len(plans) > 20
+    for query, plan in plans.items():
+        steps = [step for step in plan if "subquery" not in step.lower()]  # what they have found themselves
+        assert not [step for step in steps if "SCAN" in step], query
+        if "caller = " in query:
+            assert "USE TEMP B-TREE FOR ORDER BY" not in steps, query
