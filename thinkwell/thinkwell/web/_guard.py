@@ -95,21 +95,23 @@ class AccessGuard:
         """Serve what a server has received, as an ASGI application."""
         match scope["type"]:
             case "http":
-                await self._answer(scope, receive, Outgoing(send, scope, self._watchers))
+                body = Body(receive, self._limits.max_request)
+                await self._answer(scope, body, Outgoing(send, scope, body, self._watchers))
             case "lifespan":
                 await self._app(scope, receive, send)
             case _:  # a websocket, of which there is none here
                 await receive()
                 await send({"type": "websocket.close", "code": 1008})
 
-    async def _answer(self, scope: Scope, receive: Receive, answer: Outgoing) -> None:
+    async def _answer(self, scope: Scope, body: Body, answer: Outgoing) -> None:
         if self._access.shares:
             answer.vary()
         try:
             asked = self._heads.read(scope)
             if asked.page == "shared":
                 answer.share_with(asked.headers[b"origin"][0])
-            await self._serve(asked, Body(asked, receive, self._limits.max_request), answer)
+            body.check(asked)
+            await self._serve(asked, body, answer)
         except Refusal as exc:
             if answer.begun:
                 raise

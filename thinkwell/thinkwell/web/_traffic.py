@@ -26,6 +26,12 @@ PATIENCE: Final = 30.0
 SLOWEST: Final = 10_000
 """Bytes of it that have to come in each further second."""
 
+LINGER: Final = 2.0
+"""Seconds that a body is still read of which it is known that nobody wants it."""
+
+DRAINED: Final = 20_000_000
+"""Bytes of it."""
+
 HEADERS: Final = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -39,18 +45,21 @@ HEADERS: Final = (
 
 
 class Body:
-    """The body of a request, as long as it may be. An ASGI application receives it.
+    """The body of a request, as long as it may be. An ASGI application receives it."""
 
-    Raises:
-        RequestTooLarge: It says that it is longer.
-    """
-
-    def __init__(self, asked: Asked, receive: Receive, most: int) -> None:
+    def __init__(self, receive: Receive, most: int) -> None:
         self._receive = receive
         self._most = most
         self._length = 0
         self._begun: float | None = None
         self._complete = False
+
+    def check(self, asked: Asked) -> None:
+        """Look whether it says that it is longer.
+
+        Raises:
+            RequestTooLarge: It does.
+        """
         length = one_header(asked.headers, b"content-length")
         if length is not None and length.isdecimal():  # a server refuses what is no number
             self._check(int(length[:20]))
@@ -67,7 +76,9 @@ class Body:
         if self._begun is None:
             self._begun = anyio.current_time()
         with anyio.CancelScope(deadline=self._begun + PATIENCE + self._length / SLOWEST):
-            return self._taken(await self._receive())
+            message = self._taken(await self._receive())
+            self._check(self._length)
+            return message
         raise RequestTooSlow("the body of the request has not come in time", {"Connection": "close"})
 
     async def whole(self, most: int) -> bytes:
@@ -83,15 +94,25 @@ class Body:
             pieces.append((await self()).get("body", b""))
         return b"".join(pieces)
 
+    async def drain(self) -> None:
+        """Read on for a while, and forget it.
+
+        Whoever still sends when the connection is closed may never read what he was answered (RFC 9112,
+        section 9.6).
+        """
+        most = self._length + DRAINED
+        with anyio.move_on_after(LINGER):
+            while not self._complete and self._length < most:
+                self._taken(await self._receive())
+
     def _taken(self, message: Message) -> Message:
         self._length += len(message.get("body", b""))
-        self._check(self._length)
         self._complete = message["type"] != "http.request" or not message.get("more_body", False)
         return message
 
     def _check(self, length: int) -> None:
         if length > self._most:
-            # The rest of it is not read, so the connection can serve no other request.
+            # The rest of it is not taken, so the connection can serve no other request.
             words = f"the body of a request may have {self._most:,} bytes here"
             raise RequestTooLarge(words, {"Connection": "close"})
 
@@ -129,8 +150,10 @@ class TurnedAwayError(OSError):
 class Outgoing:
     """What is answered. An ASGI application sends it."""
 
-    def __init__(self, send: Send, scope: Scope, watchers: Watchers) -> None:
+    def __init__(self, send: Send, scope: Scope, body: Body, watchers: Watchers) -> None:
         self._send = send
+        self._body = body
+        self._closes = False
         self._scope = scope
         self._watchers = watchers
         self._more: list[tuple[bytes, bytes]] = []
@@ -168,8 +191,13 @@ class Outgoing:
             if said.get(b"content-type", b"").startswith(b"text/event-stream"):
                 await self._watch()
             self.begun = True
+            self._closes = said.get(b"connection", b"").lower() == b"close"
             headers += (header for header in HEADERS if header[0] not in said)
             message = {**message, "headers": [*headers, *self._more]}
+        elif self._closes and not message.get("more_body", False):
+            await self._send({**message, "more_body": True})
+            await self._body.drain()
+            message = {"type": "http.response.body", "body": b""}
         await self._send(message)
 
     def end(self) -> None:
