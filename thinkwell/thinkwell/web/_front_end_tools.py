@@ -7,21 +7,25 @@ it asks, and is answered through whichever server it asks.
 from __future__ import annotations
 
 import json
+import re
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from thinkwell._json_schema import is_array, is_object
+from thinkwell._json_schema import checker, is_array, is_object
+from thinkwell._prompt import RESULT_TOOL
 from thinkwell.errors import ToolError
 from thinkwell.questions import FormField
-from thinkwell.tools import ToolContext, tool
+from thinkwell.tools import Tool
+from thinkwell.web._http import check_depth
 from thinkwell.web._refusals import RequestInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from thinkwell.events import JsonValue
-    from thinkwell.tools import Tool
+    from thinkwell.tools import ToolContext
 
 __all__ = ("FrontEndCall", "call_of_front_end", "front_end_tools", "result_form")
 
@@ -30,6 +34,8 @@ ERROR: Final = "front_end_error"
 """The fields of the question that a call is. Nothing but a server writes what they stand for."""
 
 MOST_TOOLS: Final = 64
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class FrontEndCall(Struct, frozen=True, kw_only=True):
@@ -59,20 +65,32 @@ def front_end_tools(offered: Sequence[tuple[str, str, JsonValue]]) -> list[Tool]
 
 
 def _tool(name: str, description: str, schema: JsonValue) -> Tool:
-    async def call(context: ToolContext, **arguments: JsonValue) -> str:
-        return await _ask(context, name, arguments)
-
-    if not is_object(schema):
-        schema = {}
+    if not _NAME.fullmatch(name) or name == RESULT_TOOL:
+        raise RequestInvalid(f"tools: {name[:64]!r} cannot be a name; use up to 64 letters, digits, _ and -")
+    shape: dict[str, JsonValue] = {"type": "object", **(schema if is_object(schema) else {})}
+    if shape["type"] != "object":
+        raise RequestInvalid(f"tools: {name!r} has a schema whose type is not object")
+    check_depth(tools=shape)
     try:
-        return tool(
-            call, name=name, description=description or name, input_schema={"type": "object", **schema}
-        )
-    except (TypeError, ValueError) as exc:
-        raise RequestInvalid(f"tools: {exc}") from None
+        checker(shape)
+    except TypeError as exc:
+        raise RequestInvalid(f"tools: the schema of {name!r} cannot be used: {exc}") from None
+    return Tool(
+        name=name,
+        description=description or name,
+        input_schema=shape,
+        function=partial(_ask, name),
+        validate=_as_they_are,
+        context_parameter="context",
+    )
 
 
-async def _ask(context: ToolContext, name: str, arguments: Mapping[str, JsonValue]) -> str:
+def _as_they_are(arguments: Mapping[str, JsonValue]) -> dict[str, object]:
+    """Return arguments unchecked: the front end knows best, and a pattern of a schema might take for ever."""
+    return {"arguments": dict(arguments)}
+
+
+async def _ask(name: str, /, arguments: Mapping[str, JsonValue], context: ToolContext) -> str:
     wanted = json.dumps(arguments, ensure_ascii=False)
     fields = (
         FormField(name=RESULT, type="string", title=name, description=wanted),
