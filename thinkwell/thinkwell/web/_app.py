@@ -11,6 +11,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from thinkwell.web import _front_end_routes, _native, _openapi, _page
+from thinkwell.web import letta as letta_clients
 from thinkwell.web._guard import AccessGuard
 from thinkwell.web._http import Failures, Resource, http_exception
 
@@ -44,6 +45,7 @@ def web_app(
         *_front_end_routes.routes(server),
         *_openapi.routes(server, has_access=access is not None),
         *(_page.routes(server) if page else ()),
+        *(letta_clients.routes(server) if letta else ()),
     ]
     middleware = [Middleware(Failures, is_ready=lambda: server.is_open)]
     if access is not None:

@@ -1,0 +1,113 @@
+"""Runs as answers to requests: as a stream while they go on, or complete."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import msgspec
+
+from thinkwell.web._http import json_answer
+from thinkwell.web._refusals import ServerUnavailable
+from thinkwell.web._sse import EventStream
+from thinkwell.web.letta._failures import RunFailed
+from thinkwell.web.letta._messages import frame_as_sse
+from thinkwell.web.letta._segments import SegmentReader
+from thinkwell.web.letta._streaming import collect, sse_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from starlette.types import ASGIApp
+
+    from thinkwell.journal import RunRecord
+    from thinkwell.web._serving import RunServer
+    from thinkwell.web.letta._messages import Message
+    from thinkwell.web.letta._segments import Options, Segment
+
+__all__ = ("PING_EVERY", "complete_answer", "stream_answer")
+
+PING_EVERY: Final = 20.0
+"""Seconds of silence after which a sign of life is sent. Letta's clients give up after 60."""
+
+SPACE: Final = b"\n"
+"""What JSON may begin with, and means nothing: a sign of life for whoever waits for a complete answer."""
+
+
+def stream_answer(
+    server: RunServer,
+    segment: Segment,
+    record: RunRecord,
+    options: Options,
+    *,
+    after: int = 0,
+    pings: bool | None = None,
+) -> ASGIApp:
+    """Answer with a part of a run as it comes.
+
+    Args:
+        server: Where the run is.
+        segment: Which part.
+        record: What is known of the run.
+        options: How it is told.
+        after: Number of the frame behind which to begin.
+        pings: Whether signs of life are wanted now; by default as in the beginning.
+    """
+    wanted = options.pings if pings is None else pings
+    reader = SegmentReader(segment, record, options)
+    return EventStream(
+        sse_of(server, reader, caller=record.caller, after=after, pings=wanted),
+        # Never a comment, which the client in Python takes for an end.
+        keep_alive=(lambda: frame_as_sse(reader.ping(time.time()))) if wanted else None,
+        interval=PING_EVERY,
+    )
+
+
+async def complete_answer(
+    server: RunServer, segment: Segment, record: RunRecord, options: Options
+) -> ASGIApp:
+    """Answer with a part of a run when it is over.
+
+    Where that takes long, the answer begins with white space, so that the client keeps waiting. Its status is
+    200 then, whatever comes of the run, and a failure is in it as ``error``.
+
+    Raises:
+        RunFailed: The run has failed, soon.
+        ServerUnavailable: The server is closing.
+    """
+    with anyio.move_on_after(PING_EVERY):
+        reader = SegmentReader(segment, record, options)
+        body = _body(await collect(server, reader, caller=record.caller), reader)
+        if reader.error is not None:
+            raise RunFailed(reader.error.message)
+        return json_answer(body)
+    return EventStream(
+        _later(server, segment, record, options),
+        first=SPACE,
+        keep_alive=SPACE,
+        interval=PING_EVERY,
+        headers={"Content-Type": "application/json"},
+    )
+
+
+async def _later(
+    server: RunServer, segment: Segment, record: RunRecord, options: Options
+) -> AsyncGenerator[bytes]:
+    # From the beginning again: what was read before was given up with the wait.
+    reader = SegmentReader(segment, record, options)
+    body = _body(await collect(server, reader, caller=record.caller), reader)
+    if reader.error is not None:
+        body["error"] = reader.error
+    yield msgspec.json.encode(body)
+
+
+def _body(messages: list[Message], reader: SegmentReader) -> dict[str, object]:
+    """Return an answer (Letta API, ``LettaResponse``).
+
+    Raises:
+        ServerUnavailable: It is cut off.
+    """
+    if not reader.over:
+        raise ServerUnavailable("the server is closing; the run is told of when it is back")
+    return {"messages": messages, "stop_reason": reader.stop, "usage": reader.usage or {}}

@@ -1,0 +1,307 @@
+"""The endpoints that messages are sent to, and runs are looked at by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import anyio
+from msgspec import Struct
+
+from thinkwell.web._http import caller_of, json_answer, read_query
+from thinkwell.web._refusals import Refusal, RequestInvalid, RunNotFound
+from thinkwell.web.letta._answers import complete_answer, stream_answer
+from thinkwell.web.letta._bodies import CancelMessages, Resume, SendMessages
+from thinkwell.web.letta._endpoint import read_struct
+from thinkwell.web.letta._failures import BadRequest, NotKnown
+from thinkwell.web.letta._history import all_runs, run_messages, run_usage, thread_messages
+from thinkwell.web.letta._lists import many, read_page
+from thinkwell.web.letta._runs import RunsQuery, Wanted, list_runs, state_of
+from thinkwell.web.letta._segments import Options, Segment
+from thinkwell.web.letta._sending import Place, Sender
+from thinkwell.web.letta._store import Store
+from thinkwell.web.letta._turns import Turn
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from thinkwell.journal import RunRecord
+    from thinkwell.web._serving import RunServer
+
+__all__ = ("Conversing",)
+
+X = TypeVar("X", bound=Struct)
+
+CANCEL_TIME: Final = 10.0
+"""Seconds that cancelled runs get to end before the request is answered: then another message can be sent."""
+
+DEFAULT: Final = "default"
+"""What an agent's own conversation is called, beside the others."""
+
+
+class Conversing:
+    """What clients do with conversations and runs.
+
+    Args:
+        server: Where the runs are.
+    """
+
+    def __init__(self, server: RunServer) -> None:
+        self._server = server
+        self._sender = Sender(server)
+
+    # Sending
+
+    async def send_to_agent(self, request: Request) -> ASGIApp:
+        """Send messages to an agent, in its default conversation."""
+        body = await self._body(request, SendMessages)
+        return await self._send(request, await self._at_agent(request), body, streaming=bool(body.streaming))
+
+    async def stream_to_agent(self, request: Request) -> ASGIApp:
+        """Do that, and stream what comes of it."""
+        body = await self._body(request, SendMessages)
+        return await self._send(request, await self._at_agent(request), body, streaming=True)
+
+    async def send_to_conversation(self, request: Request) -> ASGIApp:
+        """Send messages to a conversation."""
+        body = await self._body(request, SendMessages)
+        place = await self._at_conversation(request, body.agent_id)
+        return await self._send(request, place, body, streaming=body.streaming is not False)
+
+    async def begin_at_agent(self, request: Request) -> ASGIApp:
+        """Send messages to an agent, and answer with the run that has begun."""
+        body = await self._body(request, SendMessages)
+        store, place = self._store(request), await self._at_agent(request)
+        segment, _ = await self._sender.send(place, body, Options(background=True), store)
+        return json_answer(await self._state(segment, place.caller))
+
+    async def _send(self, request: Request, place: Place, body: SendMessages, *, streaming: bool) -> ASGIApp:
+        only = body.include_return_message_types
+        options = Options(
+            tokens=streaming and bool(body.stream_tokens),
+            background=streaming and bool(body.background),
+            pings=streaming and body.include_pings is not False,
+            only=None if only is None else tuple(only),
+        )
+        segment, told = await self._sender.send(place, body, options, self._store(request))
+        record = await self._server.get(segment.run, caller=place.caller)
+        if streaming:
+            return stream_answer(self._server, segment, record, told)
+        return await complete_answer(self._server, segment, record, Options(only=told.only))
+
+    # Looking
+
+    async def messages_of_agent(self, request: Request) -> ASGIApp:
+        """List the messages of an agent."""
+        place = await self._at_agent(request)
+        conversation = request.query_params.get("conversation_id")
+        if conversation not in (None, DEFAULT):
+            known = await self._store(request).conversation(str(conversation))
+            place = Place(caller=place.caller, agent=place.agent, conversation=known.id)
+        return await self._messages(request, place)
+
+    async def messages_of_conversation(self, request: Request) -> ASGIApp:
+        """List the messages of a conversation."""
+        return await self._messages(
+            request, await self._at_conversation(request, request.query_params.get("agent_id"))
+        )
+
+    async def _messages(self, request: Request, place: Place) -> ASGIApp:
+        page, only = read_page(request, 100), many(request, "include_return_message_types")
+        return json_answer(
+            await thread_messages(
+                self._server, caller=place.caller, thread=place.thread, page=page, only=only
+            )
+        )
+
+    async def runs(self, request: Request) -> ASGIApp:
+        """List runs."""
+        query = read_query(request, RunsQuery)
+        agents = many(request, "agent_ids") or frozenset()
+        statuses = many(request, "statuses")
+        wanted = Wanted(
+            agents=(agents | {query.agent_id} if query.agent_id else agents) or None,
+            conversation=query.conversation_id,
+            background=query.background,
+            statuses=frozenset({"created", "running"}) if query.active else statuses,
+            stop_reason=query.stop_reason,
+        )
+        page = read_page(request, 100)
+        return json_answer(await list_runs(self._server, wanted, page, caller=caller_of(request.scope)))
+
+    async def run(self, request: Request) -> ASGIApp:
+        """Show a run."""
+        caller = caller_of(request.scope)
+        return json_answer(await self._state(self._segment(request), caller))
+
+    async def run_messages(self, request: Request) -> ASGIApp:
+        """List the messages of a run."""
+        record, _ = await self._run(self._segment(request), caller_of(request.scope))
+        messages = await run_messages(self._server.journal, record)
+        return json_answer(read_page(request, 100).of(messages))
+
+    async def run_usage(self, request: Request) -> ASGIApp:
+        """Show what a run has used."""
+        record, _ = await self._run(self._segment(request), caller_of(request.scope))
+        return json_answer(await run_usage(self._server.journal, record.id))
+
+    async def _state(self, segment: Segment, caller: str) -> object:
+        record, turn = await self._run(segment, caller)
+        return await state_of(self._server, record, turn, segment.id)
+
+    # Taking up again
+
+    async def resume_run(self, request: Request) -> ASGIApp:
+        """Stream the rest of a run."""
+        body = await self._body(request, Resume)
+        return await self._resume(request, self._segment(request), body)
+
+    async def resume_conversation(self, request: Request) -> ASGIApp:
+        """Stream the rest of the run that a conversation has, or of one that is named."""
+        body = await self._body(request, Resume)
+        if body.run_id is not None:
+            return await self._resume(request, _segment(body.run_id), body)
+        place = await self._at_conversation(request, body.agent_id)
+        if body.otid is not None:
+            return await self._resume(request, await self._of_otid(place, body.otid), body)
+        running = await self._server.runs(caller=place.caller, thread=place.thread, status="running", limit=1)
+        if not running:
+            raise BadRequest("No active runs found for this conversation; its messages have what was said")
+        last = await self._sender.last_segment(place, self._store(request))
+        newest = Segment(run=running[0].id)
+        return await self._resume(request, last[0] if last and last[0].run == newest.run else newest, body)
+
+    async def _of_otid(self, place: Place, otid: str) -> Segment:
+        """Return the run that a message has begun.
+
+        Raises:
+            NotKnown: There is none.
+        """
+        for record in await all_runs(self._server, caller=place.caller, thread=place.thread):
+            turn = Turn.of(record)
+            if turn is not None and otid in turn.otids:
+                return Segment(run=record.id)
+        raise NotKnown("Run not found: no message of that otid has begun one in this conversation")
+
+    async def _resume(self, request: Request, segment: Segment, body: Resume) -> ASGIApp:
+        record, turn = await self._run(segment, caller_of(request.scope))
+        options = turn.options
+        if segment.after:
+            place = await self._place_of(request, turn)
+            last = await self._sender.last_segment(place, self._store(request))
+            options = last[1] if last is not None and last[0] == segment else options
+        if not options.background:
+            raise BadRequest("Run was not created in background mode, so it cannot be retrieved")
+        return stream_answer(
+            self._server,
+            segment,
+            record,
+            options,
+            after=max(0, body.starting_after or 0),
+            pings=body.include_pings is not False,
+        )
+
+    # Cancelling
+
+    async def cancel_agent(self, request: Request) -> ASGIApp:
+        """Cancel runs of an agent: those that are named, or all, in whichever conversation."""
+        body = await self._body(request, CancelMessages)
+        place = await self._at_agent(request)
+        return await self._cancel(place.caller, body.run_ids, agent=place.agent.id)
+
+    async def cancel_conversation(self, request: Request) -> ASGIApp:
+        """Cancel the runs of a conversation."""
+        body = await self._body(request, CancelMessages)
+        place = await self._at_conversation(request, request.query_params.get("agent_id"))
+        return await self._cancel(place.caller, body.run_ids, thread=place.thread)
+
+    async def _cancel(
+        self, caller: str, run_ids: list[str] | None, *, agent: str | None = None, thread: str | None = None
+    ) -> ASGIApp:
+        going: dict[str, RunRecord] = {}
+        for record in await all_runs(self._server, caller=caller, thread=thread):
+            turn = Turn.of(record)
+            if record.status == "running" and (agent is None or (turn and turn.agent == agent)):
+                going[record.id] = record
+        told: dict[str, str] = {}
+        for run_id in going if run_ids is None else run_ids:
+            segment = Segment.of(run_id)
+            known = segment is not None and segment.run in going
+            if segment is not None and known:
+                await self._server.cancel(segment.run, caller=caller)
+            told[run_id] = "cancelled" if known else "failed"
+        with anyio.move_on_after(CANCEL_TIME):
+            for run_id, outcome in told.items():
+                segment = Segment.of(run_id)
+                if segment is not None and outcome == "cancelled":
+                    await self._ended(segment.run)
+        return json_answer(told)
+
+    async def _ended(self, run_id: str) -> None:
+        record = await self._server.journal.get(run_id)
+        while record is not None and record.status == "running":
+            await self._server.journal.wait(run_id, record.last_seq)
+            record = await self._server.journal.get(run_id)
+
+    # What is meant by a path
+
+    def _store(self, request: Request) -> Store:
+        return Store(self._server, caller_of(request.scope))
+
+    async def _body(self, request: Request, kind: type[X]) -> X:
+        return await read_struct(request, kind, self._server.limits.max_request)
+
+    async def _at_agent(self, request: Request) -> Place:
+        agent = await self._store(request).agent(request.path_params["agent"])
+        return Place(caller=caller_of(request.scope), agent=agent)
+
+    async def _at_conversation(self, request: Request, agent_id: str | None) -> Place:
+        """Return the conversation of a path; ``default`` is that of the agent which is named beside it.
+
+        Raises:
+            NotKnown: There is none.
+            RequestInvalid: It is not said whose.
+        """
+        store, name = self._store(request), request.path_params["conversation"]
+        caller = caller_of(request.scope)
+        if name == DEFAULT:
+            if agent_id is None:
+                raise RequestInvalid("agent_id: say whose default conversation is meant")
+            return Place(caller=caller, agent=await store.agent(agent_id))
+        if name.startswith("agent-"):
+            return Place(caller=caller, agent=await store.agent(name))
+        known = await store.conversation(name)
+        return Place(caller=caller, agent=await store.agent(known.agent_id), conversation=known.id)
+
+    async def _place_of(self, request: Request, turn: Turn) -> Place:
+        agent = await self._store(request).agent(turn.agent)
+        return Place(caller=caller_of(request.scope), agent=agent, conversation=turn.conversation)
+
+    def _segment(self, request: Request) -> Segment:
+        return _segment(request.path_params["run"])
+
+    async def _run(self, segment: Segment, caller: str) -> tuple[RunRecord, Turn]:
+        """Return the run of a part of it.
+
+        Raises:
+            NotKnown: There is none, or it was not started by a client of Letta's.
+        """
+        try:
+            record = await self._server.get(segment.run, caller=caller)
+        except RunNotFound:
+            raise _no_run() from None
+        turn = Turn.of(record)
+        if turn is None:
+            raise _no_run()
+        return record, turn
+
+
+def _segment(run_id: str) -> Segment:
+    segment = Segment.of(run_id)
+    if segment is None:
+        raise _no_run()
+    return segment
+
+
+def _no_run() -> Refusal:
+    return NotKnown("Run not found; GET /v1/runs/ lists those that there are")

@@ -1,0 +1,176 @@
+"""What was said in a conversation: read again from the logs of its runs."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from thinkwell.events import QuestionAnswered
+from thinkwell.web._records import RunEnded, read_entry
+from thinkwell.web.letta._mapping import Asked, Mapper, date_of, otid_of
+from thinkwell.web.letta._messages import ApprovalGiven, ApprovalResponse, SystemMessage, UserMessage
+from thinkwell.web.letta._segments import Segment
+from thinkwell.web.letta._streaming import BY
+from thinkwell.web.letta._turns import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from thinkwell.journal import Journal, RunRecord
+    from thinkwell.web._records import LogEntry
+    from thinkwell.web._serving import RunServer
+    from thinkwell.web.letta._lists import Page
+    from thinkwell.web.letta._messages import Message, UsageStatistics
+
+__all__ = ("all_runs", "pending_calls", "run_messages", "run_usage", "thread_messages")
+
+BATCH: Final = 500
+"""Records that are asked for at once."""
+
+_MESSAGE: Final = re.compile(r"message-([0-9a-f]{1,64})-.{1,40}")
+
+
+async def all_runs(server: RunServer, *, caller: str, thread: str | None = None) -> list[RunRecord]:
+    """Return the runs of a caller, the newest first."""
+    known: list[RunRecord] = []
+    before: str | None = None
+    while records := await server.runs(caller=caller, thread=thread, before=before, limit=BATCH):
+        known += records
+        before = records[-1].id
+    return known
+
+
+async def thread_messages(
+    server: RunServer, *, caller: str, thread: str, page: Page, only: Collection[str] | None
+) -> list[Message]:
+    """Return messages of a conversation.
+
+    Args:
+        server: Where its runs are.
+        caller: Whose conversation it is.
+        thread: Its name.
+        page: Which part is wanted.
+        only: The types of messages that are wanted; ``None``: all.
+    """
+    backwards = page.after is None and page.before is not None
+    cursor = page.before if backwards else page.after
+    ascending = page.ascending != backwards  # from the cursor on, whichever way that is
+    records = await all_runs(server, caller=caller, thread=thread)
+    if ascending:
+        records.reverse()
+    if cursor is not None:
+        named = _MESSAGE.fullmatch(cursor)
+        ids = [record.id for record in records]
+        run = f"run-{named[1]}" if named else ""
+        records = records[ids.index(run) :] if run in ids else []
+    found: list[Message] = []
+    for record in records:
+        messages = await run_messages(server.journal, record)
+        if not ascending:
+            messages.reverse()
+        if cursor is not None:
+            names = [message.id for message in messages]
+            messages = messages[names.index(cursor) + 1 :] if cursor in names else []
+            cursor = None
+        found += [message for message in messages if only is None or str(_tag(message)) in only]
+        if len(found) >= page.limit:
+            break
+    found = found[: page.limit]
+    return found[::-1] if backwards else found
+
+
+async def run_messages(journal: Journal, record: RunRecord) -> list[Message]:
+    """Return what was said in a run: what it was asked, and all that is complete."""
+    segment = Segment(run=record.id)
+    mapper = Mapper(segment.short, record.created, tokens=False)
+    found: list[tuple[int, Message]] = [(0, message) for message in _asked(segment, record)]
+    begins: list[int] = []
+    """Numbers of the entries behind which a part begins, in Letta's sense."""
+
+    def take(event: LogEntry) -> None:
+        found.extend((event.seq, message) for message in mapper.take(event))
+        if isinstance(event, RunEnded):
+            found.extend((event.seq, message) for message in mapper.flush())
+        elif isinstance(event, QuestionAnswered) and event.by == BY and event.id in mapper.asked:
+            asked = mapper.asked[event.id]
+            begins.append(asked.question.seq)
+            found.append((event.seq, _answered(event, asked, segment, record)))
+
+    await _read(journal, record.id, take)
+    begins.sort()
+    return [replace(message, run_id=_part(segment, begins, seq).id) for seq, message in found]
+
+
+async def pending_calls(journal: Journal, run_id: str) -> list[Asked]:
+    """Return the questions of a run that wait for somebody, in order."""
+    mapper = Mapper(Segment(run=run_id).short, 0.0, tokens=False)
+    answered: set[str] = set()
+
+    def take(event: LogEntry) -> None:
+        mapper.take(event)
+        if isinstance(event, QuestionAnswered):
+            answered.add(event.id)
+
+    await _read(journal, run_id, take)
+    return [asked for id_, asked in mapper.asked.items() if id_ not in answered]
+
+
+async def run_usage(journal: Journal, run_id: str) -> UsageStatistics:
+    """Return what a run has used so far."""
+    mapper = Mapper(Segment(run=run_id).short, 0.0, tokens=False)
+    await _read(journal, run_id, mapper.take)
+    return mapper.usage(steps=mapper.steps, run_id=run_id)
+
+
+async def _read(journal: Journal, run_id: str, take: Callable[[LogEntry], object]) -> None:
+    """Hand all that there is of a log to a function."""
+    seq = 0
+    while entries := await journal.read(run_id, seq):
+        seq = entries[-1].seq
+        for entry in entries:
+            take(read_entry(entry))
+
+
+def _part(segment: Segment, begins: list[int], seq: int) -> Segment:
+    """Return the part that an entry belongs to."""
+    number = bisect_left(begins, seq)
+    return replace(segment, after=begins[number - 1]) if number else segment
+
+
+def _asked(segment: Segment, record: RunRecord) -> list[Message]:
+    """Return what a run was asked."""
+    turn = Turn.of(record)
+    if turn is None:  # it was started in another way, and nothing else is known of what was asked
+        id_ = f"message-{segment.short}-0"
+        date = date_of(record.created)
+        return [UserMessage(id=id_, date=date, otid=otid_of(id_), content=record.title)]
+    messages: list[Message] = []
+    for number, said in enumerate(turn.said):
+        id_ = f"message-{segment.short}-0{f'.{number}' if number else ''}"
+        kind = UserMessage if said.role == "user" else SystemMessage
+        messages.append(
+            kind(id=id_, date=date_of(record.created), otid=said.otid or otid_of(id_), content=said.content)
+        )
+    return messages
+
+
+def _answered(event: QuestionAnswered, asked: Asked, segment: Segment, record: RunRecord) -> ApprovalResponse:
+    id_ = f"message-{segment.short}-{event.seq}"
+    approve = (event.choice or "").startswith(("allow", "accept"))
+    given = ApprovalGiven(tool_call_id=asked.tool_call_id, approve=approve, reason=event.why)
+    return ApprovalResponse(
+        id=id_,
+        date=date_of(record.created + event.at),
+        otid=otid_of(id_),
+        approval_request_id=asked.message_id,
+        approve=approve,
+        reason=event.why,
+        approvals=(given,),
+    )
+
+
+def _tag(message: Message) -> object:
+    return message.__struct_config__.tag

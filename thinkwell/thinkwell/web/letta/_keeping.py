@@ -1,0 +1,196 @@
+"""The endpoints by which clients make agents and conversations, and see what there is besides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
+
+from thinkwell._version import VERSION
+from thinkwell.web._http import caller_of, json_answer, read_query
+from thinkwell.web._refusals import RequestInvalid
+from thinkwell.web.letta._bodies import CreateAgent, CreateConversation, UpdateAgent
+from thinkwell.web.letta._endpoint import read_struct
+from thinkwell.web.letta._failures import NotKnown
+from thinkwell.web.letta._history import pending_calls, run_messages
+from thinkwell.web.letta._lists import many, read_page
+from thinkwell.web.letta._messages import ApprovalRequest
+from thinkwell.web.letta._store import CONTEXT_WINDOW, PROVIDER, Store, agent_state, model_of
+from thinkwell.web.letta._turns import Turn
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from thinkwell.web._serving import RunServer
+    from thinkwell.web.letta._store import KeptAgent
+
+__all__ = ("Keeping",)
+
+X = TypeVar("X", bound=Struct)
+
+
+class _AgentsQuery(Struct, frozen=True, kw_only=True):
+    name: str | None = None
+    query_text: str | None = None
+    match_all_tags: bool = False
+
+
+class _ConversationsQuery(Struct, frozen=True, kw_only=True):
+    agent_id: str | None = None
+    archive_status: str = "unarchived"
+    summary_search: str | None = None
+
+
+class Keeping:
+    """What clients do with agents and conversations as such.
+
+    Args:
+        server: Where they are kept.
+    """
+
+    def __init__(self, server: RunServer) -> None:
+        self._server = server
+
+    # The server
+
+    async def health(self, request: Request) -> ASGIApp:
+        """Tell that the server is there."""
+        return json_answer({"status": "ok", "version": VERSION})
+
+    async def models(self, request: Request) -> ASGIApp:
+        """List the agents that are served, as models: whoever makes an agent chooses one of them."""
+        return json_answer(
+            [
+                {
+                    "handle": model_of(name),
+                    "model": name,
+                    "name": name,
+                    "display_name": served.title or name,
+                    "context_window": CONTEXT_WINDOW,
+                    "max_context_window": CONTEXT_WINDOW,
+                    "model_endpoint_type": "openai",
+                    "provider_type": "letta",  # the client in Python knows a list of names, here and above
+                    "provider_name": PROVIDER,
+                    "model_type": "llm",
+                }
+                for name, served in self._server.agents.items()
+            ]
+        )
+
+    async def nothing(self, request: Request) -> ASGIApp:
+        """List nothing: there is none of it here."""
+        return json_answer([])
+
+    async def unknown(self, request: Request) -> ASGIApp:
+        """Refuse what Letta has, and thinkwell has not."""
+        raise NotKnown("Not Found: this server knows agents, conversations, messages and runs of Letta's API")
+
+    # Agents
+
+    async def make_agent(self, request: Request) -> ASGIApp:
+        """Make an agent."""
+        kept = await self._store(request).make_agent(await self._body(request, CreateAgent))
+        return json_answer(agent_state(kept))
+
+    async def agents(self, request: Request) -> ASGIApp:
+        """List agents."""
+        query, tags = read_query(request, _AgentsQuery), many(request, "tags")
+        text = (query.query_text or "").casefold()
+
+        def is_wanted(kept: KeptAgent) -> bool:
+            if tags is not None and not (
+                tags.issubset(kept.tags) if query.match_all_tags else tags.intersection(kept.tags)
+            ):
+                return False
+            return query.name in (None, kept.name) and text in kept.name.casefold()
+
+        known = [kept for kept in await self._store(request).agents() if is_wanted(kept)]
+        return json_answer([agent_state(kept) for kept in read_page(request).of(known)])
+
+    async def agent(self, request: Request) -> ASGIApp:
+        """Show an agent, and what it waits for in its default conversation."""
+        kept = await self._agent(request)
+        state = agent_state(kept)
+        running = await self._server.runs(
+            caller=caller_of(request.scope), thread=kept.id, status="running", limit=1
+        )
+        if running:
+            pending = await pending_calls(self._server.journal, running[0].id)
+            if pending:
+                messages = await run_messages(self._server.journal, running[0])
+                state["pending_approval"] = next(
+                    message
+                    for message in messages
+                    if isinstance(message, ApprovalRequest) and message.id == pending[0].message_id
+                )
+        return json_answer(state)
+
+    async def change_agent(self, request: Request) -> ASGIApp:
+        """Change what is said of an agent."""
+        body = await self._body(request, UpdateAgent)
+        changed = await self._store(request).change_agent(await self._agent(request), body)
+        return json_answer(agent_state(changed))
+
+    async def forget_agent(self, request: Request) -> ASGIApp:
+        """Forget an agent, after its runs were stopped."""
+        kept, caller = await self._agent(request), caller_of(request.scope)
+        for record in await self._server.runs(caller=caller, status="running", limit=1000):
+            turn = Turn.of(record)
+            if turn is not None and turn.agent == kept.id:
+                await self._server.cancel(record.id, caller=caller)
+        await self._store(request).forget_agent(kept.id)
+        return json_answer({"message": f"Agent {kept.id} is deleted"})
+
+    # Conversations
+
+    async def make_conversation(self, request: Request) -> ASGIApp:
+        """Make a conversation with an agent."""
+        body = await self._body(request, CreateConversation)
+        agent_id = request.query_params.get("agent_id")
+        if agent_id is None:
+            raise RequestInvalid("agent_id: say with whom, in the query")
+        return json_answer((await self._store(request).make_conversation(agent_id, body)).state)
+
+    async def conversations(self, request: Request) -> ASGIApp:
+        """List conversations."""
+        query = read_query(request, _ConversationsQuery)
+        text = (query.summary_search or "").casefold()
+        known = [
+            one
+            for one in await self._store(request).conversations(query.agent_id)
+            if (query.archive_status == "all" or one.archived == (query.archive_status == "archived"))
+            and text in (one.summary or "").casefold()
+        ]
+        return json_answer([one.state for one in read_page(request).of(known)])
+
+    async def conversation(self, request: Request) -> ASGIApp:
+        """Show a conversation."""
+        known = await self._store(request).conversation(request.path_params["conversation"])
+        return json_answer(known.state)
+
+    async def change_conversation(self, request: Request) -> ASGIApp:
+        """Change what is said of a conversation."""
+        body, store = await self._body(request, CreateConversation), self._store(request)
+        known = await store.conversation(request.path_params["conversation"])
+        return json_answer((await store.change_conversation(known, body)).state)
+
+    async def forget_conversation(self, request: Request) -> ASGIApp:
+        """Forget a conversation, after its run was stopped."""
+        store, caller = self._store(request), caller_of(request.scope)
+        known = await store.conversation(request.path_params["conversation"])
+        for record in await self._server.runs(caller=caller, thread=known.id, status="running", limit=1000):
+            await self._server.cancel(record.id, caller=caller)
+        await store.forget_conversation(known.id)
+        return json_answer({"message": f"Conversation {known.id} is deleted"})
+
+    # What all share
+
+    def _store(self, request: Request) -> Store:
+        return Store(self._server, caller_of(request.scope))
+
+    async def _agent(self, request: Request) -> KeptAgent:
+        return await self._store(request).agent(request.path_params["agent"])
+
+    async def _body(self, request: Request, kind: type[X]) -> X:
+        return await read_struct(request, kind, self._server.limits.max_request)

@@ -1,0 +1,81 @@
+"""Lists in pages, as Letta's clients turn them: by the id of what comes last, until nothing comes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar
+
+from msgspec import Struct
+
+from thinkwell.web._http import read_query
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.requests import Request
+
+__all__ = ("Page", "many", "read_page")
+
+MOST: Final = 1000
+"""What a page has at most."""
+
+
+class _Named(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+T = TypeVar("T", bound=_Named)
+
+
+class _Query(Struct, frozen=True, kw_only=True):
+    after: str | None = None
+    before: str | None = None
+    limit: int | None = None
+    order: Literal["asc", "desc"] | None = None
+    ascending: bool | None = None
+    """The older way to say `order`."""
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """Which part of a list is wanted."""
+
+    after: str | None = None
+    """Id of what it comes behind, in the order that is wanted."""
+    before: str | None = None
+    """Id of what it comes right before."""
+    limit: int
+    ascending: bool
+    """Whether the oldest comes first."""
+
+    def of(self, oldest_first: Sequence[T]) -> list[T]:
+        """Return the part of a list. It is empty where what it should stand beside is gone."""
+        items = list(oldest_first if self.ascending else reversed(oldest_first))
+        ids = [item.id for item in items]
+        if self.after is not None:
+            items = items[ids.index(self.after) + 1 :] if self.after in ids else []
+            return items[: self.limit]
+        if self.before is not None:
+            items = items[: ids.index(self.before)] if self.before in ids else []
+            return items[-self.limit :]
+        return items[: self.limit]
+
+
+def read_page(request: Request, limit: int = 50) -> Page:
+    """Return which part of a list a request wants: by default the newest come first.
+
+    Args:
+        request: The request.
+        limit: How many, where it does not say.
+
+    Raises:
+        RequestInvalid: It cannot be read.
+    """
+    query = read_query(request, _Query)
+    ascending = query.order == "asc" if query.order is not None else bool(query.ascending)
+    wanted = limit if query.limit is None else query.limit
+    return Page(after=query.after, before=query.before, limit=max(1, min(wanted, MOST)), ascending=ascending)
+
+
+def many(request: Request, name: str) -> frozenset[str] | None:
+    """Return what a parameter says that may be there several times; ``None``: it is not there."""
+    return frozenset(request.query_params.getlist(name)) or None

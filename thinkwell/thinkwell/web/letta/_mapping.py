@@ -1,0 +1,443 @@
+"""The events of a run as Letta's messages. Pure: no time, no network; the same log gives the same messages.
+
+A stream that was cut off is taken up by numbers of messages, so nothing here may depend on when it is read.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Literal
+from uuid import NAMESPACE_OID, uuid5
+
+from msgspec import Struct
+
+from thinkwell import events as ev
+from thinkwell._json_schema import is_object
+from thinkwell.web._front_end_tools import call_of_front_end
+from thinkwell.web.letta._messages import (
+    ApprovalRequest,
+    AssistantMessage,
+    ReasoningMessage,
+    ToolCall,
+    ToolCallMessage,
+    ToolReturn,
+    ToolReturnMessage,
+    UsageStatistics,
+)
+from thinkwell.web.letta._texts import as_json, block_text, plan_arguments, return_text
+
+if TYPE_CHECKING:
+    from typing import TypeGuard
+
+    from thinkwell.web._front_end_tools import FrontEndCall
+    from thinkwell.web._records import LogEntry
+    from thinkwell.web.letta._messages import Message
+
+__all__ = (
+    "FORM_TOOL",
+    "PLAN_TOOL",
+    "URL_TOOL",
+    "Asked",
+    "Mapper",
+    "client_call",
+    "date_of",
+    "otid_of",
+    "waits",
+)
+
+PLAN_TOOL: Final = "update_plan"
+"""What the call is named as that a plan is carried as."""
+
+FORM_TOOL: Final = "fill_in_form"
+"""What the call is named as that a form is carried as."""
+
+URL_TOOL: Final = "open_url"
+"""What the call is named as that a web page to open is carried as."""
+
+_COUNTS: Final = {
+    "prompt_tokens": "inputTokens",
+    "completion_tokens": "outputTokens",
+    "total_tokens": "totalTokens",
+    "cached_input_tokens": "cachedReadTokens",
+    "cache_write_tokens": "cachedWriteTokens",
+    "reasoning_tokens": "thoughtTokens",
+}
+"""Where the protocol has what Letta counts (ACP, ``Usage``)."""
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """A question that the client has to answer, as he sees it."""
+
+    question: ev.QuestionAsked
+    message_id: str
+    tool_call_id: str
+
+
+class _Speech(Struct, kw_only=True):
+    """A message that is being said."""
+
+    kind: Literal["thought", "message"]
+    source: str | None
+    """The agent's name for it."""
+    id: str
+    date: str
+    step: str
+    pieces: list[str]
+
+
+class _Call(Struct, kw_only=True):
+    """A call that was begun."""
+
+    tool_call_id: str
+    id: str
+    date: str
+    step: str
+    title: str = ""
+    name: str | None = None
+    kind: ev.ToolKind = "other"
+    input: ev.JsonValue = None
+    told: bool = False
+    """Whether the arguments were told."""
+    done: bool = False
+
+    @property
+    def tool(self) -> str:
+        """The name of the tool, as far as it is known."""
+        return self.name or (self.kind if self.kind != "other" else "") or self.title or "tool"
+
+    @property
+    def arguments(self) -> str:
+        """The arguments, or else what the agent says of them."""
+        if self.input is None:
+            return as_json({"title": self.title} if self.title else {})
+        return as_json(self.input if is_object(self.input) else {"input": self.input})
+
+
+def waits(event: LogEntry) -> TypeGuard[ev.QuestionAsked]:
+    """Return whether an event is a question that somebody is waited for, and no policy has answered."""
+    return isinstance(event, ev.QuestionAsked) and event.timeout is not None
+
+
+def date_of(seconds: float) -> str:
+    """Return a time, in seconds since the epoch, as Letta writes it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def otid_of(message_id: str) -> str:
+    """Return the other name of a message of which no client has given one."""
+    return str(uuid5(NAMESPACE_OID, message_id))
+
+
+class Mapper:
+    """Takes the entries of a run, and gives the messages that they make.
+
+    Args:
+        run: The run's id without its prefix, which is part of all others.
+        created: When it began, in seconds since the epoch.
+        tokens: Whether each piece of a message is given as it comes; else whole messages are.
+    """
+
+    def __init__(self, run: str, created: float, *, tokens: bool) -> None:
+        self.asked: dict[str, Asked] = {}
+        """The questions that waited for somebody, by their ids, in order."""
+        self.steps = 0
+        """How often the model has begun to say something."""
+        self._run = run
+        self._created = created
+        self._tokens = tokens
+        self._speech: _Speech | None = None
+        self._calls: dict[str, _Call] = {}
+        """By the agent's ids."""
+        self._untold: dict[str, _Call] = {}
+        """Those whose arguments were not told."""
+        self._in_step = False
+        self._replaying = False
+        self._counts: dict[str, int] = {}
+        self._context: int | None = None
+
+    def usage(self, *, steps: int, run_id: str) -> UsageStatistics:
+        """Return what was used so far."""
+        return UsageStatistics(
+            step_count=steps, run_ids=(run_id,), context_tokens=self._context, **self._counts
+        )
+
+    def take(self, event: LogEntry) -> list[Message]:
+        """Take the next entry, and return the messages that are complete, or pieces of them."""
+        if self._replaying:  # it was said in another run
+            self._replaying = not isinstance(event, ev.ReplayEnded)
+            return []
+        match event:
+            case ev.Message() | ev.Thought():
+                return self._say(event)
+            case ev.ToolStart():
+                return self._start(event)
+            case ev.ToolUpdate():
+                return self._update(event)
+            case ev.ToolDone():
+                return self._end(event)
+            case ev.PlanUpdate():
+                return self._plan(event)
+            case ev.QuestionAsked() if waits(event):
+                return self._ask(event)
+            case _:
+                self._note(event)
+                return []
+
+    def flush(self) -> list[Message]:
+        """Return what is held back: nothing more comes."""
+        return [*self._close(), *self._settle_all()]
+
+    def _note(self, event: LogEntry) -> None:
+        match event:
+            case ev.ReplayStarted():
+                self._replaying = True
+            case ev.UsageUpdate():
+                self._context = event.used
+            case ev.TurnEnded() if is_object(event.usage):
+                for name, key in _COUNTS.items():
+                    more: ev.JsonValue = event.usage.get(key)
+                    if type(more) is int:
+                        self._counts[name] = self._counts.get(name, 0) + more
+            case _:
+                pass  # nothing of it is shown
+
+    def _id(self, event: LogEntry, suffix: str = "") -> str:
+        return f"message-{self._run}-{event.seq}{suffix}"
+
+    def _date(self, event: LogEntry) -> str:
+        return date_of(self._created + event.at)
+
+    def _step(self) -> str:
+        """Return the step of what the model begins to say."""
+        if not self._in_step:
+            self._in_step = True
+            self.steps += 1
+        return f"step-{self._run}-{self.steps}"
+
+    # Messages and thoughts
+
+    def _say(self, event: ev.Message | ev.Thought) -> list[Message]:
+        text = event.text or block_text(event.content)
+        if not text:
+            return []
+        given: list[Message] = []
+        kind: Literal["thought", "message"] = "message" if isinstance(event, ev.Message) else "thought"
+        speech = self._speech
+        if speech is None or (speech.kind, speech.source) != (kind, event.message_id):
+            given = self.flush()
+            speech = self._speech = _Speech(
+                kind=kind,
+                source=event.message_id,
+                id=self._id(event),
+                date=self._date(event),
+                step=self._step(),
+                pieces=[],
+            )
+        if self._tokens:
+            given.append(_spoken(speech, text))
+        else:
+            speech.pieces.append(text)
+        return given
+
+    def _close(self) -> list[Message]:
+        """End the message that is being said."""
+        speech, self._speech = self._speech, None
+        return [] if speech is None or self._tokens else [_spoken(speech, "".join(speech.pieces))]
+
+    # Tools
+
+    def _start(self, event: ev.ToolStart | ev.ToolUpdate | ev.ToolDone) -> list[Message]:
+        known = self._calls.get(event.id)
+        if isinstance(event, ev.ToolStart) and known is not None and not known.done:
+            return self._learn(known, event)  # an agent that tells the same again, with more in it
+        given = self._close()
+        call = self._calls[event.id] = _Call(
+            tool_call_id=event.id, id=self._id(event), date=self._date(event), step=self._step()
+        )
+        if isinstance(event, ev.ToolDone):
+            call.title = event.title
+        else:
+            _merge(call, event)
+        if self._tokens:
+            call.told = bool(call.input)
+            if not call.told:
+                self._untold[event.id] = call
+            given.append(_called(call, call.tool, call.arguments if call.told else None, tokens=True))
+        else:
+            self._untold[event.id] = call
+            if call.input:
+                given += self._settle(call)
+        return given
+
+    def _update(self, event: ev.ToolUpdate) -> list[Message]:
+        call = self._calls.get(event.id)
+        if call is None:
+            return self._start(event)
+        return [] if call.done else self._learn(call, event)
+
+    def _learn(self, call: _Call, event: ev.ToolStart | ev.ToolUpdate) -> list[Message]:
+        _merge(call, event)
+        return [*self._close(), *self._settle(call)] if call.input and not call.told else []
+
+    def _end(self, event: ev.ToolDone) -> list[Message]:
+        call = self._calls.get(event.id)
+        given = self._start(event) if call is None or call.done else self._close()
+        call = self._calls[event.id]
+        given += self._settle(call)
+        call.done, call.input = True, None
+        self._in_step = False
+        status: Literal["success", "error"] = "success" if event.status == "completed" else "error"
+        text = return_text(event)
+        given.append(self._returned(event, call.tool_call_id, text, call.step, status=status))
+        return given
+
+    def _settle(self, call: _Call) -> list[Message]:
+        """Tell the arguments of a call, as far as they are known, unless that was done."""
+        if call.told:
+            return []
+        call.told = True
+        del self._untold[call.tool_call_id]
+        return [_called(call, None if self._tokens else call.tool, call.arguments, tokens=self._tokens)]
+
+    def _settle_all(self) -> list[Message]:
+        return [message for call in tuple(self._untold.values()) for message in self._settle(call)]
+
+    def _returned(
+        self,
+        event: LogEntry,
+        tool_call_id: str,
+        text: str,
+        step: str,
+        *,
+        status: Literal["success", "error"] = "success",
+    ) -> ToolReturnMessage:
+        id_ = self._id(event, "r")
+        returned = ToolReturn(tool_call_id=tool_call_id, status=status, tool_return=text)
+        return ToolReturnMessage(
+            id=id_,
+            date=self._date(event),
+            otid=otid_of(id_),
+            step_id=step,
+            tool_call_id=tool_call_id,
+            status=status,
+            tool_return=text,
+            tool_returns=(returned,),
+        )
+
+    def _plan(self, event: ev.PlanUpdate) -> list[Message]:
+        """Carry a plan as a call and its return; Letta has no other shape for it."""
+        given = self.flush()
+        call = _Call(
+            tool_call_id=f"plan-{self._run}-{event.seq}",
+            id=self._id(event),
+            date=self._date(event),
+            step=self._step(),
+        )
+        given.append(_called(call, PLAN_TOOL, plan_arguments(event), tokens=self._tokens))
+        given.append(self._returned(event, call.tool_call_id, "The plan is updated.", call.step))
+        return given
+
+    # Questions
+
+    def _ask(self, event: ev.QuestionAsked) -> list[Message]:
+        given = self._close()
+        call = self._call_of(event)
+        if call is not None:
+            given += self._settle(call)
+            tool_call_id = call.tool_call_id
+        else:
+            tool_call_id = f"question-{self._run}-{event.id}"
+        name, arguments = _carried(event, call)
+        id_ = self._id(event, "q")
+        self.asked[event.id] = Asked(question=event, message_id=id_, tool_call_id=tool_call_id)
+        asked = ToolCall(name=name, arguments=arguments, tool_call_id=tool_call_id)
+        given.append(
+            ApprovalRequest(
+                id=id_,
+                date=self._date(event),
+                otid=otid_of(id_),
+                step_id=self._step() if call is None else call.step,
+                tool_call=asked,
+                tool_calls=asked if self._tokens else (asked,),
+            )
+        )
+        return given
+
+    def _call_of(self, event: ev.QuestionAsked) -> _Call | None:
+        """Return the call that a question is about, as the agent shows it."""
+        if event.asks == "permission":
+            return self._calls.get(event.tool_id or "")
+        called = client_call(event)
+        if called is None:
+            return None
+        others = {asked.tool_call_id for asked in self.asked.values()}
+        for call in reversed(self._calls.values()):
+            shown = called.name in (call.name or "") or called.name in call.title
+            if shown and not call.done and call.tool_call_id not in others:
+                return call
+        return None
+
+
+def client_call(question: ev.QuestionAsked) -> FrontEndCall | None:
+    """Return the call of a tool of the client's that a question is; ``None``: it is something else."""
+    return call_of_front_end(question.fields) if question.asks == "form" else None
+
+
+def _carried(event: ev.QuestionAsked, call: _Call | None) -> tuple[str, str]:
+    """Return the name of the tool and the arguments that a question is carried as."""
+    called = client_call(event)
+    if called is not None:
+        return called.name, called.arguments
+    if event.asks == "form":
+        fields = [
+            {
+                "name": field.name,
+                "type": field.type,
+                "required": field.required,
+                **{key: value for key in ("title", "description") if (value := getattr(field, key))},
+                **({} if field.default is None else {"default": field.default}),
+                **({"choices": [choice.value for choice in field.choices]} if field.choices else {}),
+            }
+            for field in event.fields
+        ]
+        return FORM_TOOL, as_json({"title": event.title, "fields": fields})
+    if event.asks == "url":
+        return URL_TOOL, as_json({"title": event.title, "url": event.url})
+    if call is None:
+        return event.title or "tool", as_json({"title": event.title})
+    return call.tool, call.arguments
+
+
+def _merge(call: _Call, event: ev.ToolStart | ev.ToolUpdate) -> None:
+    call.title = event.title or call.title
+    call.name = event.name or call.name
+    call.kind = event.kind or call.kind
+    if event.input is not None:
+        call.input = event.input
+
+
+def _spoken(speech: _Speech, text: str) -> Message:
+    if speech.kind == "thought":
+        return ReasoningMessage(
+            id=speech.id,
+            date=speech.date,
+            otid=otid_of(speech.id),
+            step_id=speech.step,
+            reasoning=text,
+            source="reasoner_model",
+        )
+    return AssistantMessage(
+        id=speech.id, date=speech.date, otid=otid_of(speech.id), step_id=speech.step, content=text
+    )
+
+
+def _called(call: _Call, name: str | None, arguments: str | None, *, tokens: bool) -> ToolCallMessage:
+    shown = ToolCall(name=name, arguments=arguments, tool_call_id=call.tool_call_id)
+    return ToolCallMessage(
+        id=call.id,
+        date=call.date,
+        otid=otid_of(call.id),
+        step_id=call.step,
+        tool_call=shown,
+        tool_calls=shown if tokens else (shown,),
+    )

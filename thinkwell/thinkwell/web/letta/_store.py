@@ -1,0 +1,335 @@
+"""Agents and conversations in Letta's sense: which there are, whose, and what they say of themselves.
+
+An agent of Letta's is a conversation with one of the agents that are served. It is kept in the journal beside
+the runs, so that it is there when the server is started again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import TYPE_CHECKING, Final, TypeVar
+from uuid import uuid4
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
+from thinkwell.web._http import check_depth
+from thinkwell.web._refusals import RequestInvalid
+from thinkwell.web.letta._bodies import read_chosen
+from thinkwell.web.letta._failures import BadRequest, NotKnown
+from thinkwell.web.letta._mapping import date_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from thinkwell.web._serving import RunServer
+    from thinkwell.web.letta._bodies import Chosen, CreateAgent, CreateConversation, UpdateAgent
+
+__all__ = ("CONTEXT_WINDOW", "Conversation", "KeptAgent", "Store", "agent_state", "model_of")
+
+X = TypeVar("X", "KeptAgent", "Conversation")
+
+MOST_AGENTS: Final = 1000
+"""Agents that a caller may have, and conversations."""
+
+CONTEXT_WINDOW: Final = 200_000
+"""What is told of the model's context, in tokens, which nobody knows before there is a run."""
+
+PROVIDER: Final = "thinkwell"
+"""What stands before the name of an agent where a model is named."""
+
+AGENT_TYPE: Final = "letta_v1_agent"
+
+_AGENT_TYPES: Final = frozenset(
+    {
+        "memgpt_agent",
+        "memgpt_v2_agent",
+        AGENT_TYPE,
+        "react_agent",
+        "workflow_agent",
+        "split_thread_agent",
+        "sleeptime_agent",
+        "voice_convo_agent",
+        "voice_sleeptime_agent",
+    }
+)
+"""What there is in Letta (Letta API, ``AgentType``). It makes no difference here."""
+
+
+class Conversation(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A conversation with an agent beside its default one."""
+
+    id: str
+    agent_id: str
+    created: float
+    summary: str | None = None
+    description: str | None = None
+    archived: bool = False
+
+    @property
+    def state(self) -> dict[str, object]:
+        """It as clients read it."""
+        return {
+            "id": self.id,
+            "agent_id": self.agent_id,
+            "created_at": date_of(self.created),
+            "summary": self.summary,
+            "description": self.description,
+            "archived": self.archived,
+            "in_context_message_ids": [],
+        }
+
+
+class KeptAgent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An agent in Letta's sense."""
+
+    id: str
+    name: str
+    created: float
+    agent: str
+    """The name of the agent that is served."""
+    folder: str | None = None
+    permissions: str | None = None
+    agent_type: str = AGENT_TYPE
+    system: str = ""
+    """Kept for the client. An agent that is served has instructions of its own."""
+    description: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, JsonValue] = {}
+    blocks: tuple[dict[str, JsonValue], ...] = ()
+    """Kept for the client, as `system` is."""
+
+
+def model_of(agent: str) -> str:
+    """Return what clients call the model of an agent that is served."""
+    return f"{PROVIDER}/{agent}"
+
+
+def agent_state(kept: KeptAgent) -> dict[str, object]:
+    """Return an agent as clients read it (Letta API, ``AgentState``)."""
+    blocks = list(kept.blocks)
+    return {
+        "id": kept.id,
+        "name": kept.name,
+        "agent_type": kept.agent_type,
+        "model": model_of(kept.agent),
+        "llm_config": {
+            "model": kept.agent,
+            "handle": model_of(kept.agent),
+            "model_endpoint_type": "openai",  # the client in Python knows a list of names
+            "context_window": CONTEXT_WINDOW,
+        },
+        "system": kept.system,
+        "description": kept.description,
+        "tags": list(kept.tags),
+        "metadata": kept.metadata,
+        "created_at": date_of(kept.created),
+        "blocks": blocks,
+        "memory": {"blocks": blocks},
+        "sources": [],
+        "tools": [],
+        "message_ids": [],
+    }
+
+
+class Store:
+    """The agents and conversations of one caller.
+
+    Args:
+        server: Where they are kept.
+        caller: Whose they are.
+    """
+
+    def __init__(self, server: RunServer, caller: str) -> None:
+        self._server = server
+        self._journal = server.journal
+        # A name of its own for each caller: so nobody finds anything of anybody else's.
+        owner = hashlib.sha256(caller.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        self._agents = f"letta_agent:{owner}"
+        self._conversations = f"letta_conversation:{owner}"
+        self._answers = f"letta_answer:{owner}"
+
+    # Agents
+
+    async def agents(self) -> list[KeptAgent]:
+        """Return all agents, the oldest first."""
+        return await self._all(self._agents, KeptAgent)
+
+    async def agent(self, agent_id: str) -> KeptAgent:
+        """Return an agent.
+
+        Raises:
+            NotKnown: There is none of that id.
+        """
+        data = await self._journal.pick(self._agents, agent_id)
+        if data is None:
+            raise NotKnown("Agent not found; POST /v1/agents/ makes one")
+        return msgspec.json.decode(data, type=KeptAgent)
+
+    async def make_agent(self, body: CreateAgent) -> KeptAgent:
+        """Make an agent.
+
+        Raises:
+            RequestInvalid: The operator does not let callers have that, or it means nothing.
+            BadRequest: There are too many.
+        """
+        await self._check_room(self._agents)
+        if body.agent_type not in (None, *_AGENT_TYPES):
+            raise RequestInvalid(f"agent_type: there is no {body.agent_type!r:.100}")
+        check_depth(metadata=body.metadata, memory_blocks=body.memory_blocks)
+        agent_id = f"agent-{uuid4()}"
+        chosen = read_chosen(body.metadata)
+        agent = self._agent(chosen, body)
+        served = self._server.agents[agent]
+        kept = KeptAgent(
+            id=agent_id,
+            name=body.name or agent_id,
+            created=time.time(),
+            agent=agent,
+            folder=_known("folder", chosen.folder, served.folders),
+            permissions=_known("permissions", chosen.permissions, served.permissions),
+            agent_type=body.agent_type or AGENT_TYPE,
+            system=body.system or "",
+            description=body.description,
+            tags=tuple(body.tags or ()),
+            metadata=body.metadata or {},
+            blocks=tuple(map(_block, body.memory_blocks or ())),
+        )
+        await self._put(self._agents, kept)
+        return kept
+
+    async def change_agent(self, kept: KeptAgent, body: UpdateAgent) -> KeptAgent:
+        """Change what a client says of an agent. Which one is served stays."""
+        check_depth(metadata=body.metadata)
+        changed = replace(
+            kept,
+            name=body.name or kept.name,
+            system=kept.system if body.system is None else body.system,
+            description=kept.description if body.description is None else body.description,
+            tags=kept.tags if body.tags is None else tuple(body.tags),
+            metadata=kept.metadata if body.metadata is None else body.metadata,
+        )
+        await self._put(self._agents, changed)
+        return changed
+
+    async def forget_agent(self, agent_id: str) -> None:
+        """Forget an agent, and its conversations. Its runs stay until they are too old."""
+        for conversation in await self.conversations(agent_id):
+            await self.forget_conversation(conversation.id)
+        await self._journal.put(self._answers, agent_id, None)
+        await self._journal.put(self._agents, agent_id, None)
+
+    def _agent(self, chosen: Chosen, body: CreateAgent) -> str:
+        """Return which agent is meant: by metadata, else by the model or the name, else the first."""
+        agents = self._server.agents
+        named = _known("agent", chosen.agent, agents)
+        for name in (named, body.model, (body.model or "").rpartition("/")[2], body.name):
+            if name in agents:
+                return str(name)
+        return next(iter(agents))
+
+    # Conversations
+
+    async def conversations(self, agent_id: str | None = None) -> list[Conversation]:
+        """Return conversations, the oldest first: those with an agent, or all."""
+        known = await self._all(self._conversations, Conversation)
+        return [one for one in known if agent_id in (None, one.agent_id)]
+
+    async def conversation(self, conversation_id: str) -> Conversation:
+        """Return a conversation.
+
+        Raises:
+            NotKnown: There is none of that id.
+        """
+        data = await self._journal.pick(self._conversations, conversation_id)
+        if data is None:
+            raise NotKnown("Conversation not found; POST /v1/conversations/?agent_id=… makes one")
+        return msgspec.json.decode(data, type=Conversation)
+
+    async def make_conversation(self, agent_id: str, body: CreateConversation) -> Conversation:
+        """Make a conversation.
+
+        Raises:
+            NotKnown: There is no such agent.
+            BadRequest: There are too many.
+        """
+        await self.agent(agent_id)
+        await self._check_room(self._conversations)
+        made = Conversation(
+            id=f"conv-{uuid4()}",
+            agent_id=agent_id,
+            created=time.time(),
+            summary=body.summary,
+            description=body.description,
+        )
+        await self._put(self._conversations, made)
+        return made
+
+    async def change_conversation(self, known: Conversation, body: CreateConversation) -> Conversation:
+        """Change what a client says of a conversation."""
+        changed = replace(
+            known,
+            summary=known.summary if body.summary is None else body.summary,
+            description=known.description if body.description is None else body.description,
+            archived=known.archived if body.archived is None else body.archived,
+        )
+        await self._put(self._conversations, changed)
+        return changed
+
+    async def forget_conversation(self, conversation_id: str) -> None:
+        """Forget a conversation. Its runs stay until they are too old."""
+        await self._journal.put(self._answers, conversation_id, None)
+        await self._journal.put(self._conversations, conversation_id, None)
+
+    # The last decision of each conversation, so that it is not taken for another one when it is sent again
+
+    async def keep_answer(self, thread: str, data: bytes | None) -> None:
+        """Keep what is known of the last decision in a conversation, or forget it."""
+        await self._journal.put(self._answers, thread, data)
+
+    async def last_answer(self, thread: str) -> bytes | None:
+        """Return what is known of the last decision in a conversation."""
+        return await self._journal.pick(self._answers, thread)
+
+    # Pieces
+
+    async def _all(self, kind: str, type_: type[X]) -> list[X]:
+        found = [msgspec.json.decode(data, type=type_) for _, data in await self._journal.pick_all(kind)]
+        return sorted(found, key=lambda one: one.created)
+
+    async def _put(self, kind: str, piece: KeptAgent | Conversation) -> None:
+        await self._journal.put(kind, piece.id, msgspec.json.encode(piece))
+
+    async def _check_room(self, kind: str) -> None:
+        if len(await self._journal.pick_all(kind)) >= MOST_AGENTS:
+            raise BadRequest(f"there are {MOST_AGENTS:,} of them, and no more may be; delete some")
+
+
+def _known(what: str, name: str | None, known: Collection[str]) -> str | None:
+    """Return a name that was chosen; ``None``: none was.
+
+    Raises:
+        RequestInvalid: There is nothing of that name.
+    """
+    if name is not None and name not in known:
+        choices = f"choose one of {', '.join(known)}" if known else "there is none to choose"
+        raise RequestInvalid(f"metadata.thinkwell.{what}: there is no {name[:100]!r}; {choices}")
+    return name
+
+
+def _block(given: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return a block of an agent's memory as clients read it."""
+    label: JsonValue = given.get("label")
+    value: JsonValue = given.get("value")
+    if not (isinstance(label, str) and isinstance(value, str)):
+        raise RequestInvalid("memory_blocks: each has a label and a value, which are texts")
+    description: JsonValue = given.get("description")
+    return {
+        "id": f"block-{uuid4()}",
+        "label": label,
+        "value": value,
+        "description": description if isinstance(description, str) else None,
+    }

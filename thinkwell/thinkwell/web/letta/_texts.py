@@ -1,0 +1,82 @@
+"""What events say in the texts that Letta's messages have room for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from thinkwell import events as ev
+from thinkwell._display.diffs import changes_of
+from thinkwell.view import ToolView
+
+if TYPE_CHECKING:
+    from thinkwell.web._records import ShownError
+
+__all__ = ("as_json", "block_text", "error_type", "plan_arguments", "return_text")
+
+
+def as_json(value: ev.JsonValue) -> str:
+    """Return a value as JSON."""
+    return msgspec.json.encode(value).decode()
+
+
+def block_text(block: ev.ContentBlock) -> str:
+    """Return what stands for a content block where there is room for text only."""
+    match block:
+        case ev.TextContent():
+            return block.text
+        case ev.ResourceLink():
+            return f"[{block.title or block.name}]({block.uri})"
+        case ev.EmbeddedResource():
+            return f"[{block.uri}]" if block.text is None else block.text
+        case ev.ImageContent():
+            return f"[image: {block.mime_type}]"
+        case _:
+            return f"[audio: {block.mime_type}]"
+
+
+def return_text(event: ev.ToolDone) -> str:
+    """Return what a tool call came to."""
+    parts: list[str] = []
+    for content in event.content:
+        if isinstance(content, ev.BlockContent):
+            parts.append(block_text(content.content))
+        elif isinstance(content, ev.TerminalContent):
+            parts.append(f"[terminal {content.terminal_id}]")
+    diffs = tuple(content for content in event.content if isinstance(content, ev.DiffContent))
+    parts += _diff_texts(diffs)
+    if not parts and event.output is not None:
+        parts.append(event.output if isinstance(event.output, str) else as_json(event.output))
+    return "\n".join(parts)
+
+
+def _diff_texts(diffs: tuple[ev.DiffContent, ...]) -> list[str]:
+    texts: list[str] = []
+    for change in changes_of(ToolView(id="", content=diffs), ""):
+        rows = [f"--- {change.path}", f"+++ {change.path}"]
+        for hunk in change.hunks:
+            rows.append("@@")
+            rows += [f"{row.sign}{row.text}" for row in hunk.lines]
+        texts.append("\n".join(rows))
+    return texts
+
+
+def plan_arguments(event: ev.PlanUpdate) -> str:
+    """Return a plan as the arguments of a call."""
+    arguments: dict[str, object] = {"id": event.id} if event.id != "main" else {}
+    arguments["plan"] = [
+        {"step": entry.content, "status": entry.status, "priority": entry.priority}
+        for entry in (() if event.removed else event.entries)
+    ]
+    if event.markdown is not None:
+        arguments["markdown"] = event.markdown
+    if event.uri is not None:
+        arguments["uri"] = event.uri
+    return as_json(arguments)
+
+
+def error_type(error: ShownError) -> str:
+    """Return what clients call an error: ``agent_exited`` for `AgentExited`."""
+    letters = [f"_{letter.lower()}" if letter.isupper() else letter for letter in error.name]
+    return "".join(letters).lstrip("_")
