@@ -50,7 +50,10 @@ class Listening:
 @asynccontextmanager
 async def listening(app: Any, kind: ServerKind) -> AsyncGenerator[Listening]:
     """Serve an application, its lifespan included, on the event loop that runs."""
-    listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+    # Said to be of TCP: only then does asyncio send what is written at once (TCP_NODELAY).
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(512)
     address = Listening(listener.getsockname()[1])
     if kind == "uvicorn":
         settings = uvicorn.Config(

@@ -41,7 +41,9 @@ def listen(host: str, port: int) -> list[socket.socket]:
     with ExitStack() as opened:
         for family, address in dict.fromkeys((family, address) for family, _, _, _, address in found):
             try:
-                own = opened.enter_context(socket.socket(family, socket.SOCK_STREAM))
+                # Said to be of TCP: only then does asyncio send what is written at once (TCP_NODELAY), and
+                # not wait for some 40 ms whether there is more.
+                own = opened.enter_context(socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP))
                 _prepare(own)
                 own.bind((address[0], port, *address[2:]))
                 own.listen(BACKLOG)
