@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -109,9 +109,9 @@ class _Api:
         query = read_query(request, ListQuery)
         records = await self._server.runs(
             caller=caller_of(request.scope),
-            thread=query.thread,
-            status=query.status,
-            before=query.before,
+            thread=None if query.thread is UNSET else query.thread,
+            status=None if query.status is UNSET else query.status,
+            before=None if query.before is UNSET else query.before,
             limit=query.limit + 1,  # whether there are more
         )
         runs = [shown_run(record) for record in records[: query.limit]]
@@ -246,8 +246,8 @@ def _kinds(include: list[str]) -> frozenset[str] | None:
     Raises:
         RequestInvalid: There is no such kind.
     """
-    names = {name.strip() for text in include for name in text.split(",")} - {""}
-    if "all" in names or not names:
+    names = {name for text in include for name in text.split(",")} or {"all"}
+    if "all" in names:
         return None
     kinds = ev.DEFAULT_TYPES if "default" in names else frozenset[str]()
     wanted = names - {"default"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from thinkwell.events import JsonValue  # noqa: TC001 - types of fields, here and below
 from thinkwell.journal import RunStatus  # noqa: TC001
@@ -154,11 +154,11 @@ class State(Struct, frozen=True, kw_only=True):
 class ListQuery(Struct, frozen=True, kw_only=True):
     """Which runs to list."""
 
-    thread: str | None = None
+    thread: str | UnsetType = UNSET
     """Only those of this conversation."""
-    status: RunStatus | None = None
+    status: RunStatus | UnsetType = UNSET
     """Only those."""
-    before: str | None = None
+    before: str | UnsetType = UNSET
     """Only those that were started before the run with this id."""
     limit: Annotated[int, Meta(ge=1, le=MOST_LISTED)] = LISTED
     """How many at most."""

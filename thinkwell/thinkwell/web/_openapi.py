@@ -24,7 +24,7 @@ from thinkwell._version import VERSION
 from thinkwell.web import _native_types, _records
 from thinkwell.web._http import Resource, json_answer
 from thinkwell.web._openapi_paths import REF, paths, refusals
-from thinkwell.web._requests import ImagePart, StartRun
+from thinkwell.web._requests import StartRun
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -44,6 +44,15 @@ ABOUT: Final = (
 
 _NAMES: Final = re.compile(r"\bShown(Run|Agent|Limits|Error)\b")
 """Names that are shorter in the document."""
+
+_CHAR: Final = "[0-9A-Za-z+/]"
+
+_IMAGE: Final = (
+    f"^(?:iVBORw0KGg[o-r]{_CHAR}|/9j/|R0lGO[A-P]{_CHAR}{{2}}|"
+    f"UklGR[g-v]{_CHAR}{{4}}[159BFJNRVZdhlptx]XRUJQ)"
+    f"(?:{_CHAR}{{4}})*(?:{_CHAR}{{2}}==|{_CHAR}{{3}}=)?$"
+)
+"""A PNG, JPEG, GIF or WebP in base64, by how it begins."""
 
 _NOT_BLANK: Final = r"[^\s\u001c-\u001f\u0085]"
 """There is something in a text."""
@@ -112,9 +121,8 @@ def _start_run(agents: Mapping[str, ServedAgent]) -> Json:
     }
     properties = dict(schema["properties"])
     for name, known in choices.items():
-        properties[name] = {**properties[name], "anyOf": [{"enum": known}, {"type": "null"}]}
-        if not known:
-            properties[name] = {"type": "null", "description": properties[name]["description"]}
+        chosen = [{"enum": known}] if known else []
+        properties[name] = {**properties[name], "anyOf": [*chosen, {"type": "null"}]}
     text, parts = properties["prompt"]["anyOf"]
     some_text = {"properties": {"type": {"const": "text"}, "text": {"pattern": _NOT_BLANK}}}
     image = {"properties": {"type": {"const": "image"}}}
@@ -142,7 +150,8 @@ def _schemas() -> Json:
             if field in schema.get("properties", {}):
                 schema["properties"][field].setdefault("description", text)
     schemas["State"]["properties"]["view"] = {"$ref": f"{REF}RunView"}
-    schemas[ImagePart.__name__]["properties"]["data"]["format"] = "byte"
+    schemas["ImagePart"]["properties"]["data"]["pattern"] = _IMAGE
+    schemas["Said"] = _one_of(schemas["Said"])
     union = [f"{REF}{kind.__name__}" for kind in _records.LogEntry.__args__]
     schemas["LogEntry"] = {
         "description": "An event of a run, or its end: the `data` of a server-sent event.",
@@ -150,6 +159,27 @@ def _schemas() -> Json:
     }
     shown: Json = msgspec.json.decode(_NAMES.sub(r"\1", msgspec.json.encode(schemas).decode()))
     return shown
+
+
+def _one_of(schema: Json) -> Json:
+    """Return the schema of an object that has exactly one of its fields, where the others may be null."""
+    null = {"type": "null"}
+    properties = {
+        name: {**field, "anyOf": [one for one in field["anyOf"] if one != null]}
+        for name, field in schema["properties"].items()
+    }
+    for field in properties.values():
+        del field["default"]
+    kinds = [
+        {
+            "type": "object",
+            "required": [given],
+            "properties": {name: field if name == given else null for name, field in properties.items()},
+            "additionalProperties": False,
+        }
+        for given in properties
+    ]
+    return {"title": schema["title"], "description": schema["description"], "oneOf": kinds}
 
 
 def _view_type() -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from thinkwell.events import ALL_TYPES
 from thinkwell.web._native_types import KEY
 
 if TYPE_CHECKING:
@@ -148,13 +149,29 @@ def _events(query: Json) -> Json:
         "What is no number of an event is ignored.",
         "schema": {"type": "string"},
     }
-    stream = {"schema": {"type": "string"}, "example": _EXAMPLE}
+    event = {
+        "type": "object",
+        "description": "One of the events.",
+        "properties": {
+            "id": {"type": "string", "description": "Number of the event."},
+            "event": {"type": "string", "description": "`end`, or nothing."},
+            "data": {"type": "string", "description": "A `LogEntry` in JSON, where `format` is `native`."},
+            "retry": {"type": "integer", "description": "Milliseconds after which to come back."},
+        },
+    }
+    stream = {"schema": event, "example": _EXAMPLE}
     answers: dict[int, Json] = {
         200: {"description": "The events, as they come.", "content": {"text/event-stream": stream}},
         204: {"description": "The end was seen: there is nothing more. Browsers do not come back."},
     }
     operation = _operation("watchRun", "Watch a run", answers, refused=(404, 422, 429), text=_WATCHING)
-    return {**operation, "parameters": [*_in_query(query), last]}
+    kinds = {"type": "array", "items": {"enum": sorted({"all", "default", *ALL_TYPES})}, "minItems": 1}
+    include = {**query["include"], **kinds, "default": ["all"]}
+    parameters = _in_query({**query, "include": include})
+    for parameter in parameters:
+        if parameter["name"] == "include":
+            parameter.update(style="form", explode=False)
+    return {**operation, "parameters": [*parameters, last]}
 
 
 def _answer() -> Json:
@@ -244,12 +261,10 @@ def _json(schema: str) -> Json:
 
 
 def _in_query(properties: Json) -> list[Json]:
-    """Return parameters of a URL. There is no null in one."""
+    """Return parameters of a URL."""
     made: list[Json] = []
     for name, schema in properties.items():
-        schema = {key: value for key, value in schema.items() if value is not None}
-        description = schema.pop("description")
-        if "anyOf" in schema:
-            schema = next(one for one in schema["anyOf"] if one != {"type": "null"})
-        made.append({"name": name, "in": "query", "description": description, "schema": schema})
+        schema = dict(schema)
+        explained = {"description": schema.pop("description")} if "description" in schema else {}
+        made.append({"name": name, "in": "query", **explained, "schema": schema})
     return made

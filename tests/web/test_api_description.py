@@ -1,0 +1,184 @@
+"""The OpenAPI document: it is valid, it says what the API does, and the API does what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from asking import permission
+from jsonschema import Draft202012Validator
+from web_stage import Client, served
+
+from thinkwell._json_schema import checker, is_array, is_object
+from thinkwell.web import Access, _openapi, web_app
+from thinkwell.web._http import Resource
+from thinkwell.web._native import routes
+
+if TYPE_CHECKING:
+    from scripted import Turn
+
+    from thinkwell.events import JsonValue
+
+HERE = Path(__file__).parent
+TOKEN = "a-token-for-programs"
+
+
+async def document(**options: Any) -> dict[str, Any]:
+    """The document of an application."""
+    async with served(work) as stage:
+        app = web_app(stage.server, **options)
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        found: dict[str, Any] = await (await Client(app, headers=headers).get("/api/openapi.json")).json()
+        return found
+
+
+async def work(turn: Turn) -> None:
+    turn.think("Hm.")
+    await turn.client.request_permission(permission(turn.session_id))
+    turn.say("Hello.")
+
+
+def references(value: JsonValue) -> set[str]:
+    """All that a document refers to."""
+    if is_object(value):
+        found: set[str] = {value["$ref"]} if "$ref" in value else set()
+        return found.union(*map(references, value.values()))
+    return set[str]().union(*map(references, value)) if is_array(value) else set()
+
+
+def bare(value: JsonValue) -> JsonValue:
+    """A document without what it says to people."""
+    if is_object(value):
+        return {key: bare(each) for key, each in value.items() if key != "description"}
+    return [bare(each) for each in value] if is_array(value) else value
+
+
+async def test_everything_that_it_refers_to_is_in_it() -> None:
+    found = await document(access=Access({TOKEN: "ada"}))
+    for reference in references(found):
+        place: Any = found
+        for step in reference.removeprefix("#/").split("/"):
+            place = place[step]
+    for name, schema in found["components"]["schemas"].items():
+        Draft202012Validator.check_schema(schema)
+        assert "Shown" not in name
+
+
+async def test_it_has_every_route_and_method() -> None:
+    async with served(work) as stage:
+        described = (await document())["paths"]
+        for route in routes(stage.server):
+            resource = route.app
+            assert isinstance(resource, Resource)
+            allowed = set(resource.allowed.lower().split(", ")) - {"head"}
+            assert allowed == described[route.path].keys() - {"parameters"}
+    assert "/api/session" not in described
+    guarded = await document(access=Access({TOKEN: "ada"}))
+    assert guarded["paths"]["/api/session"].keys() == {"post", "delete"}
+    assert guarded["security"] == [{"token": []}, {"session": []}]
+
+
+async def test_everything_in_it_is_explained() -> None:
+    found = await document(access=Access({TOKEN: "ada"}))
+    for path, operations in found["paths"].items():
+        for method, operation in operations.items():
+            if method != "parameters":
+                assert operation["summary"], path
+                for parameter in operation.get("parameters", ()):
+                    assert parameter["description"], parameter
+    schemas = found["components"]["schemas"]
+    assert schemas["StartRun"]["properties"]["thread"]["description"].startswith(
+        "The conversation that it is"
+    )
+    assert schemas["Thought"]["properties"]["at"]["description"].startswith(
+        "Seconds from the start of the run"
+    )
+    assert schemas["RunView"]["properties"]["text"]["description"] == "Everything that the agent has said."
+    assert schemas["Run"]["properties"]["ended"]["description"].startswith("When it has ended")
+
+
+async def test_what_can_be_chosen_is_in_it() -> None:
+    properties = (await document())["components"]["schemas"]["StartRun"]["properties"]
+    assert properties["agent"]["anyOf"] == [{"enum": ["scripted"]}, {"type": "null"}]
+    assert properties["permissions"]["anyOf"] == [{"enum": ["ask"]}, {"type": "null"}]
+    assert properties["folder"]["anyOf"] == [{"type": "null"}]
+
+
+async def test_without_the_sources_it_only_explains_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_source(module: object) -> str:
+        raise OSError
+
+    whole = await document()
+    caches = (_openapi._schemas, _openapi._texts, _openapi._module_texts)
+    monkeypatch.setattr("inspect.getsource", no_source)
+    try:
+        for cache in caches:
+            cache.cache_clear()
+        less = await document()
+    finally:
+        for cache in caches:
+            cache.cache_clear()
+
+    assert bare(less) == bare(whole)
+    assert len(json.dumps(less)) < len(json.dumps(whole))
+
+
+async def test_events_and_states_are_what_it_says() -> None:
+    found = await document()
+
+    def valid(name: str, value: JsonValue) -> None:
+        assert checker({"$ref": f"#/components/schemas/{name}", **found})(value) == []
+
+    async with served(work) as stage:
+        client = Client(web_app(stage.server))
+        run = (await client.post("/api/runs", {"prompt": "Go."})).headers["location"]
+        async with client.stream("GET", f"{run}/events") as answered:
+            async for event in answered.events():
+                valid("LogEntry", event.json())
+                valid("State", await (await client.get(run)).json())
+                if event.json()["type"] == "question":
+                    body = {"question": event.json()["id"], "answer": "allow"}
+                    assert (await client.post(f"{run}/answer", body)).status == 204
+        state = await (await client.get(run)).json()
+        assert state["end"]["status"] == "completed"
+        valid("State", state)
+        valid("About", await (await client.get("/api")).json())
+
+
+@pytest.mark.parametrize("kind", ["uvicorn", "hypercorn-trio"])
+def test_whatever_is_sent_it_answers_as_it_says(kind: str, tmp_path: Path) -> None:
+    """Schemathesis sends what is described and what is not, with all of its checks."""
+    with subprocess.Popen(
+        [sys.executable, str(HERE / "api_under_test.py"), kind, TOKEN],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        url = server.stdout.readline().strip()
+        asked = subprocess.run(
+            [
+                *(sys.executable, "-m", "schemathesis.cli", "run", f"{url}/api/openapi.json"),
+                *("--header", f"Authorization: Bearer {TOKEN}"),
+                *("--checks", "all", "--phases", "coverage,fuzzing,stateful"),
+                *("--max-examples", os.environ.get("EXAMPLES", "8"), "--seed", "1"),
+                *("--generation-database", "none", "--no-color"),
+            ],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(HERE), "SCHEMATHESIS_HOOKS": "api_hooks"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        _, errors = server.communicate("", timeout=30)
+    assert asked.returncode == 0, asked.stdout
+    assert server.returncode == 0
+    assert "incident" not in errors
+    assert "Traceback" not in errors
