@@ -51,6 +51,7 @@ class _Source:
 
 _SOURCES: Final = {
     "chromium": _Source(packages=("chromium", "chromium-common"), file="usr/lib/chromium/chromium"),
+    "nginx": _Source(packages=("nginx",), file="usr/sbin/nginx"),
     "redis-server": _Source(packages=("redis-server", "redis-tools"), file="usr/bin/redis-server"),
 }
 
@@ -61,7 +62,7 @@ def find_program(name: str, *, cache: Path = CACHE, installed: Path | None = Non
     Skips the test where it is neither there nor to be had.
 
     Args:
-        name: Its name on PATH: ``chromium`` or ``redis-server``.
+        name: Its name on PATH: ``chromium``, ``nginx`` or ``redis-server``.
         cache: Where to keep packages.
         installed: A file like dpkg's ``status``, which says what the machine has already. The machine's own.
     """
