@@ -13,10 +13,10 @@ import anyio
 from thinkwell._arguments import PromptFormat, Protocol, check_protocol, check_types
 from thinkwell._asking import QUESTION_TIMEOUT, Asker
 from thinkwell._builder import Spec, ThinkBuilder, check_seconds, existing_folder, output_type
-from thinkwell._run_logging import RunLogging, shown
 from thinkwell._launching import Launcher, LaunchLog, initialize
 from thinkwell._link import Link
 from thinkwell._run import Run
+from thinkwell._run_logging import RunLogging, shown
 from thinkwell._session import OPEN_TIMEOUT, Session, check_part, explain, open_session, session_plan
 from thinkwell._session_list import listed_sessions
 from thinkwell._tooling import ToolHosts
