@@ -177,7 +177,10 @@ async def test_a_journal_that_cannot_be_read(caplog: pytest.LogCaptureFixture) -
 # What a browser has to show
 
 
-@pytest.mark.parametrize("headers", [OURS, [("sec-fetch-site", "same-origin")]])
+@pytest.mark.parametrize(
+    "headers",
+    [OURS, [("sec-fetch-site", "same-origin")], [("origin", "null"), ("sec-fetch-site", "same-origin")]],
+)
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
 async def test_our_own_page_changes_things(headers: list[tuple[str, str]], method: str) -> None:
     guarded = Guarded()
@@ -187,7 +190,15 @@ async def test_our_own_page_changes_things(headers: list[tuple[str, str]], metho
 
 
 @pytest.mark.parametrize(
-    "headers", [[], [("sec-fetch-site", "none")], [("origin", "null")], [("origin", "http://127.0.0.1:3000")]]
+    "headers",
+    [
+        [],
+        [("sec-fetch-site", "none")],
+        [("origin", "null")],
+        [("origin", "http://127.0.0.1:3000")],
+        [("origin", "null"), ("sec-fetch-site", "cross-site")],
+        [("origin", "http://127.0.0.1:3000"), ("sec-fetch-site", "same-origin")],
+    ],
 )
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
 async def test_whoever_does_not_show_that_he_is_our_page_changes_nothing(

@@ -190,20 +190,21 @@ class HeadReader:
 
     def _page(self, headers: Mapping[bytes, list[str]], own: Origin) -> Page | None:
         text = one_header(headers, b"origin")
-        if text is not None:
+        if text is not None and text != "null":
             origin = read_origin(text)
             if origin == own:
                 return "own"
             return "shared" if self._access.is_shared_with(origin) else "foreign"
         # Browsers leave Origin out where a page gets something from its own server, or shows a picture of
-        # another (Fetch Metadata, Sec-Fetch-Site).
+        # another. They say "null" for pages without a place, and for those that shall not be named, which may
+        # be ours (Fetch, Origin header; Fetch Metadata, Sec-Fetch-Site).
         match one_header(headers, b"sec-fetch-site"):
             case "same-origin":
                 return "own"
             case "same-site" | "cross-site":
                 return "foreign"
             case _:
-                return None
+                return None if text is None else "foreign"
 
 
 def one_header(headers: Mapping[bytes, list[str]], name: bytes) -> str | None:
