@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from asking import permission
 from real_servers import ServerKind, backend_of, listening
-from web_stage import scripted_agent
+from scripted import ScriptedAgent, scripted
 
-from thinkwell.web import Access, Limits, RunServer, web_app
+from thinkwell.web import Access, Limits, RunServer, ServedAgent, web_app
 
 if TYPE_CHECKING:
     from scripted import Turn
@@ -38,8 +38,8 @@ async def work(turn: Turn) -> None:
 async def main(kind: ServerKind) -> None:
     """Serve until standard input ends."""
     here = Path(__file__).parent
-    agent, _ = scripted_agent(
-        work,
+    agent = ServedAgent(
+        open=lambda policy: scripted(agent=ScriptedAgent([work]), permissions=policy),
         folders={"here": here, "above": here.parent},
         permissions={"ask": "ask", "allow": "allow"},
         timeout=1.0,
