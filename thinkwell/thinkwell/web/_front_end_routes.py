@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -40,6 +41,10 @@ __all__ = ("routes",)
 
 LOOKED_AT: Final = 100
 """Runs of a conversation that are looked at, the newest of them."""
+
+RECENT: Final = 60.0
+"""Seconds after the end of a run for which a client that comes back gets it. It may have lost the connection
+before the end, and notice it after."""
 
 SHOWN: Final = 200
 """Characters of a question's title that a refusal repeats."""
@@ -120,12 +125,11 @@ class _AiSdk(_FrontEnd):
         return self._stream(record, caller, said.cuts(record.last_seq), answered)
 
     async def resume(self, request: Request) -> ASGIApp:
-        """Send what the client of a chat may have missed: all of the run that goes on."""
+        """Send what the client of a chat may have missed: all of its last run."""
         caller, agent = caller_of(request.scope), self._agent(request)
         chat, run_id = request.path_params["chat"], request.query_params.get("run")
         if run_id is None:
-            records = await self._of_thread(agent, chat, caller)
-            record = next((record for record in records if record.status == "running"), None)
+            record = next(filter(_may_be_missed, await self._of_thread(agent, chat, caller)), None)
         else:
             record = await self._run(run_id, agent, chat, caller)
         if record is None:
@@ -159,6 +163,10 @@ class _AiSdk(_FrontEnd):
         form = AiSdkFormat(record, stops=True)
         events = segment_events(self._server, record, form, caller=caller, cuts=cuts or (), answered=answered)
         return EventStream(events, headers=FORMAT_HEADERS["ai-sdk"])
+
+
+def _may_be_missed(record: RunRecord) -> bool:
+    return record.ended is None or time.time() - record.ended < RECENT
 
 
 class _RunRefused(Exception):  # noqa: N818 - it is no error of ours

@@ -1,0 +1,71 @@
+// An agent of AG-UI, as front ends have one, that does what it is told on stdin, a JSON object a line, and tells
+// on stdout what came of it. Its client checks the order of all events.
+
+import { createInterface } from "node:readline";
+import { HttpAgent } from "@ag-ui/client";
+
+const [url, threadId] = process.argv.slice(2);
+
+function tell(what) {
+  process.stdout.write(`${JSON.stringify(what)}\n`);
+}
+
+for (const level of ["log", "warn", "error"]) {
+  console[level] = (...words) => tell({ [level]: words.map(String).join(" ") });
+}
+
+let fetches = {};
+
+const agent = new HttpAgent({
+  url,
+  threadId,
+  fetch: async (...request) => {
+    const response = await fetch(...request);
+    tell({ status: response.status });
+    if (fetches.cut === undefined) {
+      return response;
+    }
+    // The connection breaks off behind so many bytes.
+    let left = fetches.cut;
+    fetches = {};
+    const cut = new TransformStream({
+      transform(chunk, controller) {
+        controller.enqueue(chunk.subarray(0, left));
+        left -= chunk.length;
+        if (left <= 0) {
+          controller.error(new Error("cut off"));
+        }
+      },
+    });
+    return new Response(response.body.pipeThrough(cut), response);
+  },
+});
+
+const deeds = {
+  run: ({ options, message, state }) => {
+    if (message !== undefined) {
+      agent.addMessage(message);
+    }
+    if (state !== undefined) {
+      agent.setState(state);
+    }
+    return agent.runAgent(options, { onEvent: ({ event }) => tell({ event }) });
+  },
+  cut: (options) => {
+    fetches = { cut: options.bytes };
+  },
+  stop: () => agent.abortRun(),
+  look: () => {},
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { do: deed, wait = true, ...options } = JSON.parse(line);
+  const doing = Promise.resolve()
+    .then(() => deeds[deed](options))
+    .then((result) => result !== undefined && tell({ result }))
+    .catch((error) => tell({ raised: String(error) }));
+  if (wait) {
+    await doing;
+  }
+  tell({ done: deed, messages: agent.messages, state: agent.state, interrupts: agent.pendingInterrupts });
+}
