@@ -251,13 +251,15 @@ async def hello(turn: Turn) -> None:
 
 def tool_start(turn: Turn, id: str = "t1", title: str = "Read a.py", **fields: Any) -> None:  # noqa: A002
     """Begin a tool call."""
-    turn.update(s.ToolCallStart(tool_call_id=id, title=title, **{"kind": "read", **fields}))
+    said: dict[str, Any] = {"kind": "read", **fields}
+    turn.update(s.ToolCallStart(tool_call_id=id, title=title, **said))
 
 
 def tool_done(turn: Turn, id: str = "t1", text: str = "x = 1", **fields: Any) -> None:  # noqa: A002
     """End a tool call."""
     content = (s.Content(content=s.TextContent(text=text)),)
-    turn.update(s.ToolCallProgress(tool_call_id=id, **{"status": "completed", "content": content, **fields}))
+    said: dict[str, Any] = {"status": "completed", "content": content, **fields}
+    turn.update(s.ToolCallProgress(tool_call_id=id, **said))
 
 
 async def allowed(turn: Turn, id: str = "t1", title: str = "Run ls") -> str:  # noqa: A002

@@ -276,7 +276,8 @@ def test_a_plan_is_a_call_and_its_return() -> None:
 
 
 def asked(**fields: Any) -> ev.QuestionAsked:
-    return ev.QuestionAsked(**{"id": "q1", "title": "Really?", "timeout": 300.0, **fields})
+    said: dict[str, Any] = {"id": "q1", "title": "Really?", "timeout": 300.0, **fields}
+    return ev.QuestionAsked(**said)
 
 
 @pytest.mark.parametrize("tokens", [False, True])

@@ -73,7 +73,9 @@ async def thread_messages(
             messages.reverse()
         if cursor is not None:
             names = [message.id for message in messages]
-            messages = messages[names.index(cursor) + 1 :] if cursor in names else []
+            if cursor not in names:
+                return []
+            messages = messages[names.index(cursor) + 1 :]
             cursor = None
         found += [message for message in messages if only is None or str(_tag(message)) in only]
         if len(found) >= page.limit:
