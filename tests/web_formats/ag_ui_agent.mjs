@@ -14,7 +14,10 @@ for (const level of ["log", "warn", "error"]) {
   console[level] = (...words) => tell({ [level]: words.map(String).join(" ") });
 }
 
-let fetches = {};
+// The client closes what has broken off already, and that fails.
+process.on("unhandledRejection", (error) => tell({ rejected: String(error) }));
+
+let cut;
 
 const agent = new HttpAgent({
   url,
@@ -22,13 +25,16 @@ const agent = new HttpAgent({
   fetch: async (...request) => {
     const response = await fetch(...request);
     tell({ status: response.status });
-    if (fetches.cut === undefined) {
-      return response;
-    }
-    // The connection breaks off behind so many bytes.
-    let left = fetches.cut;
-    fetches = {};
-    const cut = new TransformStream({
+    return cut === undefined ? response : broken(response);
+  },
+});
+
+// The connection breaks off behind so many bytes.
+function broken(response) {
+  let left = cut;
+  cut = undefined;
+  const body = response.body.pipeThrough(
+    new TransformStream({
       transform(chunk, controller) {
         controller.enqueue(chunk.subarray(0, left));
         left -= chunk.length;
@@ -36,10 +42,10 @@ const agent = new HttpAgent({
           controller.error(new Error("cut off"));
         }
       },
-    });
-    return new Response(response.body.pipeThrough(cut), response);
-  },
-});
+    }),
+  );
+  return new Response(body, response);
+}
 
 const deeds = {
   run: ({ options, message, state }) => {
@@ -51,12 +57,15 @@ const deeds = {
     }
     return agent.runAgent(options, { onEvent: ({ event }) => tell({ event }) });
   },
-  cut: (options) => {
-    fetches = { cut: options.bytes };
+  add: ({ message }) => agent.addMessage(message),
+  cut: ({ bytes }) => {
+    cut = bytes;
   },
   stop: () => agent.abortRun(),
-  look: () => {},
+  settle: () => running,
 };
+
+let running;
 
 for await (const line of createInterface({ input: process.stdin })) {
   const { do: deed, wait = true, ...options } = JSON.parse(line);
@@ -66,6 +75,8 @@ for await (const line of createInterface({ input: process.stdin })) {
     .catch((error) => tell({ raised: String(error) }));
   if (wait) {
     await doing;
+  } else {
+    running = doing.then(() => undefined);
   }
   tell({ done: deed, messages: agent.messages, state: agent.state, interrupts: agent.pendingInterrupts });
 }

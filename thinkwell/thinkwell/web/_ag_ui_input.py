@@ -94,7 +94,7 @@ class Resume(Struct, frozen=True, kw_only=True, rename="camel"):
         return Reply("allow" if said else "deny", WHY)
 
 
-class ToolMessage(Struct, frozen=True, kw_only=True):
+class ToolMessage(Struct, frozen=True):
     """What a tool of the front end has returned."""
 
     content: JsonValue
@@ -129,14 +129,15 @@ class RunInput(Struct, frozen=True, kw_only=True, rename="camel"):
             if point is None:
                 raise RequestInvalid(f"resume: there is no interrupt {entry.interrupt_id[:100]!r}")
             given[point] = entry
+        place = next(((point.run_id, point.seq) for point in given), None)
         for message in reversed(self.messages):
             if message.get("role") == "user":
                 break  # what stands before was sent before
-            if message.get("role") == "tool":
-                result = ToolMessage(content=message.get("content"), error=message.get("error"))
-                point = read_point(str(message.get("toolCallId")))
-                if point is not None:
-                    given.setdefault(point, result)
+            point = read_point(str(message.get("toolCallId")))
+            if message.get("role") == "tool" and point is not None:
+                place = place or (point.run_id, point.seq)
+                if place == (point.run_id, point.seq):  # else it was sent before
+                    given.setdefault(point, ToolMessage(message.get("content"), message.get("error")))
         return given
 
     def moves_on(self, record: RunRecord) -> bool:
