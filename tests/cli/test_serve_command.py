@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
@@ -198,6 +198,29 @@ def test_a_second_signal_ends_it_at_once(home: Path) -> None:
             web.send(signal.SIGINT)
             list(one)
         assert web.end_with(signal.SIGINT) == 130
+    assert processes_with(str(home)) == []
+
+
+def test_somebody_who_never_ends_what_he_sends(home: Path) -> None:
+    with serving_web("--journal", "memory") as web:
+        head = f"POST /api/runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {web.secret}\r\n"
+        with socket.create_connection(("127.0.0.1", web.port), LIMIT) as connection:
+            connection.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
+            with web.client() as client:
+                assert client.get("/healthz").status_code == 200
+            assert web.end_with(signal.SIGTERM) == 143
+    assert len(web.told) == 2
+
+
+def test_two_signals_at_once(home: Path) -> None:
+    with serving_web(*play(home, script.says("Hm").hangs(deaf=True))) as web, web.client() as client:
+        with watching(client, started(client)) as one:
+            one.until("message")
+            web.send(signal.SIGINT)
+            web.send(signal.SIGTERM)
+            with suppress(httpx.TransportError):  # it is cut off
+                list(one)
+        assert web.end() in (130, 143)
     assert processes_with(str(home)) == []
 
 

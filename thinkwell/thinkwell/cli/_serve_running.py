@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
     from thinkwell import Agent, PermissionMode, PermissionPolicy
     from thinkwell.cli._serve_plan import Plan
 
-ANSWERING: Final = 2
+ANSWERING: Final = 2.0
 """Seconds that requests get to be answered after a signal. Streams of events end at once."""
+
+LETTING_GO: Final = 0.5
+"""Seconds that they get where nobody is there any more who could be answered."""
 
 PATIENCE: Final = 4.0
 """Seconds from a signal until agents are killed that have not stopped. Service managers wait for ten and
@@ -38,9 +42,6 @@ more."""
 
 LAST: Final = 2.0
 """Seconds after that until the rest is given up."""
-
-LET_GO_EVERY: Final = 0.05
-"""Seconds after which those are let go who have come to watch meanwhile."""
 
 SPARE: Final = 512
 """Connections besides those that watch."""
@@ -94,14 +95,15 @@ async def _run(plan: Plan, sockets: list[socket]) -> int:
             with everything:
                 async with _server(plan, agents) as server:
                     http = _http_server(plan, server, sockets)
-                    tasks.start_soon(_end, ending, http)
+                    tasks.start_soon(_end, ending, server, http)
                     await http.serve(sockets)
     return OK if ending.signal is None else 128 + ending.signal
 
 
-async def _end(ending: Ending, http: _HttpServer) -> None:
+async def _end(ending: Ending, server: RunServer, http: _HttpServer) -> None:
     with ending.scope:
         await anyio.sleep_forever()
+    server.begin_leaving()
     http.should_exit = True
 
 
@@ -139,17 +141,29 @@ def _counted(
 
 
 class _HttpServer(uvicorn.Server):
-    """A server that leaves signals to us, and lets those go who watch before it waits for anybody."""
+    """A server that leaves signals to us."""
 
-    def __init__(self, config: uvicorn.Config, server: RunServer, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
-        self._runs = server
+        self.servers = []  # set by nothing else before it listens
         self._ready = ready
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         """Capture none: see `Ending`."""
         yield
+
+    async def serve(self, sockets: list[socket] | None = None) -> None:
+        """Serve, until it shall end. Where it is not waited for that, nobody stays connected all the same."""
+        try:
+            await super().serve(sockets)
+        finally:
+            for listener in self.servers:
+                listener.close()
+            self._break_off()
+            if self.server_state.tasks:
+                with anyio.CancelScope(shield=True):
+                    await asyncio.wait(self.server_state.tasks, timeout=LETTING_GO)
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         """Begin to take connections."""
@@ -159,13 +173,17 @@ class _HttpServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         """End, after what was asked is answered."""
         async with background_tasks() as tasks:
-            tasks.start_soon(self._let_go)
+            tasks.start_soon(self._break_off_late)
             await super().shutdown(sockets)
 
-    async def _let_go(self) -> None:
-        while True:
-            self._runs.close_watchers()
-            await anyio.sleep(LET_GO_EVERY)
+    async def _break_off_late(self) -> None:
+        await anyio.sleep(ANSWERING)
+        self._break_off()
+
+    def _break_off(self) -> None:
+        """Have nobody connected any more. What is being done for somebody learns that, and ends."""
+        for connection in tuple(self.server_state.connections):
+            connection.transport.abort()
 
 
 def _http_server(plan: Plan, server: RunServer, sockets: list[socket]) -> _HttpServer:
@@ -177,12 +195,11 @@ def _http_server(plan: Plan, server: RunServer, sockets: list[socket]) -> _HttpS
         ws="none",
         log_config=None,
         access_log=False,  # it has queries in it
-        proxy_headers=False,  # of the proxies that were named, the guard believes them
+        proxy_headers=False,  # the guard believes the proxies that were named, and no others
         server_header=False,
         limit_concurrency=make_room(limits.max_watchers + SPARE),
-        timeout_graceful_shutdown=ANSWERING,
     )
-    return _HttpServer(config, server, lambda: _tell_ready(plan, sockets[0].getsockname()[1]))
+    return _HttpServer(config, lambda: _tell_ready(plan, sockets[0].getsockname()[1]))
 
 
 class _Noted:

@@ -168,8 +168,7 @@ class RunServer(AsyncContextManagerMixin):
                         yield self
                     except BaseException as exc:  # the groups would put it into other exceptions
                         raised = exc
-                    self._leaving = True
-                    self.close_watchers()
+                    self.begin_leaving()
             finally:
                 self._runs = None
                 self._conversations.clear()
@@ -185,6 +184,15 @@ class RunServer(AsyncContextManagerMixin):
         for live in self._lives.values():
             live.tail.close()
         self._following.close()
+
+    def begin_leaving(self) -> None:
+        """Start no more runs, and let all go who watch, those too who still come.
+
+        It is the beginning of leaving the block, for those who have to end something before: an HTTP server
+        ends when nobody is connected any more.
+        """
+        self._leaving = True
+        self.close_watchers()
 
     # What callers may do
 
