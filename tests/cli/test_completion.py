@@ -43,6 +43,8 @@ def test_names_of_agents(home: Path) -> None:
 def test_commands_and_options(home: Path) -> None:
     assert completed("thinkwell rep") == ["replay"]
     assert completed("thinkwell tel") == ["telegram"]
+    assert completed("thinkwell ser") == ["serve"]
+    assert completed("thinkwell serve --agent cla") == ["claude"]
     assert completed("thinkwell run --sch") == ["--schema"]
 
 
