@@ -258,7 +258,7 @@ class AgUiFormat(FrontEndFormat):
         self._send(
             {
                 "type": "TOOL_CALL_RESULT",
-                "messageId": f"{self.record.id}-{self._last}:{call.id.removeprefix(self.record.id)}",
+                "messageId": f"{self.record.id}-{self._last}:{call.id.removeprefix(f'{self.record.id}-')}",
                 "toolCallId": call.id,
                 "role": "tool",
                 "content": [{"type": "text", "text": text}, *pictures] if pictures else text,
@@ -371,7 +371,8 @@ class AgUiFormat(FrontEndFormat):
         elif end.status == "cancelled":
             self._finish(outcome={"type": "cancelled"})
         else:
-            self._finish(result=end.result, outcome={"type": "success"})
+            result = {} if end.result is None else {"result": end.result}  # null left the protocol
+            self._finish(**result, outcome={"type": "success"})
 
     def _fails(self, error: ShownError) -> None:
         self._send({"type": "RUN_ERROR", "message": clipped(error.message), "code": error.name})

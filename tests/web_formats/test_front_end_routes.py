@@ -1,0 +1,619 @@
+"""Where front ends ask: what is streamed, where streams end and go on, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from ag_ui.core import Event
+from front_end_stage import asks, form, text, tool, tool_news, works
+from pydantic import TypeAdapter
+from scripted import ScriptedAgent, scripted
+from web_stage import Client, Sse, Stage, frames_of, served
+
+from thinkwell import events as ev
+from thinkwell.journal import JournalError, MemoryJournal, RunRecord
+from thinkwell.testing import virtual_backend
+from thinkwell.web import Access, ServedAgent, web_app
+from thinkwell.web._records import EntryWriter, RunEnded
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from scripted import Script, Turn
+
+    from thinkwell.journal import Entry
+    from thinkwell.questions import Answer, Question
+    from thinkwell.testing._virtual import Backend
+
+EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+
+FORMATS = ("ai-sdk", "ag-ui")
+
+Chunk = dict[str, Any]
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> Backend:
+    return virtual_backend(request.param)
+
+
+@asynccontextmanager
+async def asking(*scripts: Script, **options: Any) -> AsyncGenerator[tuple[Stage, Client]]:
+    async with served(*scripts, **options) as stage:
+        yield stage, Client(web_app(stage.server))
+
+
+def chunks_of(frames: Sequence[Sse]) -> list[Chunk]:
+    """What frames say, but for the one that closes a stream of the AI SDK's."""
+    return [frame.json() for frame in frames if frame.data != "[DONE]"]
+
+
+# What is posted
+
+
+def user(text: str = "Go.", id_: str = "m1") -> Chunk:
+    return {"id": id_, "role": "user", "parts": [{"type": "text", "text": text}]}
+
+
+def chat(*messages: Chunk, id_: str = "c1", **more: Any) -> Chunk:
+    return {"id": id_, "messages": list(messages), "trigger": "submit-message", **more}
+
+
+def run(*messages: Chunk, id_: str = "r1", thread: str = "c1", **more: Any) -> Chunk:
+    return {"threadId": thread, "runId": id_, "messages": list(messages), **more}
+
+
+def says(content: object = "Go.", id_: str = "m1") -> Chunk:
+    return {"id": id_, "role": "user", "content": content}
+
+
+async def posted(client: Client, path: str, body: Any, **options: Any) -> list[Chunk]:
+    """Post, and return all of the stream that is answered."""
+    answer = await client.post(path, body, **options)
+    content = (await answer.body()).decode()
+    assert answer.status == 200, content
+    frames = frames_of(content)
+    if path.startswith("/ai-sdk"):
+        assert answer.headers["x-vercel-ai-ui-message-stream"] == "v1"
+        assert frames[-1].data == "[DONE]"
+    chunks = chunks_of(frames)
+    if path.startswith("/ag-ui"):
+        for chunk in chunks:
+            EVENT.validate_python(chunk)
+    return chunks
+
+
+async def refused(client: Client, path: str, body: Any, **options: Any) -> tuple[int, str]:
+    """Post, and return by what it is refused."""
+    answer = await client.post(path, body, **options)
+    return answer.status, (await answer.json())["error"]["message"]
+
+
+def said(chunks: list[Chunk]) -> str:
+    kinds = ("text-delta", "TEXT_MESSAGE_CONTENT")
+    return "".join(chunk["delta"] for chunk in chunks if chunk["type"] in kinds)
+
+
+def paused(chunks: list[Chunk]) -> bool:
+    last = chunks[-1]
+    return last.get("finishReason") == "tool-calls" or last.get("outcome", {}).get("type") == "interrupt"
+
+
+def approval(chunks: list[Chunk], *, approved: bool = True, question: str = "q1") -> Chunk:
+    """The assistant's message as its client would send it back, with an answer in it."""
+    (start,) = [chunk for chunk in chunks if chunk["type"] == "start"]
+    finish = chunks[-1]
+    part = {
+        "type": "dynamic-tool",
+        "toolName": "execute",
+        "toolCallId": "t1",
+        "state": "approval-responded",
+        "input": {},
+        "approval": {"id": question, "approved": approved},
+    }
+    metadata = {**start["messageMetadata"], **finish["messageMetadata"]}
+    return {"id": start["messageId"], "role": "assistant", "metadata": metadata, "parts": [part]}
+
+
+def interrupts(chunks: list[Chunk]) -> list[Chunk]:
+    found: list[Chunk] = chunks[-1]["outcome"]["interrupts"]
+    return found
+
+
+def resume(chunks: list[Chunk], payload: Any = True) -> list[Chunk]:
+    return [
+        {"interruptId": each["id"], "status": "resolved", "payload": payload} for each in interrupts(chunks)
+    ]
+
+
+async def careful(turn: Turn) -> None:
+    turn.say("May I? ")
+    turn.say(f"{await asks(turn)}.")
+
+
+# All of a run
+
+
+@pytest.mark.parametrize("name", FORMATS)
+async def test_a_stream_begins_behind_any_number_with_exactly_the_rest(name: str) -> None:
+    async def script(turn: Turn) -> None:
+        await works(turn)
+        turn.say(str(await asks(turn)))
+
+    async with asking(script) as (stage, client):
+        record = await stage.start(caller="")
+        url = f"/api/runs/{record.id}/events?format={name}"
+        answered = False
+        async with client.stream("GET", url) as live:
+            async for frame in live.events():
+                asked = "question" in frame.data and "q1" in frame.data
+                if asked and not answered:
+                    answered = True
+                    await stage.server.answer(record.id, "q1", "allow", caller="")
+        last = (await stage.ended(record.id, caller=""))[-1].seq
+        whole = await client.events(url)
+        for after in range(last):
+            seen = max(
+                (at for at, frame in enumerate(whole, 1) if int(frame.id or last + 1) <= after), default=0
+            )
+            assert await client.events(f"{url}&after={after}") == whole[seen:]
+            came_back = await client.events(url, headers={"last-event-id": str(after)}) if after else whole
+            assert came_back == whole[seen:]
+        over = await client.get(f"{url}&after={last}")
+    assert over.status == 204
+    assert [frame.id for frame in whole if frame.id] == sorted(
+        {frame.id for frame in whole if frame.id}, key=int
+    )
+    if name == "ai-sdk":
+        assert whole[-1].data == "[DONE]"
+
+
+async def test_whoever_watches_sees_questions_and_answers_as_they_come() -> None:
+    async with asking(careful) as (stage, client):
+        record = await stage.start(caller="")
+        url = f"/api/runs/{record.id}/events?format=ai-sdk"
+        seen: list[Chunk] = []
+        async with client.stream("GET", url) as live:
+            assert live.headers["x-vercel-ai-ui-message-stream"] == "v1"
+            async for frame in live.events():
+                seen += chunks_of([frame])
+                if seen[-1]["type"] == "tool-approval-request":
+                    body = {"question": seen[-1]["approvalId"], "answer": "deny", "why": "no"}
+                    answer = await client.post(f"/api/runs/{record.id}/answer", body)
+                    assert answer.status == 204
+    kinds = [chunk["type"] for chunk in seen]
+    assert kinds.index("tool-approval-request") < kinds.index("tool-approval-response")
+    assert seen[kinds.index("tool-approval-response")]["approved"] is False
+    assert kinds[-1] == "finish"
+
+
+# Where a stream ends
+
+
+def with_handler(answers_after: float, *scripts: Script) -> dict[str, ServedAgent]:
+    handler = ScriptedAgent(scripts)
+
+    async def answers(question: Question) -> Answer | None:
+        await anyio.sleep(answers_after)
+        return "allow"
+
+    return {
+        "scripted": ServedAgent(
+            open=lambda permissions: scripted(agent=handler, permissions=permissions, on_question=answers)
+        )
+    }
+
+
+@pytest.mark.parametrize(("seconds", "ends"), [(0.1, False), (1.0, True)])
+async def test_a_stream_does_not_end_where_a_program_answers_at_once(seconds: float, ends: bool) -> None:
+    async with asking(agents=with_handler(seconds, careful)) as (stage, client):
+        first = await posted(client, "/ai-sdk/scripted", chat(user()))
+        assert paused(first) is ends
+        if ends:
+            assert said(first) == "May I? "
+            rest = await posted(client, "/ai-sdk/scripted", chat(user(), approval(first)))
+            assert said(rest) == "yes."
+        else:
+            assert said(first) == "May I? yes."
+        (record,) = await stage.server.runs(caller="")
+        log = await stage.ended(record.id, caller="")
+    assert [entry.by for entry in log if isinstance(entry, ev.QuestionAnswered)] == [
+        "human" if ends else "handler"
+    ]
+
+
+async def test_a_stream_ends_at_a_question_though_the_agent_goes_on_talking() -> None:
+    async def busy(turn: Turn) -> None:
+        async def talk() -> None:
+            while True:
+                turn.say(".")
+                await anyio.sleep(0.05)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(talk)
+            await asks(turn)
+            tasks.cancel_scope.cancel()
+        turn.say("!")
+
+    async with asking(busy) as (_, client):
+        first = await posted(client, "/ai-sdk/scripted", chat(user()))
+        assert paused(first)
+        assert set(said(first)) == {"."}
+        rest = await posted(client, "/ai-sdk/scripted", chat(user(), approval(first)))
+    assert said(rest).endswith("!")
+    ids = [chunk["id"] for chunk in (*first, *rest) if chunk["type"] == "text-start"]
+    assert len(ids) == len(set(ids))
+
+
+async def test_who_reads_slowly_does_not_stop_at_questions_of_long_ago() -> None:
+    async def long(turn: Turn) -> None:
+        await careful(turn)
+        turn.say("Done.")
+
+    async with (
+        asking(long) as (stage, client),
+        client.stream("POST", "/ai-sdk/scripted", json_body=chat(user())) as answer,
+    ):
+        (record,) = await stage.server.runs(caller="")
+        async with stage.server.watch(record.id, caller="") as watcher:
+            while not (await stage.server.state(record.id, caller="")).view.questions:
+                await watcher.next()
+        await stage.server.answer(record.id, "q1", "allow", caller="")
+        await stage.ended(record.id, caller="")
+        await anyio.sleep(10)
+        chunks = chunks_of([frame async for frame in answer.events()])
+    assert not paused(chunks)
+    assert said(chunks) == "May I? yes.Done."
+
+
+async def test_a_server_that_closes_says_so() -> None:
+    async def endless(turn: Turn) -> None:
+        turn.say("On")
+        await anyio.sleep_forever()
+
+    for path, body in (("/ai-sdk/scripted", chat(user())), ("/ag-ui/scripted", run(says()))):
+        async with asking(endless) as (stage, client), client.stream("POST", path, json_body=body) as answer:
+            seen: list[Sse] = []
+            async for frame in answer.events():
+                seen.append(frame)
+                if '"On"' in frame.data:
+                    stage.server.close_watchers()
+        chunks = chunks_of(seen)
+        assert chunks[-1]["type"] in ("error", "RUN_ERROR")
+        assert "resume the stream" in json.dumps(chunks[-1])
+
+
+class Unreadable(MemoryJournal):
+    broken = False
+
+    async def read(self, run_id: str, after: int = 0, *, most: int = 0) -> list[Entry]:
+        if self.broken:
+            raise JournalError("the journal", "it is broken")
+        return await super().read(run_id, after)
+
+
+async def test_a_log_that_cannot_be_read_is_told_of() -> None:
+    journal = Unreadable()
+    async with asking(works, journal=journal) as (_, client):
+        await posted(client, "/ai-sdk/scripted", chat(user()))
+        journal.broken = True
+        answer = await client.get("/ai-sdk/scripted/c1/stream")
+        frames = frames_of((await answer.body()).decode())
+    assert frames[-1].data == "[DONE]"
+    assert frames[-2].json()["errorText"].startswith("ServerUnavailable: ")
+
+
+# The AI SDK
+
+
+async def test_the_same_request_again_is_the_same_run_and_the_same_stream() -> None:
+    async with asking(careful) as (stage, client):
+        first = await posted(client, "/ai-sdk/scripted", chat(user()))
+        assert await posted(client, "/ai-sdk/scripted", chat(user())) == first
+        answered = chat(user(), approval(first))
+        rest = await posted(client, "/ai-sdk/scripted", answered)
+        assert said(rest) == "yes."
+        assert await posted(client, "/ai-sdk/scripted", answered) == rest
+        assert len(await stage.server.runs(caller="")) == 1
+        edited = await posted(client, "/ai-sdk/scripted", chat(user("Other."), messageId="m1"))
+        assert len(await stage.server.runs(caller="")) == 2
+    assert edited[0]["messageId"] != first[0]["messageId"]
+
+
+async def test_what_comes_behind_a_pause_does_not_depend_on_how_it_was_read() -> None:
+    async def twice(turn: Turn) -> None:
+        turn.update(tool("other", status="in_progress"))
+        turn.say(f"{await asks(turn, 't1')} ")
+        turn.say(f"{await asks(turn, 't2')} ")
+        turn.update(tool_news("t2", "completed", content=(text("ok"),)))
+
+    async with asking(twice) as (_, client):
+        first = await posted(client, "/ai-sdk/scripted", chat(user()))
+        second = await posted(client, "/ai-sdk/scripted", chat(user(), approval(first)))
+        # Who comes back gets one message of all that was, and goes on behind that.
+        answer = await client.get("/ai-sdk/scripted/c1/stream")
+        again = chunks_of(frames_of((await answer.body()).decode()))
+        assert said(again) == said(first) + said(second)
+        assert again[-1]["messageMetadata"]["after"] == second[-1]["messageMetadata"]["after"][-1:]
+        third = await posted(client, "/ai-sdk/scripted", chat(user(), approval(again, question="q2")))
+    assert said(third) == "yes "
+
+
+async def test_a_message_without_metadata_goes_on_where_the_run_is() -> None:
+    async with asking(careful) as (_, client):
+        first = await posted(client, "/ai-sdk/scripted", chat(user()))
+        message = approval(first)
+        del message["metadata"]
+        rest = await posted(client, "/ai-sdk/scripted", chat(user(), message))
+    assert said(rest) == "yes."
+
+
+@pytest.mark.parametrize("after", [[-1], ["x"], [3, 2], [2, 2], [10_000], 7, list(range(2000))])
+async def test_metadata_that_was_changed_is_refused(after: Any) -> None:
+    async with asking(careful) as (_, client):
+        first = await posted(client, "/ai-sdk/scripted", chat(user()))
+        message = approval(first)
+        message["metadata"]["after"] = after
+        status, why = await refused(client, "/ai-sdk/scripted", chat(user(), message))
+    assert status == 422
+    assert "metadata.after" in why
+
+
+async def test_nobody_goes_on_with_what_is_not_of_the_chat() -> None:
+    async with asking(careful) as (stage, client):
+        first = await posted(client, "/ai-sdk/scripted", chat(user()))
+        answered = approval(first)
+        for body in (
+            chat(user(), answered, id_="another chat"),
+            chat({"id": "x", "role": "assistant", "parts": []}),
+            chat({"id": "x", "role": "system"}),
+        ):
+            status, why = await refused(client, "/ai-sdk/scripted", body)
+            assert status == 422
+            assert "neither the user's nor a run" in why
+        (record,) = await stage.server.runs(caller="")
+        assert len((await stage.server.state(record.id, caller="")).view.questions) == 1
+        moved = await posted(
+            client, "/ai-sdk/scripted", chat(user(), answered, user("On.", "m2"), id_="another chat")
+        )
+        assert paused(moved)  # it has asked on its own
+
+
+async def test_callers_do_not_meet() -> None:
+    ada, bob = "ada-has-this-token-1", "bob-has-this-token-2"
+    async with served(careful) as stage:
+        app = web_app(stage.server, access=Access({ada: "ada", bob: "bob"}))
+        clients = [Client(app, headers={"authorization": f"Bearer {token}"}) for token in (ada, bob)]
+        first = await posted(clients[0], "/ai-sdk/scripted", chat(user()))
+        status, _ = await refused(clients[1], "/ai-sdk/scripted", chat(user(), approval(first)))
+        assert status == 422
+        nothing = await clients[1].get("/ai-sdk/scripted/c1/stream")
+        assert nothing.status == 204
+        other = await posted(clients[1], "/ai-sdk/scripted", chat(user()))
+        assert other[0]["messageId"] != first[0]["messageId"]
+        asked = await posted(clients[0], "/ag-ui/scripted", run(says(), thread="c2"))
+        error = (await posted(clients[1], "/ag-ui/scripted", run(thread="c2", resume=resume(asked))))[-1]
+        assert error["code"] == "interrupt_unknown"
+
+
+async def test_a_form_is_left_when_the_user_moves_on() -> None:
+    actions: list[str] = []
+
+    async def asking_form(turn: Turn) -> None:
+        actions.append((await form(turn)).action)
+
+    async def hello(turn: Turn) -> None:
+        turn.say("Hello.")
+
+    async with asking(asking_form, hello) as (_, client):
+        first = await posted(client, "/ai-sdk/scripted", chat(user()))
+        message = approval(first)
+        message["parts"] = [
+            {"type": "text", "text": "Hm", "state": "done"},
+            {"type": "dynamic-tool", "toolCallId": "question-q1", "state": "input-available", "input": {}},
+            {
+                "type": "dynamic-tool",
+                "toolCallId": "x",
+                "state": "output-available",
+                "approval": {"id": "q0"},
+            },
+        ]
+        bad = {**message, "parts": [{**message["parts"][1], "state": "output-available", "output": 3}]}
+        status, why = await refused(client, "/ai-sdk/scripted", chat(user(), bad))
+        assert (status, "of its fields by name" in why) == (422, True)
+        rest = await posted(client, "/ai-sdk/scripted", chat(user(), message, user("Hi.", "m2")))
+    assert actions == ["decline"]
+    assert said(rest) == "Hello."
+
+
+async def test_a_chat_gets_its_last_run_while_it_may_have_missed_some_of_it() -> None:
+    journal = MemoryJournal()
+    async with asking(works, journal=journal) as (_, client):
+        record = RunRecord(
+            id="run-00000000000000000000000000000001", agent="scripted", created=1.0, thread="old"
+        )
+        await journal.create(record)
+        end = RunEnded(seq=1, at=0.0, status="completed", result="Long ago.")
+        await journal.finish(record.id, EntryWriter().end(end), "completed", time.time() - 61)
+        late = await client.get("/ai-sdk/scripted/old/stream")
+        named = await client.get(f"/ai-sdk/scripted/old/stream?run={record.id}")
+        other = await client.get(f"/ai-sdk/scripted/new/stream?run={record.id}")
+        chunks = chunks_of(frames_of((await named.body()).decode()))
+
+        whole = await posted(client, "/ai-sdk/scripted", chat(user(), id_="a/b c"))
+        again = await client.get("/ai-sdk/scripted/a/b c/stream")
+        same = chunks_of(frames_of((await again.body()).decode()))
+    assert (late.status, named.status, other.status) == (204, 200, 204)
+    assert chunks[-1]["messageMetadata"]["status"] == "completed"
+    assert same == whole
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ({"id": "c"}, "messages"),
+        (chat(), "messages"),
+        (chat(user(), id_=""), "id"),
+        (chat(user(), id_="x" * 201), "id"),
+        (chat(user(), trigger="else"), "trigger"),
+        (chat({"id": "m", "role": "user", "parts": [{"type": "text", "text": 3}]}), "a text has a text"),
+        (chat({"id": "m", "role": "user", "parts": [{"type": "data-x"}]}), "neither text nor pictures"),
+        (chat({"id": "m", "role": "user", "parts": [{"type": "text", "text": ""}]}), "neither text"),
+        (chat({"id": "m", "role": "user", "parts": [{"type": "file"}]}), "data: address"),
+        (
+            chat({"id": "m", "role": "user", "parts": [{"type": "file", "url": "data:image/png;base64,%"}]}),
+            "base64",
+        ),
+        (
+            chat({"id": "m", "role": "user", "parts": [{"type": "file", "url": "data:;base64,AAAA"}]}),
+            "other files",
+        ),
+        (chat(user(), thinkwell={"agent": "x"}), "agent"),
+        (chat(user(), thinkwell={"folder": "x"}), "folder"),
+    ],
+)
+async def test_a_chat_that_cannot_be_is_refused(body: Any, why: str) -> None:
+    async with asking(works) as (stage, client):
+        status, words = await refused(client, "/ai-sdk/scripted", body)
+        assert status == 422
+        assert why in words
+        assert await stage.server.runs(caller="") == []
+
+
+@pytest.mark.parametrize("path", ["/ai-sdk/x", "/ag-ui/x", "/ai-sdk/x/c/stream"])
+async def test_only_agents_of_the_operators_are_served(path: str) -> None:
+    async with asking(works) as (_, client):
+        answer = await client.ask("GET" if path.endswith("stream") else "POST", path, json_body={})
+        assert answer.status == 404
+        assert "there is no agent 'x'; the server has scripted" in (await answer.json())["error"]["message"]
+
+
+# AG-UI
+
+
+async def test_a_run_of_ag_ui_that_is_asked_for_again_is_the_same() -> None:
+    async with asking(careful) as (stage, client):
+        first = await posted(client, "/ag-ui/scripted", run(says()))
+        assert await posted(client, "/ag-ui/scripted", run(says())) == first
+        again = run(says(), id_="r2", resume=resume(first))
+        rest = await posted(client, "/ag-ui/scripted", again)
+        assert said(rest) == "yes."
+        assert await posted(client, "/ag-ui/scripted", again) == rest
+        assert len(await stage.server.runs(caller="")) == 1
+
+
+async def test_messages_of_an_answer_that_broke_off_are_forgotten_first() -> None:
+    async def thinks(turn: Turn) -> None:
+        turn.think("Hm.")
+        turn.say("Yes.")
+
+    async with asking(thinks) as (_, client):
+        first = await posted(client, "/ag-ui/scripted", run(says()))
+        ids = [chunk["messageId"] for chunk in first if "messageId" in chunk and "delta" in chunk]
+        known = [
+            says(),
+            {"id": ids[0], "role": "reasoning", "content": "Hm."},
+            {"id": ids[1], "role": "assistant", "content": "Ye"},
+            {"id": "run-00000000-3", "role": "assistant", "content": "of another"},
+            {"id": "mine", "role": "assistant", "content": "else"},
+        ]
+        again = await posted(client, "/ag-ui/scripted", run(*known))
+    (snapshot,) = [chunk for chunk in again if chunk["type"] == "MESSAGES_SNAPSHOT"]
+    assert snapshot["messages"] == [known[0], {**known[1], "content": ""}, *known[3:]]
+    assert [chunk for chunk in again if chunk is not snapshot] == first
+
+
+async def test_a_conversation_that_waits_for_an_answer_wants_that_first() -> None:
+    async with asking(careful) as (stage, client):
+        asked = await posted(client, "/ag-ui/scripted", run(says()))
+        error = (await posted(client, "/ag-ui/scripted", run(says(id_="m2"), id_="r2")))[-1]
+        assert (error["type"], error["code"]) == ("RUN_ERROR", "interrupts_pending")
+        assert "Do t1" in error["message"]
+        assert len(await stage.server.runs(caller="")) == 1
+
+        # Who answers and says something else gets an answer to that.
+        both = run(says(), says("And?", "m2"), id_="r3", resume=resume(asked, payload=False))
+        moved = await posted(client, "/ag-ui/scripted", both)
+        assert paused(moved)
+        assert len(await stage.server.runs(caller="")) == 2
+
+
+async def test_answers_that_do_not_fit_what_was_asked_are_errors_of_the_run() -> None:
+    async def two(turn: Turn) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(asks, turn, "t1")
+            tasks.start_soon(asks, turn, "t2")
+
+    async with asking(two) as (_, client):
+        asked = await posted(client, "/ag-ui/scripted", run(says()))
+        one, other = resume(asked)
+        run_id, seq, _ = one["interruptId"].split("/")
+
+        def to(interrupt: str, **more: Any) -> list[Chunk]:
+            return [{"interruptId": interrupt, "status": "resolved", "payload": True, **more}]
+
+        tries = {
+            "interrupts_pending": [[one], [other]],
+            "interrupt_unknown": [
+                to(f"{run_id}/{seq}/q9"),
+                to(f"{run_id}/99999/q1"),
+                to(f"run-00000000000000000000000000000000/{seq}/q1"),
+                [one, *to(f"{run_id}/1/q2")],
+            ],
+            "answer_invalid": [
+                [{**one, "payload": payload}, other] for payload in ("yes", None, {"approved": 1}, {})
+            ]
+            + [[{**one, "payload": {"option": "never offered"}}, other]],
+        }
+        for code, resumes in tries.items():
+            for given in resumes:
+                error = (await posted(client, "/ag-ui/scripted", run(says(), resume=given)))[-1]
+                assert (error["type"], error["code"]) == ("RUN_ERROR", code)
+        call = {"id": "x", "role": "tool", "toolCallId": one["interruptId"], "content": "y"}
+        error = (await posted(client, "/ag-ui/scripted", run(says(), call)))[-1]
+        assert error["code"] == "interrupt_unknown"  # it is no call of the front end's
+        status, why = await refused(client, "/ag-ui/scripted", run(says(), resume=to("else")))
+        assert (status, "no interrupt" in why) == (422, True)
+        rest = await posted(client, "/ag-ui/scripted", run(says(), id_="r2", resume=[one, other]))
+        assert rest[-1]["outcome"] == {"type": "success"}
+        late = await posted(client, "/ag-ui/scripted", run(says(), id_="r3", resume=[one, other]))
+        assert [chunk["type"] for chunk in late] == [chunk["type"] for chunk in rest]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "why"),
+    [
+        (run(), 422, "has to be the user's"),
+        (run({"id": "a", "role": "assistant", "content": "x"}), 422, "has to be the user's"),
+        (run(says(3)), 422, "a text or a list"),
+        (run(says([3])), 422, "part 1"),
+        (run(says([{"type": "audio"}])), 422, "texts, pictures and text files"),
+        (run(says("")), 422, "neither text"),
+        (run(says([{"type": "text", "text": ""}])), 422, "neither text"),
+        (run(says([{"type": "image", "source": {"type": "data", "value": "%"}}])), 422, "base64"),
+        (run(says([{"type": "file", "source": {"type": "file", "value": "f-1"}}])), 422, "data: address"),
+        (run(says(), tools=[{"name": "a b"}]), 422, "tools"),
+        (run(says(), tools=[{"name": "a"}] * 65), 422, "64 may be"),
+        (run(says(), tools=[{"name": "a"}, {"name": "a"}]), 422, "several named"),
+        (run(says(), forwardedProps={"thinkwell": 3}), 422, "forwardedProps"),
+        (run(says(), thread=""), 422, "threadId"),
+        (run(says(), resume=[{"interruptId": "x", "status": "else"}]), 422, "resume"),
+    ],
+)
+async def test_a_run_of_ag_ui_that_cannot_be_is_refused(body: Any, status: int, why: str) -> None:
+    async with asking(works) as (stage, client):
+        got, words = await refused(client, "/ag-ui/scripted", body)
+        assert (got, why in words) == (status, True), words
+        assert await stage.server.runs(caller="") == []
+
+
+async def test_nulls_of_old_clients_mean_nothing() -> None:
+    body = run(says(), tools=None, context=None, state=None, forwardedProps=None, resume=None)
+    async with asking(works) as (_, client):
+        chunks = await posted(client, "/ag-ui/scripted", body)
+    assert chunks[-1]["type"] == "RUN_FINISHED"
