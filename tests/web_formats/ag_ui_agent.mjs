@@ -57,6 +57,12 @@ const deeds = {
     }
     return agent.runAgent(options, { onEvent: ({ event }) => tell({ event }) });
   },
+  watch: ({ url }) => {
+    const watching = new HttpAgent({ url, fetch: (address) => fetch(address) });
+    return watching
+      .runAgent({}, { onEvent: ({ event }) => tell({ event }) })
+      .then((result) => ({ ...result, messages: watching.messages, state: watching.state }));
+  },
   add: ({ message }) => agent.addMessage(message),
   cut: ({ bytes }) => {
     cut = bytes;

@@ -15,7 +15,7 @@ let posts = 0;
 let cut;
 
 class Chat extends AbstractChat {
-  constructor(messages) {
+  constructor(messages, watched) {
     const state = {
       status: "ready",
       error: undefined,
@@ -30,6 +30,7 @@ class Chat extends AbstractChat {
       state,
       transport: new DefaultChatTransport({
         api,
+        prepareReconnectToStreamRequest: watched && (() => ({ api: watched })),
         fetch: async (...request) => {
           posts += 1;
           const response = await fetch(...request);
@@ -81,8 +82,8 @@ const deeds = {
   resume: () => chat.resumeStream(),
   regenerate: (options) => chat.regenerate(options),
   stop: () => chat.stop(),
-  reload: ({ messages }) => {
-    chat = new Chat(messages);
+  reload: ({ messages, watched }) => {
+    chat = new Chat(messages, watched);
   },
   cut: ({ bytes }) => {
     cut = bytes;

@@ -45,6 +45,7 @@ class Talk:
 
     stage: Stage
     agent: Front
+    url: str
 
     async def says(self, words: object, *, id_: str = "m1", **options: Any) -> Told:
         """Let the user say something, and return what came of it, which has the protocol's form."""
@@ -77,7 +78,7 @@ async def talking(kind: Any, *scripts: Script, thread: str = "thread 1/a") -> As
         listening(web_app(stage.server), kind) as where,
         front(AGENT, f"{where.url}/ag-ui/scripted", thread) as agent,
     ):
-        yield Talk(stage, agent)
+        yield Talk(stage, agent, where.url)
 
 
 def kinds(told: Told) -> list[str]:
@@ -141,9 +142,9 @@ async def test_a_conversation_has_everything_that_a_run_has(kind: Any) -> None:
     assert texts(told, "reasoning") == ["Where is it?"]
     assert texts(told) == ["I look at it.", "It is 2."]
     assert calls(told) == {
-        "read": {"name": "read", "arguments": '{"path": "a.py"}'},
-        "edit": {"name": "edit", "arguments": '{"path": "a.py"}'},
-        "run": {"name": "execute", "arguments": '{"command": "pytest"}'},
+        "read": {"name": "read", "arguments": '{"path":"a.py"}'},
+        "edit": {"name": "edit", "arguments": '{"path":"a.py"}'},
+        "run": {"name": "execute", "arguments": '{"command":"pytest"}'},
     }
     read, edit, run = [message for message in told["messages"] if message["role"] == "tool"]
     assert (read["content"], read["metadata"]["status"]) == ("print(1)", "completed")
@@ -349,9 +350,9 @@ async def test_a_run_is_asked_for_again_when_the_connection_broke_off(kind: Any,
     assert texts(told, "reasoning") == ["Where is it?"] * 2
     assert [message["role"] for message in told["messages"][first:]].count("tool") == 3
     assert [call["function"]["arguments"] for m in told["messages"] for call in m.get("toolCalls", ())] == [
-        '{"path": "a.py"}',
-        '{"path": "a.py"}',
-        '{"command": "pytest"}',
+        '{"path":"a.py"}',
+        '{"path":"a.py"}',
+        '{"command":"pytest"}',
     ] * 2
     assert {**told["state"], "run": None} == {**whole["state"], "run": None}
 
@@ -374,6 +375,26 @@ async def test_what_was_answered_is_asked_for_again_when_the_connection_broke_of
     assert texts(told) == ["One ", "I look at it.", "It is 2. You said yes."]
     assert texts(told, "reasoning") == ["Hm.", "Where is it?"]
     assert list(calls(told)) == ["t1", "read", "edit", "run"]
+
+
+async def test_a_run_that_was_started_elsewhere_is_watched(kind: Any) -> None:
+    async def careful(turn: Turn) -> None:
+        await works(turn)
+        turn.say(f" {await asks(turn)}")
+
+    async with talking(kind, careful) as talk:
+        record = await talk.stage.start(caller="")
+        async with talk.stage.server.watch(record.id, caller="") as watcher:
+            while not (await talk.stage.server.state(record.id, caller="")).view.questions:
+                await watcher.next()
+        url = f"{talk.url}/api/runs/{record.id}/events?format=ag-ui"
+        await talk.agent.do("watch", url=url, wait=False)
+        await talk.stage.server.answer(record.id, "q1", "allow", caller="")
+        told = await talk.agent.do("settle")
+    assert told.all("raised") == []
+    (result,) = told.all("result")
+    assert result["result"] == " yes"
+    assert result["state"]["questions"][0]["answer"]["choice"] == "allow_once"
 
 
 SHOW = {

@@ -372,6 +372,25 @@ async def test_a_page_that_is_loaded_again_while_a_question_waits_can_answer_it(
     assert [part["text"] for part in told.parts("text")] == ["May I?", "You said yes."]
 
 
+async def test_a_run_that_was_started_elsewhere_is_watched(kind: Any) -> None:
+    async def careful(turn: Turn) -> None:
+        await works(turn)
+        turn.say(f" {await asks(turn)}")
+
+    async with talking(kind, careful) as talk:
+        record = await talk.stage.start(caller="")
+        url = talk.url.replace("/ai-sdk/scripted", f"/api/runs/{record.id}/events?format=ai-sdk")
+        await talk.chat.do("reload", messages=[], watched=url)
+        await talk.chat.do("resume", wait=False)
+        asked = await talk.until("streaming", parts=16)
+        assert asked.parts("dynamic-tool")[-1]["state"] == "approval-requested"
+        await talk.stage.server.answer(record.id, "q1", "allow", caller="")
+        told = await talk.until("ready")
+    assert told.all("error") == []
+    assert [part["text"] for part in told.parts("text")] == ["I look at it.", "It is 2.", " yes"]
+    assert told.parts("dynamic-tool")[-1]["approval"]["approved"]
+
+
 async def test_a_user_who_says_something_else_denies_what_was_asked(kind: Any) -> None:
     chosen: list[str | None] = []
 

@@ -173,6 +173,19 @@ async def test_a_stream_begins_behind_any_number_with_exactly_the_rest(name: str
         assert whole[-1].data == "[DONE]"
 
 
+async def test_the_end_of_a_long_run_can_be_had_alone() -> None:
+    async def long(turn: Turn) -> None:
+        for _ in range(10):
+            turn.say("x" * 50_000)
+
+    async with asking(long) as (stage, client):
+        record = await stage.start(caller="")
+        last = (await stage.ended(record.id, caller=""))[-1].seq
+        frames = await client.events(f"/api/runs/{record.id}/events?format=ag-ui&after={last - 1}")
+    assert [frame.json()["type"] for frame in frames] == ["RUN_FINISHED"]
+    assert [frame.id for frame in frames] == [str(last)]
+
+
 async def test_whoever_watches_sees_questions_and_answers_as_they_come() -> None:
     async with asking(careful) as (stage, client):
         record = await stage.start(caller="")
@@ -259,14 +272,18 @@ async def test_who_reads_slowly_does_not_stop_at_questions_of_long_ago() -> None
         asking(long) as (stage, client),
         client.stream("POST", "/ai-sdk/scripted", json_body=chat(user())) as answer,
     ):
-        (record,) = await stage.server.runs(caller="")
-        async with stage.server.watch(record.id, caller="") as watcher:
-            while not (await stage.server.state(record.id, caller="")).view.questions:
-                await watcher.next()
-        await stage.server.answer(record.id, "q1", "allow", caller="")
-        await stage.ended(record.id, caller="")
-        await anyio.sleep(10)
-        chunks = chunks_of([frame async for frame in answer.events()])
+        frames: list[Sse] = []
+        async for frame in answer.events():
+            frames.append(frame)
+            if len(frames) == 1:
+                (record,) = await stage.server.runs(caller="")
+                async with stage.server.watch(record.id, caller="") as watcher:
+                    while not (await stage.server.state(record.id, caller="")).view.questions:
+                        await watcher.next()
+                await stage.server.answer(record.id, "q1", "allow", caller="")
+                await stage.ended(record.id, caller="")
+                await anyio.sleep(10)
+        chunks = chunks_of(frames)
     assert not paused(chunks)
     assert said(chunks) == "May I? yes.Done."
 
@@ -342,6 +359,28 @@ async def test_what_comes_behind_a_pause_does_not_depend_on_how_it_was_read() ->
         assert again[-1]["messageMetadata"]["after"] == second[-1]["messageMetadata"]["after"][-1:]
         third = await posted(client, "/ai-sdk/scripted", chat(user(), approval(again, question="q2")))
     assert said(third) == "yes "
+
+
+async def test_what_has_no_answer_yet_is_asked_again() -> None:
+    async def two(turn: Turn) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(asks, turn, "t1")
+            tasks.start_soon(asks, turn, "t2")
+        turn.say("Done.")
+
+    async with asking(two) as (_, client):
+        asked = await posted(client, "/ai-sdk/scripted", chat(user()))
+        message = approval(asked)
+        waits = {"toolCallId": "t2", "state": "approval-requested", "approval": {"id": "q2"}}
+        message["parts"].append({"type": "dynamic-tool", **waits})
+        again = await posted(client, "/ai-sdk/scripted", chat(user(), message))
+        assert paused(again)
+        requests = [chunk["approvalId"] for chunk in again if chunk["type"] == "tool-approval-request"]
+        assert requests == ["q2"]
+        message = approval(again, question="q2")
+        message["metadata"]["after"] = again[-1]["messageMetadata"]["after"]
+        rest = await posted(client, "/ai-sdk/scripted", chat(user(), message))
+    assert said(rest) == "Done."
 
 
 async def test_a_message_without_metadata_goes_on_where_the_run_is() -> None:
@@ -429,6 +468,25 @@ async def test_a_form_is_left_when_the_user_moves_on() -> None:
         rest = await posted(client, "/ai-sdk/scripted", chat(user(), message, user("Hi.", "m2")))
     assert actions == ["decline"]
     assert said(rest) == "Hello."
+
+
+async def test_a_form_that_has_its_answer_is_not_the_last_step_for_who_comes_back() -> None:
+    go_on = anyio.Event()
+
+    async def asking_form(turn: Turn) -> None:
+        await form(turn)
+        await go_on.wait()
+
+    async with asking(asking_form) as (stage, client):
+        asked = await posted(client, "/ai-sdk/scripted", chat(user()))
+        await stage.server.answer(asked[0]["messageId"], "q1", {"host": "db.example"}, caller="")
+        frames: list[Sse] = []
+        async with client.stream("GET", "/ai-sdk/scripted/c1/stream") as answer:
+            async for frame in answer.events():
+                frames.append(frame)
+                go_on.set()
+    kinds = [chunk["type"] for chunk in chunks_of(frames)]
+    assert "start-step" in kinds[kinds.index("tool-output-available") :]
 
 
 async def test_a_chat_gets_its_last_run_while_it_may_have_missed_some_of_it() -> None:
@@ -599,6 +657,8 @@ async def test_answers_that_do_not_fit_what_was_asked_are_errors_of_the_run() ->
         (run(says([{"type": "file", "source": {"type": "file", "value": "f-1"}}])), 422, "data: address"),
         (run(says(), tools=[{"name": "a b"}]), 422, "tools"),
         (run(says(), tools=[{"name": "a"}] * 65), 422, "64 may be"),
+        (run(says(), tools=[{"name": "a", "parameters": {"type": "array"}}]), 422, "not object"),
+        (run(says(), tools=[{"name": "a", "parameters": {"required": 3}}]), 422, "cannot be used"),
         (run(says(), tools=[{"name": "a"}, {"name": "a"}]), 422, "several named"),
         (run(says(), forwardedProps={"thinkwell": 3}), 422, "forwardedProps"),
         (run(says(), thread=""), 422, "threadId"),

@@ -261,10 +261,10 @@ def test_calls_that_were_never_announced_are_calls(read: Any) -> None:
     assert states(read, name) == {"a": "output-available", "b": "output-available", "c": "output-error"}
     assert [part.get("output", part.get("errorText")) for part in parts(read, name)] == [
         "half",
-        '{"exit": 0}',
+        '{"exit":0}',
         "the tool call was not successful",
     ]
-    assert results(read, name) == ["half", '{"exit": 0}', ""]
+    assert results(read, name) == ["half", '{"exit":0}', ""]
 
 
 def test_an_id_that_is_used_again_is_another_call(read: Any) -> None:

@@ -7,7 +7,6 @@ it); for questions, the protocol's documentation, concepts/interrupts.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,6 +19,7 @@ from thinkwell.web._front_end_tools import call_of_front_end
 from thinkwell.web._front_ends import (
     PIECE,
     FrontEndFormat,
+    as_json,
     call_facts,
     call_text,
     clipped,
@@ -232,7 +232,7 @@ class AgUiFormat(FrontEndFormat):
         if call.shown != "start" or not (known or last or call.view.status != "pending"):
             return
         call.shown = "input"
-        self._arguments(call.id, json.dumps(call.view.input, ensure_ascii=False) if known else "")
+        self._arguments(call.id, as_json(call.view.input) if known else "")
 
     def _show_content(self, call: Call) -> None:
         for id_, kind, data in self._new_changes(call):
@@ -327,15 +327,15 @@ class AgUiFormat(FrontEndFormat):
         asked, call = question.asked, question.call
         interrupt: Chunk = {
             "id": Point(self.record.id, self._last, asked.id).id,
-            "reason": _REASONS[asked.asks],
+            "reason": "tool_call"
+            if call is not None and asked.asks == "permission"
+            else _REASONS[asked.asks],
             "message": clipped(asked.title),
             "responseSchema": answer_schema(asked),
             "metadata": question.shown(),
         }
         if call is not None:
             interrupt["toolCallId"] = call.id
-            if asked.asks == "permission":
-                interrupt["reason"] = "tool_call"
         return interrupt
 
     # The rest

@@ -287,9 +287,7 @@ class AiSdkFormat(FrontEndFormat):
     def _answered(self, question: OpenQuestion, answer: ev.QuestionAnswered) -> None:
         if question.is_put:
             was_requested = question.id in self._requested
-            if (
-                not was_requested
-            ):  # nobody was asked in this stream; that it came to that is told all the same
+            if not was_requested:  # who comes back later is told what it came to all the same
                 self._request(question, stands_alone=question.call is None or question.call.ended is not None)
             self._tell_answer(question, answer)
             if question.asked.asks == "form" and not was_requested:

@@ -280,7 +280,8 @@ class _AgUi(_FrontEnd):
                     event = read_entry(entry)
                     if isinstance(event, ev.QuestionAsked):
                         asked[event.id] = event
-                    elif isinstance(event, ev.QuestionAnswered):
+                    else:
+                        assert isinstance(event, ev.QuestionAnswered)
                         asked.pop(event.id, None)
         return asked
 

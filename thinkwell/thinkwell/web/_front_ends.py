@@ -8,7 +8,6 @@ anywhere: the same entries make the same frames.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ __all__ = (
     "Chunk",
     "FrontEndFormat",
     "OpenQuestion",
+    "as_json",
     "call_facts",
     "call_text",
     "clipped",
@@ -399,10 +399,13 @@ def call_text(view: ToolView) -> str:
     text = "\n".join(filter(None, texts))
     if text or view.output is None:
         return clipped(text)
-    if isinstance(view.output, str):
-        return clipped(view.output)
+    return clipped(view.output if isinstance(view.output, str) else as_json(view.output))
+
+
+def as_json(value: ev.JsonValue) -> str:
+    """Return a JSON value of an agent's as a text; empty where it is nested too deep for that."""
     try:
-        return clipped(json.dumps(view.output, ensure_ascii=False))
+        return msgspec.json.encode(value).decode()
     except RecursionError:
         return ""
 

@@ -27,7 +27,10 @@ def json_patch(old: JsonValue, new: JsonValue, path: str = "") -> list[Operation
         new: The document as it is.
         path: Where both of them stand in a larger one, as a JSON pointer (RFC 6901).
     """
-    return list(_changes(old, new, path))
+    try:
+        return list(_changes(old, new, path))
+    except RecursionError:  # what agents send may be nested deep
+        return [{"op": "replace", "path": path, "value": new}]
 
 
 def _changes(old: JsonValue, new: JsonValue, path: str) -> Generator[Operation]:
