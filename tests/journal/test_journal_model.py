@@ -137,7 +137,7 @@ async def outcome(journal: Journal, step: Step) -> object:
         return exc.reason
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(plan=st.lists(st.one_of(kinds), max_size=40))
 async def test_a_file_answers_as_memory_does(plan: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
@@ -208,6 +209,17 @@ async def test_an_orphan_that_was_taken_and_not_ended_is_one_again(place: Place)
     async with place.journal() as journal:
         assert await journal.orphans() == []
         assert seqs(await journal.read("run-1")) == [1, 2, 3, 4]
+
+
+async def test_an_orphan_that_has_ended_meanwhile_is_given_to_nobody(place: Place) -> None:
+    async with place.journal() as journal:
+        await journal.create(run_record("run-1"))
+        await journal.create(run_record("run-2"))
+    async with place.journal() as journal:
+        with suppress(JournalConflict):  # where there may be several processes, it belongs to none yet
+            await journal.finish("run-1", Entry(1, b"end"), "failed", 1.0)
+        running = await journal.runs(status="running")
+        assert await journal.orphans() == running[::-1]
 
 
 async def test_who_waits_for_an_orphan_is_woken(place: Place) -> None:

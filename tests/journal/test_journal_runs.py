@@ -85,6 +85,10 @@ async def test_a_key_starts_one_run_only(journal: Journal) -> None:
     assert await journal.create(run_record("run-2", key="k", title="The second")) == first
     assert await journal.get("run-2") is None
     assert ids(await journal.runs()) == ["run-1"]
+    with anyio.fail_after(10):
+        await journal.wait("run-2", 0)
+    with pytest.raises(JournalConflict, match="run-2 has ended or is gone"):
+        await journal.append("run-2", entries(1, 1))
 
 
 async def test_the_same_request_again_is_answered_by_the_run_as_it_is_now(journal: Journal) -> None:

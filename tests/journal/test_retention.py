@@ -8,7 +8,7 @@ import anyio
 import pytest
 from journals import run_record
 
-from thinkwell.journal import Entry, Retention
+from thinkwell.journal import Entry, MemoryJournal, Retention
 
 if TYPE_CHECKING:
     from thinkwell.journal import Journal
@@ -96,6 +96,20 @@ async def test_several_servers_forget_each_run_once(journal: Journal) -> None:
                 tasks.start_soon(prune)
         await prune()
     assert sorted(gone) == sorted(f"run-{number}" for number in range(1, 151))
+
+
+async def test_runs_that_another_server_is_forgetting_are_left_to_it() -> None:
+    class Contended(MemoryJournal):
+        """Another server is always a little faster, and lists do not show it yet."""
+
+        async def delete(self, run_id: str) -> bool:
+            await self.get(run_id)
+            return False
+
+    async with Contended() as journal:
+        await have(journal, 1.0, 2.0)
+        with anyio.fail_after(10):
+            assert await Retention(max_age=1.0).prune(journal, 10.0) == []
 
 
 @pytest.mark.parametrize("name", ["max_age", "max_bytes"])

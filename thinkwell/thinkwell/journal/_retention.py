@@ -27,7 +27,7 @@ class Retention(Struct, frozen=True, kw_only=True):
     """Seconds since its end after which a run is forgotten; ``None``: never."""
     max_bytes: int | None = None
     """Bytes of all entries, of running runs too, above which the runs that ended first are forgotten until
-    the others fit; ``None``: any number. The place where they are kept takes about a quarter more."""
+    the others fit; ``None``: any number. Where they are kept, they take up to half as much again."""
 
     def __post_init__(self) -> None:
         for name, value in (("max_age", self.max_age), ("max_bytes", self.max_bytes)):

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from thinkwell.journal._errors import JournalConflict
-from thinkwell.journal._sqlite_reading import find_run_by_key
+from thinkwell.journal._sqlite_reading import LAST_SEQ, find_run_by_key
 
 if TYPE_CHECKING:
     import sqlite3
@@ -58,7 +58,7 @@ class Changes:
         self._running = running
         self._where = where
         self._changed: dict[str, Running | None] = {}
-        self._rows: list[tuple[int, int, bytes]] = []
+        self._rows: list[tuple[int, bytes]] = []
         self._logs: dict[int, RunRecord] = {}
         """The runs whose logs have changed since they were written."""
 
@@ -119,9 +119,9 @@ class Changes:
             return False
         number, step = doomed
         swept = self._connection.execute(
-            "DELETE FROM entries WHERE run = :run "
-            "AND seq < :step + (SELECT min(seq) FROM entries WHERE run = :run)",
-            {"run": number, "step": step},
+            "DELETE FROM entries WHERE place > :base AND place <= :last "
+            "AND place < :step + (SELECT min(place) FROM entries WHERE place > :base)",
+            {"base": number << 32, "last": (number << 32) + LAST_SEQ, "step": step},
         )
         if not swept.rowcount:
             self._connection.execute("DELETE FROM doomed WHERE number = ?", (number,))
@@ -141,10 +141,10 @@ class Changes:
     def flush(self) -> None:
         """Write what was added. A statement for many rows is one wait for other threads, and not many."""
         rows, self._rows = self._rows, []
-        self._insert("INSERT INTO entries (run, seq, data) VALUES ", rows)
+        self._insert("INSERT INTO entries (place, data) VALUES ", "(?, ?)", rows)
         logs = [(number, record.last_seq, record.size) for number, record in self._logs.items()]
         self._logs.clear()
-        self._insert("INSERT OR REPLACE INTO logs (number, last_seq, size) VALUES ", logs)
+        self._insert("INSERT OR REPLACE INTO logs (number, last_seq, size) VALUES ", "(?, ?, ?)", logs)
 
     def keep(self) -> None:
         """Take over what is running now, as the changes were made."""
@@ -169,10 +169,10 @@ class Changes:
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()  # makes the file shorter
         return True
 
-    def _insert(self, head: str, rows: Sequence[tuple[int, int, int | bytes]]) -> None:
+    def _insert(self, head: str, row_places: str, rows: Sequence[tuple[int | bytes, ...]]) -> None:
         for first in range(0, len(rows), MOST_ROWS):
             some = rows[first : first + MOST_ROWS]
-            places = ",".join(["(?, ?, ?)"] * len(some))
+            places = ",".join([row_places] * len(some))
             self._connection.execute(head + places, [value for row in some for value in row])
 
     def _known(self, run_id: str) -> Running | None:
@@ -187,7 +187,7 @@ class Changes:
         first, last = record.last_seq + 1, record.last_seq + len(entries)
         if [entry.seq for entry in entries] != list(range(first, last + 1)):
             raise JournalConflict(self._where, f"the next entry of run {run_id} has to be number {first}")
-        self._rows += [(number, entry.seq, entry.data) for entry in entries]
+        self._rows += [((number << 32) + entry.seq, entry.data) for entry in entries]
         size = record.size + sum(len(entry.data) for entry in entries)
         changed = Running(number, replace(record, last_seq=last, size=size))
         self._changed[run_id] = changed

@@ -64,11 +64,9 @@ CREATE TABLE logs (
     size INTEGER NOT NULL
 );
 CREATE TABLE entries (
-    run INTEGER NOT NULL,
-    seq INTEGER NOT NULL,
-    data BLOB NOT NULL,
-    PRIMARY KEY (run, seq)
-) WITHOUT ROWID;
+    place INTEGER PRIMARY KEY,
+    data BLOB NOT NULL
+);
 CREATE TABLE doomed (
     number INTEGER PRIMARY KEY,
     step INTEGER NOT NULL
@@ -82,6 +80,9 @@ CREATE TABLE pieces (
 );
 """
 """``runs`` has what changes when a run begins and ends, and ``logs`` the little that changes with each entry.
+The ``place`` of an entry is its run's number, moved up by 32 bits, and its own. Both as the key of a table
+without such a place would be plainer, but SQLite keeps little of a row there, and takes a page of its own for
+each entry above a kilobyte.
 ``doomed`` has the runs that are gone but for their entries, of which ``step`` can be deleted at once."""
 
 REASONS: Final = {

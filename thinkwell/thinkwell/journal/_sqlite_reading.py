@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue
 
 __all__ = (
+    "LAST_SEQ",
     "find_oldest",
     "find_run",
     "find_run_by_key",
@@ -40,38 +41,40 @@ MOST_ROWS: Final = 2048
 MOST: Final = 2**62
 """More than any number in the file, and not too much for SQLite."""
 
+LAST_SEQ: Final = 2**32 - 1
+"""The highest number of an entry that fits into its place."""
+
+_BASE: Final = "(SELECT number << 32 FROM runs WHERE id = :id)"
+"""The place before the first entry of a run."""
+
 _LINE: Final = "hex(record) || ' ' || last_seq || ' ' || size || ' ' || number"
 
-_LAST: Final = """
-SELECT max(seq) FROM (
-    SELECT seq, sum(size) OVER (ORDER BY seq) AS total FROM (
-        SELECT seq, length(data) AS size FROM entries
-        WHERE run = (SELECT number FROM runs WHERE id = :id) AND seq > :after
-        ORDER BY seq LIMIT :rows
+_LAST: Final = f"""
+SELECT max(place) & {LAST_SEQ} FROM (
+    SELECT place, sum(size) OVER (ORDER BY place) AS total FROM (
+        SELECT place, length(data) AS size FROM entries
+        WHERE place > {_BASE} + :after AND place <= {_BASE} + {LAST_SEQ}
+        ORDER BY place LIMIT :rows
     )
 )
-WHERE total <= :most OR seq = :after + 1
-"""
+WHERE total <= :most OR place & {LAST_SEQ} = :after + 1
+"""  # noqa: S608 - ours
 """Which entry is the last one of a page."""
 
-_SINGLE: Final = """
-SELECT data FROM entries WHERE run = (SELECT number FROM runs WHERE id = :id) AND seq = :last
-"""
+_SINGLE: Final = f"SELECT data FROM entries WHERE place = {_BASE} + :last"  # noqa: S608
 
-_PAGE: Final = """
+_PAGE: Final = f"""
 SELECT group_concat(hex(data), ' ') FROM (
-    SELECT data FROM entries
-    WHERE run = (SELECT number FROM runs WHERE id = :id) AND seq > :after AND seq <= :last
-    ORDER BY seq
+    SELECT data FROM entries WHERE place > {_BASE} + :after AND place <= {_BASE} + :last ORDER BY place
 )
-"""
+"""  # noqa: S608
 
 _decoder = msgspec.json.Decoder(RunRecord)
 
 
 def read_entries(connection: sqlite3.Connection, run_id: str, after: int, most: int) -> list[Entry]:
     """Return entries of a run behind a number, with so many bytes at most; one at least if there is one."""
-    after = min(max(after, 0), MOST)
+    after = min(max(after, 0), LAST_SEQ)
     limits = {"id": run_id, "after": after, "most": min(most, MOST), "rows": MOST_ROWS}
     last = _only(connection, _LAST, limits)
     page = None

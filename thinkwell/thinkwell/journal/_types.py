@@ -135,7 +135,8 @@ class Journal(ABC):
         """Add to the log of a run that is running: all of it, or nothing.
 
         Raises:
-            JournalConflict: The first number does not follow the last one, or the run has ended or is gone.
+            JournalConflict: The first number does not follow the last one, or the run has ended or is gone,
+                or belongs to another process by now.
         """
 
     @abstractmethod
