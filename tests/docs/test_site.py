@@ -24,6 +24,8 @@ MODULES = (
     "thinkwell.events",
     "thinkwell.errors",
     "thinkwell.doctor",
+    "thinkwell.journal",
+    "thinkwell.journal.redis",
     "thinkwell.listen",
     "thinkwell.progress",
     "thinkwell.sync",
