@@ -72,7 +72,7 @@ def names(type_: type) -> set[str]:
             }
             | {"skill", "text", "tool"},
         ),
-        (ToolContext, {"cancelled", "progress", "raise_if_cancelled"}),
+        (ToolContext, {"ask", "cancelled", "progress", "raise_if_cancelled"}),
     ],
 )
 def test_the_handles_show_what_users_call_and_no_more(type_: type, public: set[str]) -> None:

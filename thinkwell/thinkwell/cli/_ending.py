@@ -85,6 +85,6 @@ def log_to_stderr(level: int = logging.WARNING, name: str = "thinkwell") -> None
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_PlainLines())
-    logger = logging.getLogger(name)
-    logger.addHandler(handler)
-    logger.setLevel(level)
+    told = logging.getLogger(name)
+    told.addHandler(handler)
+    told.setLevel(level)
