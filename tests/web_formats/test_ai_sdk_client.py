@@ -436,7 +436,7 @@ async def test_an_agent_that_fails_is_an_error_and_a_cancelled_run_is_none(kind:
         await talk.stage.server.cancel(record.id, caller="")
         told = await talk.chat.do("settle")
     assert told["status"] == "ready"
-    assert told.all("finished")[0]["finishReason"] == "interrupted"
+    assert told.all("finished")[0]["finishReason"] == "other"
     assert [part["text"] for part in told.parts("text")] == ["On "]
 
 

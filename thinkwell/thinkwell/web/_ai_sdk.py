@@ -24,7 +24,7 @@ from thinkwell.web._front_ends import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from thinkwell.journal import RunRecord
     from thinkwell.view import ToolView
@@ -73,13 +73,15 @@ class AiSdkFormat(FrontEndFormat):
         record: The run.
         stops: Whether the stream ends where questions wait. Else they are sent when they are asked, and
             answered elsewhere.
+        answered: Questions that the client has answered, and need not be told.
     """
 
     closing: ClassVar[bytes] = b"[DONE]"
 
-    def __init__(self, record: RunRecord, *, stops: bool = False) -> None:
+    def __init__(self, record: RunRecord, *, stops: bool = False, answered: Collection[str] = ()) -> None:
         super().__init__(record)
         self._stops = stops
+        self._known_answers = answered
         self._cuts: list[int] = []
         """Behind which entries the stream has ended before."""
         self._last = 0
@@ -299,14 +301,15 @@ class AiSdkFormat(FrontEndFormat):
         allowed, id_ = is_allowed(answer), question_call_id(question.id)
         stands_alone = question.id in self._stand_ins
         if question.asked.asks != "form":
-            self._send(
-                {
-                    "type": "tool-approval-response",
-                    "approvalId": question.id,
-                    "approved": allowed,
-                    "reason": clipped(answer.why),
-                }
-            )
+            if question.id not in self._known_answers:
+                self._send(
+                    {
+                        "type": "tool-approval-response",
+                        "approvalId": question.id,
+                        "approved": allowed,
+                        "reason": clipped(answer.why),
+                    }
+                )
             if not allowed:
                 call_id = id_ if stands_alone or question.call is None else question.call.id
                 self._send({"type": "tool-output-denied", "toolCallId": call_id})
@@ -380,7 +383,7 @@ class AiSdkFormat(FrontEndFormat):
             reason = "error"
         elif end.status == "cancelled":
             self._send({"type": "abort", "reason": "the run was cancelled"})
-            reason = "interrupted"
+            reason = "other"
         else:
             reason = _FINISH.get(end.stop_reason or "", "other")
         about = {"status": end.status}

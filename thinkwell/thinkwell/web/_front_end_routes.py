@@ -160,7 +160,7 @@ class _AiSdk(_FrontEnd):
     def _stream(
         self, record: RunRecord, caller: str, cuts: list[int] | None = None, answered: Collection[str] = ()
     ) -> EventStream:
-        form = AiSdkFormat(record, stops=True)
+        form = AiSdkFormat(record, stops=True, answered=answered)
         events = segment_events(self._server, record, form, caller=caller, cuts=cuts or (), answered=answered)
         return EventStream(events, headers=FORMAT_HEADERS["ai-sdk"])
 
