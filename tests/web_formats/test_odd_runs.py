@@ -18,7 +18,7 @@ from thinkwell.questions import FormField
 from thinkwell.web._ag_ui import AgUiFormat
 from thinkwell.web._ai_sdk import AiSdkFormat
 from thinkwell.web._records import RunEnded, ShownError
-from thinkwell.web._sse import sse_frame
+from thinkwell.web._sse import COMMENT, sse_frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -216,7 +216,8 @@ def numbered(run: Sequence[LogEntry]) -> list[LogEntry]:
 def written(form: FrontEndFormat, run: Sequence[LogEntry]) -> str:
     chunks = [chunk for entry in numbered(run) for chunk in form.take(entry)]
     frames = [*map(msgspec.json.encode, chunks), *([form.closing] if form.closing else [])]
-    return b"".join(map(sse_frame, frames)).decode()
+    # As after a silence, and as to a browser.
+    return b"".join([b"retry: 1500\n\n", *(sse_frame(frame, id=1) + COMMENT for frame in frames)]).decode()
 
 
 @pytest.fixture(scope="module")
