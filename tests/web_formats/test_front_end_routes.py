@@ -672,6 +672,25 @@ async def test_a_run_of_ag_ui_that_cannot_be_is_refused(body: Any, status: int, 
         assert await stage.server.runs(caller="") == []
 
 
+async def test_what_is_nested_too_deep_is_not_sent_back() -> None:
+    deep: Any = 1
+    for _ in range(100):
+        deep = [deep]
+    async with asking(works) as (_, client):
+        chunks = await posted(
+            client, "/ag-ui/scripted", run({**says(), "metadata": {"x": deep}}, state={"x": deep})
+        )
+        again = await posted(
+            client, "/ag-ui/scripted", run({**says(), "metadata": {"x": deep}}, state={"x": 1})
+        )
+        parts = [{"type": "data-x", "data": deep}, {"type": "text", "text": "Go.", "x": deep}]
+        await posted(client, "/ai-sdk/scripted", chat({"id": "m", "role": "user", "parts": parts}, id_="c2"))
+        status, _ = await refused(client, "/ag-ui/scripted", run(says(), forwardedProps=deep))
+    assert "x" not in chunks[1]["snapshot"]
+    assert again[1]["snapshot"]["x"] == 1
+    assert status == 422
+
+
 async def test_nulls_of_old_clients_mean_nothing() -> None:
     body = run(says(), tools=None, context=None, state=None, forwardedProps=None, resume=None)
     async with asking(works) as (_, client):

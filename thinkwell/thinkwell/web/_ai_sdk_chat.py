@@ -149,7 +149,8 @@ class ChatRequest(Struct, frozen=True, kw_only=True, rename="camel"):
         regenerates = self.trigger == "regenerate-message"
         if regenerates and self.message_id is None:
             return run, None  # it cannot be told from the next one that is like it
-        content = [part for part in message.parts if part.get("type") in ("text", "file")]
+        said = [part.get(name) for part in message.parts for name in ("text", "url", "filename")]
+        content = [text for text in said if isinstance(text, str)]
         return run, request_key("ai-sdk", agent, self.id, message.id, self.trigger, self.message_id, content)
 
 

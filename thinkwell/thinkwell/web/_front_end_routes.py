@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
+    from thinkwell.events import JsonValue
     from thinkwell.journal import RunRecord
     from thinkwell.questions import Answer
     from thinkwell.web._ag_ui import Point
@@ -185,7 +186,7 @@ class _AgUi(_FrontEnd):
         """Start a run for what the user says, or let one go on that has asked something."""
         caller, agent = caller_of(request.scope), self._agent(request)
         wanted = await read_json(request, RunInput, self._server.limits.max_request)
-        check_depth(forwardedProps=wanted.forwarded_props, state=wanted.state, messages=wanted.messages)
+        check_depth(forwardedProps=wanted.forwarded_props)
         try:
             given = wanted.given()
             if not given:
@@ -297,8 +298,8 @@ class _AgUi(_FrontEnd):
             record,
             thread=wanted.thread_id,
             run=wanted.run_id,
-            state=wanted.state,
-            messages=wanted.messages,
+            state=wanted.state if _is_shallow(wanted.state) else None,
+            messages=wanted.messages if _is_shallow(wanted.messages) else (),
             begin=begin,
             stops=True,
         )
@@ -307,6 +308,15 @@ class _AgUi(_FrontEnd):
             segment_events(self._server, record, form, caller=caller, cuts=cuts, answered=answered),
             headers=FORMAT_HEADERS["ag-ui"],
         )
+
+
+def _is_shallow(value: JsonValue) -> bool:
+    """Return whether what a client has sent can be sent back. Some of it may come from an agent."""
+    try:
+        check_depth(value=value)
+    except RequestInvalid:
+        return False
+    return True
 
 
 def _answer_of(
