@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct
@@ -69,6 +70,9 @@ class RunEnded(Struct, frozen=True, kw_only=True, tag="end", omit_defaults=True)
 LogEntry: TypeAlias = ev.ThoughtEvent | RunEnded
 """What an entry is."""
 
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+"""Half of a character, which UTF-8 cannot say."""
+
 _encoder: Final = msgspec.json.Encoder()
 _end_decoder: Final = msgspec.json.Decoder(RunEnded)
 
@@ -88,14 +92,30 @@ class EntryWriter:
 
     def event(self, event: ev.ThoughtEvent) -> Entry:
         """Return the entry of an event."""
-        return Entry(event.seq, _encoder.encode(self._redactor.redact(to_builtins(event))))
+        return Entry(event.seq, _encoded(self._redactor.redact(to_builtins(event))))
 
     def end(self, end: RunEnded) -> Entry:
         """Return the last entry of a run."""
         result, error = self._redactor.redact(end.result), end.error
         if error is not None:
             error = ShownError(name=error.name, message=self._redactor.text(error.message))
-        return Entry(end.seq, _encoder.encode(replace(end, result=result, error=error)))
+        return Entry(end.seq, _encoded(replace(end, result=result, error=error)))
+
+
+def _encoded(value: object) -> bytes:
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:  # an agent can say them, by an escape in a text that is JSON
+        return _encoder.encode(_without_surrogates(msgspec.to_builtins(value)))
+
+
+def _without_surrogates(value: object) -> object:
+    if isinstance(value, str):
+        return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, dict):
+        items = cast("dict[object, object]", value).items()
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in items}
+    return [*map(_without_surrogates, cast("list[object]", value))] if isinstance(value, list) else value
 
 
 def is_end(entry: Entry) -> bool:

@@ -6,7 +6,7 @@ import logging
 import secrets
 import time
 from collections import Counter
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
@@ -238,7 +238,7 @@ class RunServer(AsyncContextManagerMixin):
         try:
             live.turn = await self._ask(live.place, checked.permissions)
             with anyio.CancelScope(shield=True):  # what is in the journal has to be ended by somebody
-                stored = await self.journal.create(record)
+                stored = await self._create(record)
                 if stored.id == record.id:
                     self._runs.start_soon(self._run, live)
                     return record
@@ -381,6 +381,17 @@ class RunServer(AsyncContextManagerMixin):
         if running.total() >= self.limits.max_runs:
             raise TooManyRuns("the server has as many runs as it may; try again later")
 
+    async def _create(self, record: RunRecord) -> RunRecord:
+        try:
+            stored = await self.journal.create(record)
+        except JournalError:
+            if self.is_open:  # it may be there all the same, and nobody has it
+                self._end_later(record)
+            raise
+        if not self.is_open:  # whoever opens the journal next ends it
+            raise ServerUnavailable("the server is closing; try again when it is back")
+        return stored
+
     async def _ask(self, place: Place, permissions: str) -> Turn:
         conversations = self._conversations[place.agent, permissions]
         try:
@@ -411,15 +422,21 @@ class RunServer(AsyncContextManagerMixin):
                     tasks.start_soon(live.cancel_unwatched, self._abandoned_after)
                 try:
                     await live.main(served, self.journal, self._threads, is_leaving=lambda: self._leaving)
-                except JournalError as exc:
-                    about = "Run %s goes no further, as its log cannot be kept: %s"
-                    logger.error(about, live.record.id, exc)
-                    assert self._tasks is not None
-                    self._tasks.start_soon(self._end_unkept, live.record)
+                except Exception as exc:  # else it would end the server, and all other runs with it
+                    if isinstance(exc, JournalError):
+                        about = "Run %s goes no further, as its log cannot be kept: %s"
+                        logger.error(about, live.record.id, exc)
+                    else:
+                        logger.error("Run %s goes no further, by a mistake", live.record.id, exc_info=exc)
+                    self._end_later(live.record)
                 tasks.cancel_scope.cancel()
         finally:
             live.tail.close()
             del self._lives[live.record.id]
+
+    def _end_later(self, record: RunRecord) -> None:
+        assert self._tasks is not None
+        self._tasks.start_soon(self._end_unkept, record)
 
     async def _end_unkept(self, record: RunRecord) -> None:
         """End a run in the journal as soon as that can be used again."""
@@ -458,23 +475,29 @@ class RunServer(AsyncContextManagerMixin):
     async def _look_for_orphans(self) -> None:
         while True:
             await anyio.sleep(LOOK_EVERY)
-            try:
-                await self._end_orphans()
-            except JournalError as exc:
-                logger.warning("It cannot be looked for runs whose server has died: %s", exc)
+            await self._end_orphans()
 
     async def _end_orphans(self) -> None:
-        for record in await self.journal.orphans():
+        try:
+            orphans = await self.journal.orphans()
+        except JournalError as exc:
+            logger.warning("It cannot be looked for runs whose server has died: %s", exc)
+            return
+        for record in orphans:
             logger.warning("Run %s was interrupted by the end of its server", record.id)
             try:
                 await self._interrupt(record)
             except JournalConflict as exc:
                 logger.warning("Run %s could not be ended: %s", record.id, exc)
+            except JournalError as exc:  # no process is told of it again
+                logger.warning("Run %s cannot be ended yet: %s", record.id, exc)
+                self._end_later(record)
 
     async def _interrupt(self, record: RunRecord) -> None:
         at = 0.0
         for entry in await self.journal.read(record.id, record.last_seq - 1):
-            at = max(at, read_entry(entry).at)
+            with suppress(msgspec.ValidationError):  # of another version
+                at = max(at, read_entry(entry).at)
         end = RunEnded(seq=record.last_seq + 1, at=at, status="interrupted")
         await self.journal.finish(record.id, EntryWriter().end(end), "interrupted", time.time())
 
