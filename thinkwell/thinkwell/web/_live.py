@@ -11,11 +11,11 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from thinkwell import events as ev
-from thinkwell._reducer import ViewReducer
+from thinkwell._display.text import line
 from thinkwell.channels import RouterClosed
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen, ThoughtCancelled
 from thinkwell.journal import JournalError
-from thinkwell.web._records import RunEnded, error_shown, read_entry, reduce_entries
+from thinkwell.web._records import Reduced, RunEnded, error_shown
 from thinkwell.web._refusals import AnswerRefused, QuestionClosed
 from thinkwell.web._requests import TextPart
 from thinkwell.web._threads import FORGOTTEN, Place
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue
     from thinkwell.journal import Entry, Journal, RunEnd, RunRecord
     from thinkwell.tools import Tool
-    from thinkwell.view import RunView
     from thinkwell.web._calls import Asked
     from thinkwell.web._records import EntryWriter
     from thinkwell.web._requests import CheckedRun, ImagePart, ServedAgent
@@ -44,6 +43,9 @@ T = TypeVar("T")
 
 PIECE: Final = 64 * 1024
 """Bytes of entries that are given to those who watch at once, about."""
+
+LOGGED: Final = 2_000
+"""Characters of an error that the log gets."""
 
 logger = logging.getLogger("thinkwell")
 
@@ -78,24 +80,15 @@ class LiveRun:
         self.unwatched = anyio.Event()
         """Set when nobody does any more."""
         self._tools = tuple(tools)
-        self._stream: ThoughtStream[object] | None = None
         self._reader: EventReader | None = None
         self._began = anyio.current_time()
-        self._reducer = ViewReducer(agent=record.agent)
-        self._unreduced: list[Entry] = []
-        """What the journal has, and the reducer not."""
+        self.reduced = Reduced(record)
         self._writer = writer
 
     @property
-    def seq(self) -> int:
-        """Number of the last entry that the journal has."""
-        return self.tail.last
-
-    def view(self) -> RunView:
-        """Return the run as it stands in the journal."""
-        entries, self._unreduced = self._unreduced, []
-        reduce_entries(self._reducer, map(read_entry, entries))
-        return self._reducer.snapshot(None)
+    def _stream(self) -> ThoughtStream[object] | None:
+        """The agent's run; ``None``: there is none, or none any more, as its session was lost at once."""
+        return None if self.turn is None else self.turn.stream
 
     # What is asked of it
 
@@ -110,11 +103,11 @@ class LiveRun:
             self.cancel()
         elif asked.what == "watched":
             self.watched.set()
-        elif self._stream is None:
+        elif (stream := self._stream) is None:
             raise QuestionClosed("the run has asked nothing yet")
         else:
             try:
-                self._stream.answer(asked.question, asked.answer, by=asked.by)
+                stream.answer(asked.question, asked.answer, by=asked.by)
             except QuestionNotOpen as exc:
                 raise QuestionClosed(str(exc)) from None
             except AnswerInvalid as exc:
@@ -123,10 +116,7 @@ class LiveRun:
     def cancel(self) -> None:
         """Cancel it."""
         assert self.turn is not None
-        if self._stream is not None:
-            self._stream.cancel()
-        else:
-            self.turn.stop()
+        self.turn.stop()
 
     async def cancel_unwatched(self, patience: float) -> None:
         """Cancel it when nobody has watched it for some time.
@@ -200,7 +190,7 @@ class LiveRun:
         )
         if threads.was_forgotten(self.place):
             stream._log.add(ev.Notice, severity="warning", title=FORGOTTEN)
-        self._stream, self._reader = stream, stream._log.reader()
+        self._reader = stream._log.reader()
         return stream
 
     def _with(self, builder: ThinkBuilder[T], parts: Sequence[TextPart | ImagePart]) -> ThinkBuilder[T]:
@@ -219,7 +209,6 @@ class LiveRun:
         entries = list(map(self._writer.event, events))
         with anyio.CancelScope(shield=True):  # else it is not known what the journal has
             await journal.append(self.record.id, entries)
-        self._unreduced += entries
         for piece in _pieces(entries):
             self.tail.push(piece)
 
@@ -236,7 +225,8 @@ class LiveRun:
         status = _status(error, leaving=leaving)
         if error is not None and status == "failed":
             about = "Run %s of agent %s failed: %s: %s"
-            logger.warning(about, self.record.id, self.record.agent, type(error).__name__, error)
+            said = line(str(error), LOGGED)  # an agent's words may be in it
+            logger.warning(about, self.record.id, self.record.agent, type(error).__name__, said)
         ended = RunEnded(
             seq=self.tail.last + 1,
             at=at,

@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
+import anyio
+import anyio.to_thread
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,23 +19,24 @@ from thinkwell import events as ev
 from thinkwell._content import to_builtins
 from thinkwell._display.text import clean
 from thinkwell._recording._redact import Redactor
+from thinkwell._reducer import ViewReducer
 from thinkwell.journal import Entry, RunEnd
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
-    from thinkwell._reducer import ViewReducer
+    from thinkwell.journal import Journal, RunRecord
     from thinkwell.view import RunView
 
 __all__ = (
     "EntryWriter",
     "LogEntry",
+    "Reduced",
     "RunEnded",
     "ShownError",
     "error_shown",
     "is_end",
     "read_entry",
-    "reduce_entries",
     "view_as_json",
 )
 
@@ -166,15 +169,43 @@ def error_shown(error: Exception) -> ShownError:
     return ShownError(name=name, message="the run could not go on; the server's log says more")
 
 
-def reduce_entries(reducer: ViewReducer, entries: Iterable[LogEntry]) -> RunEnded | None:
-    """Let a reducer take entries. Return the end, where it is among them."""
-    for entry in entries:
-        if isinstance(entry, RunEnded):
-            return entry
-        if isinstance(entry, ev.TurnStarted):
-            reducer.forget_messages()
-        reducer.apply((entry,))
-    return None
+class Reduced:
+    """How a run stands, as far as its log was read. Whoever asks has the rest read.
+
+    Args:
+        record: The run.
+    """
+
+    def __init__(self, record: RunRecord) -> None:
+        self.seq = 0
+        """Number of the last entry that was read."""
+        self.end: RunEnded | None = None
+        """How the run has ended."""
+        self._run_id = record.id
+        self._reducer = ViewReducer(agent=record.agent)
+        self._lock = anyio.Lock()
+
+    async def read(self, journal: Journal) -> RunView:
+        """Read the rest, and return how the run stands.
+
+        Raises:
+            JournalError: It cannot be read.
+        """
+        async with self._lock:
+            while self.end is None and (entries := await journal.read(self._run_id, self.seq)):
+                with anyio.CancelScope(shield=True):  # else it is not known what the reducer has
+                    self.end = await anyio.to_thread.run_sync(self._take, entries)
+                self.seq = entries[-1].seq
+            return self._reducer.snapshot(None)
+
+    def _take(self, entries: Sequence[Entry]) -> RunEnded | None:
+        for entry in map(read_entry, entries):
+            if isinstance(entry, RunEnded):
+                return entry
+            if isinstance(entry, ev.TurnStarted):
+                self._reducer.forget_messages()
+            self._reducer.apply((entry,))
+        return None
 
 
 def view_as_json(view: RunView, error: ShownError | None) -> dict[str, object]:

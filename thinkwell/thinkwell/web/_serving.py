@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 import anyio
-import anyio.to_thread
 import msgspec
 from anyio import AsyncContextManagerMixin
 from msgspec import Struct
 
 from thinkwell._builder import check_seconds
-from thinkwell._reducer import ViewReducer
 from thinkwell.channels import ConversationBusy, RouterClosed
 from thinkwell.channels._agent_keeper import AgentKeeper
 from thinkwell.channels._conversations import Conversations
@@ -26,7 +24,7 @@ from thinkwell.journal import JournalConflict, JournalError, MemoryJournal, RunR
 from thinkwell.web._calls import Asked, Replied, asked_answer, replied
 from thinkwell.web._following import Following, goes_on
 from thinkwell.web._live import LiveRun
-from thinkwell.web._records import EntryWriter, RunEnded, read_entry, reduce_entries
+from thinkwell.web._records import EntryWriter, Reduced, RunEnded, read_entry
 from thinkwell.web._refusals import (
     RequestInvalid,
     RunNotFound,
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
     from thinkwell._agent import Agent
     from thinkwell._session import Session
     from thinkwell.channels._conversation import Turn
-    from thinkwell.journal import Entry, Journal, Retention, RunStatus
+    from thinkwell.journal import Journal, Retention, RunStatus
     from thinkwell.questions import Answer
     from thinkwell.tools import Tool
     from thinkwell.view import RunView
@@ -285,13 +283,11 @@ class RunServer(AsyncContextManagerMixin):
         """
         record = await self.get(run_id, caller=caller)
         live = self._lives.get(run_id)
-        if live is not None:
-            return RunState(record=record, seq=live.seq, view=live.view())
-        reducer, end, seq = ViewReducer(agent=record.agent), None, 0
-        while end is None and (entries := await self.journal.read(run_id, seq)):
-            seq = entries[-1].seq
-            end = await anyio.to_thread.run_sync(_reduce, reducer, entries)
-        return RunState(record=record, seq=seq, view=reducer.snapshot(None), end=end)
+        reduced = Reduced(record) if live is None else live.reduced
+        view = await reduced.read(self.journal)
+        if reduced.end is not None and record.status == "running":  # it was, when this began
+            record = await self.get(run_id, caller=caller)
+        return RunState(record=record, seq=reduced.seq, view=view, end=reduced.end)
 
     @asynccontextmanager
     async def watch(self, run_id: str, *, caller: str, after: int = 0) -> AsyncGenerator[Watcher]:
@@ -508,7 +504,3 @@ class RunServer(AsyncContextManagerMixin):
             except JournalError as exc:
                 logger.warning("Runs that are too old cannot be forgotten: %s", exc)
             await anyio.sleep(PRUNE_EVERY)
-
-
-def _reduce(reducer: ViewReducer, entries: Sequence[Entry]) -> RunEnded | None:
-    return reduce_entries(reducer, [read_entry(entry) for entry in entries])
