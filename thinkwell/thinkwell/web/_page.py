@@ -64,7 +64,7 @@ def routes(server: RunServer) -> list[Route]:
 
 def _policy(html: bytes) -> str:
     """Return the policy of a page: its own styles may be used, by what is in them."""
-    styles = _STYLE.findall(html.replace(b"\r\n", b"\n"))  # a browser reads line ends so (HTML, Preprocessing)
+    styles = _STYLE.findall(html.replace(b"\r\n", b"\n"))  # browsers read line ends so (HTML, Preprocessing)
     digests = (b64encode(sha256(style).digest()).decode() for style in styles)
     return "; ".join(_POLICY).format(styles=" ".join(f"'sha256-{digest}'" for digest in digests))
 

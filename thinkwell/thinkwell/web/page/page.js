@@ -83,13 +83,8 @@ export function exact(text) {
 
 /** @param {string} char */
 function escaped(char) {
-  const short = { "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f" }[char];
-  return short ?? Array.from({ length: char.length }, (_, i) => unit(char.charCodeAt(i))).join("");
-}
-
-/** @param {number} code */
-function unit(code) {
-  return `\\u${code.toString(16).padStart(4, "0")}`;
+  const units = Array.from({ length: char.length }, (_, i) => char.charCodeAt(i).toString(16).padStart(4, "0"));
+  return units.map((unit) => `\\u${unit}`).join("");
 }
 
 /**
@@ -99,8 +94,13 @@ function unit(code) {
  */
 export function line(text, limit = LINE) {
   if (typeof text !== "string") return "";
-  const folded = clean(text.slice(0, 4 * limit)).replace(/\s+/g, " ").trim();
-  return folded.length <= limit && text.length <= 4 * limit ? folded : `${folded.slice(0, limit - 1)}…`;
+  const folded = clean(cut(text, 4 * limit)).replace(/\s+/g, " ").trim();
+  return folded.length <= limit && text.length <= 4 * limit ? folded : `${cut(folded, limit - 1)}…`;
+}
+
+/** The beginning of a text, without half of a character at its end. @param {string} text @param {number} most */
+function cut(text, most) {
+  return text.slice(0, /[\ud800-\udbff]/.test(text.charAt(most - 1)) ? most - 1 : most);
 }
 
 /**
@@ -108,7 +108,7 @@ export function line(text, limit = LINE) {
  * @param {number} limit
  */
 export function shortened(text, limit) {
-  return text.length <= limit ? text : `${text.slice(0, limit)}\n… and ${count(text.length - limit)} more characters`;
+  return text.length <= limit ? text : `${cut(text, limit)}\n… and ${count(text.length - limit)} more characters`;
 }
 
 /**
@@ -171,7 +171,8 @@ const SIGNS = table({ USD: "$", EUR: "€", GBP: "£", JPY: "¥" });
 /** @param {{amount: number, currency: string}} cost */
 export function money(cost) {
   const small = Math.abs(cost.amount) > 0 && Math.abs(cost.amount) < 0.0095;
-  const shown = Number.isFinite(cost.amount) ? cost.amount.toFixed(small ? 4 : 2) : "?";
+  const digits = { minimumFractionDigits: small ? 4 : 2, maximumFractionDigits: small ? 4 : 2 };
+  const shown = Number.isFinite(cost.amount) ? cost.amount.toLocaleString("en", digits) : "?";
   const sign = SIGNS[cost.currency];
   return sign ? sign + shown : `${shown} ${line(cost.currency, 12)}`.trim();
 }
@@ -269,7 +270,7 @@ export function beginning({ pieces, length }, most = length) {
     if (begin.length >= most) break;
     begin += piece;
   }
-  return begin.slice(0, most);
+  return cut(begin, most);
 }
 
 /** Its last characters. @param {Text} text @param {number} most */
@@ -420,6 +421,7 @@ export function named(index, name, number) {
  * @property {{value: Json, at: number} | null} draft A result that is being given.
  * @property {number | null} stalled Seconds for which nothing was heard of the agent, while that is so.
  * @property {number} turns
+ * @property {number} epoch How many items there were when the turn began: ids of messages are those of a turn.
  * @property {number} denied
  * @property {number} dropped
  * @property {number} unknown
@@ -454,6 +456,7 @@ export const BEGINNING = Object.freeze({
   draft: null,
   stalled: null,
   turns: 0,
+  epoch: 0,
   denied: 0,
   dropped: 0,
   unknown: 0,
@@ -496,7 +499,7 @@ const REDUCERS = table(/** @type {{[type: string]: Reducer}} */ ({
     usage: { used: event.used, size: event.size, cost: event.cost ?? state.usage?.cost ?? null },
   }),
   mode: (state, event) => ({ ...state, mode: event.mode_id }),
-  config: (state, event) => ({ ...state, model: chosenModel(event.options ?? []) ?? state.model }),
+  config: (state, event) => ({ ...state, model: chosenModel(event.options ?? []) }),
   session: (state, event) => ({
     ...state,
     agent: event.agent,
@@ -524,6 +527,7 @@ const REDUCERS = table(/** @type {{[type: string]: Reducer}} */ ({
   turn_start: (state, event, at) => ({
     ...begun(state, { kind: "turn", at, number: event.number, reminder: event.reminder ?? false }),
     turns: event.number,
+    epoch: state.items.length,
     open: -1,
   }),
   turn_end: (state, event) => ({
@@ -577,7 +581,7 @@ function told(state, event, at, kind) {
   }
   const text = event.text ?? block?.text ?? "";
   const id = event.message_id ?? null;
-  const name = `${kind}/${state.turns}/${id}`;
+  const name = `${kind}/${state.epoch}/${id}`;
   const number = id === null ? openOf(state, kind) : find(state.where, name);
   if (number >= 0) {
     const item = /** @type {TextItem} */ (get(state.items, number));
@@ -592,9 +596,23 @@ function told(state, event, at, kind) {
   return { ...begun(state, { kind, at, text: begin, id }, id === null ? undefined : name), open, last };
 }
 
-/** @param {State} state @param {string} kind */
+/** The text of a kind that goes on; -1: none does. @param {State} state @param {string} kind */
 function openOf(state, kind) {
+  if (kind === "user") return lastUser(state.items);
   return state.open >= 0 && get(state.items, state.open).kind === kind ? state.open : -1;
+}
+
+/**
+ * What the user said without an id, where nothing of the conversation came since; -1: nothing.
+ * @param {List<Item>} items
+ */
+function lastUser(items) {
+  for (let number = items.length - 1; number >= 0; number--) {
+    const item = get(items, number);
+    if (item.kind === "user") return item.id === null ? number : -1;
+    if (!["question", "attempt", "note"].includes(item.kind)) return -1;
+  }
+  return -1;
 }
 
 /** @type {Reducer} */
@@ -613,7 +631,7 @@ function called(before, event, at) {
   return {
     ...state,
     open: -1,
-    running: goesOn === listed ? state.running : goesOn ? [...state.running, number] : without(state.running, number),
+    running: goesOn === listed ? state.running : goesOn ? inOrder(state.running, number) : without(state.running, number),
     tools: state.tools + (known < 0 ? 1 : 0),
     failed: state.failed + (tool.status === "failed" ? 1 : 0) - (old.status === "failed" ? 1 : 0),
     edits: tool.edits && !old.edits ? push(state.edits, number) : state.edits,
@@ -685,6 +703,12 @@ function without(numbers, number) {
   return numbers.filter((each) => each !== number);
 }
 
+/** @param {ReadonlyArray<number>} numbers @param {number} number */
+function inOrder(numbers, number) {
+  const last = numbers.at(-1) ?? -1;
+  return number > last ? [...numbers, number] : [...numbers, number].sort((one, other) => one - other);
+}
+
 /** Whether a call is that of the tool by which results are returned. @param {ToolItem} tool */
 export function isResultTool(tool) {
   return /(^|[^a-z])return_result$/.test(tool.name || tool.title);
@@ -730,7 +754,8 @@ function asked(state, event, at) {
     answer: null,
     done: false,
   };
-  return { ...begun(state, question, name), asked: [...state.asked, state.items.length] };
+  const open = without(state.asked, find(state.where, name)); // where it is asked anew
+  return { ...begun(state, question, name), asked: [...open, state.items.length] };
 }
 
 /**
@@ -749,6 +774,7 @@ function ofQuestion(state, id, change) {
 /** @type {Reducer} */
 function answered(state, event, at) {
   const number = find(state.where, `question/${event.id}`);
+  if (!state.asked.includes(number)) return state;
   const choice = event.choice ?? null;
   const answer = { choice, by: event.by, why: event.why, at };
   return {
@@ -799,12 +825,16 @@ function added(counts, usage) {
 /** The model that is chosen by a session's options, in the protocol's form. @param {Json[]} options */
 function chosenModel(options) {
   const option = options.find((each) => isObject(each) && each.category === "model");
-  if (option === undefined) return null;
-  const choices = (/** @type {Json} */ inner) =>
-    Array.isArray(inner.options) ? inner.options.flatMap((/** @type {Json} */ each) => [each, ...choices(each)]) : [];
-  const chosen = choices(option).find((/** @type {Json} */ each) => each.value === option.currentValue);
-  const name = chosen?.name ?? option.currentValue;
-  return typeof name === "string" ? name : null;
+  if (option === undefined) return "";
+  const chosen = innerOptions(option).find((each) => each.value === option.currentValue);
+  const name = chosen ? chosen.name : option.currentValue;
+  return typeof name === "string" ? name : "";
+}
+
+/** The choices of an option, or of a group of them. @param {Json} option @returns {Json[]} */
+function innerOptions(option) {
+  const inner = Array.isArray(option.options) ? option.options.filter(isObject) : [];
+  return inner.flatMap((/** @type {Json} */ each) => [each, ...innerOptions(each)]);
 }
 
 /** @type {Reducer} */
@@ -1958,7 +1988,7 @@ function isTable(lines, at) {
 function interrupts(lines, at) {
   const each = lines[at];
   const listed = LISTED.exec(each);
-  const begins = listed !== null && listed[3] !== "" && (!/\d/.test(listed[2]) || listed[2].startsWith("1"));
+  const begins = listed !== null && listed[3] !== "" && (!/\d/.test(listed[2]) || /^1[.)]$/.test(listed[2]));
   return begins || FENCE.test(each) || HEADING.test(each) || RULE.test(each) || QUOTE.test(each) || isTable(lines, at);
 }
 
@@ -2058,8 +2088,14 @@ const SPECIAL = /\\[!-/:-@[-`{-~]|`+|\*\*?|__?|~~|!?\[|<(?=https?:\/\/|mailto:)|
 /** Characters that emphasis, and a link, may stretch over. */
 const REACH = 2000;
 
-/** The marks in a text. @param {string} text @param {number} [depth] @returns {Mark[]} */
-export function inline(text, depth = 0) {
+/**
+ * The marks in a text.
+ * @param {string} text
+ * @param {number} [depth]
+ * @param {boolean} [links] Whether there may be links in it: in a link there are none.
+ * @returns {Mark[]}
+ */
+export function inline(text, depth = 0, links = true) {
   if (depth > NESTED || text.length > MARKED) return text ? [text] : [];
   /** @type {Mark[]} */
   const marks = [];
@@ -2067,7 +2103,7 @@ export function inline(text, depth = 0) {
   let plain = 0;
   const special = new RegExp(SPECIAL);
   for (let found = special.exec(text); found !== null; found = special.exec(text)) {
-    const made = hopeless.has(found[0]) ? null : markAt(text, found.index, found[0], depth);
+    const made = hopeless.has(found[0]) ? null : markAt(text, found.index, found[0], depth, links);
     if (made === null) {
       if (/^[`~]/.test(found[0])) hopeless.add(found[0]); // they were looked for up to the end
       continue;
@@ -2086,15 +2122,17 @@ export function inline(text, depth = 0) {
  * @param {number} at
  * @param {string} sign
  * @param {number} depth
+ * @param {boolean} links
  * @returns {{marks: Mark[], end: number} | null}
  */
-function markAt(text, at, sign, depth) {
+function markAt(text, at, sign, depth, links) {
   if (sign[0] === "\\") return { marks: [sign[1]], end: at + 2 };
   if (sign[0] === "`") return codeAt(text, at, sign);
+  if (/[*_~]/.test(sign)) return emphasisAt(text, at, sign, depth, links);
+  if (!links) return null;
   if (sign[0] === "h") return addressAt(text, at);
   if (sign === "<") return bracketedAt(text, at);
-  if (sign.endsWith("[")) return linkAt(text, at, sign.length === 2, depth);
-  return emphasisAt(text, at, sign, depth);
+  return linkAt(text, at, sign.length === 2, depth);
 }
 
 /** @param {string} text @param {number} at @param {string} sign */
@@ -2112,8 +2150,8 @@ function codeAt(text, at, sign) {
   return null;
 }
 
-/** @param {string} text @param {number} at @param {string} sign @param {number} depth */
-function emphasisAt(text, at, sign, depth) {
+/** @param {string} text @param {number} at @param {string} sign @param {number} depth @param {boolean} links */
+function emphasisAt(text, at, sign, depth, links) {
   const begin = at + sign.length;
   const isWord = (/** @type {string | undefined} */ char) => char !== undefined && /[\p{L}\p{N}_]/u.test(char);
   if (begin >= text.length || /\s/.test(text[begin])) return null;
@@ -2126,7 +2164,7 @@ function emphasisAt(text, at, sign, depth) {
     if (sign.length === 1 && (text[after] === sign || text[end - 1] === sign)) continue;
     if (sign.length === 2 && text[after] === sign[0] && text[after + 1] !== sign[0]) continue; // ***both***
     const tag = { "*": "em", _: "em", "**": "strong", __: "strong", "~~": "del" }[sign] ?? "em";
-    return { marks: [{ tag, inner: inline(text.slice(begin, end), depth + 1) }], end: after };
+    return { marks: [{ tag, inner: inline(text.slice(begin, end), depth + 1, links) }], end: after };
   }
   return null;
 }
@@ -2143,7 +2181,7 @@ function linkAt(text, at, isImage, depth) {
   if (titled === null) return null;
   const url = titled[1].replace(/^<(.*)>$/, "$1");
   const label = text.slice(begin, close);
-  const marks = isImage ? [`image: ${label || "without a name"}`] : inline(label, depth + 1);
+  const marks = isImage ? [`image: ${label || "without a name"}`] : inline(label, depth + 1, false);
   return { marks: link(url, marks), end: end + 1 };
 }
 
@@ -4363,7 +4401,7 @@ class RunView {
     else if (waits(this.state)) rows.push({ key: "wait", text: words(this.state, { stopping: this.stopping }) });
     if (this.changed("over", [this.state.end])) for (const row of rows) if ("item" in row && row.item.kind !== "message") this.timeline.stale.add(row.key);
     this.timeline.draw(rows);
-    if (this.anchor && this.log.state.seq >= this.target) {
+    if (this.anchor && this.record !== null && this.log.state.seq >= this.target) {
       this.timeline.restore(this.anchor);
       this.timeline.draw(rows);
       this.timeline.restore(this.anchor);

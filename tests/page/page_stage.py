@@ -1,0 +1,175 @@
+"""A server of runs behind real HTTP, in a thread of its own, for tests that drive a browser."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.from_thread import start_blocking_portal
+from real_servers import backend_of, listening
+from web_stage import scripted_agent
+
+from thinkwell.web import RunServer, StartRun, web_app
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from anyio.from_thread import BlockingPortal
+    from real_servers import ServerKind
+    from scripted import ScriptedAgent, Script
+
+    from thinkwell.journal import Journal, RunRecord
+    from thinkwell.web import Access, ServedAgent
+
+__all__ = ("Cable", "Gate", "PageStage", "served_page")
+
+
+class Gate:
+    """Holds an agent up until a test lets it go on. It can be opened again and again."""
+
+    def __init__(self) -> None:
+        self._opened = 0
+        self._passed = 0
+        self._changed = threading.Condition()
+
+    def open(self) -> None:
+        """Let one go on who waits, or will."""
+        with self._changed:
+            self._opened += 1
+            self._changed.notify_all()
+
+    async def wait(self) -> None:
+        """Wait until it is opened once more."""
+        await anyio.to_thread.run_sync(self._wait, abandon_on_cancel=True)
+
+    def _wait(self) -> None:
+        with self._changed:
+            if self._changed.wait_for(lambda: self._opened > self._passed, timeout=30):
+                self._passed += 1
+
+
+@dataclass
+class PageStage:
+    """A server that listens."""
+
+    url: str
+    server: RunServer
+    agent: ScriptedAgent
+    portal: BlockingPortal
+
+    def start(self, prompt: str = "Go.", *, caller: str = "", **request: Any) -> str:
+        """Start a run, and return its address."""
+        started = partial(self.server.start, StartRun(prompt=prompt, **request), caller=caller)
+        record: RunRecord = self.portal.call(started)
+        return f"{self.url}/#run={record.id}"
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+
+@contextmanager
+def served_page(
+    *scripts: Script,
+    kind: ServerKind = "uvicorn",
+    access: Access | None = None,
+    journal: Journal | None = None,
+    agents: dict[str, ServedAgent] | None = None,
+    **options: Any,
+) -> Generator[PageStage]:
+    """Serve the page, and one agent that plays these scripts, one for each prompt."""
+    own, handler = scripted_agent(*scripts, **options)
+    server = RunServer({"scripted": own, **(agents or {})}, journal=journal)
+    app = web_app(server, access=access)
+    failure: BaseException | None = None
+    with ExitStack() as stack:
+        portal = stack.enter_context(start_blocking_portal(backend_of(kind)))
+        address = stack.enter_context(portal.wrap_async_context_manager(listening(app, kind)))
+        try:
+            yield PageStage(address.url, server, handler, portal)
+        except BaseException as exc:  # noqa: BLE001 - it is the test's, and shown without the server's tasks around
+            failure = exc
+    if failure is not None:
+        raise failure
+
+
+class Cable:
+    """A way to a server that can be cut."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._lock = threading.Lock()
+        self._broken = False
+        self.port: int = self._listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+
+    def lead_to(self, port: int) -> None:
+        """Lead to another server from now on."""
+        self._target = port
+
+    def cut(self, *, stay: bool = False) -> None:
+        """Cut all connections. With `stay`, new ones are cut too, until `mend`."""
+        with self._lock:
+            self._broken = stay
+            for pair in self._pairs:
+                for each in pair:
+                    with suppress(OSError):
+                        each.shutdown(socket.SHUT_RDWR)
+            self._pairs.clear()
+
+    def mend(self) -> None:
+        """Let new connections through again."""
+        self._broken = False
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.cut(stay=True)
+        self._thread.join(5)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            with self._lock:
+                try:
+                    if self._broken:
+                        raise ConnectionRefusedError
+                    far = socket.create_connection(("127.0.0.1", self._target))
+                except OSError:
+                    near.close()
+                    continue
+                self._pairs.append((near, far))
+            threading.Thread(target=self._carry, args=(near, far), daemon=True).start()
+
+    def _carry(self, near: socket.socket, far: socket.socket) -> None:
+        with near, far, suppress(OSError):
+            while True:
+                ready, _, _ = select.select([near, far], [], [])
+                for source in ready:
+                    data = source.recv(65536)
+                    if not data:
+                        return
+                    (far if source is near else near).sendall(data)
+
+
+@contextmanager
+def cable(port: int) -> Generator[Cable]:
+    """Lay a cable to a server for the time of a block."""
+    made = Cable(port)
+    try:
+        yield made
+    finally:
+        made.close()

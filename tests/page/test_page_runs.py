@@ -1,0 +1,370 @@
+"""A run in the page: it is started, watched, stopped and found again."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from acting import edits, plans, reads, runs, uses, uses_up
+from page_stage import Gate, served_page
+from real_servers import SERVERS
+
+if TYPE_CHECKING:
+    from page_browser import Browser
+    from real_servers import ServerKind
+    from scripted import Turn
+
+OLD = "import os\n\n\ndef total(orders):\n    return sum(orders)\n"
+NEW = "import os\n\n\ndef total(orders: list[int]) -> int:\n    return sum(orders)\n"
+
+
+async def works(turn: Turn) -> None:
+    """Do a bit of everything."""
+    plans(turn, "Look", "Change", "Test")
+    turn.think("Let me look first.")
+    reads(turn, "/w/shop/orders.py", "/w/shop/views.py", "/w/shop/urls.py")
+    plans(turn, "Look", "Change", "Test", done=1)
+    turn.say("I change **one** file.")
+    edits(turn, "/w/shop/orders.py", NEW, OLD)
+    edits(turn, "/w/notes.md", "# Notes\n")
+    runs(turn, "pytest -q")
+    plans(turn, "Look", "Change", "Test", done=3)
+    uses_up(turn, 48_000, 200_000, 0.06)
+    turn.say("## Done\n\n- typed\n- tested\n\n| a | b |\n|---|---|\n| 1 | 2 |")
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_a_run_is_started_and_watched_to_its_end(browser: Browser, kind: ServerKind) -> None:
+    with served_page(works, kind=kind) as stage, browser.tab() as tab:
+        tab.go(stage.url)
+        tab.type("#prompt", "Type the orders, and test that.")
+        tab.click("#go")
+        tab.see(".final.completed")
+        assert "#run=run-" in tab.value("location.href")
+        assert tab.text("#title") == "Type the orders, and test that."
+        assert tab.text("#phase") == "done"
+        assert tab.text(".row[data-kind=prompt]") .endswith("Type the orders, and test that.")
+        assert tab.text(".row[data-kind=thought]").startswith("thought 0")
+        assert "read" in tab.text(".fold:has-text('orders.py, ')")
+        assert "(+1)" in tab.text(".fold:has-text('orders.py, ')")
+        assert tab.texts(".prose strong") == ["one"]
+        assert tab.texts(".text td") == ["1", "2"]
+        assert "6 tools · 2 files changed, +2 −1 · 48k/200k ctx · $0.06 (agent)" in tab.text(".final")
+        assert stage.agent.prompts[0].prompt[0].text == "Type the orders, and test that."  # type: ignore[union-attr]
+        assert tab.value("document.title") == "✔ Type the orders, and test that. – thinkwell"
+
+
+def test_each_panel_tells_its_part(browser: Browser) -> None:
+    with served_page(works) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        tab.see(".final")
+        tab.see("#tab-result[aria-selected=true]")  # what there is something of is shown
+        assert tab.texts("#panel h4, #panel li") == ["Done", "typed", "tested"]
+        tab.click("#tab-plan")
+        tab.see("#panel .steps")
+        assert tab.texts("#panel .steps li") == ["Look", "Change", "Test"]
+        assert tab.text("#tab-plan .badge") == "3/3"
+        tab.click("#tab-changes")
+        tab.see("#panel .tree")
+        assert tab.texts("#panel .tree button") == ["orders.py\n+1\n−1", "notes.md\n+1\n−0"]
+        tab.click("#panel .tree button:has-text('orders.py')")
+        tab.see("#panel .diff .path:has-text('orders.py')")
+        assert tab.texts("#panel td.code.added") == ["def total(orders: list[int]) -> int:"]
+        assert tab.texts("#panel td.code.added mark")[0] == ": list[int]"
+        tab.click("#tab-terminal")
+        tab.see("#panel .shell")
+        assert tab.text("#panel .command") == "$\npytest -q"
+        assert tab.texts("#panel .t-f2") == ["3 passed"]
+        tab.click("#tab-usage")
+        tab.see("#panel .facts")
+        assert "48k of 200k tokens, 24%" in tab.text("#panel")
+        assert "$0.06, as the agent says" in tab.text("#panel")
+
+
+def test_a_wide_panel_shows_both_sides_of_a_change(browser: Browser) -> None:
+    with served_page(works) as stage, browser.tab(viewport={"width": 1900, "height": 900}) as tab:
+        tab.go(stage.start())
+        tab.click("#tab-changes")
+        tab.click("#panel .tree button:has-text('orders.py')")
+        tab.see("#panel table.two")
+        pairs = tab.value(
+            "[...document.querySelectorAll('#panel tr')].map(row => [...row.querySelectorAll('.code')]"
+            ".map(cell => cell.textContent))"
+        )
+        assert ["def total(orders):", "def total(orders: list[int]) -> int:"] in pairs
+        tab.do("focus", "#splitter")
+        for _ in range(8):
+            tab.press("ArrowRight")
+        tab.see("#panel table.one")
+
+
+def test_what_goes_on_is_seen_as_it_comes(browser: Browser) -> None:
+    gate = Gate()
+
+    async def thinks_slowly(turn: Turn) -> None:
+        turn.think("First this.\nThen that.")
+        await gate.wait()
+        uses(turn, "t", "Slow", kind="execute", raw_input={"command": "sleep 9"}, status="in_progress")
+        await gate.wait()
+        for word in ("One ", "two ", "three."):
+            turn.say(word)
+            await gate.wait()
+
+    with served_page(thinks_slowly) as stage, browser.tab() as tab:
+        tab.go(stage.start("Take your time."))
+        tab.see(".thinking:has-text('Then that.')")
+        assert tab.text("#phase") == "thinking"
+        assert tab.text(".row[data-kind=thought] .verb") == "thinking"
+        gate.open()
+        tab.see(".fold .spinner")
+        assert tab.text("#phase") == "running sleep 9"
+        assert tab.text(".row[data-kind=thought] .verb").startswith("thought ")
+        gate.open()
+        for text in ("One ", "One two ", "One two three."):
+            tab.see(f".text p:text-is('{text.strip()}')")
+            assert tab.text("#phase") != "done"
+            gate.open()
+        tab.see(".final")
+        assert tab.value("document.querySelector('#stop').disabled") is True
+
+
+def test_stop_asks_nothing(browser: Browser) -> None:
+    gate = Gate()
+
+    async def goes_on(turn: Turn) -> None:
+        turn.say("Working.")
+        await gate.wait()
+
+    with served_page(goes_on) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        tab.see(".text:has-text('Working.')")
+        tab.click("#stop")
+        tab.see(".final.cancelled")
+        assert tab.value("document.querySelector('#stop').disabled") is True
+        assert tab.text("#phase") == "cancelled"
+        gate.open()
+
+
+def test_after_a_reload_one_is_where_one_was(browser: Browser) -> None:
+    gate = Gate()
+
+    async def talks(turn: Turn) -> None:
+        for number in range(60):
+            uses(turn, f"t{number}", f"Step {number}", raw_input={"number": number})
+        edits(turn, "/w/a.py", NEW, OLD)
+        edits(turn, "/w/b.py", NEW, OLD)
+        await gate.wait()
+        turn.say("The end.")
+
+    with served_page(talks) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        tab.click("#tab-changes")
+        tab.click("#panel .tree button:has-text('b.py')")
+        tab.do("hover", "#timeline")
+        tab.do("mouse.wheel", 0, -5000)
+        tab.until("document.querySelector('#timeline').scrollTop === 0")
+        tab.click(".fold:has-text('Step 7')")
+        tab.see(".card:has-text('Step 7')")
+        tab.do("mouse.wheel", 0, 150)
+        tab.until("document.querySelector('#timeline').scrollTop > 100")
+        before = tab.value("document.querySelector('#timeline').scrollTop")
+        tab.reload()
+        tab.see(".card:has-text('Step 7')")
+        tab.until(f"Math.abs(document.querySelector('#timeline').scrollTop - {before}) < 3")
+        tab.see("#tab-changes[aria-selected=true]")
+        tab.see("#panel .tree [aria-current=true]:has-text('b.py')")
+        gate.open()
+        tab.see("#latest")
+        assert abs(tab.value("document.querySelector('#timeline').scrollTop") - before) < 3
+        tab.click("#latest")
+        tab.until("document.querySelector('#latest').hidden")
+
+
+def test_who_is_at_the_end_stays_there_and_who_has_scrolled_up_too(browser: Browser) -> None:
+    gate = Gate()
+
+    async def talks(turn: Turn) -> None:
+        for number in range(3):
+            turn.say("\n\n".join(f"{number}.{line}" for line in range(60)), message_id=str(number))
+            await gate.wait()
+
+    at_end = "(({scrollTop, clientHeight, scrollHeight}) => scrollTop + clientHeight > scrollHeight - 4)"
+    with served_page(talks) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        tab.see("text='0.59'")
+        gate.open()
+        tab.see("text='1.59'")
+        tab.until(f"{at_end}(document.querySelector('#timeline'))")
+        tab.do("hover", "#timeline")
+        tab.do("mouse.wheel", 0, -700)
+        tab.see("#latest")
+        before = tab.value("document.querySelector('#timeline').scrollTop")
+        gate.open()
+        tab.until("document.querySelector('#timeline').textContent.includes('2.59')")
+        assert tab.value("document.querySelector('#timeline').scrollTop") == before
+        gate.open()
+
+
+def test_a_typed_result_fills_in(browser: Browser) -> None:
+    gate = Gate()
+    schema = {
+        "type": "object",
+        "properties": {
+            "summary": {"type": "string"},
+            "files": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"path": {"type": "string"}, "lines": {"type": "integer"}}},
+            },
+            "risk": {"enum": ["low", "high"]},
+        },
+        "required": ["summary", "files", "risk"],
+    }
+
+    async def returns(turn: Turn) -> None:
+        turn.think("Hm.")
+        await gate.wait()
+        draft = {"summary": "Two files."}
+        uses(turn, "r", "Return", name="return_result", raw_input={"result": draft}, status="in_progress")
+        await gate.wait()
+        await turn.returns(summary="Two files.", files=[], risk="none")
+        await gate.wait()
+        await turn.returns(summary="Two files.", files=[{"path": "a.py", "lines": 3}, {"path": "b.py", "lines": 4}], risk="low")
+
+    with served_page(returns) as stage, browser.tab() as tab:
+        tab.go(stage.url)
+        tab.type("#prompt", "Look.")
+        tab.click("#schema-box summary")
+        tab.type("#schema", json.dumps(schema))
+        tab.click("#go")
+        tab.click("#tab-result")
+        tab.see("#panel dd.waits")
+        assert tab.texts("#panel dt") == ["summary\nstring", "files\nlist of object", 'risk\n"low" | "high"']
+        assert tab.texts("#panel dd") == ["not given"] * 3
+        gate.open()
+        tab.see("#panel:has-text('Being filled in')")
+        assert tab.texts("#panel dd") == ["Two files.", "not given", "not given"]
+        gate.open()
+        tab.see("#panel:has-text('1 refused attempt')")
+        assert "risk" in tab.text("#panel ol li")
+        gate.open()
+        tab.see(".final.completed")
+        tab.see("#panel td:has-text('b.py')")
+        assert tab.texts("#panel th") == ["path", "lines"]
+        assert tab.text("#panel dd:last-of-type") == "low"
+
+
+def test_a_schema_that_is_none_is_refused_where_it_was_written(browser: Browser) -> None:
+    with served_page(works) as stage, browser.tab(clean=False) as tab:
+        tab.go(stage.url)
+        tab.type("#prompt", "Look.")
+        tab.click("#schema-box summary")
+        tab.type("#schema", "{nonsense")
+        tab.click("#go")
+        assert "no JSON Schema" in tab.text("#start-problem")
+        tab.type("#schema", '{"type": "nonsense"}')
+        tab.click("#go")
+        tab.see("#start-problem:has-text('output')")
+        assert tab.value("location.hash") == ""
+
+
+def test_a_conversation_goes_on(browser: Browser) -> None:
+    async def answers(turn: Turn) -> None:
+        turn.say(f"You said: {turn.text}")
+
+    with served_page(answers) as stage, browser.tab() as tab:
+        tab.go(stage.url)
+        tab.type("#prompt", "One.")
+        tab.do("focus", "#prompt")
+        tab.press("Control+Enter")
+        tab.see(".final")
+        first = tab.value("location.hash")
+        tab.type("#more", "Two.")
+        tab.click("#more-go")
+        tab.see(".text:has-text('You said: Two.')")
+        tab.see("#conversation a")
+        assert len(stage.agent.sessions) == 1
+        tab.click("#conversation a")
+        tab.see(".text:has-text('You said: One.')")
+        assert tab.value("location.hash") == first
+
+
+def test_runs_are_listed_filtered_and_deleted(browser: Browser) -> None:
+    async def ends(turn: Turn) -> str | None:
+        return "refusal" if "refuse" in turn.text else None
+
+    with served_page(ends) as stage, browser.tab() as tab:
+        for prompt in ("First", "Second", "Please refuse"):
+            tab.go(stage.start(prompt))
+            tab.see(".final")
+        tab.click("#brand")
+        tab.see("#runs li")
+        assert tab.texts("#runs .name") == ["Please refuse", "Second", "First"]
+        tab.choose("#filter", "failed")
+        tab.until("document.querySelectorAll('#runs li').length === 1")
+        assert tab.texts("#runs .name") == ["Please refuse"]
+        tab.choose("#filter", "")
+        tab.until("document.querySelectorAll('#runs li').length === 3")
+        tab.do("hover", "#runs li:has-text('Second')")
+        tab.click("#runs li:has-text('Second') button")
+        tab.click("#runs li:has-text('Second') button:has-text('Really?')")
+        tab.until("document.querySelectorAll('#runs li').length === 2")
+        tab.click("#runs a:has-text('First')")
+        tab.see("#title:has-text('First')")
+
+
+def test_a_run_that_is_not_there(browser: Browser) -> None:
+    with served_page(works) as stage, browser.tab(clean=False) as tab:
+        tab.go(f"{stage.url}/#run=run-nothing")
+        tab.see("text=There is no such run here")
+
+
+def test_a_run_that_fails_says_why(browser: Browser) -> None:
+    async def refuses(turn: Turn) -> str:
+        turn.say("No.")
+        return "refusal"
+
+    with served_page(refuses) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        tab.see(".final.failed")
+        assert "ResultRefused" in tab.text(".final .error")
+        assert tab.text(".final .words") == "failed\n(refusal)"
+
+
+def test_calls_of_a_sub_agent_stand_below_it(browser: Browser) -> None:
+    async def delegates(turn: Turn) -> None:
+        uses(turn, "boss", "Delegate", kind="think", status="in_progress")
+        meta = {"claudeCode": {"parentToolUseId": "boss"}}
+        uses(turn, "worker", "Work", kind="fetch", meta=meta)
+        uses(turn, "other", "Other", kind="fetch")
+
+    with served_page(delegates) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        tab.see(".final")
+        depths = tab.value("[...document.querySelectorAll('.row[data-kind=tool]')].map(row => row.dataset.depth)")
+        assert depths == ["0", "1", "0"]
+
+
+def test_a_list_of_thousands_is_in_the_page_in_part(browser: Browser) -> None:
+    async def does_much(turn: Turn) -> None:
+        for number in range(2000):
+            uses(turn, f"t{number}", f"Step {number}", kind="fetch")
+
+    with served_page(does_much) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        tab.see(".final")
+        assert tab.count(".row") < 120
+        assert tab.text("article:has-text('Step 1999')")
+        assert tab.value("document.querySelector('article:last-of-type').getAttribute('aria-setsize')") == "2002"
+        tab.value("document.querySelector('#timeline').scrollTop = 0")
+        tab.see("text='Step 0'")
+        assert tab.count(".row") < 120
+        tab.value("document.querySelector('#timeline').scrollTop = 30000")
+        tab.until("[...document.querySelectorAll('.row')].some(row => /Step [6-9]\\d\\d$/.test(row.innerText))")
+        tab.do("focus", "#timeline")
+        for _ in range(3):
+            tab.press("j")
+        focused = tab.value("document.activeElement.innerText")
+        tab.press("k")
+        assert focused.startswith("fetch")
+        assert tab.value("document.activeElement.innerText") != focused
