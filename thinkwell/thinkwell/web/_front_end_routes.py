@@ -223,9 +223,9 @@ class _AgUi(_FrontEnd):
         Raises:
             _RunRefused: It has asked something that the client has to answer first.
         """
-        view = (await self._server.state(record.id, caller=caller)).view
-        for question in view.questions:
-            if question.deadline is None or question.id in answered:
+        _, asked = await self._asked(record)
+        for question in asked.values():
+            if question.id in answered:
                 continue
             if call_of_front_end(question.fields) is None:
                 raise _RunRefused(
@@ -248,21 +248,14 @@ class _AgUi(_FrontEnd):
         record = await self._run(run_id, agent, wanted.thread_id, caller)
         if len(places) > 1 or record is None or seq > record.last_seq:
             raise _RunRefused("interrupt_unknown", "resume: no run of this conversation has asked that")
-        asked = await self._asked(record, seq)
+        asked, still_open = await self._asked(record, seq)
         answers = [_answer_of(asked, point, said) for point, said in given.items()]
         if record.status == "running":
-            view = (await self._server.state(record.id, caller=caller)).view
-            missing = [
-                question
-                for question in view.questions
-                if question.id in asked
-                and question.id not in {point.question_id for point in given}
-                and call_of_front_end(question.fields) is None
-            ]
-            if missing:
-                raise _RunRefused(
-                    "interrupts_pending", f"resume: there is no answer to {missing[0].title[:SHOWN]!r}"
-                )
+            known = {point.question_id for point in given}
+            for id_ in (asked.keys() & still_open.keys()) - known:
+                if call_of_front_end(asked[id_].fields) is None:
+                    what = f"resume: there is no answer to {asked[id_].title[:SHOWN]!r}"
+                    raise _RunRefused("interrupts_pending", what)
             for question_id, answer in answers:
                 try:
                     await self._answer(record.id, question_id, answer, caller)
@@ -270,21 +263,27 @@ class _AgUi(_FrontEnd):
                     raise _RunRefused("answer_invalid", exc.message) from None
         return record
 
-    async def _asked(self, record: RunRecord, seq: int) -> dict[str, ev.QuestionAsked]:
-        """Return the questions that were open behind an entry."""
+    async def _asked(
+        self, record: RunRecord, seq: int = 0
+    ) -> tuple[dict[str, ev.QuestionAsked], dict[str, ev.QuestionAsked]]:
+        """Return the questions that waited for somebody behind an entry, and those that do now."""
+        then: dict[str, ev.QuestionAsked] = {}
         asked: dict[str, ev.QuestionAsked] = {}
         last = 0
-        while last < seq and (entries := await self._server.journal.read(record.id, last)):
+        while entries := await self._server.journal.read(record.id, last):
             last = entries[-1].seq
             for entry in entries:
-                if entry.seq <= seq and entry.data.startswith(_QUESTIONS):
+                if entry.data.startswith(_QUESTIONS):
                     event = read_entry(entry)
                     if isinstance(event, ev.QuestionAsked):
-                        asked[event.id] = event
+                        if event.timeout is not None:
+                            asked[event.id] = event
                     else:
                         assert isinstance(event, ev.QuestionAnswered)
                         asked.pop(event.id, None)
-        return asked
+                if entry.seq == seq:
+                    then = asked.copy()
+        return then, asked
 
     def _stream(
         self,
