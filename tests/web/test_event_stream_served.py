@@ -175,6 +175,19 @@ async def test_signs_of_life(app: App, server: Listening) -> None:
     await app.returned.wait()
 
 
+async def test_who_has_asked_for_more_and_vanishes_is_noticed_by_the_next_sign_of_life(
+    app: App, server: Listening
+) -> None:
+    app.interval = 0.05
+    async with await server.connect() as connection:
+        # A server reads no further than to the second request, and so does not see the end of the connection.
+        await ask(connection)
+        await ask(connection)
+        await app.waits.wait()
+    await app.returned.wait()
+    assert app.closed_in == app.task != 0
+
+
 async def test_head(app: App, server: Listening) -> None:
     async with await server.connect() as connection:
         await ask(connection, "HEAD", "Connection: close")
