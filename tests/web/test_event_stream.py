@@ -275,6 +275,23 @@ async def test_who_does_not_read_is_sent_no_signs_of_life() -> None:
     assert client.sent == [b"data: 1\n\n", COMMENT]
 
 
+async def test_an_event_waits_for_a_sign_of_life_that_is_being_taken() -> None:
+    async def slow() -> AsyncIterator[bytes]:
+        await anyio.sleep(20)
+        yield b"data: 1\n\n"
+        yield b"data: 2\n\n"
+
+    client = Client()
+    client.reads = False
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(serve, EventStream(slow()), client)
+        await anyio.sleep(30)
+        client.reads = True
+        client._tell()
+    assert client.sent == [COMMENT, b"data: 1\n\n", b"data: 2\n\n"]
+    assert client.complete
+
+
 async def test_parts_of_a_body_that_come_late_change_nothing() -> None:
     client, source = Client(), Endless()
     client._asks = [{"type": "http.request", "body": b"x", "more_body": True}] * 5

@@ -146,9 +146,9 @@ def _schemas() -> Json:
     types = (*map(_native_types.__dict__.__getitem__, _native_types.DESCRIBED), StartRun, _records.LogEntry)
     _, schemas = msgspec.json.schema_components([*types, _view_type()], ref_template=REF + "{name}")
     for name, schema in schemas.items():
-        for field, text in _texts().get(name, {}).items():
-            if field in schema.get("properties", {}):
-                schema["properties"][field].setdefault("description", text)
+        texts, properties = _texts().get(name, {}), schema.get("properties", {})
+        for field in texts.keys() & properties.keys():
+            properties[field].setdefault("description", texts[field])
     schemas["State"]["properties"]["view"] = {"$ref": f"{REF}RunView"}
     schemas["ImagePart"]["properties"]["data"]["pattern"] = _IMAGE
     schemas["Said"] = _one_of(schemas["Said"])
