@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from thinkwell.journal import Entry, MemoryJournal, RunRecord, SqliteJournal
+from thinkwell.journal.redis import RedisJournal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     import pytest
+    from redis_servers import RedisServer
 
     from thinkwell.events import JsonValue
     from thinkwell.journal import Journal
@@ -43,7 +46,18 @@ def sqlite(request: pytest.FixtureRequest) -> Place:
     return Place(journal=lambda: SqliteJournal(folder / "runs.sqlite"))
 
 
-PLACES: dict[str, Callable[[pytest.FixtureRequest], Place]] = {"memory": memory, "sqlite": sqlite}
+def redis(request: pytest.FixtureRequest) -> Place:
+    """Return a place in the Redis of all tests."""
+    server: RedisServer = request.getfixturevalue("redis_server")
+    prefix = token_hex(8)
+    return Place(journal=lambda: RedisJournal(server.url, prefix=prefix), shared=True)
+
+
+PLACES: dict[str, Callable[[pytest.FixtureRequest], Place]] = {
+    "memory": memory,
+    "sqlite": sqlite,
+    "redis": redis,
+}
 """What makes a new place for a test, by the name of the journal."""
 
 

@@ -20,8 +20,6 @@ from thinkwell.journal._types import MAX_PAGE, Entry, Journal, RunEnd, RunRecord
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from anyio.abc import TaskGroup
-
     from thinkwell.journal._types import CallHandler
 
 __all__ = ("RedisJournal",)
@@ -86,7 +84,6 @@ class RedisJournal(Journal):
         self._patience = patience
         self._timeout = timeout
         self._process: RedisProcess | None = None
-        self._tasks: TaskGroup | None = None
 
     def __repr__(self) -> str:
         state = "closed" if self._process is None else "open"
@@ -104,19 +101,12 @@ class RedisJournal(Journal):
         except BaseException:
             self._process = None
             raise
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
-        self._tasks.start_soon(process.main, self._tasks)
 
     async def close(self) -> None:
-        process, tasks = self._process, self._tasks
-        if process is None or tasks is None:
-            return
-        self._process = self._tasks = None
-        with anyio.CancelScope(shield=True):
-            await process.close()
-        tasks.cancel_scope.cancel()
-        await tasks.__aexit__(None, None, None)
+        process, self._process = self._process, None
+        if process is not None:
+            with anyio.CancelScope(shield=True):
+                await process.close()
 
     # Runs
 
@@ -245,17 +235,17 @@ class RedisJournal(Journal):
     async def orphans(self) -> list[RunRecord]:
         process = self._opened()
         reply = await process.asker.read(scripts.CLAIM, process.owner, process.lease)
-        found = {as_text(run_id) for run_id in cast("list[bytes]", reply)} - process.mine
+        mine = [as_text(run_id) for run_id in cast("list[bytes]", reply)]
+        found = [run_id for run_id in mine if run_id not in process.mine]
         if not found:
             return []
-        process.mine |= found  # nobody else gets them, who asks at the same time
+        process.mine.update(found)  # nobody else gets them, who asks at the same time
         try:
             records = await self._get(*found)
         except BaseException:
-            process.mine -= found
+            process.mine.difference_update(found)
             raise
-        running = [record for record in records if record.status == "running"]
-        return sorted(running, key=lambda record: record.created)
+        return [record for record in records if record.status == "running"]
 
     async def call(self, run_id: str, body: bytes, *, timeout: float = 10.0) -> bytes:  # noqa: ASYNC109
         process = self._opened()

@@ -2,25 +2,30 @@
 
 A channel forgets what nobody hears. So a question is sent again until it is answered; whoever is asked
 knows by its number that he was asked before, and sends the same answer again.
+
+A question is answered in the event loop, by a coroutine that a thread waits for: so it needs no task group,
+which would tie `RedisJournal.open` and `RedisJournal.close` to one place of one task.
 """
 
 from __future__ import annotations
 
 import logging
 import secrets
+import threading
+import time
 from typing import TYPE_CHECKING, Final
 
 import anyio
+import anyio.from_thread
 import msgspec
+from anyio.lowlevel import current_token
 from msgspec import Struct
 
 from thinkwell.journal._errors import JournalError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from anyio.abc import TaskGroup
-
+    from thinkwell.journal._redis_asking import Asker
+    from thinkwell.journal._redis_link import RedisLink
     from thinkwell.journal._types import CallHandler
 
 __all__ = ("Calls",)
@@ -30,6 +35,12 @@ SEND_AGAIN: Final = 1.0
 
 REMEMBERED: Final = 120.0
 """Seconds for which it is known what was answered."""
+
+AT_ONCE: Final = 100
+"""Questions that are answered at one time. Those beyond wait until they are sent again."""
+
+TO: Final = "to:"
+"""What the channel to a process begins with."""
 
 logger = logging.getLogger("thinkwell")
 
@@ -46,7 +57,7 @@ class Question(Struct, frozen=True, tag="question"):
     """Seconds for which it waits."""
 
 
-class Reply(Struct, frozen=True, tag="reply"):
+class Answer(Struct, frozen=True, tag="answer"):
     """What a process answers."""
 
     id: str
@@ -58,20 +69,20 @@ class _Waiting:
     """Somebody who has asked."""
 
     def __init__(self) -> None:
-        self.replied = anyio.Event()
+        self.answered = anyio.Event()
         self.body: bytes | None = None
 
 
-class _Answered:
+class _Asked:
     """A question that was asked of this process."""
 
-    def __init__(self, since: float) -> None:
-        self.since = since
-        self.reply: Reply | None = None
+    def __init__(self) -> None:
+        self.since = time.monotonic()
+        self.answer: Answer | None = None
         """``None``: it is being answered."""
 
 
-_read: Final = msgspec.msgpack.Decoder(Question | Reply).decode
+_read: Final = msgspec.msgpack.Decoder(Question | Answer).decode
 _write: Final = msgspec.msgpack.Encoder().encode
 
 
@@ -80,15 +91,20 @@ class Calls:
 
     Args:
         owner: This process.
-        send: Sends something to a process.
+        asker: Sends questions.
+        link: Sends answers.
     """
 
-    def __init__(self, owner: str, send: Callable[[str, bytes], Awaitable[None]]) -> None:
+    def __init__(self, owner: str, asker: Asker, link: RedisLink) -> None:
         self.handler: CallHandler | None = None
         self._owner = owner
-        self._send = send
+        self._asker = asker
+        self._link = link
+        self._token = current_token()
         self._waiting: dict[str, _Waiting] = {}
-        self._answered: dict[str, _Answered] = {}
+        self._asked: dict[str, _Asked] = {}
+        self._scopes: set[anyio.CancelScope] = set()
+        """Of the questions that are being answered."""
 
     async def ask(self, owner: str, run_id: str, body: bytes, timeout: float) -> bytes | None:  # noqa: ASYNC109
         """Ask the process that has a run.
@@ -107,54 +123,75 @@ class Calls:
         waiting = self._waiting[question.id] = _Waiting()
         try:
             with anyio.fail_after(timeout):
-                while not waiting.replied.is_set():
-                    await self._send(owner, _write(question))
+                while not waiting.answered.is_set():
+                    await self._asker.send(TO + owner, _write(question))
                     with anyio.move_on_after(SEND_AGAIN):
-                        await waiting.replied.wait()
+                        await waiting.answered.wait()
                 return waiting.body
         finally:
             del self._waiting[question.id]
 
-    def take(self, data: bytes, tasks: TaskGroup) -> None:
-        """Take in what another process has sent.
+    def close(self) -> None:
+        """Answer nothing any more."""
+        self.handler = None
+        for scope in self._scopes:
+            scope.cancel()
 
-        Args:
-            data: That.
-            tasks: Where to answer it.
-        """
+    def take(self, data: bytes) -> None:
+        """Take in what another process has sent."""
         try:
             message = _read(data)
         except msgspec.DecodeError as exc:
             logger.warning("What another process has sent cannot be read, and is left out: %s", exc)
             return
-        if isinstance(message, Reply):
+        if isinstance(message, Answer):
             waiting = self._waiting.get(message.id)
             if waiting is not None:
                 waiting.body = message.body
-                waiting.replied.set()
+                waiting.answered.set()
             return
-        answered = self._answered.get(message.id)
-        if answered is None:
+        asked = self._asked.get(message.id)
+        if asked is None:
             self._forget()
-            self._answered[message.id] = _Answered(anyio.current_time())
-            tasks.start_soon(self._answer, message)
-        elif answered.reply is not None:
-            tasks.start_soon(self._reply, message.asker, answered.reply)
+            if len(self._scopes) < AT_ONCE:
+                asked = self._asked[message.id] = _Asked()
+                self._in_thread(message, asked)
+        elif asked.answer is not None:
+            self._in_thread(message, asked)
 
     def _forget(self) -> None:
         """Forget what was answered long ago."""
-        until = anyio.current_time() - REMEMBERED
-        for id_, answered in list(self._answered.items()):
-            if answered.since > until:
+        until = time.monotonic() - REMEMBERED
+        for id_, asked in list(self._asked.items()):
+            if asked.since > until:
                 return
-            del self._answered[id_]
+            del self._asked[id_]
 
-    async def _answer(self, question: Question) -> None:
+    def _in_thread(self, question: Question, asked: _Asked) -> None:
+        args = (question, asked)
+        threading.Thread(target=self._answer, args=args, name="thinkwell answer", daemon=True).start()
+
+    def _answer(self, question: Question, asked: _Asked) -> None:
+        if asked.answer is None:
+            try:
+                body = anyio.from_thread.run(self._get_bounded_answer, question, token=self._token)
+            except BaseException:  # the event loop has ended, and says so in many ways
+                return
+            asked.answer = Answer(question.id, body)
+        try:
+            self._link.publish(TO + question.asker, _write(asked.answer))
+        except JournalError as exc:  # who asks will ask again
+            logger.warning("What was asked of run %s could not be answered: %s", question.run, exc)
+
+    async def _get_bounded_answer(self, question: Question) -> bytes | None:
         body: bytes | None = None
-        with anyio.move_on_after(question.timeout):
-            body = await self._get_answer(question.run, question.body)
-        reply = self._answered[question.id].reply = Reply(question.id, body)
-        await self._reply(question.asker, reply)
+        with anyio.move_on_after(question.timeout) as scope:
+            self._scopes.add(scope)
+            try:
+                body = await self._get_answer(question.run, question.body)
+            finally:
+                self._scopes.discard(scope)
+        return body
 
     async def _get_answer(self, run_id: str, body: bytes) -> bytes | None:
         if self.handler is None:
@@ -164,9 +201,3 @@ class Calls:
         except Exception:
             logger.exception("What was asked of run %s could not be answered", run_id)
             return None
-
-    async def _reply(self, asker: str, reply: Reply) -> None:
-        try:
-            await self._send(asker, _write(reply))
-        except JournalError as exc:  # who asks will ask again
-            logger.warning("What was asked could not be answered: %s", exc)

@@ -10,11 +10,17 @@ from urllib.parse import urlsplit
 from redis import ConnectionPool, Redis
 from redis.backoff import NoBackoff
 from redis.exceptions import (
+    AskError,
     AuthenticationError,
     AuthenticationWrongNumberOfArgsError,
     AuthorizationError,
+    ClusterCrossSlotError,
+    ClusterError,
+    MasterDownError,
     NoPermissionError,
     NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
     RedisError,
     ResponseError,
 )
@@ -30,8 +36,10 @@ __all__ = ("Message", "PubSub", "RedisAway", "RedisLink", "Reply", "as_bytes", "
 Reply: TypeAlias = "int | bytes | list[Reply] | None"
 """What a script returns."""
 
-PASSING: Final = ("LOADING", "READONLY", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "BUSY ")
-"""What Redis answers while it starts, or another one takes over."""
+REFUSED: Final = (AuthenticationError, AuthenticationWrongNumberOfArgsError, AuthorizationError)
+
+PASSING: Final = ("-READONLY ", "BUSY Redis", "-MASTERDOWN ")
+"""What Redis answers while another one takes over, or it is held up. Redis 6 says so within another error."""
 
 SHOWN: Final = 200
 """Characters of what Redis says that are shown."""
@@ -80,17 +88,17 @@ class RedisLink:
 
     def __init__(self, url: str, *, prefix: str, timeout: float) -> None:
         _check_url(url)
-        # Of what stands in both, the URL's counts.
-        self._pool = ConnectionPool.from_url(  # pyright: ignore[reportUnknownMemberType]
-            url, socket_timeout=timeout, socket_connect_timeout=timeout, protocol=2
-        )
-        settings = self._pool.connection_kwargs
-        # It is tried again by those who know what may be asked twice.
-        settings |= {"retry": Retry(NoBackoff(), 0), "decode_responses": False, "protocol": 2}
         try:
+            # Of what stands in both, the URL's counts.
+            self._pool = ConnectionPool.from_url(  # pyright: ignore[reportUnknownMemberType]
+                url, socket_timeout=timeout, socket_connect_timeout=timeout, protocol=2
+            )
+            settings = self._pool.connection_kwargs
+            # It is tried again by those who know what may be asked twice.
+            settings |= {"retry": Retry(NoBackoff(), 0), "decode_responses": False, "protocol": 2}
             self._pool.make_connection()
-        except TypeError as exc:
-            raise ValueError(f"RedisJournal(url=…): redis-py knows no such option: {exc}") from None
+        except (TypeError, ValueError) as exc:
+            raise ValueError(f"RedisJournal(url=…): redis-py does not take its options: {exc}") from None
         self.where = _where(settings)
         self._secrets = [str(settings[name]) for name in ("password", "username") if settings.get(name)]
         self._client = cast("Client", Redis(connection_pool=self._pool))
@@ -142,19 +150,21 @@ class RedisLink:
         for secret in self._secrets:
             said = said.replace(secret, "…")
         said = said[:SHOWN]
-        if isinstance(error, AuthenticationError | AuthenticationWrongNumberOfArgsError | AuthorizationError):
+        if isinstance(error, REFUSED):
             return JournalError(self.where, f"it refuses the user or the password of the URL: {said}")
         if isinstance(error, NoPermissionError):
             rights = f"~{self._key}* &{self._key}* +@all -@dangerous"
             return JournalError(self.where, f"the user of the URL may not do that; give him {rights}: {said}")
+        if isinstance(error, ReadOnlyError | MasterDownError) or any(word in said for word in PASSING):
+            # A replica that was promoted has another address behind the same name.
+            self._pool.disconnect(inuse_connections=False)
+            return RedisAway(self.where, f"it can store nothing now: {said}")
+        if isinstance(error, AskError | ClusterError | ClusterCrossSlotError):
+            return JournalError(self.where, f"it is a cluster; runs need a Redis that is none: {said}")
+        if isinstance(error, OutOfMemoryError) or "-OOM " in said:
+            about = "its memory is full; raise its maxmemory, or forget more runs (Retention)"
+            return JournalError(self.where, f"{about}: {said}")
         if isinstance(error, ResponseError):
-            if any(word in said for word in PASSING):
-                # A replica that was promoted has another address behind the same name.
-                self._pool.disconnect(inuse_connections=False)
-                return RedisAway(self.where, f"it can store nothing now: {said}")
-            if "OOM " in said:
-                about = "its memory is full; raise its maxmemory, or forget more runs"
-                return JournalError(self.where, f"{about} (Retention): {said}")
             return JournalError(self.where, f"it refuses what was asked: {said}")
         if isinstance(error, RedisConnectionError | RedisTimeoutError | OSError):
             about = "it cannot be reached; is it running, and is the URL right?"
@@ -186,7 +196,9 @@ def _check_url(url: str) -> None:
         parts = urlsplit("")
     scheme = parts.scheme
     good = scheme in ("redis", "rediss", "unix") and not parts.fragment
-    if scheme != "unix":
+    if scheme == "unix":
+        good = good and bool(parts.path)
+    else:
         good = good and bool(parts.hostname) and (parts.path in ("", "/") or parts.path[1:].isdecimal())
     if not good:
         raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal, cast
@@ -15,13 +16,13 @@ from thinkwell._limits import _call_soon
 from thinkwell.journal import _redis_scripts as scripts
 from thinkwell.journal._errors import JournalError
 from thinkwell.journal._redis_asking import Asker
-from thinkwell.journal._redis_calls import Calls
+from thinkwell.journal._redis_calls import TO, Calls
 from thinkwell.journal._redis_link import as_text
 from thinkwell.journal._redis_threads import LeaseKeeper, Listener
 from thinkwell.journal._redis_watches import Watches
 
 if TYPE_CHECKING:
-    from anyio.abc import TaskGroup
+    from collections.abc import Callable
 
     from thinkwell.journal._redis_link import RedisLink
     from thinkwell.journal._redis_threads import Heard
@@ -32,14 +33,10 @@ __all__ = ("RedisProcess",)
 POLL: Final = 15.0
 """Seconds after which whoever waits looks for himself, should it not have been heard that there is more."""
 
-TIDY: Final = 30.0
-"""Seconds after which it is looked again for runs that nobody waits for any more."""
-
 OPENING: Final = 5.0
 """Seconds for which Redis is looked for when a journal is opened: an early error is better than silence."""
 
 CHANGED: Final = "changed:"
-TO: Final = "to:"
 
 
 class RedisProcess:
@@ -57,7 +54,7 @@ class RedisProcess:
         self.lease = max(1, round(lease * 1000))
         """In milliseconds."""
         self.asker = Asker(link, patience)
-        self.calls = Calls(self.owner, self._send)
+        self.calls = Calls(self.owner, self.asker, link)
         self.mine: set[str] = set()
         """The runs that are known here to belong to this process."""
         self._link = link
@@ -66,11 +63,12 @@ class RedisProcess:
         self._token = current_token()
         self._inbox: deque[Heard | Literal["deaf", "lost"]] = deque()
         self._is_rung = False
-        self._rung = anyio.Event()
         self._closing = False
         self._own = link.channel(TO + self.owner)
         self._changed = link.channel(CHANGED)
-        self._keeper = LeaseKeeper(link, self.owner, lease, lambda: self._hear("lost"))
+        self._keeper = LeaseKeeper(
+            link, self.owner, lease, is_needed=self._has_loop, on_lost=lambda: self._hear("lost")
+        )
         self._listener = Listener(
             link, self._own, patience=timeout, on_heard=self._hear, on_deaf=lambda: self._hear("deaf")
         )
@@ -88,6 +86,7 @@ class RedisProcess:
     async def close(self) -> None:
         """Let all go that wait, and give the lease up after what was begun to be stored is stored."""
         self._closing = True
+        self.calls.close()
         for _, watch in self._watches:
             watch.ring()
         await self.asker.close()
@@ -96,7 +95,7 @@ class RedisProcess:
         await anyio.to_thread.run_sync(self._keeper.join)  # else it may renew what is given up
         with suppress(JournalError):  # else it ends by itself
             await self.asker.read(scripts.RELEASE, self.owner)
-            await self._send(self.owner, b"")
+            await self.asker.send(TO + self.owner, b"")
         await anyio.to_thread.run_sync(self._end)
 
     def _end(self) -> None:
@@ -110,25 +109,26 @@ class RedisProcess:
         self._inbox.append(heard)
         if not self._is_rung:
             self._is_rung = True
-            with suppress(RuntimeError):  # the event loop is gone
-                _call_soon(self._token, self._ring)
+            self._call_soon(self._take_all)
 
-    def _ring(self) -> None:
-        self._rung.set()
+    def _call_soon(self, function: Callable[[], None]) -> bool:
+        """Have a function called in the event loop, and return whether there still is one."""
+        try:
+            _call_soon(self._token, function)
+        except RuntimeError:
+            return False
+        return True
 
-    async def main(self, tasks: TaskGroup) -> None:
-        """Do what follows from what is heard, until it is cancelled."""
-        while True:
-            with anyio.move_on_after(TIDY if self._watches else None):
-                await self._rung.wait()
-            self._rung = anyio.Event()
-            self._is_rung = False  # before the inbox is emptied: who puts something there later rings again
-            while self._inbox:
-                self._take(self._inbox.popleft(), tasks)
-            for run_id in self._watches.drop_unused(anyio.current_time()):
-                self._listener.unwant(self._link.channel(CHANGED + run_id))
+    def _has_loop(self) -> bool:
+        return self._call_soon(_nothing)
 
-    def _take(self, heard: Heard | Literal["deaf", "lost"], tasks: TaskGroup) -> None:
+    def _take_all(self) -> None:
+        self._is_rung = False  # before the inbox is emptied: who puts something there later rings again
+        while self._inbox:
+            self._take(self._inbox.popleft())
+        self._tidy()
+
+    def _take(self, heard: Heard | Literal["deaf", "lost"]) -> None:
         if heard == "deaf":  # what was missed is looked for when we hear again
             for _, watch in self._watches:
                 watch.listened = watch.local
@@ -140,8 +140,8 @@ class RedisProcess:
             channel, data = heard
             if channel != self._own:
                 self._take_news(channel, data)
-            elif data is not None:
-                self.calls.take(data, tasks)
+            elif data is not None and not self._closing:
+                self.calls.take(data)
 
     def _take_news(self, channel: bytes, data: bytes | None) -> None:
         watch = self._watches.get(as_text(channel.removeprefix(self._changed)))
@@ -150,10 +150,15 @@ class RedisProcess:
         if data is None:
             watch.listened = True
             watch.doubt()
-        elif data == b"over":
-            watch.learn(0, over=True)
-        else:
+        elif data.isdigit():
             watch.learn(int(data), over=False)
+        else:
+            watch.learn(0, over=data == b"over")
+
+    def _tidy(self) -> None:
+        """Listen no more for those that nobody waits for."""
+        for run_id in self._watches.drop_unused():
+            self._listener.unwant(self._link.channel(CHANGED + run_id))
 
     # Waiting
 
@@ -161,8 +166,8 @@ class RedisProcess:
         """Wait until a run has an entry behind a number, or is over, or the journal is closed."""
         watch = self._watches.get(run_id)
         if watch is None:
+            self._tidy()
             watch = self._watches.add(run_id)
-            self._ring()  # for it to be forgotten in time
             watch.local = watch.listened = watch.wanted = run_id in self.mine
         watch.waiting += 1
         try:
@@ -180,7 +185,7 @@ class RedisProcess:
                         watch.stale = True
         finally:
             watch.waiting -= 1
-            watch.unused_since = anyio.current_time()
+            watch.unused_since = time.monotonic()
 
     def learn(self, run_id: str, last: int, *, over: bool) -> None:
         """Take in how far a run of this process is."""
@@ -207,7 +212,8 @@ class RedisProcess:
 
     async def _wake_listener(self) -> None:
         with suppress(JournalError):  # then it has no connection, or looks for itself soon
-            await self._send(self.owner, b"")
+            await self.asker.send(TO + self.owner, b"")
 
-    async def _send(self, owner: str, data: bytes) -> None:
-        await self.asker.send(TO + owner, data)
+
+def _nothing() -> None:
+    """Show that the event loop can be reached."""

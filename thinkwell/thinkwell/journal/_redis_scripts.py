@@ -172,7 +172,7 @@ for looked = 1, 10 do
   for place = 1, #found, 2 do
     local id = found[place]
     local known = redis.call('HMGET', P .. 'run:' .. id, 'status', 'caller', 'thread')
-    if (status == '' or known[1] == status) and (caller == '' or '=' .. known[2] == caller)
+    if known[1] and (status == '' or known[1] == status) and (caller == '' or '=' .. known[2] == caller)
       and (thread == '' or known[3] == thread) then
       page[#page + 1] = facts(id)
       if #page > limit then
@@ -242,7 +242,7 @@ return 1
 OLDEST: Final = """
 local page = {}
 for _, id in ipairs(redis.call('ZRANGE', P .. 'ended', 0, ARGV[1] - 1)) do
-  page[#page + 1] = facts(id)
+  page[#page + 1] = facts(id) or nil
 end
 return page
 """
@@ -270,10 +270,15 @@ for _, other in ipairs(redis.call('ZRANGEBYSCORE', P .. 'owners', '-inf', until_
   redis.call('UNLINK', P .. 'owned:' .. other)
   redis.call('ZREM', P .. 'owners', other)
 end
-return redis.call('SMEMBERS', P .. 'owned:' .. owner)
+local mine, numbers = redis.call('SMEMBERS', P .. 'owned:' .. owner), {}
+for _, id in ipairs(mine) do
+  numbers[id] = tonumber(redis.call('ZSCORE', P .. 'running', id) or 0)
+end
+table.sort(mine, function(one, other) return numbers[one] < numbers[other] end)
+return mine
 """
 )
-"""Returns all runs of this process: those that it has just got may have been claimed by a request before."""
+"""Returns all runs of this process, the oldest first: one whose answer was lost may have claimed some."""
 
 RELEASE: Final = """
 local owner = ARGV[1]

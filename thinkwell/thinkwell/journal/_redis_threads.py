@@ -73,18 +73,28 @@ class LeaseKeeper(_Background):
         link: The way to Redis.
         owner: The process.
         seconds: How long the lease is.
+        is_needed: Tells whether there still is somebody who needs it.
         on_lost: Is called when runs were taken from this process, in the thread.
     """
 
-    def __init__(self, link: RedisLink, owner: str, seconds: float, on_lost: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        link: RedisLink,
+        owner: str,
+        seconds: float,
+        *,
+        is_needed: Callable[[], bool],
+        on_lost: Callable[[], None],
+    ) -> None:
         super().__init__(link, "lease")
         self._owner = owner
         self._seconds = seconds
+        self._is_needed = is_needed
         self._on_lost = on_lost
 
     def _main(self) -> None:
         pause = self._seconds / 3
-        while not self._stopping.wait(pause):
+        while not self._stopping.wait(pause) and self._is_needed():
             pause = self._seconds / 3
             try:
                 known = self._link.run(RENEW, self._owner, round(self._seconds * 1000))

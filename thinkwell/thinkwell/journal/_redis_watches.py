@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -33,12 +34,13 @@ class Watch:
         """Whether something may have been missed. Then Redis is to be asked, once."""
         self.waiting = 0
         self.unused_since = 0.0
-        self._news = anyio.Event()
+        self._news: anyio.Event | None = None
 
     def ring(self) -> None:
         """Let all that wait look again."""
-        self._news.set()
-        self._news = anyio.Event()
+        if self._news is not None:
+            self._news.set()
+            self._news = None
 
     def learn(self, last: int, *, over: bool) -> None:
         """Take in how far the run is."""
@@ -59,6 +61,8 @@ class Watch:
 
     async def wait(self) -> None:
         """Wait for news."""
+        if self._news is None:
+            self._news = anyio.Event()
         await self._news.wait()
 
 
@@ -67,9 +71,7 @@ class Watches:
 
     def __init__(self) -> None:
         self._watches: dict[str, Watch] = {}
-
-    def __len__(self) -> int:
-        return len(self._watches)
+        self._next_tidying = 0.0
 
     def __iter__(self) -> Iterator[tuple[str, Watch]]:
         return iter(self._watches.items())
@@ -83,8 +85,12 @@ class Watches:
         watch = self._watches[run_id] = Watch()
         return watch
 
-    def drop_unused(self, now: float) -> list[str]:
-        """Forget those that nobody has waited for in some time, and return them."""
+    def drop_unused(self) -> list[str]:
+        """Forget, now and then, those that nobody has waited for in some time, and return them."""
+        now = time.monotonic()
+        if now < self._next_tidying:
+            return []
+        self._next_tidying = now + LINGER / 10
         unused = [
             run_id
             for run_id, watch in self._watches.items()
