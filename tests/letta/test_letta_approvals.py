@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from letta_stage import LettaStage, allowed, asking, hello, letta_served, tool_done, tool_start
+from msgspec.structs import replace
+from scripted import ScriptedAgent, scripted
 
+from thinkwell.journal import MemoryJournal
+from thinkwell.questions import Question, wait_for_answer
 from thinkwell.testing import virtual_backend
-from thinkwell.web import StartRun
+from thinkwell.web import ServedAgent, StartRun
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -243,6 +247,48 @@ async def test_somebody_else_has_answered_meanwhile() -> None:
         messages = await stage.messages(agent)
         assert {message["run_id"] for message in messages} == {streamed.run_id}
         assert not [m for m in messages if m["message_type"] == "approval_response_message"]
+
+
+async def test_what_a_program_answers_at_once_ends_nothing() -> None:
+    async def reviewer(question: Question) -> bool:
+        await anyio.sleep(0.1)
+        return "ls" in question.title
+
+    played = ScriptedAgent([asking])
+
+    def opened(permissions: Any) -> Any:
+        return scripted(agent=played, permissions=permissions, on_question=[reviewer, wait_for_answer])
+
+    async with letta_served(agents={"reviewed": ServedAgent(open=opened)}) as stage:
+        streamed = await stage.stream(await stage.agent(model="reviewed"))
+        assert streamed.stop_reason == "end_turn"
+        assert streamed.text == "May I? They said yes"
+        assert len(streamed.of("approval_request_message")) == 1
+
+
+async def test_a_question_of_a_server_that_has_died_waits_for_nobody() -> None:
+    async def waiting(turn: Turn) -> None:
+        await allowed(turn)
+
+    journal = MemoryJournal()
+    async with letta_served(waiting, journal=journal) as stage:
+        agent = await stage.agent()
+        streamed = await stage.stream(agent, background=True)
+    record = await journal.get(streamed.run_id)
+    assert record is not None
+    entries = await journal.read(record.id)
+    asked = next(entry.seq for entry in entries if b'"question"' in entry.data[:40])
+    # As it is left by a process that was killed.
+    lost = MemoryJournal()
+    await lost.open()
+    await lost.create(replace(record, status="running", ended=None, last_seq=0, size=0))
+    await lost.append(record.id, entries[:asked])
+    await lost.close()
+    async with letta_served(hello, journal=lost) as stage:
+        again = await stage.read(f"/v1/runs/{record.id}/stream", {})
+        assert again.kinds[-2:] == ["approval_request_message", "stop_reason"]
+        assert again.error is not None
+        assert again.error["error_type"] == "interrupted"
 
 
 async def test_an_answer_that_comes_too_late() -> None:

@@ -357,6 +357,15 @@ def test_a_call_of_a_tool_of_the_clients_has_its_own_name() -> None:
     assert request["tool_call"]["arguments"] == '{"command": "ls"}'
 
 
+def test_a_step_ends_with_what_the_clients_tool_returns() -> None:
+    answered = ev.QuestionAnswered(id="q1", choice="accept", by="letta", why="")
+    messages = mapped(say("a"), front_end_call("Bash", "{}"), answered, say("b"), asked(id="q2"), say("c"))
+    assert [m["step_id"][-1] for m in messages] == ["1", "1", "2", "2", "2"]
+    permitted = ev.QuestionAnswered(id="q1", choice="allow_once", by="letta", why="")
+    messages = mapped(say("a"), asked(options=OPTIONS), permitted, say("b"))
+    assert [m["step_id"][-1] for m in messages] == ["1", "1", "1"]
+
+
 def test_it_is_the_call_that_the_agent_shows() -> None:
     messages = mapped(
         ev.ToolStart(id="t0", title="Bash", input={"command": "pwd"}),

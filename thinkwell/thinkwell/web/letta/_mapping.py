@@ -191,6 +191,11 @@ class Mapper:
         match event:
             case ev.ReplayStarted():
                 self._replaying = True
+            case ev.QuestionAnswered() if event.id in self.asked:
+                if (
+                    client_call(self.asked[event.id].question) is not None
+                ):  # the model goes on with its result
+                    self._in_step = False
             case ev.UsageUpdate():
                 self._context = event.used
             case ev.TurnEnded() if is_object(event.usage):

@@ -6,6 +6,8 @@ import time
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
+import anyio
+
 from thinkwell.events import QuestionAnswered
 from thinkwell.web._records import read_entry
 from thinkwell.web.letta._messages import ErrorMessage, Ping, StopReason, UsageStatistics, frame_as_sse
@@ -13,16 +15,19 @@ from thinkwell.web.letta._messages import ErrorMessage, Ping, StopReason, UsageS
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from thinkwell.events import QuestionAsked
     from thinkwell.journal import Journal
     from thinkwell.web._serving import RunServer
-    from thinkwell.web._watching import Batch
     from thinkwell.web.letta._messages import Frame, Message
     from thinkwell.web.letta._segments import SegmentReader
 
-__all__ = ("BY", "DONE", "answered_by", "collect", "sse_of")
+__all__ = ("BY", "DONE", "collect", "sse_of")
 
 BY: Final = "letta"
 """Who has answered a question, where a client of Letta's has."""
+
+SETTLE: Final = 0.2
+"""Seconds that a question may be open before a stream ends with it: a program would answer it at once."""
 
 DONE: Final = b"data: [DONE]\n\n"
 """What ends a stream."""
@@ -38,40 +43,41 @@ async def frames_of(server: RunServer, reader: SegmentReader, *, caller: str) ->
     yield [*reader.begin(time.time())]
     async with server.watch(reader.segment.run, caller=caller) as watcher:
         while not reader.over and (batch := await watcher.next()) is not None:
-            yield await _taken(reader, batch, server.journal)
+            frames: list[Frame] = []
+            for entry in batch.entries:
+                more, question = reader.take(entry)
+                frames += more
+                if question is not None:
+                    yield frames  # before it is waited for anything
+                    frames = []
+                    if await _is_left(server.journal, reader.segment.run, question):
+                        frames = reader.pause()
+                        break
+            yield frames
 
 
-async def _taken(reader: SegmentReader, batch: Batch, journal: Journal) -> list[Frame]:
-    frames: list[Frame] = []
-    for entry in batch.entries:
-        if reader.over:
-            break
-        more, question = reader.take(entry)
-        frames += more
-        if question is not None:
-            by = await answered_by(journal, reader.segment.run, question.id, entry.seq)
-            if by is None or by == BY:  # what somebody else has answered meanwhile is no reason to stop
-                frames += reader.pause()
-    return frames
+async def _is_left(journal: Journal, run_id: str, question: QuestionAsked) -> bool:
+    """Return whether a question is left to the client, or was.
 
-
-async def answered_by(journal: Journal, run_id: str, question_id: str, after: int) -> str | None:
-    """Return who has answered a question, as far as the journal knows; ``None``: it is open.
-
-    Args:
-        journal: Where the run is kept.
-        run_id: Which run.
-        question_id: Which of its questions.
-        after: Number of the entry that asks it.
+    What a program or somebody else has answered meanwhile is no reason to stop.
     """
-    while entries := await journal.read(run_id, after):
-        for entry in entries:
-            if b'"answer"' in entry.data[:40]:  # where the type of an event stands
-                event = read_entry(entry)
-                if isinstance(event, QuestionAnswered) and event.id == question_id:
-                    return event.by
-        after = entries[-1].seq
-    return None
+    after = question.seq
+    with anyio.move_on_after(SETTLE):
+        while True:
+            entries = await journal.read(run_id, after)
+            for entry in entries:
+                if b'"answer"' in entry.data[:40]:  # where the type of an event stands
+                    event = read_entry(entry)
+                    if isinstance(event, QuestionAnswered) and event.id == question.id:
+                        return event.by == BY
+            if entries:
+                after = entries[-1].seq
+                continue
+            record = await journal.get(run_id)
+            if record is None or (record.status != "running" and record.last_seq <= after):
+                return False  # its server has died, and nobody asks any more
+            await journal.wait(run_id, after)
+    return True
 
 
 async def sse_of(
@@ -92,7 +98,9 @@ async def sse_of(
     """
     async with aclosing(frames_of(server, reader, caller=caller)) as pieces:
         async for frames in pieces:
-            yield b"".join([frame_as_sse(frame) for frame in frames if _is_new(frame, after, pings=pings)])
+            wanted = [frame_as_sse(frame) for frame in frames if _is_new(frame, after, pings=pings)]
+            if wanted:
+                yield b"".join(wanted)
     if reader.over:
         yield DONE
 
