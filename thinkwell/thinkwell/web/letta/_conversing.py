@@ -219,9 +219,9 @@ class Conversing:
         self, caller: str, run_ids: list[str] | None, *, agent: str | None = None, thread: str | None = None
     ) -> ASGIApp:
         going: dict[str, RunRecord] = {}
-        for record in await all_runs(self._server, caller=caller, thread=thread):
+        for record in await all_runs(self._server, caller=caller, thread=thread, status="running"):
             turn = Turn.of(record)
-            if record.status == "running" and (agent is None or (turn and turn.agent == agent)):
+            if agent is None or (turn and turn.agent == agent):
                 going[record.id] = record
         told: dict[str, str] = {}
         for run_id in going if run_ids is None else run_ids:

@@ -19,7 +19,7 @@ from thinkwell.web.letta._turns import Turn
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from thinkwell.journal import Journal, RunRecord
+    from thinkwell.journal import Journal, RunRecord, RunStatus
     from thinkwell.web._records import LogEntry
     from thinkwell.web._serving import RunServer
     from thinkwell.web.letta._lists import Page
@@ -33,11 +33,15 @@ BATCH: Final = 500
 _MESSAGE: Final = re.compile(r"message-([0-9a-f]{1,64})-.{1,40}")
 
 
-async def all_runs(server: RunServer, *, caller: str, thread: str | None = None) -> list[RunRecord]:
-    """Return the runs of a caller, the newest first."""
+async def all_runs(
+    server: RunServer, *, caller: str, thread: str | None = None, status: RunStatus | None = None
+) -> list[RunRecord]:
+    """Return the runs of a caller, the newest first; see `RunServer.runs`."""
     known: list[RunRecord] = []
     before: str | None = None
-    while records := await server.runs(caller=caller, thread=thread, before=before, limit=BATCH):
+    while records := await server.runs(
+        caller=caller, thread=thread, status=status, before=before, limit=BATCH
+    ):
         known += records
         before = records[-1].id
     return known

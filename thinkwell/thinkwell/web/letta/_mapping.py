@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from thinkwell import events as ev
 from thinkwell._json_schema import is_object
-from thinkwell.web._front_end_tools import call_of_front_end
+from thinkwell.web.letta._carrying import carried, client_call
 from thinkwell.web.letta._messages import (
     ApprovalRequest,
     AssistantMessage,
@@ -29,17 +29,13 @@ from thinkwell.web.letta._texts import as_json, block_text, plan_arguments, retu
 if TYPE_CHECKING:
     from typing import TypeGuard
 
-    from thinkwell.web._front_end_tools import FrontEndCall
     from thinkwell.web._records import LogEntry
     from thinkwell.web.letta._messages import Message
 
 __all__ = (
-    "FORM_TOOL",
     "PLAN_TOOL",
-    "URL_TOOL",
     "Asked",
     "Mapper",
-    "client_call",
     "date_of",
     "otid_of",
     "waits",
@@ -47,12 +43,6 @@ __all__ = (
 
 PLAN_TOOL: Final = "update_plan"
 """What the call is named as that a plan is carried as."""
-
-FORM_TOOL: Final = "fill_in_form"
-"""What the call is named as that a form is carried as."""
-
-URL_TOOL: Final = "open_url"
-"""What the call is named as that a web page to open is carried as."""
 
 _COUNTS: Final = {
     "prompt_tokens": "inputTokens",
@@ -352,7 +342,7 @@ class Mapper:
             tool_call_id = call.tool_call_id
         else:
             tool_call_id = f"question-{self._run}-{event.id}"
-        name, arguments = _carried(event, call)
+        name, arguments = carried(event, None if call is None else (call.tool, call.arguments))
         id_ = self._id(event, "q")
         self.asked[event.id] = Asked(question=event, message_id=id_, tool_call_id=tool_call_id)
         asked = ToolCall(name=name, arguments=arguments, tool_call_id=tool_call_id)
@@ -381,36 +371,6 @@ class Mapper:
             if shown and not call.done and call.tool_call_id not in others:
                 return call
         return None
-
-
-def client_call(question: ev.QuestionAsked) -> FrontEndCall | None:
-    """Return the call of a tool of the client's that a question is; ``None``: it is something else."""
-    return call_of_front_end(question.fields) if question.asks == "form" else None
-
-
-def _carried(event: ev.QuestionAsked, call: _Call | None) -> tuple[str, str]:
-    """Return the name of the tool and the arguments that a question is carried as."""
-    called = client_call(event)
-    if called is not None:
-        return called.name, called.arguments
-    if event.asks == "form":
-        fields = [
-            {
-                "name": field.name,
-                "type": field.type,
-                "required": field.required,
-                **{key: value for key in ("title", "description") if (value := getattr(field, key))},
-                **({} if field.default is None else {"default": field.default}),
-                **({"choices": [choice.value for choice in field.choices]} if field.choices else {}),
-            }
-            for field in event.fields
-        ]
-        return FORM_TOOL, as_json({"title": event.title, "fields": fields})
-    if event.asks == "url":
-        return URL_TOOL, as_json({"title": event.title, "url": event.url})
-    if call is None:
-        return event.title or "tool", as_json({"title": event.title})
-    return call.tool, call.arguments
 
 
 def _merge(call: _Call, event: ev.ToolStart | ev.ToolUpdate) -> None:

@@ -17,10 +17,10 @@ from thinkwell.web._front_end_tools import front_end_tools, result_form
 from thinkwell.web._http import check_depth
 from thinkwell.web._refusals import AnswerRefused, QuestionClosed
 from thinkwell.web._requests import StartRun, TextPart
+from thinkwell.web.letta._carrying import client_call
 from thinkwell.web.letta._failures import BadRequest, Busy
 from thinkwell.web.letta._history import pending_calls
 from thinkwell.web.letta._incoming import read_incoming
-from thinkwell.web.letta._mapping import client_call
 from thinkwell.web.letta._segments import Options, Segment
 from thinkwell.web.letta._streaming import BY
 from thinkwell.web.letta._turns import Turn
