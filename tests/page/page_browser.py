@@ -49,9 +49,9 @@ class Tab:
     def choose(self, selector: str, value: str) -> None:
         self.do("selectOption", selector, value)
 
-    def see(self, selector: str) -> None:
-        """Wait until something can be seen."""
-        self.do("waitForSelector", selector)
+    def see(self, selector: str, *, attached: bool = False) -> None:
+        """Wait until something can be seen, or is there at least."""
+        self.do("waitForSelector", selector, {"state": "attached" if attached else "visible"})
 
     def miss(self, selector: str) -> None:
         """Wait until something cannot be seen, or is not there."""

@@ -13,21 +13,24 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio.from_thread import start_blocking_portal
 from real_servers import backend_of, listening
-from web_stage import scripted_agent
+from scripted import ScriptedAgent, scripted
 
-from thinkwell.web import RunServer, StartRun, web_app
+from thinkwell.web import RunServer, ServedAgent, StartRun, web_app
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from anyio.from_thread import BlockingPortal
     from real_servers import ServerKind
-    from scripted import ScriptedAgent, Script
+    from contextlib import AbstractAsyncContextManager
 
+    from scripted import Script
+
+    from thinkwell import Agent
     from thinkwell.journal import Journal, RunRecord
-    from thinkwell.web import Access, ServedAgent
+    from thinkwell.web import Access
 
-__all__ = ("Cable", "Gate", "PageStage", "served_page")
+__all__ = ("Cable", "Gate", "PageStage", "cable", "served_page")
 
 
 class Gate:
@@ -83,8 +86,22 @@ def served_page(
     agents: dict[str, ServedAgent] | None = None,
     **options: Any,
 ) -> Generator[PageStage]:
-    """Serve the page, and one agent that plays these scripts, one for each prompt."""
-    own, handler = scripted_agent(*scripts, **options)
+    """Serve the page, and one agent that plays these scripts, one for each prompt.
+
+    Args:
+        scripts: What the agent does.
+        kind: By which server.
+        access: Who may.
+        journal: Where the runs are kept.
+        agents: Agents beside that one.
+        options: What `open_agent` takes.
+    """
+    handler = ScriptedAgent(scripts)
+
+    def opened(permissions: Any) -> AbstractAsyncContextManager[Agent]:
+        return scripted(agent=handler, permissions=permissions, **options)
+
+    own = ServedAgent(open=opened, title="Scripted")
     server = RunServer({"scripted": own, **(agents or {})}, journal=journal)
     app = web_app(server, access=access)
     failure: BaseException | None = None
@@ -108,6 +125,8 @@ class Cable:
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._lock = threading.Lock()
         self._broken = False
+        self._said = b""
+        """What is answered while it is cut."""
         self.port: int = self._listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self._thread = threading.Thread(target=self._accept, daemon=True)
@@ -117,10 +136,11 @@ class Cable:
         """Lead to another server from now on."""
         self._target = port
 
-    def cut(self, *, stay: bool = False) -> None:
-        """Cut all connections. With `stay`, new ones are cut too, until `mend`."""
+    def cut(self, *, stay: bool = False, status: str = "") -> None:
+        """Cut all connections. With `stay`, new ones are cut too, until `mend`, or answered with a status."""
         with self._lock:
             self._broken = stay
+            self._said = f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode() if status else b""
             for pair in self._pairs:
                 for each in pair:
                     with suppress(OSError):
@@ -146,6 +166,9 @@ class Cable:
             with self._lock:
                 try:
                     if self._broken:
+                        if self._said:
+                            near.recv(65536)
+                            near.sendall(self._said)
                         raise ConnectionRefusedError
                     far = socket.create_connection(("127.0.0.1", self._target))
                 except OSError:

@@ -33,7 +33,7 @@ const calls = {
       await dialog.dismiss();
     });
     page.on("request", (request) => tab.requests.push(`${request.method()} ${request.url()}`));
-    page.on("popup", (popup) => tab.popups.push(popup.url()));
+    page.on("popup", (popup) => tab.popups.push(popup));
     await page.addInitScript(() => {
       addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
     });
@@ -46,7 +46,8 @@ const calls = {
   },
   problems: ({ problems }) => problems.splice(0),
   requests: ({ requests }) => requests.splice(0),
-  popups: ({ popups }) => popups.splice(0),
+  /** The pages that were opened, and what they know of who has. */
+  popups: ({ popups }) => Promise.all(popups.splice(0).map(about)),
   /** The texts of all elements that a selector finds. */
   texts: ({ page }, selector) => page.locator(selector).allInnerTexts(),
   count: ({ page }, selector) => page.locator(selector).count(),
@@ -67,6 +68,11 @@ for await (const line of createInterface({ input: process.stdin })) {
   answer(id, tab, call, given);
 }
 await browser.close();
+
+async function about(popup) {
+  await popup.waitForLoadState();
+  return { url: popup.url(), ...(await popup.evaluate(() => ({ referrer: document.referrer, opener: opener !== null }))) };
+}
 
 async function answer(id, number, call, given) {
   let said;

@@ -4721,14 +4721,17 @@ class Home {
 
   async look() {
     clearTimeout(this.timer);
+    let wait = LOOK_AGAIN;
     try {
       if (!document.hidden) await this.list();
-      byId("link").hidden = true;
-    } catch (error) {
+      if (!this.closed) byId("link").hidden = true;
+    } catch {
+      if (this.closed) return;
+      wait = PATIENCE[0] * 1000;
       byId("link").hidden = false;
       byId("link").replaceChildren(el("span", { class: "spinner" }), "reconnecting");
     }
-    if (!this.closed) this.timer = setTimeout(() => this.look(), LOOK_AGAIN);
+    if (!this.closed) this.timer = setTimeout(() => this.look(), wait);
   }
 
   async list() {

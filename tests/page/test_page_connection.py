@@ -1,0 +1,185 @@
+"""Connections that break, servers that are started again, and secrets."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from page_stage import Gate, cable, served_page
+
+from thinkwell.journal import SqliteJournal
+from thinkwell.web import Access
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from page_browser import Browser
+    from scripted import Script, Turn
+
+SECRET = "a-secret-of-sixteen-or-more"
+
+
+def counts(gate: Gate) -> Script:
+    """A script that says a number, and the next one after each opening of a gate."""
+
+    async def script(turn: Turn) -> None:
+        for number in range(6):
+            turn.say(f"{number} ")
+            await gate.wait()
+
+    return script
+
+
+def test_a_cut_connection_goes_on_where_it_was(browser: Browser) -> None:
+    gate = Gate()
+    with served_page(counts(gate)) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
+        tab.go(stage.start().replace(stage.url, line.url))
+        tab.see(".text p:text-is('0')")
+        for said in ("0 1", "0 1 2"):
+            line.cut()
+            gate.open()
+            tab.see(f".text p:text-is('{said}')")
+        line.cut(stay=True)
+        tab.see("#link:has-text('reconnecting')")
+        gate.open()
+        line.mend()
+        tab.see(".text p:text-is('0 1 2 3')")
+        tab.miss("#link")
+        for _ in range(3):
+            gate.open()
+        tab.see(".final.completed")
+        assert tab.text(".text") == "0 1 2 3 4 5"
+
+
+def test_a_refusal_of_what_stands_between_is_outlived(browser: Browser) -> None:
+    """A browser does not come back by itself from an answer that is an error."""
+    gate = Gate()
+    with served_page(counts(gate)) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
+        tab.go(stage.start().replace(stage.url, line.url))
+        tab.see(".text p:text-is('0')")
+        line.cut(stay=True, status="502 Bad Gateway")
+        tab.see("#link:has-text('reconnecting')")
+        tab.requests  # noqa: B018 - those until now
+        tab.until("performance.getEntriesByType('resource').some(each => each.responseStatus === 502)")
+        gate.open()
+        line.mend()
+        tab.see(".text p:text-is('0 1')")
+        asked = [each for each in tab.requests if "/events" in each]
+        assert not asked[-1].endswith("after=0")  # it went on behind what it had
+
+
+def test_a_run_whose_server_was_started_again_was_interrupted(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    gate = Gate()
+    with ExitStack() as stack, browser.tab(clean=False) as tab:
+        with served_page(counts(gate), journal=SqliteJournal(path)) as first:
+            line = stack.enter_context(cable(first.port))
+            tab.go(first.start().replace(first.url, line.url))
+            tab.see(".text p:text-is('0')")
+            gate.open()
+            tab.see(".text p:text-is('0 1')")
+        tab.see("#link:has-text('reconnecting')")
+        with served_page(counts(gate), journal=SqliteJournal(path)) as second:
+            line.lead_to(second.port)
+            tab.see(".final.interrupted")
+            assert tab.text(".text") == "0 1"
+            assert "The server ended before the run did" in tab.text(".final")
+            tab.reload()
+            tab.see(".final.interrupted")
+
+
+def test_all_runs_are_there_again_when_the_server_is(browser: Browser) -> None:
+    async def ends(turn: Turn) -> None:
+        turn.say("Yes.")
+
+    with served_page(ends) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
+        stage.start("One")
+        tab.go(line.url)
+        tab.see("#runs li:has-text('One')")
+        line.cut(stay=True)
+        tab.see("#link:has-text('reconnecting')")
+        assert tab.texts("#runs .name") == ["One"]
+        stage.start("Two")
+        line.mend()
+        tab.see("#runs li:has-text('Two')")
+        tab.miss("#link")
+
+
+def test_a_start_that_is_not_answered_is_not_done_twice(browser: Browser) -> None:
+    async def ends(turn: Turn) -> None:
+        turn.say("Yes.")
+
+    with served_page(ends) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
+        tab.go(line.url)
+        tab.see("#agent option", attached=True)
+        tab.type("#prompt", "Once.")
+        line.cut(stay=True)
+        tab.click("#go")
+        tab.see("#start-problem:has-text('cannot be reached')")
+        line.mend()
+        tab.click("#go")
+        tab.see(".final")
+        assert len(stage.agent.prompts) == 1
+
+
+# Secrets
+
+
+def test_who_does_not_know_the_secret_is_asked_for_it(browser: Browser) -> None:
+    async def ends(turn: Turn) -> None:
+        turn.say("Yes.")
+
+    with served_page(ends, access=Access({SECRET: "ada"})) as stage, browser.tab(clean=False) as tab:
+        tab.go(stage.url)
+        tab.see("#login")
+        assert tab.value("document.activeElement.id") == "secret"
+        tab.press("Escape")
+        tab.type("#secret", "something else of length")
+        tab.click("#login button")
+        tab.see("#login-problem:has-text('That is not the secret.')")
+        tab.type("#secret", SECRET)
+        tab.press("Enter")
+        tab.miss("#login")
+        tab.see("#agent option", attached=True)
+        tab.type("#prompt", "Go.")
+        tab.click("#go")
+        tab.see(".final")
+        tab.reload()
+        tab.see(".final")
+        assert tab.count("#login[open]") == 0
+        kept = tab.value("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])")
+        assert SECRET not in kept
+
+
+def test_the_secret_of_an_address_is_taken_out_of_it_at_once(browser: Browser) -> None:
+    async def ends(turn: Turn) -> None:
+        turn.say("Yes.")
+
+    with served_page(ends, access=Access({SECRET: "ada"})) as stage, browser.tab(clean=False) as tab:
+        address = stage.start(caller="ada")
+        tab.go(f"{stage.url}/#secret={SECRET}")
+        tab.see("#runs li")
+        assert tab.value("location.href") == f"{stage.url}/"
+        tab.go("about:blank")
+        tab.go(f"{address}&secret={SECRET}")
+        tab.see(".final")
+        assert tab.value("location.href") == address
+        assert not any(SECRET in request for request in tab.requests)
+        assert tab.value("history.length") <= 4
+
+
+def test_a_session_that_ends_meanwhile_is_begun_anew(browser: Browser, tmp_path: Path) -> None:
+    gate = Gate()
+    with ExitStack() as stack, browser.tab(clean=False) as tab:
+        path = tmp_path / "runs.sqlite"
+        with served_page(counts(gate), journal=SqliteJournal(path), access=Access({SECRET: "ada"})) as first:
+            line = stack.enter_context(cable(first.port))
+            tab.go(f"{first.start(caller='ada')}&secret={SECRET}".replace(first.url, line.url))
+            tab.see(".text p:text-is('0')")
+        other = Access({f"{SECRET}-new": "ada"})
+        with served_page(counts(gate), journal=SqliteJournal(path), access=other) as second:
+            line.lead_to(second.port)
+            tab.see("#login")
+            tab.type("#secret", f"{SECRET}-new")
+            tab.press("Enter")
+            tab.see(".final.interrupted")

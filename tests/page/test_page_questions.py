@@ -1,0 +1,354 @@
+"""What an agent asks, answered in the page: by mouse, by keyboard, with forms and addresses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from acting import edits
+from asking import permission
+from page_stage import Gate, served_page
+
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from page_browser import Browser, Tab
+    from scripted import Script, Turn
+
+HIDDEN = s.ToolCallUpdate(
+    tool_call_id="t1",
+    title="List files",
+    kind="execute",
+    raw_input={"command": "ls \u202e\u200b; rm -rf /", "sudo": True, "description": "List"},
+)
+
+
+async def asks(turn: Turn) -> None:
+    """Ask, and say what was answered."""
+    response = await turn.client.request_permission(permission(turn.session_id))
+    outcome = response.outcome
+    turn.say(outcome.option_id if isinstance(outcome, s.SelectedPermissionOutcome) else "cancelled")
+
+
+def ready(tab: Tab) -> None:
+    """Wait until the question takes an answer."""
+    tab.see(".question .answers button:enabled")
+
+
+def test_an_answer_by_mouse(browser: Browser) -> None:
+    with served_page(asks) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        tab.see(".question")
+        assert tab.text(".question h2") == "rm -rf build"
+        assert tab.text(".question pre") == "rm -rf build"
+        assert tab.texts(".question button") == ["a\nAlways allow", "d\nAlways deny", "y\nAllow once", "n\nDeny"]
+        assert tab.text("#phase") == "waiting for your answer"
+        assert tab.value("document.title").startswith("? ")
+        tab.click(".question button:has-text('Allow once')")
+        tab.see(".text:has-text('y')")
+        tab.miss(".question")
+        assert "allowed by human" in tab.text(".row[data-kind=question]")
+
+
+@pytest.mark.parametrize(("key", "said"), [("y", "y"), ("a", "a"), ("n", "x"), ("d", "n")])
+def test_an_answer_by_keyboard(browser: Browser, key: str, said: str) -> None:
+    with served_page(asks) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        ready(tab)
+        tab.press(key)
+        tab.see(f".text p:text-is('{said}')")
+
+
+def test_a_key_that_was_meant_for_something_else_answers_nothing(browser: Browser) -> None:
+    gate = Gate()
+
+    async def asks_later(turn: Turn) -> None:
+        await gate.wait()
+        await asks(turn)
+
+    with served_page(asks_later) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        tab.see("#phase")
+        # The key comes in the same moment as the question.
+        tab.value(
+            "void new MutationObserver(() => document.querySelector('.question') && document.body.dispatchEvent("
+            "new KeyboardEvent('keydown', {key: 'y', bubbles: true})))"
+            ".observe(document.querySelector('#dock'), {childList: true})"
+        )
+        gate.open()
+        ready(tab)
+        assert tab.requests[-1].startswith("GET")
+        tab.click("#help-open")
+        tab.press("y")  # a dialog is open
+        tab.click("#keys-on")
+        tab.press("Escape")
+        tab.press("y")  # the keys are off
+        assert not any("/answer" in request for request in tab.requests)
+        tab.press("?")
+        assert tab.count("dialog[open]") == 0
+        tab.click("#help-open")
+        tab.click("#keys-on")
+        tab.click("#help-close")
+        tab.press("n")
+        tab.see(".text p:text-is('x')")
+
+
+def test_typing_answers_nothing(browser: Browser) -> None:
+    async def asks_form(turn: Turn) -> None:
+        await turn.client.create_elicitation(form(turn, {"name": s.StringPropertySchema(title="Name")}))
+
+    with served_page(asks_form) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        ready(tab)
+        tab.press("f")
+        tab.do("keyboard.type", "yan")
+        tab.until("document.querySelector('.question textarea').value === 'yan'")
+        assert not any("/answer" in request for request in tab.requests)
+        tab.press("Escape")
+        tab.press("n")
+        tab.see(".final")
+        assert "declined by human" in tab.text(".row[data-kind=question]")
+
+
+def test_nothing_of_a_command_is_hidden(browser: Browser) -> None:
+    async def asks_hidden(turn: Turn) -> None:
+        await turn.client.request_permission(permission(turn.session_id, HIDDEN))
+
+    with served_page(asks_hidden) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        tab.see(".question")
+        assert tab.texts(".question pre") == ["ls \\u202e\\u200b; rm -rf /", '{\n  "sudo": true\n}']
+
+
+def test_a_change_is_seen_before_it_is_allowed(browser: Browser) -> None:
+    async def asks_to_edit(turn: Turn) -> None:
+        change = s.Diff(path="/w/a.py", old_text="a = 1\n", new_text="a = 2\u200b\n")
+        call = s.ToolCallUpdate(tool_call_id="t1", title="Edit", kind="edit", content=(change,))
+        await turn.client.request_permission(permission(turn.session_id, call))
+        edits(turn, "/w/a.py", "a = 2\n", "a = 1\n")
+
+    with served_page(asks_to_edit) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        tab.see(".question .diff")
+        assert tab.texts(".question td.code") == ["a = 1", "a = 2\\u200b"]
+        assert tab.text("#tab-changes .badge") == "1"
+        tab.click("#tab-changes")
+        tab.see("#panel .path:has-text('proposed')")
+        ready(tab)
+        tab.press("y")
+        tab.see(".final")
+
+
+def form(turn: Turn, properties: dict[str, Any], *required: str) -> s.ElicitationFormMode:
+    schema = s.ElicitationSchema(properties=properties, required=required)
+    return s.ElicitationFormMode(session_id=turn.session_id, message="Where to?", requested_schema=schema)
+
+
+def filled(properties: dict[str, Any], *required: str) -> tuple[Script, list[Any]]:
+    """A script that has a form filled in, and what it was told."""
+    told: list[Any] = []
+
+    async def asks_form(turn: Turn) -> None:
+        response = await turn.client.create_elicitation(form(turn, properties, *required))
+        told.append((response.action, response.content))
+
+    return asks_form, told
+
+
+def test_a_form_is_filled_in(browser: Browser) -> None:
+    many = tuple(f"zone {number}" for number in range(12))
+    script, told = filled(
+        {
+            "name": s.StringPropertySchema(title="Name", min_length=2, description="Of the release"),
+            "mail": s.StringPropertySchema(title="Mail", format="email"),
+            "size": s.IntegerPropertySchema(title="Size", minimum=1, maximum=9, default=3),
+            "share": s.NumberPropertySchema(title="Share"),
+            "fast": s.BooleanPropertySchema(title="Fast?"),
+            "colour": s.StringPropertySchema(title="Colour", enum=("red", "blue")),
+            "zone": s.StringPropertySchema(title="Zone", enum=many),
+            "tags": s.MultiSelectPropertySchema(title="Tags", items=s.StringMultiSelectItems(enum=("a", "b", "c"))),
+            "note": s.StringPropertySchema(title="Note", default="nothing"),
+        },
+        "name",
+        "colour",
+    )
+    with served_page(script) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        ready(tab)
+        assert tab.value("document.querySelector('.field input[type=number]').value") == "3"
+        tab.click(".question button:has-text('Send')")
+        assert tab.texts(".field .wrong:not([hidden])") == ["A value is required.", "A value is required."]
+        assert tab.value("document.activeElement.closest('.field').innerText").startswith("Name")
+        tab.do("fill", ".field:has-text('Name') textarea", "X")
+        tab.click(".question button:has-text('Send')")
+        assert tab.texts(".field .wrong:not([hidden])")[0] == "It has to be at least 2."
+        tab.do("fill", ".field:has-text('Name') textarea", "Ada \u00e9😀")
+        tab.do("fill", ".field:has-text('Share') input", "0.25")
+        tab.do("check", ".field:has-text('Fast?') input[value=true]")
+        tab.do("check", ".field:has-text('Colour') input[value=blue]")
+        tab.choose(".field select", "zone 7")
+        tab.do("check", ".field:has-text('Tags') input[value=a]")
+        tab.do("check", ".field:has-text('Tags') input[value=c]")
+        tab.do("fill", ".field:has-text('Note') textarea", "")
+        tab.click(".question button:has-text('Send')")
+        tab.see(".final")
+    assert told == [
+        (
+            "accept",
+            {
+                "name": "Ada \u00e9😀",
+                "size": 3,
+                "share": 0.25,
+                "fast": True,
+                "colour": "blue",
+                "zone": "zone 7",
+                "tags": ("a", "c"),
+            },
+        )
+    ]
+
+
+def test_a_form_that_the_server_refuses_can_be_mended(browser: Browser) -> None:
+    script, told = filled({"code": s.StringPropertySchema(title="Code", pattern="^[A-Z]{3}$")}, "code")
+    with served_page(script) as stage, browser.tab(clean=False) as tab:
+        tab.go(stage.start())
+        ready(tab)
+        tab.do("fill", ".question textarea", "abc")
+        tab.do("focus", ".question textarea")
+        tab.press("Control+Enter")
+        tab.see(".question > .problem:has-text('code')")
+        tab.do("fill", ".question textarea", "ABC")
+        tab.click(".question button:has-text('Send')")
+        tab.see(".final")
+    assert told == [("accept", {"code": "ABC"})]
+
+
+def test_what_was_typed_stays_while_the_run_goes_on(browser: Browser) -> None:
+    gate = Gate()
+
+    async def asks_and_talks(turn: Turn) -> None:
+        async def talk() -> None:
+            await gate.wait()
+            turn.say("By the way.")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(talk)
+            await turn.client.create_elicitation(form(turn, {"name": s.StringPropertySchema(title="Name")}))
+
+    with served_page(asks_and_talks) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        ready(tab)
+        tab.do("fill", ".question textarea", "Ada")
+        gate.open()
+        tab.see(".text:has-text('By the way.')")
+        assert tab.value("document.querySelector('.question textarea').value") == "Ada"
+        assert tab.value("document.activeElement.tagName") == "TEXTAREA"
+        tab.press("Control+Enter")
+        tab.see(".final")
+
+
+@pytest.mark.parametrize(("key", "said"), [("y", "accept"), ("n", "decline")])
+def test_an_address_is_shown_whole_and_opened_without_a_word_of_where_from(
+    browser: Browser, key: str, said: str
+) -> None:
+    told: list[str] = []
+
+    async def asks_page(turn: Turn) -> None:
+        url = f"{turn.text}/start?x=1"
+        request = s.ElicitationUrlMode(session_id=turn.session_id, message="Log in", elicitation_id="e1", url=url)
+        response = await turn.client.create_elicitation(request)
+        told.append(response.action)
+
+    with served_page(asks_page) as stage, browser.tab(clean=False) as tab:
+        tab.go(stage.start(f"{stage.url}/healthz#"))
+        ready(tab)
+        assert tab.text(".question .address") == f"{stage.url}/healthz#/start?x=1"
+        assert "It leads to 127.0.0.1." in tab.text(".question")
+        link = tab.value("(link => [link.rel, link.target, link.referrerPolicy])(document.querySelector('.question a'))")
+        assert link == ["noopener noreferrer nofollow", "_blank", "no-referrer"]
+        assert tab.do("popups") == []
+        tab.press("o")
+        tab.press(key)
+        tab.see(".final")
+        assert tab.do("popups") == [{"url": f"{stage.url}/healthz#/start?x=1", "referrer": "", "opener": False}]
+    assert told == [said]
+
+
+def test_an_address_that_is_none_of_the_web_is_not_opened(browser: Browser) -> None:
+    async def asks_page(turn: Turn) -> None:
+        request = s.ElicitationUrlMode(
+            session_id=turn.session_id, message="Log in", elicitation_id="e1", url="ftp://files.example/a"
+        )
+        await turn.client.create_elicitation(request)
+
+    with served_page(asks_page) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        ready(tab)
+        assert tab.text(".question .address") == "ftp://files.example/a"
+        assert "It leads to files.example." in tab.text(".question")
+        assert tab.count(".question a") == 0
+        tab.press("o")
+        tab.press("n")
+        tab.see(".final")
+
+
+def test_the_time_that_is_left_is_shown_and_then_it_is_denied(browser: Browser) -> None:
+    with served_page(asks, question_timeout=2.5) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        tab.see(".question .ring")
+        tab.see(".question .ring.soon")
+        assert tab.value("document.querySelector('.ring').getAttribute('aria-label')").endswith(
+            "seconds left, then it is denied"
+        )
+        tab.see(".final")
+        tab.miss(".question")
+        assert "denied by deadline" in tab.text(".row[data-kind=question]")
+
+
+def test_a_question_that_others_have_answered_is_gone(browser: Browser) -> None:
+    with served_page(asks) as stage, browser.tab() as tab, browser.tab() as other:
+        url = stage.start()
+        tab.go(url)
+        other.go(url)
+        ready(tab)
+        ready(other)
+        tab.click(".question button:has-text('Deny')")
+        other.miss(".question")
+        other.see(".text p:text-is('n'), .text p:text-is('x')")
+
+
+def test_two_questions_are_answered_each_by_itself(browser: Browser) -> None:
+    answers: list[str] = []
+
+    async def asks_twice(turn: Turn) -> None:
+        async def ask(number: int) -> None:
+            call = s.ToolCallUpdate(tool_call_id=f"t{number}", title=f"Call {number}", kind="fetch")
+            response = await turn.client.request_permission(permission(turn.session_id, call))
+            assert isinstance(response.outcome, s.SelectedPermissionOutcome)
+            answers.append(f"{number} {response.outcome.option_id}")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, 1)
+            tasks.start_soon(ask, 2)
+
+    with served_page(asks_twice) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        tab.see(".question:has-text('Call 1')")
+        tab.see(".question:has-text('Call 2') button:enabled")
+        tab.do("focus", ".question:has-text('Call 2')")
+        tab.press("y")
+        tab.miss(".question:has-text('Call 2')")
+        tab.press("n")
+        tab.see(".final")
+    assert answers == ["2 y", "1 x"]
+
+
+def test_a_stop_withdraws_the_question(browser: Browser) -> None:
+    with served_page(asks) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        ready(tab)
+        tab.press("Shift+S")
+        tab.see(".final.cancelled")
+        tab.miss(".question")
+        assert "withdrawn" in tab.text(".row[data-kind=question]")
