@@ -43,6 +43,9 @@ __all__ = (
 MESSAGE: Final = 2_000
 """Characters of an error that a caller gets to read."""
 
+SHORT: Final = 16 * 1024
+"""Bytes of entries that take no longer to read than another thread takes to begin with them."""
+
 _END: Final = b'{"type":"end",'
 """How the end of a log begins. No event has that type."""
 
@@ -193,8 +196,11 @@ class Reduced:
         """
         async with self._lock:
             while self.end is None and (entries := await journal.read(self._run_id, self.seq)):
-                with anyio.CancelScope(shield=True):  # else it is not known what the reducer has
-                    self.end = await anyio.to_thread.run_sync(self._take, entries)
+                if sum(len(entry.data) for entry in entries) <= SHORT:
+                    self.end = self._take(entries)
+                else:
+                    with anyio.CancelScope(shield=True):  # else it is not known what the reducer has
+                        self.end = await anyio.to_thread.run_sync(self._take, entries)
                 self.seq = entries[-1].seq
             return self._reducer.snapshot(None)
 
