@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import anyio
-from web_stage import ADA, served, watched
+import pytest
+from web_stage import ADA, Client, served, watched
+
+from thinkwell.web import web_app
 
 if TYPE_CHECKING:
     from scripted import Turn
@@ -37,3 +40,18 @@ async def test_a_long_run_is_looked_at_again_and_again() -> None:
         go.set()
         await watched(stage.server, run.id)
         assert (await stage.server.state(run.id, caller=ADA)).view.text == state.view.text
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("meta", {"x": [[]] * 40_000}), ("output", {"description": "x" * 300_000})]
+)
+async def test_what_is_kept_of_a_request_has_a_size(name: str, value: object) -> None:
+    async def hello(turn: Turn) -> None:
+        turn.say("Hello.")
+
+    async with served(hello) as stage:
+        client = Client(web_app(stage.server))
+        answered = await client.post("/api/runs", {"prompt": "Go.", name: value})
+        assert answered.status == 422
+        assert f"{name}: it has" in (await answered.json())["error"]["message"]
+        assert (await (await client.get("/api/runs")).json())["runs"] == []

@@ -53,6 +53,12 @@ RETRY: Final = (1000, 3000)
 """Milliseconds after which a browser comes back, at random between: else all come at once to a server that
 was started again."""
 
+META: Final = 65_536
+"""Bytes of a run's `meta`, as JSON: each list of runs has it."""
+
+OUTPUT: Final = 262_144
+"""Bytes of a schema, as JSON: it takes time to check one."""
+
 
 # The routes
 
@@ -95,6 +101,8 @@ class _Api:
 
     async def start(self, request: Request) -> ASGIApp:
         wanted = await read_json(request, StartRun, self._server.limits.max_request)
+        _check_size("meta", wanted.meta, META)
+        _check_size("output", wanted.output, OUTPUT)
         check_depth(meta=wanted.meta, output=wanted.output)
         key = request.headers.get("idempotency-key")
         if key is not None and not KEY.fullmatch(key):
@@ -147,6 +155,12 @@ class _Api:
     async def cancel(self, request: Request) -> ASGIApp:
         await self._server.cancel(request.path_params["run"], caller=caller_of(request.scope))
         return nothing(202)
+
+
+def _check_size(name: str, value: object, most: int) -> None:
+    size = len(msgspec.json.encode(value))
+    if size > most:
+        raise RequestInvalid(f"{name}: it has {size:,} bytes; {most:,} may be")
 
 
 def nothing(status: int = 204) -> Response:
