@@ -31,6 +31,7 @@ MODULES = (
     "thinkwell.sync",
     "thinkwell.sync.progress",
     "thinkwell.testing",
+    "thinkwell.web",
     "thinkwell_acp",
 )
 ENTRY = re.compile(r"^::: (\S+)\n((?: .*\n)*)", re.MULTILINE)

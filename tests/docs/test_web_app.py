@@ -1,4 +1,4 @@
-"""The page about web applications has one that can be followed, taken up again, cancelled and served."""
+"""The page about web applications has one with a server of runs, and one by hand that does it all itself."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from docs.pages import DOCS, snippets
+from web_stage import Client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, MutableMapping
@@ -26,7 +27,13 @@ PAGE = DOCS / "howto" / "web-app.md"
 
 
 def source() -> str:
-    """The program of the page."""
+    """The program by hand."""
+    (found,) = (code for _, code in snippets(PAGE) if code.startswith('"""Start runs'))
+    return found
+
+
+def mounting() -> str:
+    """The program that mounts a server of runs."""
     return snippets(PAGE)[0][1]
 
 
@@ -173,6 +180,60 @@ async def test_a_run_that_nobody_has_started(browser: Browser) -> None:
         assert answer.status == 404
 
 
+async def test_users_of_an_application_have_runs_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("THINKWELL_AGENT", "builtin")
+    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
+    names: dict[str, Any] = {"__name__": "app"}
+    exec(compile(mounting(), "app.py", "exec"), names)  # the page's own text
+    names["USERS"]["a-key-of-his-own"] = "bob"
+    app = names["app"]
+    ada = Client(app, headers={"x-key": "a-key-of-her-own"})
+    bob = Client(app, headers={"x-key": "a-key-of-his-own"})
+    with anyio.fail_after(60):
+        async with names["lifespan"](app):
+            assert await (await ada.get("/")).body() == b"Hello ada."
+            assert (await Client(app).get("/agents/api/runs")).status == 401
+            answered = await ada.post("/agents/api/runs", {"prompt": "What is in this folder?"})
+            run = answered.headers["location"]
+            assert (await ada.events(f"{run}/events"))[-1].json()["status"] == "completed"
+            assert (await (await ada.get(run)).json())["run"]["caller"] == "ada"
+            assert (await bob.get(run)).status == 404
+            assert (await ada.get("/agents/")).status == 200  # the page
+    assert (tmp_path / "runs.db").exists()
+
+
+def test_a_server_that_is_to_end_waits_for_no_watcher(tmp_path: Path) -> None:
+    """What is shown for a shell: the flag, and what is asked."""
+    text = PAGE.read_text("utf-8")
+    (flags,) = re.findall(r"^\$ uvicorn (.*) app:app$", text, re.MULTILINE)
+    (tmp_path / "app.py").write_text(mounting(), "utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        process = subprocess.Popen(
+            [*(sys.executable, "-m", "uvicorn"), *flags.split(), "--fd", str(listener.fileno()), "app:app"],
+            cwd=tmp_path,
+            env={**os.environ, "THINKWELL_AGENT": "builtin", "THINKWELL_BUILTIN_PACE": "100"},
+            pass_fds=[listener.fileno()],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            body = b'{"prompt": "What is in this folder?"}'
+            key = "X-Key: a-key-of-her-own\r\n"
+            run = json.loads(_request(listener, "POST", "/agents/api/runs", body, key))["run"]["id"]
+            with socket.create_connection(listener.getsockname(), timeout=60) as watching:
+                head = f"GET /agents/api/runs/{run}/events HTTP/1.1\r\nHost: localhost\r\n{key}\r\n"
+                watching.sendall(head.encode())
+                assert b"200 OK" in watching.recv(65536)
+                process.terminate()
+                process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode in (0, -15)
+
+
 def test_it_is_served_as_the_page_says(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(source(), "utf-8")
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -203,10 +264,11 @@ def test_it_is_served_as_the_page_says(tmp_path: Path) -> None:
     assert errors == ""
 
 
-def _request(listener: socket.socket, method: str, path: str, body: bytes = b"") -> bytes:
+def _request(listener: socket.socket, method: str, path: str, body: bytes = b"", headers: str = "") -> bytes:
     """Send a request and return the body of the answer; the connection waits until the server takes it."""
     with socket.create_connection(listener.getsockname(), timeout=60) as connection:
-        head = f"{method} {path} HTTP/1.0\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = f"{method} {path} HTTP/1.0\r\nHost: localhost\r\n{headers}"
+        head += f"Content-Length: {len(body)}\r\n\r\n"
         connection.sendall(head.encode() + body)
         answer = b"".join(iter(lambda: connection.recv(65536), b""))
     return answer.partition(b"\r\n\r\n")[2]

@@ -1,0 +1,131 @@
+"""The page about the API: what it shows is what happens, and its tables have everything."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, get_args
+
+import anyio
+import anyio.lowlevel
+import pytest
+from docs.pages import DOCS, files
+from node_packages import node_command
+from real_servers import listening
+from web_stage import scripted_agent
+
+from thinkwell.journal import RunEnd
+from thinkwell.questions import Verdict
+from thinkwell.web import Access, Refusal, RunServer, StartRun, _http, _refusals, web_app
+from thinkwell.web._native import routes
+from thinkwell.web._native_types import EventsQuery, ListQuery, Said, State
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scripted import Turn
+
+PAGE = DOCS / "howto" / "serve-api.md"
+TEXT = PAGE.read_text("utf-8")
+SECRET = "a-secret-of-this-test"
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """The event loop of the server here: its others are in the tests of the web."""
+    return "asyncio"
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of a table below a heading, row by row."""
+    table = TEXT.partition(heading)[2].partition("\n|")[2].partition("\n\n")[0]
+    cells = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+    return [[cell.strip() for cell in line] for line in cells]
+
+
+def refusals() -> dict[str, int]:
+    """Every code of the API, and its status."""
+    kinds = (getattr(_refusals, name) for name in _refusals.__all__)
+    return {kind.code: kind.status for kind in kinds if kind is not Refusal}
+
+
+def test_the_tables_have_everything() -> None:
+    shown = {tuple(request.strip("`").split(" ")) for request, *_ in rows("## What there is")}
+    there = {
+        (method, route.path)
+        for route in routes(RunServer({"a": scripted_agent(talk)[0]}))
+        if isinstance(route.app, _http.Resource)
+        for method in route.app.allowed.split(", ")
+        if method != "HEAD"
+    }
+    assert shown == there | {("GET", "/api/openapi.json")}
+
+    codes = {
+        code: int(status)
+        for status, names, *_ in rows("## When something is refused")
+        for code in re.findall(r"`(\w+)`", names)
+    }
+    own = {code: status for status, code in _http.CODES.items()}
+    assert codes == {**own, **refusals()}
+
+    answers = " ".join(cell for cell, *_ in rows("## Answering"))
+    assert set(re.findall(r'"(\w+)"', answers)) >= {*get_args(Verdict), *Said.__struct_fields__}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ListQuery.__struct_fields__,
+        EventsQuery.__struct_fields__,
+        StartRun.__struct_fields__,
+        State.__struct_fields__,
+        get_args(RunEnd),
+    ],
+)
+def test_the_page_tells_of_each_of_them(names: tuple[str, ...]) -> None:
+    assert [name for name in names if f"`{name}`" not in TEXT and f"`{name}=" not in TEXT] == []
+
+
+async def talk(turn: Turn) -> None:
+    turn.say("Three files: ")
+    await anyio.lowlevel.checkpoint()
+    turn.say("a, b and c.")
+
+
+async def test_what_a_page_does_works_with_an_event_source(tmp_path: Path) -> None:
+    """The script of the page, with the `EventSource` that Node.js has, and nothing else of a browser."""
+    async with listening(web_app(RunServer({"a": scripted_agent(talk)[0]})), "uvicorn") as server:
+        code = files(PAGE)["watch.js"].replace('fetch("/api', f'fetch("{server.url}/api')
+        code = code.replace("EventSource(`/api", f"EventSource(`{server.url}/api")
+        script = tmp_path / "watch.mjs"
+        page = "globalThis.document = { body: { append: (text) => process.stdout.write(text) } };\n"
+        script.write_text(page + code, "utf-8")
+        node, *arguments = node_command(script)
+        with anyio.fail_after(30):
+            done = await anyio.run_process([node, "--experimental-eventsource", *arguments], check=False)
+    assert done.stdout == b"Three files: a, b and c.completed\n", done.stderr
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not on PATH: install it")
+async def test_the_lines_for_a_shell() -> None:
+    app = web_app(RunServer({"claude": scripted_agent(talk)[0]}), access=Access({SECRET: "ada"}))
+    async with listening(app, "uvicorn") as server:
+
+        async def typed(line: str) -> str:
+            line = line.replace("$SECRET", SECRET).replace("http://127.0.0.1:8283", server.url)
+            with anyio.fail_after(30):
+                done = await anyio.run_process(["/bin/sh", "-c", line], stderr=subprocess.DEVNULL)
+            return done.stdout.decode()
+
+        lines = [
+            line.replace("\\\n", " ") for line in re.findall(r"^\$ (curl (?:\\\n|.)*)$", TEXT, re.MULTILINE)
+        ]
+        start, watch, answer = lines
+        run = json.loads(await typed(start))["run"]["id"]
+        watched = await typed(watch.replace("run-5b1c…", run))
+        assert re.match(r"retry: \d+\n\nid: 1\ndata: \{", watched)
+        assert re.search(r'\nid: (\d+)\nevent: end\ndata: \{"type":"end","seq":\1,', watched)
+        refused = json.loads(await typed(answer.replace("run-5b1c…", run)))
+        assert refused["error"]["code"] == "question_not_open"
