@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
 import anyio.to_thread
@@ -56,9 +56,11 @@ OPTIONS: Final = (
 )
 
 
-async def asks(turn: Turn, id_: str = "t1", **fields: Any) -> str | None:
+async def asks(
+    turn: Turn, id_: str = "t1", *, kind: Literal["execute", "fetch"] = "execute", **fields: Any
+) -> str | None:
     """Ask for permission for a tool call, and return which option was chosen."""
-    call = s.ToolCallUpdate(tool_call_id=id_, title=f"Do {id_}", kind="execute", **fields)
+    call = s.ToolCallUpdate(tool_call_id=id_, title=f"Do {id_}", kind=kind, **fields)
     request = s.RequestPermissionRequest(session_id=turn.session_id, tool_call=call, options=OPTIONS)
     outcome = (await turn.client.request_permission(request)).outcome
     return outcome.option_id if isinstance(outcome, s.SelectedPermissionOutcome) else None

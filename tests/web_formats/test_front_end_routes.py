@@ -13,10 +13,11 @@ from ag_ui.core import Event
 from front_end_stage import asks, form, text, tool, tool_news, works
 from pydantic import TypeAdapter
 from scripted import ScriptedAgent, scripted
-from web_stage import Client, Sse, Stage, frames_of, served
+from web_stage import Client, Sse, Stage, frames_of, scripted_agent, served
 
 from thinkwell import events as ev
 from thinkwell.journal import JournalError, MemoryJournal, RunRecord
+from thinkwell.permissions import PermissionPolicy, Rule
 from thinkwell.testing import virtual_backend
 from thinkwell.web import Access, ServedAgent, web_app
 from thinkwell.web._records import EntryWriter, RunEnded
@@ -620,7 +621,7 @@ async def test_answers_that_do_not_fit_what_was_asked_are_errors_of_the_run() ->
                 to(f"{run_id}/{seq}/q9"),
                 to(f"{run_id}/99999/q1"),
                 to(f"run-00000000000000000000000000000000/{seq}/q1"),
-                [one, *to(f"{run_id}/1/q2")],
+                [one, *to(f"run-00000000000000000000000000000000/{seq}/q2")],
             ],
             "answer_invalid": [
                 [{**one, "payload": payload}, other] for payload in ("yes", None, {"approved": 1}, {})
@@ -640,6 +641,81 @@ async def test_answers_that_do_not_fit_what_was_asked_are_errors_of_the_run() ->
         assert rest[-1]["outcome"] == {"type": "success"}
         late = await posted(client, "/ag-ui/scripted", run(says(), id_="r3", resume=[one, other]))
         assert [chunk["type"] for chunk in late] == [chunk["type"] for chunk in rest]
+
+
+async def test_tools_of_the_front_end_and_questions_wait_beside_each_other() -> None:
+    got: list[Any] = []
+
+    async def both(turn: Turn) -> None:
+        got.append(await asks(turn, "t0", kind="fetch"))  # which nobody has to be asked
+
+        async def call() -> None:
+            got.append((await turn.call("show", {}))["content"][0]["text"])
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            got.append(await asks(turn, "t1"))
+        turn.say("Done.")
+
+    policy = PermissionPolicy(rules=(Rule("deny", kind="fetch"),), otherwise="ask")
+    agent, _ = scripted_agent(both, permissions={"careful": policy})
+    tools = [{"name": "show", "description": "Show it"}]
+    async with asking(agents={"scripted": agent}) as (_, client):
+        asked = await posted(client, "/ag-ui/scripted", run(says(), tools=tools))
+        (interrupt,) = interrupts(asked)
+        (start,) = [chunk for chunk in asked if chunk.get("toolCallName") == "show"]
+
+        error = (await posted(client, "/ag-ui/scripted", run(says(id_="m2"), id_="r2")))[-1]
+        assert error["code"] == "interrupts_pending"
+        part = await posted(client, "/ag-ui/scripted", run(says(), id_="r3", resume=resume(asked)))
+        assert part[-1]["outcome"]["pendingToolCallIds"] == [start["toolCallId"]]  # which has no answer yet
+        assert "TOOL_CALL_START" not in [chunk["type"] for chunk in part]
+        content = [{"type": "text", "text": "a map"}]
+        result = {"id": "x", "role": "tool", "toolCallId": start["toolCallId"], "content": content}
+        rest = await posted(client, "/ag-ui/scripted", run(says(), result, id_="r4"))
+    assert interrupt["reason"] == "tool_call"
+    assert sorted(got) == ["a map", "no", "yes"]
+    assert said(rest) == "Done."
+
+
+async def test_several_tools_of_the_front_end_are_answered_together_and_apart() -> None:
+    got: dict[str, str] = {}
+
+    async def guide(turn: Turn) -> None:
+        async def call(name: str) -> None:
+            got[name] = (await turn.call("show", {"name": name}))["content"][0]["text"]
+            turn.say(f"{name} ")
+
+        async with anyio.create_task_group() as tasks:
+            for name in "abc":
+                tasks.start_soon(call, name)
+
+    async with asking(guide) as (_, client):
+        tools = [{"name": "show", "parameters": {"type": "object"}}]
+        first = await posted(client, "/ag-ui/scripted", run(says(), tools=tools))
+        names = {
+            chunk["toolCallId"]: json.loads(chunk["delta"])["name"]
+            for chunk in first
+            if chunk["type"] == "TOOL_CALL_ARGS"
+        }
+        assert first[-1]["outcome"]["pendingToolCallIds"] == list(names)
+        results = [
+            {"id": f"of-{name}", "role": "tool", "toolCallId": id_, "content": f"shown {name}"}
+            for id_, name in names.items()
+        ]
+        second = await posted(client, "/ag-ui/scripted", run(says(), *results[:2], id_="r2"))
+        assert second[-1]["outcome"]["pendingToolCallIds"] == [results[2]["toolCallId"]]
+        both = [chunk for chunk in second if chunk["type"] == "TEXT_MESSAGE_START"]
+        third = await posted(client, "/ag-ui/scripted", run(says(), *results, id_="r3"))
+        again = await posted(client, "/ag-ui/scripted", run(says(), *results, id_="r3"))
+        stray = {**results[0], "toolCallId": f"run-{2:032}/3/q1"}
+        same = await posted(client, "/ag-ui/scripted", run(says(), stray, *results, id_="r3"))
+    assert got == {name: f"shown {name}" for name in "abc"}
+    assert both
+    assert third[-1]["outcome"] == {"type": "success"}
+    assert said(third).endswith("c ") or sorted(said(third).split()) == ["a", "b", "c"]
+    assert again == third
+    assert same == third
 
 
 @pytest.mark.parametrize(

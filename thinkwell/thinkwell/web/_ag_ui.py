@@ -55,11 +55,11 @@ _OURS: Final = re.compile(r"(run-[0-9a-f]{8,64})-([0-9]{1,15})(?::|\Z)")
 
 
 class Point(NamedTuple):
-    """Where an answer has ended, and what it waits for. It is the id of what clients are to answer."""
+    """Behind where to go on, and with what answered. It is the id of what clients are to answer."""
 
     run_id: str
     seq: int
-    """The entry behind which the answer has ended."""
+    """The entry behind which a stream has ended, or that a tool of the front end was called by."""
     question_id: str
 
     @property
@@ -286,19 +286,17 @@ class AgUiFormat(FrontEndFormat):
                 {
                     "type": "TOOL_CALL_RESULT",
                     "messageId": f"{self.record.id}-{self._last}:{question.id}",
-                    "toolCallId": f"{self.record.id}-{question.asked.seq}:{question.id}",
+                    "toolCallId": Point(self.record.id, question.asked.seq, question.id).id,
                     "role": "tool",
                     "content": "",
                 }
             )
 
     def _call_front_end(self, asked: ev.QuestionAsked, called: FrontEndCall) -> str:
-        if self._stops:  # the client names it when it has the result
-            id_ = Point(self.record.id, self._last, asked.id).id
-        else:
-            id_ = f"{self.record.id}-{asked.seq}:{asked.id}"
-        self._send({"type": "TOOL_CALL_START", "toolCallId": id_, "toolCallName": called.name})
-        self._arguments(id_, called.arguments)
+        id_ = Point(self.record.id, asked.seq, asked.id).id
+        if asked.seq > self._begin:  # else it was sent in an answer before
+            self._send({"type": "TOOL_CALL_START", "toolCallId": id_, "toolCallName": called.name})
+            self._arguments(id_, called.arguments)
         return id_
 
     def _arguments(self, call_id: str, text: str) -> None:

@@ -129,14 +129,14 @@ class RunInput(Struct, frozen=True, kw_only=True, rename="camel"):
             if point is None:
                 raise RequestInvalid(f"resume: there is no interrupt {entry.interrupt_id[:100]!r}")
             given[point] = entry
-        place = next(((point.run_id, point.seq) for point in given), None)
+        run_id = next((point.run_id for point in given), None)
         for message in reversed(self.messages):
             if message.get("role") == "user":
                 break  # what stands before was sent before
             point = read_point(str(message.get("toolCallId")))
             if message.get("role") == "tool" and point is not None:
-                place = place or (point.run_id, point.seq)
-                if place == (point.run_id, point.seq):  # else it was sent before
+                run_id = run_id or point.run_id
+                if point.run_id == run_id:
                     given.setdefault(point, ToolMessage(message.get("content"), message.get("error")))
         return given
 

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from thinkwell import events as ev
 from thinkwell.questions import Reply
 from thinkwell.web._ag_ui import PROTOCOL, AgUiFormat
-from thinkwell.web._ag_ui_input import RunInput, ToolMessage
+from thinkwell.web._ag_ui_input import Resume, RunInput, ToolMessage
 from thinkwell.web._ai_sdk import AiSdkFormat
 from thinkwell.web._ai_sdk_chat import ChatRequest
 from thinkwell.web._formats import FORMAT_HEADERS, segment_events
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from thinkwell.journal import RunRecord
     from thinkwell.questions import Answer
     from thinkwell.web._ag_ui import Point
-    from thinkwell.web._ag_ui_input import Resume
     from thinkwell.web._ai_sdk_chat import ChatMessage
     from thinkwell.web._serving import RunServer
 
@@ -191,11 +190,12 @@ class _AgUi(_FrontEnd):
             given = wanted.given()
             if not given:
                 return await self._start(wanted, agent, caller)
-            record = await self._take_answers(wanted, given, agent, caller)
+            begin = max(point.seq for point in given)
+            record = await self._take_answers(wanted, given, begin, agent, caller)
             answered = {point.question_id for point in given}
             if wanted.moves_on(record):
                 return await self._start(wanted, agent, caller, answered)
-            return self._stream(record, wanted, caller, next(iter(given)).seq, answered)
+            return self._stream(record, wanted, caller, begin, answered)
         except _RunRefused as exc:
             # Where there is an event for it, clients expect it (AG-UI, concepts/interrupts, error handling).
             run = {"threadId": wanted.thread_id, "runId": wanted.run_id, "protocolVersion": PROTOCOL}
@@ -224,38 +224,58 @@ class _AgUi(_FrontEnd):
             _RunRefused: It has asked something that the client has to answer first.
         """
         _, asked = await self._asked(record)
-        for question in asked.values():
-            if question.id in answered:
-                continue
+        waiting = [question for question in asked.values() if question.id not in answered]
+        for question in waiting:
             if call_of_front_end(question.fields) is None:
                 raise _RunRefused(
                     "interrupts_pending",
                     f"the conversation waits for an answer: {question.title[:SHOWN]!r}; "
                     "send it as resume, or answer it elsewhere",
                 )
+        for question in waiting:
             await self._answer(record.id, question.id, MOVED_ON, caller)
 
     async def _take_answers(
-        self, wanted: RunInput, given: Mapping[Point, Resume | ToolMessage], agent: str, caller: str
+        self,
+        wanted: RunInput,
+        given: Mapping[Point, Resume | ToolMessage],
+        begin: int,
+        agent: str,
+        caller: str,
     ) -> RunRecord:
         """Give a run the answers to what it has asked, and return it.
+
+        Args:
+            wanted: The request.
+            given: The answers in it.
+            begin: The entry behind which the stream begins that they let go on.
+            agent: The agent.
+            caller: Who asks.
 
         Raises:
             _RunRefused: They do not fit what it has asked.
         """
-        places = {(point.run_id, point.seq) for point in given}
-        run_id, seq = next(iter(places))
+        run_id, *others = {point.run_id for point in given}
         record = await self._run(run_id, agent, wanted.thread_id, caller)
-        if len(places) > 1 or record is None or seq > record.last_seq:
+        if others or record is None or begin > record.last_seq:
             raise _RunRefused("interrupt_unknown", "resume: no run of this conversation has asked that")
-        asked, still_open = await self._asked(record, seq)
-        answers = [_answer_of(asked, point, said) for point, said in given.items()]
+        asked, still_open = await self._asked(record, begin)
+        answers = [
+            _answer_of(asked, point, said)
+            for point, said in given.items()
+            if point.question_id in asked
+            or isinstance(said, Resume)  # else it was sent before, and stays there
+        ]
         if record.status == "running":
             known = {point.question_id for point in given}
-            for id_ in (asked.keys() & still_open.keys()) - known:
-                if call_of_front_end(asked[id_].fields) is None:
-                    what = f"resume: there is no answer to {asked[id_].title[:SHOWN]!r}"
-                    raise _RunRefused("interrupts_pending", what)
+            missing = [
+                asked[id_].title
+                for id_ in (asked.keys() & still_open.keys()) - known
+                if call_of_front_end(asked[id_].fields) is None
+            ]
+            if missing:
+                what = f"resume: there is no answer to {missing[0][:SHOWN]!r}"
+                raise _RunRefused("interrupts_pending", what)
             for question_id, answer in answers:
                 try:
                     await self._answer(record.id, question_id, answer, caller)
