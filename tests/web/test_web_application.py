@@ -11,9 +11,11 @@ import pytest
 from real_servers import SERVERS, ServerKind, backend_of, listening
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
-from web_stage import Client, scripted_agent, served
+from web_stage import Client, scripted_agent, served, started
 
 from thinkwell.testing import virtual_backend
 from thinkwell.web import Access, RunServer, web_app
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 
     from anyio.abc import SocketStream
     from scripted import Turn
+    from starlette.middleware.base import RequestResponseEndpoint
     from starlette.requests import Request
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from thinkwell.testing._virtual import Backend
@@ -300,6 +304,33 @@ class TestServed:
                 assert events.endswith(b"\r\n0\r\n\r\n")
                 gone = await _asked(await server.connect(), "GET", f"/api/runs/{run}/events?after=9999")
                 assert gone.startswith(b"HTTP/1.1 204 ")
+
+    async def test_a_stream_behind_what_programs_put_around_an_application(self, kind: ServerKind) -> None:
+        class Noting(BaseHTTPMiddleware):
+            async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
+                request.state.caller = "ada"
+                return await call_next(request)
+
+        async def for_ever(turn: Turn) -> None:
+            turn.say("I begin.")
+            await anyio.sleep_forever()
+
+        server = server_of(for_ever)
+        around = [Middleware(GZipMiddleware, minimum_size=1), Middleware(Noting)]
+        program = Starlette(routes=[Mount("/agents", web_app(server, page=False))], middleware=around)
+        with anyio.fail_after(30):
+            async with server, listening(program, kind) as address:
+                run = await started(server, caller="ada")
+                (live,) = server._lives.values()
+                async with await address.connect() as connection:
+                    head = f"GET /agents/api/runs/{run.id}/events HTTP/1.1\r\nHost: x\r\n"
+                    await connection.send(f"{head}Accept-Encoding: gzip\r\n\r\n".encode())
+                    text = b""
+                    while b"I begin." not in text:
+                        text += await connection.receive()
+                while live.watchers:  # noqa: ASYNC110 - the system has a part in it
+                    await anyio.sleep(0.01)
+        assert b"content-encoding" not in text.lower()
 
 
 async def _asked(connection: SocketStream, method: str, path: str, body: bytes = b"") -> bytes:
