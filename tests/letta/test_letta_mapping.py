@@ -131,6 +131,11 @@ def test_what_a_loaded_session_repeats_is_not_said_again() -> None:
     assert [message["content"] for message in messages] == ["New."]
 
 
+def test_what_is_asked_while_a_session_is_loaded_is_asked_now() -> None:
+    messages = mapped(ev.ReplayStarted(), say("Old."), asked(options=OPTIONS), ev.ReplayEnded())
+    assert kinds(messages) == ["approval_request"]
+
+
 # Tools
 
 

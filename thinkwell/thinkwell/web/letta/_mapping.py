@@ -55,6 +55,9 @@ _COUNTS: Final = {
 """Where the protocol has what Letta counts (ACP, ``Usage``)."""
 
 
+_SAID: Final = (ev.Message, ev.Thought, ev.ToolStart, ev.ToolUpdate, ev.ToolDone, ev.PlanUpdate)
+
+
 class Asked(Struct, frozen=True, kw_only=True):
     """A question that the client has to answer, as he sees it."""
 
@@ -153,8 +156,7 @@ class Mapper:
 
     def take(self, event: LogEntry) -> list[Message]:
         """Take the next entry, and return the messages that are complete, or pieces of them."""
-        if self._replaying:  # it was said in another run
-            self._replaying = not isinstance(event, ev.ReplayEnded)
+        if self._replaying and isinstance(event, _SAID):  # in another run; but what is asked is asked now
             return []
         match event:
             case ev.Message() | ev.Thought():
@@ -181,6 +183,8 @@ class Mapper:
         match event:
             case ev.ReplayStarted():
                 self._replaying = True
+            case ev.ReplayEnded():
+                self._replaying = False
             case ev.QuestionAnswered() if event.id in self.asked:
                 if (
                     client_call(self.asked[event.id].question) is not None
