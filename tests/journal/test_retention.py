@@ -42,24 +42,32 @@ async def test_runs_are_forgotten_by_the_time_since_their_end(journal: Journal) 
 
 async def test_those_that_ended_first_are_forgotten_until_the_others_fit(journal: Journal) -> None:
     await have(journal, 30.0, 10.0, 20.0, 40.0)
-    assert await Retention(max_bytes=400).prune(journal, 50.0) == []
-    assert await Retention(max_bytes=399).prune(journal, 50.0) == ["run-2"]
-    assert await Retention(max_bytes=101).prune(journal, 50.0) == ["run-3", "run-1"]
-    assert await Retention(max_bytes=0).prune(journal, 50.0) == ["run-4"]
+    assert await Retention(max_bytes=400).prune(journal, 150.0) == []
+    assert await Retention(max_bytes=399).prune(journal, 150.0) == ["run-2"]
+    assert await Retention(max_bytes=101).prune(journal, 150.0) == ["run-3", "run-1"]
+    assert await Retention(max_bytes=0).prune(journal, 150.0) == ["run-4"]
     assert await journal.size() == 0
 
 
 async def test_age_comes_first(journal: Journal) -> None:
-    await have(journal, 10.0, 20.0, 30.0, 40.0)
-    retention = Retention(max_age=25.0, max_bytes=200)
-    assert await retention.prune(journal, 35.0) == ["run-1", "run-2"]
+    await have(journal, 100.0, 200.0, 300.0, 400.0)
+    retention = Retention(max_age=250.0, max_bytes=200)
+    assert await retention.prune(journal, 350.0) == ["run-1", "run-2"]
     await have_more(journal, "run-5", 300)
-    assert await retention.prune(journal, 35.0) == ["run-3", "run-4", "run-5"]
+    assert await retention.prune(journal, 470.0) == ["run-3", "run-4", "run-5"]
+
+
+async def test_a_run_that_has_just_ended_is_there_for_those_who_watch_it(journal: Journal) -> None:
+    await have(journal, 100.0, 120.0)
+    retention = Retention(max_bytes=0)
+    assert await retention.prune(journal, 159.9) == []
+    assert await retention.prune(journal, 160.0) == ["run-1"]
+    assert await Retention(max_age=10.0).prune(journal, 160.0) == ["run-2"]  # as was asked for
 
 
 async def have_more(journal: Journal, run_id: str, size: int) -> None:
     await journal.create(run_record(run_id))
-    await journal.finish(run_id, Entry(1, b"x" * size), "failed", 50.0)
+    await journal.finish(run_id, Entry(1, b"x" * size), "failed", 405.0)
 
 
 async def test_a_running_run_counts_and_stays(journal: Journal) -> None:

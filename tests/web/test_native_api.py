@@ -120,6 +120,7 @@ async def test_what_the_server_is_and_what_can_be_chosen(tmp_path: Path) -> None
                 "max_runs": 3,
                 "max_runs_per_caller": 16,
                 "max_waiting": 8,
+                "max_conversations": 64,
                 "max_request": 10_000_000,
                 "max_watchers": 4096,
                 "max_watchers_per_caller": 1024,

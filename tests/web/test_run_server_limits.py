@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from scripted import EVERY_SESSION_CALL
 from web_stage import ADA, scripted_agent, served, started, watched
 
 from thinkwell import events as ev
 from thinkwell.journal import Entry, JournalError, MemoryJournal, Retention, RunRecord
 from thinkwell.testing import virtual_backend
-from thinkwell.web import Limits, RunServer
+from thinkwell.web import Limits, RunServer, StartRun
 from thinkwell.web._records import RunEnded
 from thinkwell.web._refusals import RunNotFound, ServerUnavailable, TooManyRuns
 
@@ -235,7 +236,7 @@ async def test_an_exception_of_the_block_passes_as_it_is() -> None:
 
 
 async def test_runs_that_are_too_many_are_forgotten() -> None:
-    async with served(slow, retention=Retention(max_bytes=0)) as stage:
+    async with served(slow, retention=Retention(max_age=0)) as stage:
         run = await stage.start()
         await watched(stage.server, run.id)
         await anyio.sleep(61)
@@ -271,3 +272,29 @@ async def test_a_journal_that_fails_for_a_while_is_asked_again(caplog: pytest.Lo
         await anyio.sleep(70)
         with pytest.raises(RunNotFound):
             await stage.server.get(run.id, caller=ADA)
+
+
+async def test_who_has_as_many_runs_as_he_may_can_ask_for_one_again() -> None:
+    async with served(wait, limits=Limits(max_runs_per_caller=1)) as stage:
+        request = StartRun(prompt="Once.")
+        first = await stage.server.start(request, caller=ADA, key="k")
+        assert (await stage.server.start(request, caller=ADA, key="k")).id == first.id
+        with pytest.raises(TooManyRuns):
+            await stage.server.start(request, caller=ADA, key="other")
+
+
+async def test_conversations_that_nobody_goes_on_with_do_not_pile_up() -> None:
+    async with served(slow, limits=Limits(max_conversations=2)) as stage:
+        assert stage.handler is not None
+        stage.handler.capabilities = EVERY_SESSION_CALL
+        runs = [await stage.start(thread=name) for name in "abcd"]
+        for run in runs:  # all of them go on, so none is closed
+            assert isinstance((await watched(stage.server, run.id))[-1], RunEnded)
+        await anyio.sleep(1)
+        assert stage.handler.closed_sessions == []
+        await watched(stage.server, (await stage.start(thread="a")).id)
+        await anyio.sleep(1)
+        assert len(stage.handler.closed_sessions) == 2
+        again = await watched(stage.server, (await stage.start(thread="b")).id)
+        assert not [entry for entry in again if isinstance(entry, ev.Notice)]
+        assert len(stage.handler.opened) == 1

@@ -11,7 +11,7 @@ from web_stage import ADA, served
 
 from thinkwell import events as ev
 from thinkwell.web._records import RunEnded, read_entry
-from thinkwell.web._watching import WINDOW
+from thinkwell.web._watching import PIECE, WINDOW
 
 if TYPE_CHECKING:
     from scripted import Turn
@@ -71,6 +71,42 @@ async def test_who_falls_behind_the_window_gets_everything_and_nobody_waits_for_
                 entries += batch.entries
             assert [read_entry(entry) for entry in entries] == log
             assert slow.ended
+
+
+async def test_who_is_a_little_behind_gets_what_has_come_meanwhile_at_once() -> None:
+    going, size, number = anyio.Event(), 1_000, 150
+    said = anyio.Semaphore(0)
+
+    async def trickle(turn: Turn) -> None:
+        turn.say("first")
+        await going.wait()
+        for _ in range(number):
+            turn.say("x" * size)
+            await said.acquire()
+
+    async with served(trickle) as stage:
+        run = await stage.start()
+        async with (
+            stage.server.watch(run.id, caller=ADA) as fast,
+            stage.server.watch(run.id, caller=ADA) as slow,
+            stage.server.watch(run.id, caller=ADA) as other,
+        ):
+            for watcher in (fast, slow, other):
+                while (batch := await watcher.next()) is not None:
+                    if isinstance(read_entry(batch.entries[-1]), ev.Message):
+                        break
+            going.set()
+            last = fast.seq + number
+            while fast.seq < last:
+                assert await fast.next() is not None
+                said.release()
+            batch = await slow.next()
+            assert batch is not None
+            assert len(batch.entries) > 30
+            assert PIECE - 2 * size < batch.size <= PIECE
+            assert await other.next() is batch, "it is made once for all who are at that place"
+            while not slow.ended:
+                assert await slow.next() is not None
 
 
 async def test_frames_are_those_of_an_event_source() -> None:

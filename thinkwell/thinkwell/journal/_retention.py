@@ -14,6 +14,9 @@ __all__ = ("Retention",)
 PAGE: Final = 100
 """Runs to look at at once."""
 
+GRACE: Final = 60.0
+"""Seconds after its end for which a run is kept though there are too many: for those who watch it still."""
+
 
 class Retention(Struct, frozen=True, kw_only=True):
     """Which runs that have ended are kept. One that is running is never forgotten.
@@ -51,7 +54,7 @@ class Retention(Struct, frozen=True, kw_only=True):
         while page := await journal.oldest(PAGE):
             known = len(gone)
             for record in page:
-                if excess <= 0 and not self._is_old(record, now):
+                if not self._is_old(record, now) and (excess <= 0 or _has_just_ended(record, now)):
                     return gone
                 excess -= record.size
                 if await journal.delete(record.id):
@@ -62,6 +65,10 @@ class Retention(Struct, frozen=True, kw_only=True):
 
     def _is_old(self, record: RunRecord, now: float) -> bool:
         return self.max_age is not None and record.ended is not None and record.ended <= now - self.max_age
+
+
+def _has_just_ended(record: RunRecord, now: float) -> bool:
+    return record.ended is not None and record.ended > now - GRACE
 
 
 def _check(name: str, value: object) -> None:

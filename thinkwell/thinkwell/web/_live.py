@@ -19,7 +19,7 @@ from thinkwell.web._records import Reduced, RunEnded, error_shown
 from thinkwell.web._refusals import AnswerRefused, QuestionClosed
 from thinkwell.web._requests import TextPart
 from thinkwell.web._threads import FORGOTTEN, Place
-from thinkwell.web._watching import Tail
+from thinkwell.web._watching import PIECE, Tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
 __all__ = ("LiveRun",)
 
 T = TypeVar("T")
-
-PIECE: Final = 64 * 1024
-"""Bytes of entries that are given to those who watch at once, about."""
 
 LOGGED: Final = 2_000
 """Characters of an error that the log gets."""
@@ -73,6 +70,8 @@ class LiveRun:
             single=record.thread is None,
         )
         self.tail = Tail()
+        self.is_kept = False
+        """Whether the journal knows of it."""
         self.turn: Turn | None = None
         self.watchers = 0
         self.watched = anyio.Event()

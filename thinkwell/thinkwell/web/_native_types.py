@@ -82,6 +82,8 @@ class ShownLimits(Struct, frozen=True, kw_only=True):
     max_runs_per_caller: int
     max_waiting: int
     """Runs of a conversation that wait for their turn."""
+    max_conversations: int
+    """Conversations whose sessions stay open while nobody goes on with them."""
     max_request: int
     """Bytes of a request's body."""
     max_watchers: int

@@ -142,6 +142,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_runs_per_caller: int = 16
     max_waiting: int = 8
     """Runs of a conversation that wait for their turn."""
+    max_conversations: int = 64
+    """Conversations of which an agent keeps the session while nobody goes on with them. Beyond that the
+    session is closed that was idle for longest; it is opened again where the agent can do that."""
     max_request: int = 10_000_000
     """Bytes of a request's body."""
     max_watchers: int = 4096

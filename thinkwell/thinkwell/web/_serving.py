@@ -125,6 +125,8 @@ class RunServer(AsyncContextManagerMixin):
         self._lives: dict[str, LiveRun] = {}
         """The runs of this process that have not ended."""
         self._threads = Threads(self.journal)
+        self._recent: dict[str, Conversations] = {}
+        """The conversations that have a session, the one last that somebody went on with last."""
         self._following = Following(self.journal, abandoned_after)
         self._watchers: WeakSet[Watcher] = WeakSet()
         self._runs: TaskGroup | None = None
@@ -219,6 +221,9 @@ class RunServer(AsyncContextManagerMixin):
             raise RequestInvalid(f"the key of a request has 1 to {MOST_KEY} characters")
         if self._runs is None or self._leaving:
             raise ServerUnavailable("the server is closing; try again when it is back")
+        for live in self._lives.values():
+            if key is not None and (live.record.caller, live.record.key) == (caller, key) and live.is_kept:
+                return live.record  # whoever has as many runs as he may, too, can ask for one again
         self._check_limits(caller)
         writer = EntryWriter()
         record = RunRecord(
@@ -238,6 +243,7 @@ class RunServer(AsyncContextManagerMixin):
             with anyio.CancelScope(shield=True):  # what is in the journal has to be ended by somebody
                 stored = await self._create(record)
                 if stored.id == record.id:
+                    live.is_kept = True
                     self._runs.start_soon(self._run, live)
                     return record
             await live.turn.end()
@@ -393,13 +399,29 @@ class RunServer(AsyncContextManagerMixin):
         try:
             if not place.single and await self._threads.is_elsewhere(place):
                 conversations.reset(place.key)
-            return conversations.ask(place.key, once=place.single)
+            turn = conversations.ask(place.key, once=place.single)
         except ConversationBusy:
             raise TooManyRuns(
                 f"{self.limits.max_waiting} runs of that conversation wait for their turn, and no more may"
             ) from None
         except RouterClosed:
             raise ServerUnavailable("the server is closing; try again when it is back") from None
+        if not place.single:
+            self._recent.pop(place.key, None)
+            self._recent[place.key] = conversations
+            self._close_oldest()
+        return turn
+
+    def _close_oldest(self) -> None:
+        """Close the sessions of the conversations that nobody has gone on with for longest."""
+        known = set().union(*(conversations.user_ids for conversations in self._conversations.values()))
+        self._recent = {key: each for key, each in self._recent.items() if key in known}
+        surplus = len(self._recent) - self.limits.max_conversations
+        if surplus > 0:
+            busy = {live.place.key for live in self._lives.values()}
+            idle = [key for key in self._recent if key not in busy]
+            for key in idle[:surplus]:
+                self._recent.pop(key).reset(key)
 
     def _session(self, agent: Agent, key: str) -> AbstractAsyncContextManager[Session]:
         place = msgspec.json.decode(key, type=Place)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from thinkwell._display.text import line
 from thinkwell.errors import AgentError, AgentExited
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Threads:
                 raise
             except AgentError as exc:
                 about = "A conversation with agent %s begins anew, as its session could not be opened: %s"
-                logger.warning(about, place.agent, exc)
+                logger.warning(about, place.agent, line(str(exc)))  # an agent's words may be in it
         self._forgotten.add(place.key)
         return None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -24,6 +25,10 @@ __all__ = ("Batch", "Tail", "Watcher")
 
 WINDOW: Final = 256 * 1024
 """Bytes of a run's last entries that are kept in memory for those who keep up. Always the last batch."""
+
+PIECE: Final = 64 * 1024
+"""Bytes of entries that are given to those who watch at once, about: each of them may hold as much while his
+client is slow. A single longer entry is given by itself."""
 
 
 class Batch:
@@ -76,6 +81,8 @@ class Tail:
         """Number of the entry behind which the window begins."""
         self._window: deque[Batch] = deque()
         self._size = 0
+        self._joined: Batch | None = None
+        """What several are given who have fallen behind together."""
         self._changed: anyio.Event | None = None
 
     def push(self, entries: Sequence[Entry]) -> None:
@@ -83,6 +90,7 @@ class Tail:
         batch = Batch(tuple(entries))
         self._window.append(batch)
         self._size += batch.size
+        self._joined = None
         self.last = batch.last
         while self._size > WINDOW and len(self._window) > 1:
             gone = self._window.popleft()
@@ -104,10 +112,21 @@ class Tail:
         """Return what comes behind a number that the window has; ``None``: nothing yet."""
         if seq >= self.last:
             return None
-        window = self._window
-        if window[-1].entries[0].seq <= seq + 1:  # nearly always
-            return window[-1].after(seq)
-        return next(batch for batch in window if batch.last > seq).after(seq)
+        newest = self._window[-1]
+        if newest.entries[0].seq <= seq + 1:  # nearly always
+            return newest.after(seq)
+        if self._joined is None or self._joined.entries[0].seq != seq + 1:
+            self._joined = self._join(seq)
+        return self._joined
+
+    def _join(self, seq: int) -> Batch:
+        """Return the batches behind a number as one, up to a size: sending is what costs."""
+        behind = list(takewhile(lambda batch: batch.last > seq, reversed(self._window)))
+        first = behind.pop().after(seq)
+        entries, size = list(first.entries), first.size
+        while behind and (size := size + behind[-1].size) <= PIECE:
+            entries += behind.pop().entries
+        return Batch(tuple(entries))
 
     async def wait(self) -> None:
         """Wait for news."""
@@ -157,30 +176,32 @@ class Watcher:
         Raises:
             JournalError: The journal cannot be read.
         """
+        tail, rested = self._tail, False
         while not (self.ended or self._closed):
-            await checkpoint()
-            batch = await self._look()
-            if batch is not None:
+            if tail is None or not tail.has(self._seq):
+                batch = await self._read()
+            else:
+                batch = tail.after(self._seq)
+                if batch is None and not tail.over:
+                    await tail.wait()
+                    rested = True
+                    continue
+                if not rested:  # others have their turn, though there is something to take at once
+                    await checkpoint()
+                    rested = True
+                    continue
+            if batch is None:
+                self._closed = True
+            else:
                 self._seq = batch.last
                 self.ended = is_end(batch.entries[-1])
                 return batch
         return None
 
-    async def _look(self) -> Batch | None:
-        tail = self._tail
-        if tail is None or not tail.has(self._seq):
-            entries = await self._journal.read(self.record.id, self._seq)
-            if entries:
-                return Batch(tuple(entries))
-            self._closed = True  # it was deleted, or there is no such number
-            return None
-        batch = tail.after(self._seq)
-        if batch is None:
-            if tail.over:
-                self._closed = True
-            else:
-                await tail.wait()
-        return batch
+    async def _read(self) -> Batch | None:
+        """Read what is not in memory any more; ``None``: it was deleted, or there is no such number."""
+        entries = await self._journal.read(self.record.id, self._seq, most=PIECE)
+        return Batch(tuple(entries)) if entries else None
 
 
 def _frame(entry: Entry) -> bytes:
