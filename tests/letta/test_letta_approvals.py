@@ -466,6 +466,15 @@ async def test_an_approval_alone_is_no_result() -> None:
         assert (await stage.decide(agent, returned("c1", "ok"))).text == "Got: ok"
 
 
+async def test_a_tool_that_the_client_never_runs() -> None:
+    async with letta_served(calling) as stage:
+        agent = await stage.agent()
+        await pending(stage, agent)
+        await anyio.sleep(301)
+        messages = await stage.messages(agent)
+        assert messages[-1]["content"] == "Failed: The front end has not answered the call of Bash"
+
+
 @pytest.mark.parametrize("permissions", ["deny", "allow"])
 async def test_a_tool_of_the_clients_waits_whatever_the_agent_may(permissions: Any) -> None:
     async with letta_served(calling, agent={"permissions": {"only": permissions}}) as stage:

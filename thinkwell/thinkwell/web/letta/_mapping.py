@@ -73,6 +73,7 @@ class _Speech(Struct, kw_only=True):
     source: str | None
     """The agent's name for it."""
     id: str
+    otid: str
     date: str
     step: str
     pieces: list[str]
@@ -224,10 +225,12 @@ class Mapper:
         speech = self._speech
         if speech is None or (speech.kind, speech.source) != (kind, event.message_id):
             given = self.flush()
+            id_ = self._id(event)
             speech = self._speech = _Speech(
                 kind=kind,
                 source=event.message_id,
-                id=self._id(event),
+                id=id_,
+                otid=otid_of(id_),
                 date=self._date(event),
                 step=self._step(),
                 pieces=[],
@@ -390,13 +393,13 @@ def _spoken(speech: _Speech, text: str) -> Message:
         return ReasoningMessage(
             id=speech.id,
             date=speech.date,
-            otid=otid_of(speech.id),
+            otid=speech.otid,
             step_id=speech.step,
             reasoning=text,
             source="reasoner_model",
         )
     return AssistantMessage(
-        id=speech.id, date=speech.date, otid=otid_of(speech.id), step_id=speech.step, content=text
+        id=speech.id, date=speech.date, otid=speech.otid, step_id=speech.step, content=text
     )
 
 
