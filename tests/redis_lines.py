@@ -31,6 +31,7 @@ class RedisLine:
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         self._losing: dict[bytes, int] = {}
+        self._swallowing: bytes | None = None
         self._delaying: bytes | None = None
         self._delayed: list[bytes] = []
         self.delaying = threading.Event()
@@ -60,6 +61,10 @@ class RedisLine:
     def lose(self, mark: bytes, *, times: int = 1) -> None:
         """Pass requests on that have a mark, and end their connections instead of passing the answers on."""
         self._losing[mark] = times
+
+    def swallow(self, mark: bytes) -> None:
+        """End the connection of the next request that has a mark, instead of passing it on."""
+        self._swallowing = mark
 
     def delay(self, mark: bytes) -> None:
         """Keep the next request that has a mark until `deliver`, and give no answer."""
@@ -134,6 +139,10 @@ class RedisLine:
     def _pass_on(self, client: socket.socket, upstream: socket.socket) -> None:
         while request := client.recv(1 << 20):
             self._flowing.wait()
+            if self._swallowing is not None and self._swallowing in request:
+                self._swallowing = None
+                self.lost += 1
+                return
             if self._delaying is not None and self._delaying in request:
                 self._delaying = None
                 self._delayed.append(request)

@@ -1,9 +1,10 @@
-"""Whatever is done, a journal in a file answers as one in memory does."""
+"""Whatever is done, a journal in a file or in Redis answers as one in memory does."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, TypeAlias
 
 from hypothesis import given, settings
@@ -11,9 +12,12 @@ from hypothesis import strategies as st
 from journals import run_record
 
 from thinkwell.journal import Entry, JournalConflict, MemoryJournal, SqliteJournal
+from thinkwell.journal.redis import RedisJournal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from redis_servers import RedisServer
 
     from thinkwell.journal import Journal, RunEnd, RunStatus
 
@@ -146,3 +150,20 @@ async def test_a_file_answers_as_memory_does(plan: list[Step]) -> None:
                 journal.serve(answer)
             for step in [*plan, *LAST]:
                 assert await outcome(file, step) == await outcome(memory, step)
+
+
+async def take_over(journal: Journal) -> object:
+    """Begin anew, with the runs that were running: in Redis they belong to nobody before."""
+    await reopen(journal)
+    return await journal.orphans()
+
+
+@settings(deadline=None, max_examples=100)
+@given(plan=st.lists(st.one_of(kinds), max_size=40))
+async def test_redis_answers_as_memory_does(redis_server: RedisServer, plan: list[Step]) -> None:
+    async with MemoryJournal() as memory, RedisJournal(redis_server.url, prefix=token_hex(8)) as redis:
+        for journal in (memory, redis):
+            journal.serve(answer)
+        for step in [*plan, *LAST]:
+            told = take_over if step is reopen else step
+            assert await outcome(redis, told) == await outcome(memory, told)

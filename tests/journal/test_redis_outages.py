@@ -40,8 +40,8 @@ def line(redis_server: RedisServer) -> Generator[RedisLine]:
 
 @pytest.fixture
 def durable() -> Generator[RedisServer]:
-    """A server that can be killed."""
-    with running_redis("appendonly yes") as server:
+    """A server that can be killed. With less than ``always`` it may lose what it has acknowledged."""
+    with running_redis("appendonly yes", "appendfsync always") as server:
         yield server
 
 
@@ -72,7 +72,7 @@ async def all_of(journal: RedisJournal, run_id: str) -> list[Entry]:
 
 
 async def test_redis_is_killed_and_started_again_while_much_is_written(durable: RedisServer) -> None:
-    runs, turns = [f"run-{number}" for number in range(8)], 150
+    runs, turns = [f"run-{number}" for number in range(6)], 80
     acknowledged = anyio.Event()
     async with RedisJournal(durable.url) as journal, RedisJournal(durable.url) as other:
         await other.create(run_record("run-other"))
@@ -337,6 +337,34 @@ async def test_orphans_whose_list_was_lost(
         assert await journal.orphans() == []
 
 
+async def test_orphans_of_which_nothing_was_known_yet(
+    line: RedisLine, behind: Callable[..., RedisJournal], direct: RedisJournal
+) -> None:
+    async with direct:
+        await direct.create(run_record("run-1"))
+    async with behind(patience=0.3) as journal:
+        line.lose(b"run-1", times=100)
+        with pytest.raises(JournalError, match="cannot be reached"):
+            await journal.orphans()
+        line.lose(b"run-1", times=0)
+        assert [record.id for record in await journal.orphans()] == ["run-1"]
+
+
+async def test_a_run_of_this_process_does_not_become_an_orphan_by_its_name(
+    line: RedisLine, behind: Callable[..., RedisJournal]
+) -> None:
+    """Another run is to be created with its id, which fails in one way or the other."""
+    async with behind(patience=0.3) as journal:
+        await journal.create(run_record("run-1", key="k"))
+        with pytest.raises(JournalConflict, match="there is a run run-1 already"):
+            await journal.create(run_record("run-1"))
+        line.lose(b"run-1", times=100)
+        with pytest.raises(JournalError, match="cannot be reached"):
+            await journal.create(run_record("run-1"))
+        line.lose(b"run-1", times=0)
+        assert await journal.orphans() == []
+
+
 # Bad lines
 
 
@@ -396,12 +424,15 @@ async def test_who_watches_a_run_that_goes_to_another_process_sees_its_end(
     """He waits where the run was: there nobody told him of what others do with it."""
     async with direct, behind(lease=SHORT) as one:
         await one.create(run_record("run-1"))
+        await direct.create(run_record("run-2"))
         with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(one.wait, "run-1", 0)
+                tasks.start_soon(one.wait, "run-2", 0)
                 await anyio.wait_all_tasks_blocked()
                 line.hold()
                 while not await direct.orphans():
                     pass
                 line.hold(holding=False)
                 await direct.append("run-1", entries(1, 1))
+                await direct.append("run-2", entries(1, 1))

@@ -330,6 +330,18 @@ async def test_a_journal_is_open_once(server: RedisServer, prefix: str) -> None:
         await journal.get("run-1")
 
 
+async def test_one_among_more_runs_than_are_looked_at_at_once(server: RedisServer, prefix: str) -> None:
+    async with RedisJournal(server.url, prefix=prefix) as journal:
+        await journal.create(run_record("run-0"))
+        await journal.finish("run-0", Entry(1, b"{}"), "failed", 5.0)
+        for number in range(1, 1101):
+            await journal.create(run_record(f"run-{number}"))
+        assert [run.id for run in await journal.runs(status="failed")] == ["run-0"]
+        assert [run.id for run in await journal.runs(caller="ada", status="failed")] == ["run-0"]
+        assert [run.id for run in await journal.runs(before="run-1050", status="failed")] == ["run-0"]
+        assert len(await journal.runs(limit=5000)) == 1101
+
+
 async def test_two_prefixes_are_two_places(server: RedisServer) -> None:
     async with RedisJournal(server.url, prefix="a") as one, RedisJournal(server.url, prefix="a:b") as other:
         await one.create(run_record("run-1"))

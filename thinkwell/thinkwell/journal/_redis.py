@@ -40,11 +40,11 @@ class RedisJournal(Journal):
     machines do not matter. After Redis itself was away, no runs are taken for the time of a lease.
 
     How durable the runs are is decided by Redis, not here. As it comes it writes to the disk now and then,
-    and forgets what came later when it is killed. With ``appendonly yes`` it loses the last second at most,
-    and that only when the machine fails; with ``appendfsync always`` nothing. A failover may lose what the
-    replica has not got yet. Set ``maxmemory-policy noeviction``, so that Redis refuses what does not fit
-    rather than forget something else. It takes one Redis from version 6 on, with or without replicas behind
-    its name, and no cluster.
+    and forgets what came later when it ends. With ``appendonly yes`` it loses the last two seconds at most
+    when it is killed or the machine fails; with ``appendfsync always`` nothing, but it is slower. A failover
+    may lose what the replica has not got yet. A run that has lost entries goes no further: `JournalConflict`.
+    Set ``maxmemory-policy noeviction``, so that Redis refuses what does not fit rather than forget something
+    else. It takes one Redis from version 6 on, with or without replicas behind its name, and no cluster.
 
     While Redis cannot be reached, everything is tried again for some time. Where the answer to a change was
     lost, the change is recognised when it comes again, and is done once.

@@ -103,8 +103,9 @@ class Calls:
         self._token = current_token()
         self._waiting: dict[str, _Waiting] = {}
         self._asked: dict[str, _Asked] = {}
+        self._answering: set[str] = set()
+        """The questions that are being answered."""
         self._scopes: set[anyio.CancelScope] = set()
-        """Of the questions that are being answered."""
 
     async def ask(self, owner: str, run_id: str, body: bytes, timeout: float) -> bytes | None:  # noqa: ASYNC109
         """Ask the process that has a run.
@@ -153,7 +154,8 @@ class Calls:
         asked = self._asked.get(message.id)
         if asked is None:
             self._forget()
-            if len(self._scopes) < AT_ONCE:
+            if len(self._answering) < AT_ONCE:
+                self._answering.add(message.id)
                 asked = self._asked[message.id] = _Asked()
                 self._in_thread(message, asked)
         elif asked.answer is not None:
@@ -191,6 +193,7 @@ class Calls:
                 body = await self._get_answer(question.run, question.body)
             finally:
                 self._scopes.discard(scope)
+                self._answering.discard(question.id)
         return body
 
     async def _get_answer(self, run_id: str, body: bytes) -> bytes | None:
