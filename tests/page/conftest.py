@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from page_browser import Browser, browsing
+from page.browsing import Browser, browsing
 
 if TYPE_CHECKING:
     from collections.abc import Generator

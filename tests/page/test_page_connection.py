@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from page_stage import Gate, cable, served_page
+from page.staging import Gate, cable, served_page
 
 from thinkwell.journal import SqliteJournal
 from thinkwell.web import Access
@@ -13,7 +13,7 @@ from thinkwell.web import Access
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from page_browser import Browser
+    from page.browsing import Browser
     from scripted import Script, Turn
 
 SECRET = "a-secret-of-sixteen-or-more"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from acting import edits, plans, runs, uses
 from asking import permission
-from page_stage import Gate, served_page
+from page.acting import edits, plans, runs, uses
+from page.staging import Gate, served_page
 
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from page_browser import Browser
+    from page.browsing import Browser
     from scripted import Turn
 
 EVIL = "https://evil.example"
@@ -31,7 +31,9 @@ SCRIPTS = (
     "${window.owned=8} {{window.owned=9}} `<b onclick='window.owned=10'>`",
 )
 HOSTILE = "\n\n".join(SCRIPTS)
-UNSEEN = "a\u202egnp.exe\u202c \u2066x\u2069 zero\u200bwidth \x1b[31mred\x1b[0m \x1b]0;owned\x07 nul\x00 bell\x07"
+UNSEEN = (
+    "a\u202egnp.exe\u202c \u2066x\u2069 zero\u200bwidth \x1b[31mred\x1b[0m \x1b]0;owned\x07 nul\x00 bell\x07"
+)
 
 
 async def attacks(turn: Turn) -> None:
@@ -41,7 +43,14 @@ async def attacks(turn: Turn) -> None:
     plans(turn, *SCRIPTS, done=2)
     runs(turn, HOSTILE, HOSTILE)
     edits(turn, f"/w/{SCRIPTS[1]}", HOSTILE, SCRIPTS[0])
-    uses(turn, SCRIPTS[1], SCRIPTS[0], name="<b>name</b>", raw_input={SCRIPTS[0]: HOSTILE}, output={"output": HOSTILE})
+    uses(
+        turn,
+        SCRIPTS[1],
+        SCRIPTS[0],
+        name="<b>name</b>",
+        raw_input={SCRIPTS[0]: HOSTILE},
+        output={"output": HOSTILE},
+    )
     link = s.ResourceLink(uri="javascript:window.owned=11", name=SCRIPTS[1])
     uses(turn, "link", SCRIPTS[2], shows=(s.Content(content=link),), kind="fetch")
     picture = s.ImageContent(data="PHN2Zz4=", mime_type="image/svg+xml")
@@ -69,8 +78,7 @@ def test_nothing_of_it_is_run_or_loaded(browser: Browser) -> None:
         tab.see("#runs li")
         assert tab.value("window.owned") is None
         assert tab.value("document.scripts.length") == 1
-        found = "#home iframe, #run iframe, #run style, #run form[action], #run svg[onload], #run [onclick], #run img"
-        assert tab.count(found) == 0
+        assert tab.count("iframe, #run style, form[action], svg[onload], [onclick], #run img") == 0
         hrefs = tab.value("[...document.querySelectorAll('#run a[href]')].map(link => link.href)")
         assert all(href.startswith((EVIL, stage.url)) for href in hrefs), hrefs
         assert all(stage.url in each for each in tab.requests)
@@ -92,8 +100,8 @@ def test_what_does_not_show_is_made_visible_or_gone(browser: Browser) -> None:
         tab.see("#panel pre")
         assert tab.text("#panel pre") == shown
         assert tab.texts("#panel pre .t-f1") == ["red"]
-        controls = r"/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u202a-\u202e\u2066-\u2069]/.test(document.body.innerText)"
-        assert tab.value(controls) is False
+        controls = r"/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u202a-\u202e\u2066-\u2069]/"
+        assert tab.value(f"{controls}.test(document.body.innerText)") is False
 
 
 def test_marks_in_heaps_stay_in_their_line(browser: Browser) -> None:
@@ -121,12 +129,16 @@ def test_a_huge_text_does_not_hang_the_page(browser: Browser, text: str) -> None
 
     with served_page(floods) as stage, browser.tab() as tab:
         tab.go(stage.start())
-        tab.see(".more:has-text('4.9M more characters'), .more:has-text('4.7M more'), .more:has-text('900k more')")
+        tab.see(
+            ".more:has-text('4.9M more characters'), .more:has-text('4.7M more'), .more:has-text('900k more')"
+        )
         tab.value("new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
         took = tab.value(
-            "new Promise(resolve => { const began = performance.now();"
-            "document.querySelector('#tab-usage').click(); requestAnimationFrame(() => requestAnimationFrame(() =>"
-            "resolve(performance.now() - began))) })"
+            """new Promise((resolve) => {
+                const began = performance.now();
+                document.querySelector('#tab-usage').click();
+                requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now() - began)));
+            })"""
         )
         assert took < 2000
         tab.do("evaluate", "document.querySelector('.more').click()")

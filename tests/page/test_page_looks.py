@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from acting import edits, plans, reads, runs, uses_up
-from page_stage import Gate, served_page
+from page.acting import edits, plans, reads, runs, uses_up
+from page.staging import Gate, served_page
 
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from page_browser import Browser, Tab
+    from page.browsing import Browser, Tab
     from scripted import Turn
 
 CHECKS = Path(__file__).with_name("script") / "checks.js"
@@ -25,9 +25,17 @@ async def works(turn: Turn) -> None:
     plans(turn, "Look", "Change", "Test", done=1)
     turn.think("Let me look.")
     reads(turn, "/w/a.py", "/w/b.py")
-    turn.say("See [this](https://example.com), `code`, and\n\n```python\nx = 1\n```\n\n> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |")
+    turn.say("See [this](https://example.com), `code`, and\n\n```python\nx = 1\n```\n\n> quoted\n\n")
+    turn.say("| a | b |\n|---|---|\n| 1 | 2 |")
     edits(turn, "/w/a.py", "a = 2\n", "a = 1\n")
-    runs(turn, "make", "\x1b[31mred\x1b[0m \x1b[33myellow\x1b[0m \x1b[34mblue\x1b[0m \x1b[35mpink\x1b[0m \x1b[36mcyan\x1b[0m", code=2)
+    runs(
+        turn,
+        "make",
+        " ".join(
+            f"\x1b[{code}mcolour {code}\x1b[0m" for code in (*range(30, 38), *range(90, 98), 41, 42, 43, 44)
+        ),
+        code=2,
+    )
     uses_up(turn, 48_000, 200_000, 0.06)
     turn.update(s.NoticeUpdate(severity="warning", title="Slow", description="It takes long."))
     schema = s.ElicitationSchema(
@@ -52,7 +60,9 @@ def faults(tab: Tab) -> list[Any]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [{"width": 1200, "height": 800}, NARROW], ids=["wide", "narrow"])
-def test_everything_has_a_name_and_enough_contrast(browser: Browser, scheme: str, size: dict[str, int]) -> None:
+def test_everything_has_a_name_and_enough_contrast(
+    browser: Browser, scheme: str, size: dict[str, int]
+) -> None:
     with served_page(works) as stage, browser.tab(colorScheme=scheme, viewport=size) as tab:
         tab.go(stage.url)
         tab.see("#agent option", attached=True)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from acting import edits
 from asking import permission
-from page_stage import Gate, served_page
+from page.acting import edits
+from page.staging import Gate, served_page
 
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from page_browser import Browser, Tab
+    from page.browsing import Browser, Tab
     from scripted import Script, Turn
 
 HIDDEN = s.ToolCallUpdate(
@@ -42,7 +42,12 @@ def test_an_answer_by_mouse(browser: Browser) -> None:
         tab.see(".question")
         assert tab.text(".question h2") == "rm -rf build"
         assert tab.text(".question pre") == "rm -rf build"
-        assert tab.texts(".question button") == ["a\nAlways allow", "d\nAlways deny", "y\nAllow once", "n\nDeny"]
+        assert tab.texts(".question button") == [
+            "a\nAlways allow",
+            "d\nAlways deny",
+            "y\nAllow once",
+            "n\nDeny",
+        ]
         assert tab.text("#phase") == "waiting for your answer"
         assert tab.value("document.title").startswith("? ")
         tab.click(".question button:has-text('Allow once')")
@@ -72,9 +77,10 @@ def test_a_key_that_was_meant_for_something_else_answers_nothing(browser: Browse
         tab.see("#phase")
         # The key comes in the same moment as the question.
         tab.value(
-            "void new MutationObserver(() => document.querySelector('.question') && document.body.dispatchEvent("
-            "new KeyboardEvent('keydown', {key: 'y', bubbles: true})))"
-            ".observe(document.querySelector('#dock'), {childList: true})"
+            """void new MutationObserver(() => {
+                if (!document.querySelector('.question')) return;
+                document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'y', bubbles: true}));
+            }).observe(document.querySelector('#dock'), {childList: true})"""
         )
         gate.open()
         ready(tab)
@@ -167,7 +173,9 @@ def test_a_form_is_filled_in(browser: Browser) -> None:
             "fast": s.BooleanPropertySchema(title="Fast?"),
             "colour": s.StringPropertySchema(title="Colour", enum=("red", "blue")),
             "zone": s.StringPropertySchema(title="Zone", enum=many),
-            "tags": s.MultiSelectPropertySchema(title="Tags", items=s.StringMultiSelectItems(enum=("a", "b", "c"))),
+            "tags": s.MultiSelectPropertySchema(
+                title="Tags", items=s.StringMultiSelectItems(enum=("a", "b", "c"))
+            ),
             "note": s.StringPropertySchema(title="Note", default="nothing"),
         },
         "name",
@@ -256,7 +264,9 @@ def test_an_address_is_shown_whole_and_opened_without_a_word_of_where_from(
 
     async def asks_page(turn: Turn) -> None:
         url = f"{turn.text}/start?x=1"
-        request = s.ElicitationUrlMode(session_id=turn.session_id, message="Log in", elicitation_id="e1", url=url)
+        request = s.ElicitationUrlMode(
+            session_id=turn.session_id, message="Log in", elicitation_id="e1", url=url
+        )
         response = await turn.client.create_elicitation(request)
         told.append(response.action)
 
@@ -265,13 +275,17 @@ def test_an_address_is_shown_whole_and_opened_without_a_word_of_where_from(
         ready(tab)
         assert tab.text(".question .address") == f"{stage.url}/healthz#/start?x=1"
         assert "It leads to 127.0.0.1." in tab.text(".question")
-        link = tab.value("(link => [link.rel, link.target, link.referrerPolicy])(document.querySelector('.question a'))")
+        link = tab.value(
+            "(link => [link.rel, link.target, link.referrerPolicy])(document.querySelector('.question a'))"
+        )
         assert link == ["noopener noreferrer nofollow", "_blank", "no-referrer"]
         assert tab.do("popups") == []
         tab.press("o")
         tab.press(key)
         tab.see(".final")
-        assert tab.do("popups") == [{"url": f"{stage.url}/healthz#/start?x=1", "referrer": "", "opener": False}]
+        assert tab.do("popups") == [
+            {"url": f"{stage.url}/healthz#/start?x=1", "referrer": "", "opener": False}
+        ]
     assert told == [said]
 
 

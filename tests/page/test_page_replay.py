@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import anyio
-from acting import plans, runs
 from asking import permission
-from page_stage import Gate, served_page
+from page.acting import plans, runs
+from page.staging import Gate, served_page
 
 if TYPE_CHECKING:
-    from page_browser import Browser, Tab
+    from page.browsing import Browser, Tab
     from scripted import Turn
 
 
@@ -74,7 +74,9 @@ def test_the_slider_is_moved_by_keys_and_says_where_it_is(browser: Browser) -> N
         tab.press("Home")
         tab.see("#replaying")
         tab.miss(".text")
-        assert tab.value("document.querySelector('#scrub').getAttribute('aria-valuetext')").startswith("00:00 of 00:0")
+        assert tab.value("document.querySelector('#scrub').getAttribute('aria-valuetext')").startswith(
+            "00:00 of 00:0"
+        )
         tab.press("End")
         tab.see(".final")
 
@@ -84,16 +86,23 @@ def test_it_plays_from_the_beginning_to_the_end(browser: Browser) -> None:
         tab.go(stage.start())
         tab.see(".final")
         tab.value(
-            "window.seen = []; new MutationObserver(() => { const text = [...document.querySelectorAll("
-            "'.row[data-kind=message]')].map(row => row.innerText.trim()).join('|'); if (seen.at(-1) !== text)"
-            "seen.push(text) }).observe(document.querySelector('#timeline'), {childList: true, subtree: true}), 0"
+            """window.seen = [];
+            void new MutationObserver(() => {
+                const rows = [...document.querySelectorAll('.row[data-kind=message]')];
+                const text = rows.map((row) => row.innerText.trim()).join('|');
+                if (seen.at(-1) !== text) seen.push(text);
+            }).observe(document.querySelector('#timeline'), {childList: true, subtree: true})"""
         )
         tab.choose("#speed", "4")
         tab.press("p")
         tab.see("#play[aria-label=Pause]")
         tab.see(".final")
         tab.see("#play[aria-label=Replay]")
-        assert [text for text in tab.value("seen") if text] == ["First.", "First. Second.", "First. Second.|Third."]
+        assert [text for text in tab.value("seen") if text] == [
+            "First.",
+            "First. Second.",
+            "First. Second.|Third.",
+        ]
 
 
 def test_it_can_be_paused(browser: Browser) -> None:
@@ -154,7 +163,7 @@ def test_each_tool_has_a_lane(browser: Browser) -> None:
         tab.go(stage.start())
         tab.see(".text p:text-is('Third.')")
         tab.until("document.querySelector('#lane-names').innerText === 'thought\\nanswer\\nrun'")
-        drawn = "[...document.querySelector('canvas').getContext('2d').getImageData(0, 0, 900, 30).data].some(Boolean)"
-        assert tab.value(drawn)
+        picture = "document.querySelector('canvas').getContext('2d').getImageData(0, 0, 900, 30)"
+        assert tab.value(f"[...{picture}.data].some(Boolean)")
         gate.open()
         tab.see(".final")

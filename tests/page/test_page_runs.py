@@ -6,12 +6,14 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from acting import edits, plans, reads, runs, uses, uses_up
-from page_stage import Gate, served_page
+from page.acting import edits, plans, reads, runs, uses, uses_up
+from page.staging import Gate, served_page
 from real_servers import SERVERS
 
+from thinkwell_acp import schema as s
+
 if TYPE_CHECKING:
-    from page_browser import Browser
+    from page.browsing import Browser
     from real_servers import ServerKind
     from scripted import Turn
 
@@ -44,14 +46,14 @@ def test_a_run_is_started_and_watched_to_its_end(browser: Browser, kind: ServerK
         assert "#run=run-" in tab.value("location.href")
         assert tab.text("#title") == "Type the orders, and test that."
         assert tab.text("#phase") == "done"
-        assert tab.text(".row[data-kind=prompt]") .endswith("Type the orders, and test that.")
+        assert tab.text(".row[data-kind=prompt]").endswith("Type the orders, and test that.")
         assert tab.text(".row[data-kind=thought]").startswith("thought 0")
         assert "read" in tab.text(".fold:has-text('orders.py, ')")
         assert "(+1)" in tab.text(".fold:has-text('orders.py, ')")
         assert tab.texts(".prose strong") == ["one"]
         assert tab.texts(".text td") == ["1", "2"]
         assert "6 tools · 2 files changed, +2 −1 · 48k/200k ctx · $0.06 (agent)" in tab.text(".final")
-        assert stage.agent.prompts[0].prompt[0].text == "Type the orders, and test that."  # type: ignore[union-attr]
+        assert s.TextContent(text="Type the orders, and test that.") in stage.agent.prompts[0].prompt
         assert tab.value("document.title") == "✔ Type the orders, and test that. – thinkwell"
 
 
@@ -214,7 +216,10 @@ def test_a_typed_result_fills_in(browser: Browser) -> None:
             "summary": {"type": "string"},
             "files": {
                 "type": "array",
-                "items": {"type": "object", "properties": {"path": {"type": "string"}, "lines": {"type": "integer"}}},
+                "items": {
+                    "type": "object",
+                    "properties": {"path": {"type": "string"}, "lines": {"type": "integer"}},
+                },
             },
             "risk": {"enum": ["low", "high"]},
         },
@@ -229,7 +234,11 @@ def test_a_typed_result_fills_in(browser: Browser) -> None:
         await gate.wait()
         await turn.returns(summary="Two files.", files=[], risk="none")
         await gate.wait()
-        await turn.returns(summary="Two files.", files=[{"path": "a.py", "lines": 3}, {"path": "b.py", "lines": 4}], risk="low")
+        await turn.returns(
+            summary="Two files.",
+            files=[{"path": "a.py", "lines": 3}, {"path": "b.py", "lines": 4}],
+            risk="low",
+        )
 
     with served_page(returns) as stage, browser.tab() as tab:
         tab.go(stage.url)
@@ -341,7 +350,9 @@ def test_calls_of_a_sub_agent_stand_below_it(browser: Browser) -> None:
     with served_page(delegates) as stage, browser.tab() as tab:
         tab.go(stage.start())
         tab.see(".final")
-        depths = tab.value("[...document.querySelectorAll('.row[data-kind=tool]')].map(row => row.dataset.depth)")
+        depths = tab.value(
+            "[...document.querySelectorAll('.row[data-kind=tool]')].map(row => row.dataset.depth)"
+        )
         assert depths == ["0", "1", "0"]
 
 
@@ -355,12 +366,16 @@ def test_a_list_of_thousands_is_in_the_page_in_part(browser: Browser) -> None:
         tab.see(".final")
         assert tab.count(".row") < 120
         assert tab.text("article:has-text('Step 1999')")
-        assert tab.value("document.querySelector('article:last-of-type').getAttribute('aria-setsize')") == "2002"
+        assert (
+            tab.value("document.querySelector('article:last-of-type').getAttribute('aria-setsize')") == "2002"
+        )
         tab.value("document.querySelector('#timeline').scrollTop = 0")
         tab.see("text='Step 0'")
         assert tab.count(".row") < 120
         tab.value("document.querySelector('#timeline').scrollTop = 30000")
-        tab.until("[...document.querySelectorAll('.row')].some(row => /Step [6-9]\\d\\d$/.test(row.innerText))")
+        tab.until(
+            "[...document.querySelectorAll('.row')].some(row => /Step [6-9]\\d\\d$/.test(row.innerText))"
+        )
         tab.do("focus", "#timeline")
         for _ in range(3):
             tab.press("j")

@@ -163,7 +163,13 @@ INPUTS: tuple[Any, ...] = (
     ["list"],
     {"constructor": 1, "__proto__": 2},
 )
-OUTPUTS: tuple[Any, ...] = (None, "text", {"exit_code": 2}, {"exitCode": 0, "stdout": "x"}, {"returncode": True})
+OUTPUTS: tuple[Any, ...] = (
+    None,
+    "text",
+    {"exit_code": 2},
+    {"exitCode": 0, "stdout": "x"},
+    {"returncode": True},
+)
 
 
 class _Tale:
@@ -254,14 +260,19 @@ class _Tale:
                 return ev.QuestionAnswered(id=id_, choice=choice, by=self._one("human", "cancel"), why="well")
 
     def _about(self) -> ev.ThoughtEvent:
-        models = ({"value": "a", "name": "Model A"}, {"name": "Group", "options": [{"value": "b", "name": 3}]})
+        models = (
+            {"value": "a", "name": "Model A"},
+            {"name": "Group", "options": [{"value": "b", "name": 3}]},
+        )
         event: ev.ThoughtEvent = self._one(
             ev.SessionOpened(agent="claude", session_id="s", cwd="/w", model=self._one(None, "m")),
             ev.ConfigUpdate(
                 options=({"category": "model", "currentValue": self._one("a", "b", "c"), "options": models},)
             ),
             ev.ModeUpdate(mode_id="plan"),
-            ev.UsageUpdate(used=18_234, size=200_000, cost=self._one(None, ev.Cost(amount=0.0612, currency="USD"))),
+            ev.UsageUpdate(
+                used=18_234, size=200_000, cost=self._one(None, ev.Cost(amount=0.0612, currency="USD"))
+            ),
             ev.PlanUpdate(
                 id=self._one("main", "other"),
                 entries=(ev.PlanEntry(content="a", status=self._one("pending", "completed")),),
@@ -308,7 +319,25 @@ def test_texts_are_cleaned_alike() -> None:
 
 
 def test_numbers_are_told_alike() -> None:
-    values = [0, 0.04, 3.2, 9.96, 10, 37.4, 59.4, 59.6, 102, 3723, 950, 999, 18_234, 99_949, 200_000, 1_500_000, 7e9]
+    values = [
+        0,
+        0.04,
+        3.2,
+        9.96,
+        10,
+        37.4,
+        59.4,
+        59.6,
+        102,
+        3723,
+        950,
+        999,
+        18_234,
+        99_949,
+        200_000,
+        1_500_000,
+        7e9,
+    ]
     for one, value in zip(said("numbers", values), values, strict=True):
         assert one == {
             "seconds": numbers.seconds(value),
@@ -322,7 +351,7 @@ def test_hosts_are_told_alike_where_they_are_certain() -> None:
         "https://example.com/a?b#c",
         "http://user:secret@Example.COM:8080/",
         "https://bücher.example",
-        "https://еxample.com",  # noqa: RUF001 - a look-alike
+        "https://еxample.com",
         "https:\\\\example.com",
         "https:/example.com",
         "https://a\\@b.example",
@@ -359,5 +388,7 @@ def test_changes_are_found_alike() -> None:
     ]
     for one, (old, new) in zip(said("diffs", pairs), pairs, strict=True):
         found = compare(old, new)
-        assert [tuple(change.values()) for change in one["changes"]] == [tuple(each) for each in found.changes]
+        assert [tuple(change.values()) for change in one["changes"]] == [
+            tuple(each) for each in found.changes
+        ]
         assert one["exact"] == found.exact

@@ -18,13 +18,13 @@ from scripted import ScriptedAgent, scripted
 from thinkwell.web import RunServer, ServedAgent, StartRun, web_app
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
+    from contextlib import AbstractAsyncContextManager
 
     from anyio.from_thread import BlockingPortal
     from real_servers import ServerKind
-    from contextlib import AbstractAsyncContextManager
-
     from scripted import Script
+    from starlette.applications import Starlette
 
     from thinkwell import Agent
     from thinkwell.journal import Journal, RunRecord
@@ -84,6 +84,7 @@ def served_page(
     access: Access | None = None,
     journal: Journal | None = None,
     agents: dict[str, ServedAgent] | None = None,
+    around: Callable[[Starlette], Starlette] | None = None,
     **options: Any,
 ) -> Generator[PageStage]:
     """Serve the page, and one agent that plays these scripts, one for each prompt.
@@ -94,6 +95,7 @@ def served_page(
         access: Who may.
         journal: Where the runs are kept.
         agents: Agents beside that one.
+        around: What makes the application part of another one.
         options: What `open_agent` takes.
     """
     handler = ScriptedAgent(scripts)
@@ -104,13 +106,15 @@ def served_page(
     own = ServedAgent(open=opened, title="Scripted")
     server = RunServer({"scripted": own, **(agents or {})}, journal=journal)
     app = web_app(server, access=access)
+    if around is not None:
+        app = around(app)
     failure: BaseException | None = None
     with ExitStack() as stack:
         portal = stack.enter_context(start_blocking_portal(backend_of(kind)))
         address = stack.enter_context(portal.wrap_async_context_manager(listening(app, kind)))
         try:
             yield PageStage(address.url, server, handler, portal)
-        except BaseException as exc:  # noqa: BLE001 - it is the test's, and shown without the server's tasks around
+        except BaseException as exc:
             failure = exc
     if failure is not None:
         raise failure
