@@ -18,8 +18,9 @@ from progress.keeping import Keeping, kept, stream_of
 from scripted import Turn, scripted
 
 from thinkwell import ThoughtCancelled, replay
+from thinkwell._display.results import result_text
 from thinkwell.progress import _drawing
-from thinkwell.progress._drawing import SHARE, Drawing, result_text
+from thinkwell.progress._drawing import SHARE, Drawing
 from thinkwell.progress._output import direct
 from thinkwell.progress._showing import showing
 

@@ -87,7 +87,7 @@ def asked_answer(question_id: str, answer: Answer, by: str) -> Asked:
     if isinstance(said, str) and said in VERDICTS:
         return replace(asked, verdict=cast("Verdict", said))
     if isinstance(said, Mapping):
-        return replace(asked, form=dict(cast("Mapping[str, FormValue | None]", said)))
+        return replace(asked, form=dict(said))
     raise RequestInvalid(f"{said!r:.100} is no answer; say one of {', '.join(VERDICTS)}")
 
 

@@ -232,4 +232,4 @@ def view_as_json(view: RunView, error: ShownError | None) -> dict[str, object]:
 
 def _mapping(value: object) -> dict[str, object]:
     assert isinstance(value, Mapping)  # nothing else in a view is unknown to msgspec
-    return dict(value)
+    return dict(cast("Mapping[str, object]", value))

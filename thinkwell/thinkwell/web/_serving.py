@@ -236,24 +236,21 @@ class RunServer(AsyncContextManagerMixin):
             key=key,
             meta=request.meta,
         )
-        live = LiveRun(record, checked, tools, writer)
+        live, stored = LiveRun(record, checked, tools, writer), record
         self._lives[record.id] = live
         try:
             live.turn = await self._ask(live.place, checked.permissions)
             with anyio.CancelScope(shield=True):  # what is in the journal has to be ended by somebody
                 stored = await self._create(record)
-                if stored.id == record.id:
-                    live.is_kept = True
+                live.is_kept = stored.id == record.id
+                if live.is_kept:
                     self._runs.start_soon(self._run, live)
-                    return record
-            await live.turn.end()
-        except BaseException:
-            if live.turn is not None:
-                await live.turn.end()
-            del self._lives[record.id]
-            raise
-        del self._lives[record.id]
-        return stored
+            return stored
+        finally:
+            if not live.is_kept:
+                if live.turn is not None:
+                    await live.turn.end()
+                del self._lives[record.id]
 
     async def get(self, run_id: str, *, caller: str) -> RunRecord:
         """Return what is known of a run.
@@ -414,7 +411,7 @@ class RunServer(AsyncContextManagerMixin):
 
     def _close_oldest(self) -> None:
         """Close the sessions of the conversations that nobody has gone on with for longest."""
-        known = set().union(*(conversations.user_ids for conversations in self._conversations.values()))
+        known = {key for conversations in self._conversations.values() for key in conversations.user_ids}
         self._recent = {key: each for key, each in self._recent.items() if key in known}
         surplus = len(self._recent) - self.limits.max_conversations
         if surplus > 0:
