@@ -19,7 +19,7 @@ BIN := $(VENV)/bin
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: help demo test check static test-all interop simulate deliveries fuzz bench coverage docs fmt clean
+.PHONY: help demo test check static test-all interop simulate deliveries soak fuzz bench coverage docs fmt clean
 
 help:
 	@echo "make demo       stream a run of the built-in agent over this folder"
@@ -30,6 +30,7 @@ help:
 	@echo "                MATRIX=write puts what they came to into docs/reference/agents.md"
 	@echo "make simulate   run the simulation: SEEDS=10000 runs of agents that stall, lie and die"
 	@echo "make deliveries deliver RUNS=1000 answers to chats where much goes wrong"
+	@echo "make soak       kill a server KILLS=3 times that has RUNS=500 runs, watched by WATCHERS=2000"
 	@echo "make fuzz       feed everything that reads with nonsense, for MINUTES=5"
 	@echo "make bench      measure; see benchmarks/README.md"
 	@echo "make coverage   run the tests and show which lines and branches they miss"
@@ -64,14 +65,16 @@ interop: $(VENV)/.installed-test
 
 SEEDS ?= 10000
 MINUTES ?= 5
+SEED ?= 1
 
 simulate: $(VENV)/.installed-test
 	$(BIN)/python -m tests.simulation --seeds $(SEEDS)
 
-RUNS ?= 1000
-
 deliveries: $(VENV)/.installed-test
-	cd tests && $(abspath $(BIN))/python -W ignore -m deliveries $(RUNS)
+	cd tests && $(abspath $(BIN))/python -W ignore -m deliveries $(or $(RUNS),1000)
+
+soak: $(VENV)/.installed-test
+	cd tests && $(abspath $(BIN))/python -W ignore -m soak $(or $(RUNS),500) $(or $(WATCHERS),2000) $(or $(KILLS),3) $(SEED)
 
 fuzz: $(VENV)/.installed-test
 	cd tests && $(abspath $(BIN))/python -W ignore -m fuzz $(MINUTES)
