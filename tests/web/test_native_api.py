@@ -232,6 +232,17 @@ async def test_a_prompt_of_parts_and_a_typed_result() -> None:
         assert end["result"] == {"lines": 3}
 
 
+async def test_a_schema_of_a_caller_holds_nobody_up() -> None:
+    async def evil(turn: Turn) -> None:
+        await turn.returns(result="a" * 40 + "!")
+
+    async with browser(evil) as client:
+        answered = await client.post("/api/runs", {"prompt": "x", "output": {"pattern": "^(a+)+$"}})
+        with anyio.fail_after(10):  # it would take hours
+            end = (await client.events(f"{answered.headers['location']}/events"))[-1].json()
+        assert end["error"]["name"] == "ResultInvalid"
+
+
 async def test_why_a_run_has_failed() -> None:
     async def fail(turn: Turn) -> None:
         raise OSError("/etc/secret: no such file")
@@ -623,6 +634,8 @@ async def test_a_path_with_nothing(path: str) -> None:
         (b'{"prompt": "x", "permissions": "allow"}', 422, "permissions: there is no 'allow'"),
         (b'{"prompt": "x", "output": {"type": 5}}', 422, "output: "),
         (b'{"prompt": "x", "output": {"$ref": "https://example.org/x"}}', 422, "output: "),
+        (b'{"prompt": "x", "output": {"pattern": "(?=a)b"}}', 422, "output: "),
+        (b'{"prompt": "x", "output": {"title": "%s"}}' % (b"x" * 50_000), 422, "output: it is too long"),
         (b'{"prompt": "x", "meta": {"a": %s1%s}}' % (b"[" * 63, b"]" * 63), 201, ""),
         (
             b'{"prompt": "x", "meta": {"a": %s1%s}}' % (b"[" * 64, b"]" * 64),

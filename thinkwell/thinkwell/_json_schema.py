@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 Schema: TypeAlias = Mapping[str, JsonValue]
 
+Dialect: TypeAlias = Callable[[Any], Callable[..., Any]]
+"""Makes another validator of jsonschema's class of one."""
+
 
 def is_object(value: JsonValue) -> TypeGuard[dict[str, JsonValue]]:
     """Return whether a JSON value is an object."""
@@ -119,8 +122,12 @@ def moved(schema: JsonValue, prefix: str) -> JsonValue:
     return new
 
 
-def checker(schema: Schema) -> Callable[[JsonValue], list[Flaw]]:
+def checker(schema: Schema, *, dialect: Dialect | None = None) -> Callable[[JsonValue], list[Flaw]]:
     """Return a function that finds what in a value does not fit. Nothing is fetched from anywhere.
+
+    Args:
+        schema: The schema.
+        dialect: Returns what makes the checker, given jsonschema's own class for it.
 
     Raises:
         TypeError: It is no valid schema, or refers to what it does not hold.
@@ -136,8 +143,8 @@ def checker(schema: Schema) -> Callable[[JsonValue], list[Flaw]]:
         validator_class.check_schema(schema)
     except SchemaError as exc:
         raise TypeError(f"this is no valid JSON Schema: {exc.message} (at {exc.json_path})") from exc
-    dialect = specification_with(validator_class.META_SCHEMA.get("$schema", ""), default=DRAFT202012)
-    root = dialect.create_resource(dict(schema))
+    specification = specification_with(validator_class.META_SCHEMA.get("$schema", ""), default=DRAFT202012)
+    root = specification.create_resource(dict(schema))
     registry = Registry[Any]()
     try:
         _check_references(root, registry.resolver_with_root(root))
@@ -145,9 +152,10 @@ def checker(schema: Schema) -> Callable[[JsonValue], list[Flaw]]:
         raise TypeError(
             f"this JSON Schema refers to {exc.ref}, which it does not hold; nothing is fetched"
         ) from exc
-    validator = validator_class(schema, registry=registry)
+    make_validator = validator_class if dialect is None else dialect(validator_class)
 
     def check(value: JsonValue) -> list[Flaw]:
+        validator = make_validator(schema, registry=registry)
         try:
             return [
                 Flaw(str(next(iter(error.absolute_path), "")), f"{error.json_path}: {error.message:.500}")

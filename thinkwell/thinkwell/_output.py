@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeGuard, TypeVar
 
+from thinkwell._foreign_schema import TooCostlyError, bounded, refuse_costly
 from thinkwell._json_schema import checker, declared, is_object, moved, without_agent_extras
 from thinkwell._where import where
 
@@ -40,6 +41,10 @@ WHAT_TO_GIVE: Final = (
 
 class JsonSchema(dict[str, object]):
     """A JSON Schema, to be returned as plain JSON data: ``agent.think(JsonSchema({"type": "integer"}))``."""
+
+
+class ForeignSchema(JsonSchema):
+    """A JSON Schema of somebody who is not trusted. It is refused where it could not be checked in time."""
 
 
 class OutputInvalid(Exception):  # noqa: N818 - says what happened
@@ -161,7 +166,7 @@ def output_of(type_: object) -> Output[Any]:
     if type_ is None or type_ is str:
         return Output(name="str", schema=None, check=_reject, text=str)
     if is_object(type_):
-        return _of_schema(JsonSchema(type_))
+        return _of_schema(type_ if isinstance(type_, JsonSchema) else JsonSchema(type_))
     return _of_type(type_)
 
 
@@ -176,12 +181,21 @@ def _is_object(schema: Mapping[str, JsonValue]) -> bool:
 
 def _of_schema(schema: JsonSchema) -> Output[JsonValue]:
     try:
-        find_flaws = checker(schema)
+        if isinstance(schema, ForeignSchema):
+            refuse_costly(schema)
+            find_flaws = checker(schema, dialect=bounded)
+        else:
+            find_flaws = checker(schema)
     except TypeError as exc:
         raise TypeError(f"think(JsonSchema({dict(schema)!r:.200})): {exc}") from exc
 
     def check(value: JsonValue) -> JsonValue:
-        flaws = find_flaws(value)
+        try:
+            flaws = find_flaws(value)
+        except TooCostlyError:
+            raise OutputInvalid(
+                ("$: it takes too long to check it against the schema; return less",)
+            ) from None
         if flaws:
             raise OutputInvalid(tuple(flaw.line for flaw in flaws))
         return value

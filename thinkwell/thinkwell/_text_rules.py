@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import time
 from datetime import date
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pydantic_core import SchemaValidator
 
 PATTERN_LENGTH: Final = 1000
 """Characters beyond which a pattern is not even compiled."""
@@ -19,6 +22,10 @@ PATTERN_STEPS: Final = 100_000_000
 
 PATTERN_SECONDS: Final = 1.0
 """Time for the patterns of one form, however many fields it has. Compiling costs up to 0.2 s for each."""
+
+
+LINEAR_TEXT: Final = 1000
+"""Bytes of a text for which a pattern has to be cheap, where nothing is known of the texts yet."""
 
 
 class PatternChecks:
@@ -37,7 +44,7 @@ class PatternChecks:
             return False
         began = time.perf_counter()
         try:
-            return _misses(pattern, text)
+            return misses(pattern, text)
         finally:
             self._seconds -= time.perf_counter() - began
 
@@ -53,22 +60,32 @@ def _is_cheap(pattern: str, text: str) -> bool:
     return steps <= PATTERN_STEPS
 
 
-def _misses(pattern: str, text: str) -> bool:
-    from pydantic_core import (  # pydantic is loaded by those who use it
-        SchemaError,
-        SchemaValidator,
-        ValidationError,
-        core_schema,
-    )
+def is_linear(pattern: str) -> bool:
+    """Return whether a pattern can be compiled, and matched in linear time, without much of either."""
+    return _is_cheap(pattern, " " * LINEAR_TEXT) and _compiled(pattern) is not None
+
+
+def misses(pattern: str, text: str) -> bool:
+    """Return whether a text matches a pattern nowhere; not, where the engine cannot have the pattern."""
+    from pydantic_core import ValidationError  # pydantic is loaded by those who use it
+
+    matcher = _compiled(pattern)
+    if matcher is not None:
+        try:
+            matcher.validate_python(text)
+        except ValidationError:
+            return True
+    return False
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> SchemaValidator | None:
+    from pydantic_core import SchemaError, SchemaValidator, core_schema  # as above
 
     try:
-        validator = SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
-        validator.validate_python(text)
+        return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
     except SchemaError:
-        return False
-    except ValidationError:
-        return True
-    return False
+        return None
 
 
 def format_example(format_: str, text: str) -> str | None:

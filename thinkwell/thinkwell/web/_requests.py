@@ -9,13 +9,14 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
+import msgspec
 from msgspec import Meta, Struct, field
 
 from thinkwell._agent import Agent, open_agent
 from thinkwell._asking import QUESTION_TIMEOUT
 from thinkwell._display.text import line
 from thinkwell._limits import Budget
-from thinkwell._output import JsonSchema, output_of
+from thinkwell._output import ForeignSchema, JsonSchema, output_of
 from thinkwell._prompt import image_type
 from thinkwell.events import JsonValue
 from thinkwell.permissions import PermissionMode, PermissionPolicy
@@ -42,6 +43,9 @@ __all__ = (
 Opener: TypeAlias = Callable[[PermissionMode | PermissionPolicy], AbstractAsyncContextManager[Agent]]
 """Opens an agent that has certain permissions: ``lambda permissions: open_agent("claude",
 permissions=permissions)``."""
+
+MOST_SCHEMA: Final = 50_000
+"""Bytes of the schema of a result. To look whether it is one takes about half a second for as many."""
 
 TITLE: Final = 120
 """Characters of a run's title."""
@@ -258,7 +262,9 @@ def _chosen(what: str, name: str | None, known: Collection[str]) -> str | None:
 
 
 def _schema(output: dict[str, JsonValue]) -> JsonSchema:
-    schema = JsonSchema(output)
+    schema = ForeignSchema(output)
+    if len(msgspec.json.encode(output)) > MOST_SCHEMA:
+        raise RequestInvalid(f"output: it is too long; {MOST_SCHEMA:,} bytes may be")
     try:
         output_of(schema)
     except (TypeError, ValueError) as exc:

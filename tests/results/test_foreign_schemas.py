@@ -1,0 +1,112 @@
+"""Schemas of strangers: nothing that they say takes a program long."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from thinkwell import JsonSchema
+from thinkwell._output import ForeignSchema, OutputInvalid, output_of
+
+LONG = 10.0
+"""Seconds that nothing here takes; without bounds most would take minutes, or for ever."""
+
+
+def flaws(schema: dict[str, Any], value: object) -> tuple[str, ...]:
+    """What does not fit."""
+    try:
+        output_of(ForeignSchema(schema)).check(value)
+    except OutputInvalid as exc:
+        return exc.errors
+    return ()
+
+
+SAME: list[tuple[dict[str, Any], object, object]] = [
+    ({"type": "string", "pattern": "^[a-z]{2,64}$"}, "abc", "ABC"),
+    ({"pattern": "b+"}, 5, "aac"),
+    ({"type": "array", "uniqueItems": True}, [1, True, "1", [1], {"a": 1}, None], [1, 2, 1.0]),
+    (
+        {"uniqueItems": True},
+        [{"a": 1, "b": [2]}, {"a": 1, "b": [3]}],
+        [{"a": 1, "b": 2}, {"b": 2, "a": 1}],
+    ),
+    ({"uniqueItems": True}, [0, False, [0], [False]], [[True], [True]]),
+    ({"uniqueItems": True}, "aa", [[], []]),
+    ({"uniqueItems": False}, [1, 1], None),
+    ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "integer"}}}, 5, "5"),
+    ({"$schema": "http://json-schema.org/draft-07/schema#", "pattern": "^a"}, "a", "b"),
+    ({"type": "object", "required": ["a"], "additionalProperties": False}, None, {"b": 1}),
+]
+
+
+@pytest.mark.parametrize(("schema", "good", "bad"), SAME)
+def test_they_mean_what_they_mean_elsewhere(schema: dict[str, Any], good: object, bad: object) -> None:
+    own = output_of(JsonSchema(schema))
+    for value in (good, bad):
+        try:
+            own.check(value)
+            expected: tuple[str, ...] = ()
+        except OutputInvalid as exc:
+            expected = exc.errors
+        assert flaws(schema, value) == expected
+
+
+def doubling(steps: int) -> dict[str, Any]:
+    """A schema that takes twice the time with each step."""
+    steps_of = {f"s{n}": {"anyOf": [{"$ref": f"#/$defs/s{n + 1}"}] * 2} for n in range(steps)}
+    return {"$defs": {**steps_of, f"s{steps}": False}, "$ref": "#/$defs/s0"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "flaw"),
+    [
+        ({"pattern": "^(a+)+$"}, "a" * 100_000 + "!", "$: 'aaa"),
+        ({"uniqueItems": True}, [{"a": str(n)} for n in range(20_000)], ""),
+        (doubling(60), 1, "it takes too long to check it"),
+        (
+            {"unevaluatedProperties": False, **doubling(60)},
+            {"a": 1},
+            "it takes too long to check it",
+        ),
+        ({"$ref": "#"}, 1, "refers to itself without end"),
+    ],
+    ids=["pattern", "unique", "doubling", "unevaluated", "endless"],
+)
+def test_whatever_they_say_takes_bounded_time(schema: dict[str, Any], value: object, flaw: str) -> None:
+    began = time.perf_counter()
+    found = flaws(schema, value)
+    assert time.perf_counter() - began < LONG
+    assert bool(found) is bool(flaw)
+    assert flaw in "".join(found)
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"items": {"pattern": "(?=a)b"}}, r"the pattern '\(\?=a\)b' cannot be matched in linear time"),
+    (
+        {"items": [{"pattern": r"(a)\1"}], "$schema": "http://json-schema.org/draft-07/schema#"},
+        "linear time",
+    ),
+    ({"pattern": "(a{1000}){1000}"}, "linear time"),
+    ({"pattern": "a" * 2000}, "linear time"),
+    ({"anyOf": [{"patternProperties": {"^(a+)+$": {}}}]}, "patternProperties cannot be used here"),
+    (
+        {"items": {"$schema": "http://json-schema.org/draft-07/schema#", "pattern": "a"}},
+        "can only be used at the root",
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "why"), REFUSED)
+def test_what_could_take_long_is_refused_at_once(schema: dict[str, Any], why: str) -> None:
+    with pytest.raises(TypeError, match=why):
+        output_of(ForeignSchema(schema))
+    output_of(JsonSchema(schema))  # a program may trust itself
+
+
+def test_properties_may_be_called_so() -> None:
+    names = {"pattern": {"type": "string"}, "patternProperties": {"const": 1}, "$schema": {"type": "string"}}
+    schema = {"type": "object", "properties": {"x": {"properties": {"pattern": names["pattern"]}}}}
+    assert flaws(schema, {"x": {"pattern": "("}}) == ()
+    assert flaws({"properties": {"$schema": names["$schema"]}}, {"$schema": "x"}) == ()
