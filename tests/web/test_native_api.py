@@ -237,7 +237,8 @@ async def test_a_schema_of_a_caller_holds_nobody_up() -> None:
         await turn.returns(result="a" * 40 + "!")
 
     async with browser(evil) as client:
-        answered = await client.post("/api/runs", {"prompt": "x", "output": {"pattern": "^(a+)+$"}})
+        schema = {"type": "string", "pattern": "^(a+)+$"}
+        answered = await client.post("/api/runs", {"prompt": "x", "output": schema})
         with anyio.fail_after(10):  # it would take hours
             end = (await client.events(f"{answered.headers['location']}/events"))[-1].json()
         assert end["error"]["name"] == "ResultInvalid"
