@@ -15,6 +15,7 @@ from thinkwell.journal import MemoryJournal
 from thinkwell.questions import Question, wait_for_answer
 from thinkwell.testing import virtual_backend
 from thinkwell.web import ServedAgent, StartRun
+from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -204,6 +205,16 @@ async def test_nothing_is_pending() -> None:
             refused = await stage.post(url, body, 400)
             assert "No tool call is currently awaiting approval" in refused["detail"]
             await stage.send(agent)
+
+
+async def test_nothing_is_asked_by_what_goes_on() -> None:
+    async def waits(turn: Turn) -> None:
+        await anyio.sleep(60)
+
+    async with letta_served(waits) as stage:
+        agent = await stage.agent()
+        await stage.post(f"/v1/agents/{agent}/messages/async", {"input": "Go."})
+        await stage.post(f"/v1/agents/{agent}/messages", {"messages": [{"approvals": [yes()]}]}, 400)
 
 
 async def test_another_message_has_to_wait_for_approval() -> None:
@@ -397,6 +408,108 @@ async def test_a_conversation_is_taken_up_behind_its_last_decision() -> None:
                 gate.set()
             assert rests[-1].text == "One two"
             assert rests[-1].run_id.startswith(first.run_id + "-")
+
+
+# A decision, and something else to say
+
+
+def also(text: str, otid: str | None = None) -> dict[str, Any]:
+    return {"role": "user", "content": text, **({"otid": otid} if otid else {})}
+
+
+async def echoing(turn: Turn) -> None:
+    turn.say(f"I heard: {turn.text}")
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+async def test_a_decision_and_another_message(tokens: bool) -> None:
+    async with letta_served(asking, echoing) as stage:
+        agent = await stage.agent()
+        first = await stage.stream(agent)
+        url = f"/v1/agents/{agent}/messages/stream"
+        body = {
+            "messages": [{"approvals": [no()], "otid": "o1"}, also("Then this.", "o2")],
+            "background": True,
+            "stream_tokens": tokens,
+        }
+        streamed = await stage.read(url, body)
+        assert streamed.text == "They said noI heard: Then this."
+        assert streamed.kinds == [
+            "assistant_message",
+            "assistant_message",
+            "stop_reason",
+            "usage_statistics",
+        ]
+        runs = list(dict.fromkeys(frame["run_id"] for frame in streamed.frames if "run_id" in frame))
+        assert runs[0].startswith(first.run_id)
+        for run in runs:  # each is numbered for itself
+            numbers = [frame["seq_id"] for frame in streamed.frames if frame.get("run_id") == run]
+            assert numbers == [1, 2]
+        assert streamed.of("usage_statistics")[0]["run_ids"] == [runs[1]]
+
+        again = await stage.read(url, body)
+        assert again.text == streamed.text
+        assert len(stage.handler.prompts) == 2
+        resumed = await stage.read(f"/v1/runs/{runs[0]}/stream", {"starting_after": 2})
+        assert [frame.get("run_id") for frame in resumed.frames[:-2]] == [runs[1], runs[1]]
+        resumed = await stage.read(f"/v1/runs/{runs[1]}/stream", {"starting_after": 1})
+        assert resumed.text == "I heard: Then this."
+        said = [m["content"] for m in await stage.messages(agent) if m["message_type"] == "user_message"]
+        assert said == ["Go.", "Then this."]
+
+
+async def test_a_decision_and_another_message_answered_completely() -> None:
+    async with letta_served(asking, echoing) as stage:
+        agent = await stage.agent()
+        await stage.stream(agent)
+        body = {"messages": [{"approvals": [yes()]}, also("Then this.")]}
+        answer = await stage.post(f"/v1/agents/{agent}/messages", body)
+        said = [message["content"] for message in answer["messages"]]
+        assert said == ["They said yes", "I heard: Then this."]
+
+
+async def test_the_other_message_waits_for_more_questions() -> None:
+    async def twice(turn: Turn) -> None:
+        turn.say(await allowed(turn, "t1"))
+        turn.say(await allowed(turn, "t2"))
+
+    async with letta_served(twice, echoing) as stage:
+        agent = await stage.agent()
+        await stage.stream(agent)
+        second = await stage.stream(agent, None, messages=[{"approvals": [yes()]}, also("Then this.")])
+        assert second.stop_reason == "requires_approval"
+        state = await stage.get(f"/v1/agents/{agent}")
+        assert state["pending_approval"]["tool_call"]["tool_call_id"] == "t2"
+        refused = await stage.post(f"/v1/agents/{agent}/messages", {"input": "And?"}, 409)
+        assert "waiting for approval" in refused["detail"]
+        third = await stage.decide(agent, no("t2"))
+        assert third.text == "noI heard: Then this."
+        assert third.stop_reason == "end_turn"
+
+
+async def test_the_other_message_of_a_run_that_fails() -> None:
+    async def fails(turn: Turn) -> None:
+        await allowed(turn)
+        raise RpcError(-32603, "no")
+
+    async with letta_served(fails, echoing) as stage:
+        agent = await stage.agent()
+        await stage.stream(agent)
+        streamed = await stage.stream(agent, None, messages=[{"approvals": [no()]}, also("Then this.")])
+        assert streamed.error is not None
+        await anyio.sleep(10)  # nobody watches, and it is done all the same
+        assert (await stage.messages(agent))[-1]["content"] == "I heard: Then this."
+
+
+async def test_the_other_message_is_looked_at_before_anything_is_decided() -> None:
+    async with letta_served(asking) as stage:
+        agent = await stage.agent()
+        await stage.stream(agent)
+        url = f"/v1/agents/{agent}/messages"
+        for message in (also(" "), {"role": "user"}):
+            await stage.post(url, {"messages": [{"approvals": [yes()]}, message]}, 422)
+        await stage.post(url, {"messages": [also("First."), {"approvals": [yes()]}]}, 422)
+        assert (await stage.decide(agent, yes())).text == "They said yes"
 
 
 # Tools of the client's

@@ -14,7 +14,7 @@ from thinkwell.web._sse import EventStream
 from thinkwell.web.letta._failures import RunFailed
 from thinkwell.web.letta._messages import frame_as_sse
 from thinkwell.web.letta._segments import SegmentReader
-from thinkwell.web.letta._streaming import collect, sse_of
+from thinkwell.web.letta._streaming import Teller, collect, sse_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -55,11 +55,11 @@ def stream_answer(
         pings: Whether signs of life are wanted now; by default as in the beginning.
     """
     wanted = options.pings if pings is None else pings
-    reader = SegmentReader(segment, record, options)
+    teller = Teller(server, SegmentReader(segment, record, options), record)
     return EventStream(
-        sse_of(server, reader, caller=record.caller, after=after, pings=wanted),
+        sse_of(teller, after=after, pings=wanted),
         # Never a comment, which the client in Python takes for an end.
-        keep_alive=(lambda: frame_as_sse(reader.ping(time.time()))) if wanted else None,
+        keep_alive=(lambda: frame_as_sse(teller.reader.ping(time.time()))) if wanted else None,
         interval=PING_EVERY,
     )
 
@@ -77,10 +77,10 @@ async def complete_answer(
         ServerUnavailable: The server is closing.
     """
     with anyio.move_on_after(PING_EVERY):
-        reader = SegmentReader(segment, record, options)
-        body = _body(await collect(server, reader, caller=record.caller), reader)
-        if reader.error is not None:
-            raise RunFailed(reader.error.message)
+        teller = Teller(server, SegmentReader(segment, record, options), record)
+        body = _body(await collect(teller), teller.reader)
+        if teller.reader.error is not None:
+            raise RunFailed(teller.reader.error.message)
         return json_answer(body)
     return EventStream(
         _later(server, segment, record, options),
@@ -95,10 +95,10 @@ async def _later(
     server: RunServer, segment: Segment, record: RunRecord, options: Options
 ) -> AsyncGenerator[bytes]:
     # From the beginning again: what was read before was given up with the wait.
-    reader = SegmentReader(segment, record, options)
-    body = _body(await collect(server, reader, caller=record.caller), reader)
-    if reader.error is not None:
-        body["error"] = reader.error
+    teller = Teller(server, SegmentReader(segment, record, options), record)
+    body = _body(await collect(teller), teller.reader)
+    if teller.reader.error is not None:
+        body["error"] = teller.reader.error
     yield msgspec.json.encode(body)
 
 

@@ -13,7 +13,7 @@ from thinkwell.web.letta._answers import complete_answer, stream_answer
 from thinkwell.web.letta._bodies import CancelMessages, Resume, SendMessages
 from thinkwell.web.letta._endpoint import read_struct
 from thinkwell.web.letta._failures import BadRequest, NotKnown
-from thinkwell.web.letta._history import all_runs, run_messages, run_usage, thread_messages
+from thinkwell.web.letta._history import all_runs, run_messages, run_usage, running_in, thread_messages
 from thinkwell.web.letta._lists import many, read_page
 from thinkwell.web.letta._runs import RunsQuery, Wanted, list_runs, state_of
 from thinkwell.web.letta._segments import Options, Segment
@@ -164,12 +164,12 @@ class Conversing:
         place = await self._at_conversation(request, body.agent_id)
         if body.otid is not None:
             return await self._resume(request, await self._of_otid(place, body.otid), body)
-        running = await self._server.runs(caller=place.caller, thread=place.thread, status="running", limit=1)
+        running = await running_in(self._server, caller=place.caller, thread=place.thread)
         if not running:
             raise BadRequest("No active runs found for this conversation; its messages have what was said")
         last = await self._sender.last_segment(place, self._store(request))
-        newest = Segment(run=running[0].id)
-        return await self._resume(request, last[0] if last and last[0].run == newest.run else newest, body)
+        current = Segment(run=running[0].id)
+        return await self._resume(request, last[0] if last and last[0].run == current.run else current, body)
 
     async def _of_otid(self, place: Place, otid: str) -> Segment:
         """Return the run that a message has begun.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from thinkwell.web.letta._lists import Page
     from thinkwell.web.letta._messages import Message, UsageStatistics
 
-__all__ = ("all_runs", "pending_calls", "run_messages", "run_usage", "thread_messages")
+__all__ = ("all_runs", "pending_calls", "run_messages", "run_usage", "running_in", "thread_messages")
 
 BATCH: Final = 500
 """Records that are asked for at once."""
@@ -45,6 +45,11 @@ async def all_runs(
         known += records
         before = records[-1].id
     return known
+
+
+async def running_in(server: RunServer, *, caller: str, thread: str) -> list[RunRecord]:
+    """Return the runs of a conversation that go on or wait for their turn, in their order."""
+    return (await all_runs(server, caller=caller, thread=thread, status="running"))[::-1]
 
 
 async def thread_messages(

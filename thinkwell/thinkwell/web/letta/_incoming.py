@@ -49,7 +49,7 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 class Incoming(Struct, frozen=True, kw_only=True):
-    """What a request brings: something to do, or decisions, and never both."""
+    """What a request brings: something to do, or decisions, or both."""
 
     said: tuple[Said, ...] = ()
     prompt: tuple[TextPart | ImagePart, ...] = ()
@@ -123,7 +123,10 @@ def read_incoming(request: SendMessages) -> Incoming:
     otids: list[str] = []
     for number, message in enumerate(messages):
         where = f"messages[{number}]"
-        match _kind(where, message):
+        kind = _kind(where, message)
+        if said and kind != "message":
+            raise RequestInvalid(f"{where}: a decision has to stand before what else there is to say")
+        match kind:
             case "approval":
                 approval = _read(where, message, _Approval)
                 decisions += _decisions(where, approval)
@@ -139,8 +142,6 @@ def read_incoming(request: SendMessages) -> Incoming:
                 said.append(Said(content=_shown(parts), role=told.role, otid=told.otid))
                 otid = told.otid
         otids += [] if otid is None else [otid]
-    if said and decisions:
-        raise RequestInvalid("messages: an approval goes alone; send what else there is to say behind it")
     return Incoming(said=tuple(said), prompt=_spaced(prompt), decisions=tuple(decisions), otids=tuple(otids))
 
 

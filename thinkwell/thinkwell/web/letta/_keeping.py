@@ -12,7 +12,7 @@ from thinkwell.web._refusals import RequestInvalid
 from thinkwell.web.letta._bodies import CreateAgent, CreateConversation, UpdateAgent
 from thinkwell.web.letta._endpoint import read_struct
 from thinkwell.web.letta._failures import NotKnown
-from thinkwell.web.letta._history import pending_calls, run_messages
+from thinkwell.web.letta._history import pending_calls, run_messages, running_in
 from thinkwell.web.letta._lists import many, read_page
 from thinkwell.web.letta._messages import ApprovalRequest
 from thinkwell.web.letta._store import CONTEXT_WINDOW, PROVIDER, Store, agent_state, model_of
@@ -112,18 +112,16 @@ class Keeping:
         """Show an agent, and what it waits for in its default conversation."""
         kept = await self._agent(request)
         state = agent_state(kept)
-        running = await self._server.runs(
-            caller=caller_of(request.scope), thread=kept.id, status="running", limit=1
-        )
-        if running:
-            pending = await pending_calls(self._server.journal, running[0].id)
+        for record in await running_in(self._server, caller=caller_of(request.scope), thread=kept.id):
+            pending = await pending_calls(self._server.journal, record.id)
             if pending:
-                messages = await run_messages(self._server.journal, running[0])
+                messages = await run_messages(self._server.journal, record)
                 state["pending_approval"] = next(
                     message
                     for message in messages
                     if isinstance(message, ApprovalRequest) and message.id == pending[0].message_id
                 )
+                break
         return json_answer(state)
 
     async def change_agent(self, request: Request) -> ASGIApp:

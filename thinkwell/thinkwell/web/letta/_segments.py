@@ -105,6 +105,10 @@ class SegmentReader:
         self._mapper = Mapper(segment.short, record.created, tokens=options.tokens)
         self._steps_before = 0
 
+    def behind(self, record: RunRecord, options: Options) -> SegmentReader:
+        """Return what reads the run that was sent behind this one, for the same client."""
+        return SegmentReader(Segment(run=record.id), record, replace(options, tokens=self._options.tokens))
+
     def ping(self, now: float) -> Ping:
         """Return a sign of life. It has the number of what was sent before it.
 

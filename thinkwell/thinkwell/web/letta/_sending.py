@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from thinkwell._display.text import line
-from thinkwell._json_schema import is_object
-from thinkwell.questions import FormValue, Reply
-from thinkwell.web._front_end_tools import front_end_tools, result_form
+from thinkwell.web._front_end_tools import front_end_tools
 from thinkwell.web._http import check_depth
 from thinkwell.web._refusals import AnswerRefused, QuestionClosed
-from thinkwell.web._requests import StartRun, TextPart
-from thinkwell.web.letta._carrying import client_call
+from thinkwell.web._requests import ImagePart, StartRun, TextPart, check_request
+from thinkwell.web.letta._deciding import answer_of, matched
 from thinkwell.web.letta._failures import BadRequest, Busy
-from thinkwell.web.letta._history import pending_calls
+from thinkwell.web.letta._history import pending_calls, running_in
 from thinkwell.web.letta._incoming import read_incoming
+from thinkwell.web.letta._mapping import Asked
 from thinkwell.web.letta._segments import Options, Segment
 from thinkwell.web.letta._streaming import BY
 from thinkwell.web.letta._turns import Turn
@@ -28,13 +28,12 @@ from thinkwell.web.letta._turns import Turn
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from thinkwell.events import JsonValue
+    from thinkwell.journal import RunRecord
     from thinkwell.questions import Answer
-    from thinkwell.web._requests import ImagePart
+    from thinkwell.tools import Tool
     from thinkwell.web._serving import RunServer
     from thinkwell.web.letta._bodies import ClientSkill, SendMessages
-    from thinkwell.web.letta._incoming import Decision, Incoming
-    from thinkwell.web.letta._mapping import Asked
+    from thinkwell.web.letta._incoming import Incoming
     from thinkwell.web.letta._store import KeptAgent, Store
 
 __all__ = ("Place", "Sender")
@@ -70,6 +69,18 @@ class _LastAnswer(Struct, frozen=True, kw_only=True):
     options: Options
 
 
+class _Wanted(Struct, frozen=True, kw_only=True):
+    """A run that is to be started."""
+
+    prompt: tuple[TextPart | ImagePart, ...]
+    title: str | None
+    key: str | None
+    """What tells the request from others; ``None``: nothing does."""
+    tools: list[Tool]
+    skills: tuple[ClientSkill, ...]
+    turn: Turn
+
+
 class _Lock:
     def __init__(self) -> None:
         self.lock = anyio.Lock()
@@ -103,9 +114,13 @@ class Sender:
         """
         incoming = read_incoming(body)
         async with self._alone(place):
-            if incoming.decisions:
-                return await self._decide(place, incoming, options, store)
-            return await self._start(place, incoming, body, options)
+            if not incoming.decisions:
+                return await self._start(place, self._wanted(place, incoming, body, options))
+            behind = self._wanted(place, incoming, body, options) if incoming.said else None
+            segment, told = await self._decide(place, incoming, options, store)
+            if behind is not None:  # it gets its turn when that run has ended, and is told behind it
+                await self._begin(place, replace(behind, turn=replace(behind.turn, follows=segment.run)))
+            return segment, told
 
     async def last_segment(self, place: Place, store: Store) -> tuple[Segment, Options] | None:
         """Return the part of a run that the last decision in a conversation has begun."""
@@ -129,61 +144,80 @@ class Sender:
 
     # Something to do
 
-    async def _start(
-        self, place: Place, incoming: Incoming, body: SendMessages, options: Options
-    ) -> tuple[Segment, Options]:
+    def _wanted(self, place: Place, incoming: Incoming, body: SendMessages, options: Options) -> _Wanted:
         offered = [(tool.name, tool.description or "", tool.parameters) for tool in body.client_tools or ()]
         check_depth(client_tools=[parameters for _, _, parameters in offered])
-        tools = front_end_tools(offered)
-        server, caller, thread = self._server, place.caller, place.thread
-        key = f"letta:{thread}:{_token(incoming)}" if incoming.otids else None
-        known = await server.runs(caller=caller, thread=thread, limit=LATEST)
-        for record in known:
-            turn = Turn.of(record)
-            if key is not None and record.key == key and turn is not None:
-                return Segment(run=record.id), turn.options
-        await self._check_free(place)
-        skills = _digest(body.client_skills) if body.client_skills else None
-        before = Turn.of(known[0]) if known else None
-        prompt = incoming.prompt
-        if body.client_skills and skills != (before and before.skills):
-            prompt = (*_ended(prompt), TextPart(text=_skills_told(body.client_skills)))
-        turn = Turn(
-            agent=place.agent.id,
-            conversation=place.conversation,
-            said=incoming.said,
-            otids=incoming.otids,
-            options=options,
-            skills=skills,
+        skills = body.client_skills or ()
+        wanted = _Wanted(
+            prompt=incoming.prompt,
+            title=_title(incoming),
+            key=f"letta:{place.thread}:{_token(incoming)}" if incoming.otids else None,
+            tools=front_end_tools(offered),
+            skills=tuple(skills),
+            turn=Turn(
+                agent=place.agent.id,
+                conversation=place.conversation,
+                said=incoming.said,
+                otids=incoming.otids,
+                options=options,
+                skills=_digest(skills) if skills else None,
+            ),
         )
-        request = StartRun(
-            prompt=prompt,
+        check_request(self._request(place, wanted), self._server.agents)  # before anything is decided
+        return wanted
+
+    def _request(self, place: Place, wanted: _Wanted) -> StartRun:
+        return StartRun(
+            prompt=wanted.prompt,
             agent=place.agent.agent,
             folder=place.agent.folder,
             permissions=place.agent.permissions,
-            thread=thread,
-            title=_title(incoming),
-            meta=turn.meta,
+            thread=place.thread,
+            title=wanted.title,
+            meta=wanted.turn.meta,
         )
-        record = await server.start(request, caller=caller, key=key, tools=tools)
-        return Segment(run=record.id), (Turn.of(record) or turn).options
+
+    async def _start(self, place: Place, wanted: _Wanted) -> tuple[Segment, Options]:
+        known = await self._server.runs(caller=place.caller, thread=place.thread, limit=LATEST)
+        for record in known:
+            turn = Turn.of(record)
+            if wanted.key is not None and record.key == wanted.key and turn is not None:
+                return Segment(run=record.id), turn.options
+        await self._check_free(place)
+        return await self._begin(place, wanted)
+
+    async def _begin(self, place: Place, wanted: _Wanted) -> tuple[Segment, Options]:
+        known = await self._server.runs(caller=place.caller, thread=place.thread, limit=1)
+        before = Turn.of(known[0]) if known else None
+        if wanted.skills and wanted.turn.skills != (before and before.skills):
+            told = TextPart(text=_skills_told(wanted.skills))
+            wanted = replace(wanted, prompt=(*_ended(wanted.prompt), told))
+        record = await self._server.start(
+            self._request(place, wanted), caller=place.caller, key=wanted.key, tools=wanted.tools
+        )
+        return Segment(run=record.id), (Turn.of(record) or wanted.turn).options
 
     async def _check_free(self, place: Place) -> None:
-        running = await self._server.runs(caller=place.caller, thread=place.thread, status="running", limit=1)
+        running = await self._running(place)
         if not running:
             return
+        for record in running:
+            if await pending_calls(self._server.journal, record.id):
+                raise Busy(
+                    "The agent is waiting for approval on a tool call; approve or deny it before you send "
+                    f"more: run_id={record.id}",
+                    record.id,
+                )
         run_id = running[0].id
-        if await pending_calls(self._server.journal, run_id):
-            raise Busy(
-                "The agent is waiting for approval on a tool call; approve or deny it before you send more: "
-                f"run_id={run_id}",
-                run_id,
-            )
         raise Busy(
             "Another message is currently being processed for this conversation; wait for its run, or cancel "
             f"it: run_id={run_id}",
             run_id,
         )
+
+    async def _running(self, place: Place) -> list[RunRecord]:
+        """Return the runs of a conversation that go on or wait, in their order."""
+        return await running_in(self._server, caller=place.caller, thread=place.thread)
 
     # Decisions
 
@@ -196,19 +230,21 @@ class Sender:
             segment = Segment.of(last.run)
             assert segment is not None
             return segment, last.options
-        running = await self._server.runs(caller=place.caller, thread=place.thread, status="running", limit=1)
-        pending = await pending_calls(self._server.journal, running[0].id) if running else []
+        run_id, pending = "", list[Asked]()
+        for record in await self._running(place):
+            run_id, pending = record.id, await pending_calls(self._server.journal, record.id)
+            if pending:
+                break
         if not pending:
             raise BadRequest(
                 "No tool call is currently awaiting approval; it was decided already, or the run has ended. "
                 "GET the messages of the agent to see how things stand"
             )
-        decided = _matched(pending, incoming.decisions)
+        decided = matched(pending, incoming.decisions)
         answers: list[tuple[str, Answer]] = [
-            (asked.question.id, _answer(asked, decision)) for asked, decision in decided
+            (asked.question.id, answer_of(asked, decision)) for asked, decision in decided
         ]
-        run_id, asked_last = running[0].id, decided[-1][0]
-        segment = Segment(run=run_id, after=asked_last.question.seq)
+        segment = Segment(run=run_id, after=decided[-1][0].question.seq)
         # Before it is answered: the same request may come again while that goes on, in another process too.
         kept = _LastAnswer(token=token, run=segment.id, options=options)
         await store.keep_answer(place.thread, msgspec.json.encode(kept))
@@ -256,68 +292,3 @@ def _ended(prompt: tuple[TextPart | ImagePart, ...]) -> tuple[TextPart | ImagePa
     """Return a prompt behind which another paragraph can stand."""
     *most, last = prompt
     return (*most, TextPart(text=f"{last.text}\n\n") if isinstance(last, TextPart) else last)
-
-
-def _matched(pending: list[Asked], decisions: Sequence[Decision]) -> list[tuple[Asked, Decision]]:
-    """Return the questions that are decided, in order.
-
-    Raises:
-        BadRequest: One is not asked, or an older one is left open. A stream ends with the oldest one.
-    """
-    waiting = ", ".join(asked.tool_call_id for asked in pending)
-    whichever = next((decision for decision in decisions if decision.tool_call_id is None), None)
-    left = {decision.tool_call_id: decision for decision in decisions if decision.tool_call_id is not None}
-    decided: list[tuple[Asked, Decision]] = []
-    for asked in pending:
-        decision = left.pop(asked.tool_call_id, whichever)
-        if decision is None:
-            break
-        decided.append((asked, decision))
-    if left or not decided:
-        raise BadRequest(f"Invalid tool call IDs; these wait for approval, the first one first: {waiting}")
-    return decided
-
-
-def _answer(asked: Asked, decision: Decision) -> Answer:
-    """Return a decision as an answer to its question.
-
-    Raises:
-        BadRequest: It is none.
-    """
-    question, returned = asked.question, decision.returned
-    called = client_call(question)
-    if called is not None:
-        if returned is None and decision.approve:
-            raise BadRequest(
-                f"The tool {called.name} is run by the client: send what it has returned for tool call "
-                f"{asked.tool_call_id}, or deny it"
-            )
-        if decision.approve:
-            return result_form(returned, None)
-        return result_form("", decision.reason or returned or "The call was denied")
-    why = decision.reason or (None if decision.approve else returned)
-    if question.asks == "form" and decision.approve and returned is not None:
-        return _values(asked, returned)
-    return decision.approve if why is None else Reply(decision.approve, why)
-
-
-def _values(asked: Asked, returned: str) -> dict[str, FormValue | None]:
-    """Return what a form is filled in with: a JSON object, or the text of its only field.
-
-    Raises:
-        BadRequest: It cannot be read.
-    """
-    fields = asked.question.fields
-    try:
-        values: JsonValue = msgspec.json.decode(returned)
-    except ValueError:  # it is a text
-        values = None
-    if is_object(values):
-        try:
-            return msgspec.convert(values, dict[str, FormValue | None])
-        except msgspec.ValidationError as exc:
-            raise BadRequest(f"The form cannot be filled in with that: {exc}") from None
-    if len(fields) == 1:
-        return {fields[0].name: returned}
-    names = ", ".join(field.name for field in fields)
-    raise BadRequest(f"The form has several fields: return a JSON object with {names}")

@@ -11,17 +11,18 @@ import anyio
 from thinkwell.events import QuestionAnswered
 from thinkwell.web._records import read_entry
 from thinkwell.web.letta._messages import ErrorMessage, Ping, StopReason, UsageStatistics, frame_as_sse
+from thinkwell.web.letta._turns import Turn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from thinkwell.events import QuestionAsked
-    from thinkwell.journal import Journal
+    from thinkwell.journal import Journal, RunRecord
     from thinkwell.web._serving import RunServer
     from thinkwell.web.letta._messages import Frame, Message
     from thinkwell.web.letta._segments import SegmentReader
 
-__all__ = ("BY", "DONE", "collect", "sse_of")
+__all__ = ("BY", "DONE", "Teller", "collect", "sse_of")
 
 BY: Final = "letta"
 """Who has answered a question, where a client of Letta's has."""
@@ -29,31 +30,76 @@ BY: Final = "letta"
 SETTLE: Final = 0.2
 """Seconds that a question may be open before a stream ends with it: a program would answer it at once."""
 
+LATEST: Final = 20
+"""Runs of a conversation among which the one is looked for that was sent behind another."""
+
 DONE: Final = b"data: [DONE]\n\n"
 """What ends a stream."""
 
 
-async def frames_of(server: RunServer, reader: SegmentReader, *, caller: str) -> AsyncGenerator[list[Frame]]:
-    """Yield the frames of a part of a run as they come. Where the reader is not over then, it was cut off.
+class Teller:
+    """Tells of a part of a run, and of the run that was sent behind it.
 
-    Raises:
-        RunNotFound: The caller has no such run.
-        JournalError: The journal cannot be read.
+    Args:
+        server: Where the runs are.
+        reader: Reads that part.
+        record: What is known of the run.
     """
-    yield [*reader.begin(time.time())]
-    async with server.watch(reader.segment.run, caller=caller) as watcher:
-        while not reader.over and (batch := await watcher.next()) is not None:
-            frames: list[Frame] = []
-            for entry in batch.entries:
-                more, question = reader.take(entry)
-                frames += more
-                if question is not None:
-                    yield frames  # before it is waited for anything
-                    frames = []
-                    if await _is_left(server.journal, reader.segment.run, question):
-                        frames = reader.pause()
-                        break
-            yield frames
+
+    def __init__(self, server: RunServer, reader: SegmentReader, record: RunRecord) -> None:
+        self.reader = reader
+        """Reads what is being told."""
+        self._server = server
+        self._record = record
+
+    async def frames(self) -> AsyncGenerator[list[Frame]]:
+        """Yield the frames as they come. Where the reader is not over then, they were cut off.
+
+        Raises:
+            RunNotFound: There is no such run any more.
+            JournalError: The journal cannot be read.
+        """
+        goes_on = True
+        while goes_on:
+            goes_on = False
+            yield [*self.reader.begin(time.time())]
+            async with aclosing(self._frames()) as pieces:
+                async for frames in pieces:
+                    following = await self._following()
+                    if following is None:
+                        yield frames
+                        continue
+                    yield [frame for frame in frames if not isinstance(frame, StopReason | UsageStatistics)]
+                    self._record, turn = following
+                    self.reader = self.reader.behind(self._record, turn.options)
+                    goes_on = True
+
+    async def _frames(self) -> AsyncGenerator[list[Frame]]:
+        reader = self.reader
+        async with self._server.watch(self._record.id, caller=self._record.caller) as watcher:
+            while not reader.over and (batch := await watcher.next()) is not None:
+                frames: list[Frame] = []
+                for entry in batch.entries:
+                    more, question = reader.take(entry)
+                    frames += more
+                    if question is not None:
+                        yield frames  # before it is waited for anything
+                        frames = []
+                        if await _is_left(self._server.journal, self._record.id, question):
+                            frames = reader.pause()
+                            break
+                yield frames
+
+    async def _following(self) -> tuple[RunRecord, Turn] | None:
+        """Return the run that was sent behind this one, where this one has ended well."""
+        record = self._record
+        if self.reader.end is None or self.reader.error is not None:
+            return None
+        for other in await self._server.runs(caller=record.caller, thread=record.thread, limit=LATEST):
+            turn = Turn.of(other)
+            if turn is not None and turn.follows == record.id:
+                return other, turn
+        return None
 
 
 async def _is_left(journal: Journal, run_id: str, question: QuestionAsked) -> bool:
@@ -80,28 +126,26 @@ async def _is_left(journal: Journal, run_id: str, question: QuestionAsked) -> bo
     return True
 
 
-async def sse_of(
-    server: RunServer, reader: SegmentReader, *, caller: str, after: int = 0, pings: bool = True
-) -> AsyncGenerator[bytes]:
-    """Yield a part of a run as a stream.
+async def sse_of(teller: Teller, *, after: int = 0, pings: bool = True) -> AsyncGenerator[bytes]:
+    """Yield what is told as a stream.
 
     Args:
-        server: Where the run is.
-        reader: Of that part.
-        caller: Who wants it.
+        teller: Tells it.
         after: The number behind which to begin.
         pings: Whether signs of life are wanted.
 
     Raises:
-        RunNotFound: The caller has no such run.
+        RunNotFound: There is no such run any more.
         JournalError: The journal cannot be read.
     """
-    async with aclosing(frames_of(server, reader, caller=caller)) as pieces:
+    first = teller.reader
+    async with aclosing(teller.frames()) as pieces:
         async for frames in pieces:
-            wanted = [frame_as_sse(frame) for frame in frames if _is_new(frame, after, pings=pings)]
+            seen = after if teller.reader is first else 0
+            wanted = [frame_as_sse(frame) for frame in frames if _is_new(frame, seen, pings=pings)]
             if wanted:
                 yield b"".join(wanted)
-    if reader.over:
+    if teller.reader.over:
         yield DONE
 
 
@@ -113,15 +157,15 @@ def _is_new(frame: Frame, after: int, *, pings: bool) -> bool:
     return frame.seq_id is None or frame.seq_id > after
 
 
-async def collect(server: RunServer, reader: SegmentReader, *, caller: str) -> list[Message]:
-    """Return the messages of a part of a run when it is over, or when it was cut off.
+async def collect(teller: Teller) -> list[Message]:
+    """Return the messages that are told, when all are, or when they were cut off.
 
     Raises:
-        RunNotFound: The caller has no such run.
+        RunNotFound: There is no such run any more.
         JournalError: The journal cannot be read.
     """
     messages: list[Message] = []
-    async with aclosing(frames_of(server, reader, caller=caller)) as pieces:
+    async with aclosing(teller.frames()) as pieces:
         async for frames in pieces:
             messages.extend(
                 frame

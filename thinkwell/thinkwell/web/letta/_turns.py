@@ -32,6 +32,8 @@ class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True):
     options: Options = Options()
     skills: str | None = None
     """What tells the client's skills from others."""
+    follows: str | None = None
+    """Id of the run that it was sent behind, with a decision about that one: one stream tells of both."""
 
     @property
     def meta(self) -> dict[str, JsonValue]:
