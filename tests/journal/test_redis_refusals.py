@@ -250,6 +250,9 @@ async def test_a_key_that_has_lost_its_run(server: RedisServer, prefix: str) -> 
         server.ask("DEL", f"{prefix}:run:run-1")
         assert await journal.create(run_record("run-2", key="k")) == run_record("run-2", key="k")
         assert [run.id for run in await journal.runs()] == ["run-2"]
+    async with RedisJournal(server.url, prefix=prefix) as journal:
+        assert [run.id for run in await journal.orphans()] == ["run-2"]
+        assert server.ask("EXISTS", f"{prefix}:run:run-1") == 0
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,11 @@ Reply: TypeAlias = "int | bytes | list[Reply] | None"
 
 REFUSED: Final = (AuthenticationError, AuthenticationWrongNumberOfArgsError, AuthorizationError)
 
-PASSING: Final = ("-READONLY ", "BUSY Redis", "-MASTERDOWN ")
+PASSING: Final = ("-READONLY ", "BUSY Redis", "MASTERDOWN ")
 """What Redis answers while another one takes over, or it is held up. Redis 6 says so within another error."""
+
+CLUSTER: Final = ("ASK ", "CLUSTERDOWN ", "CROSSSLOT ", "MOVED ")
+"""What a cluster answers, where redis-py has no error of its own for that."""
 
 SHOWN: Final = 200
 """Characters of what Redis says that are shown."""
@@ -159,7 +162,7 @@ class RedisLink:
             # A replica that was promoted has another address behind the same name.
             self._pool.disconnect(inuse_connections=False)
             return RedisAway(self.where, f"it can store nothing now: {said}")
-        if isinstance(error, AskError | ClusterError | ClusterCrossSlotError):
+        if isinstance(error, AskError | ClusterError | ClusterCrossSlotError) or said.startswith(CLUSTER):
             return JournalError(self.where, f"it is a cluster; runs need a Redis that is none: {said}")
         if isinstance(error, OutOfMemoryError) or "-OOM " in said:
             about = "its memory is full; raise its maxmemory, or forget more runs (Retention)"

@@ -261,8 +261,7 @@ local until_ = redis.call('EXISTS', P .. 'grace') == 1 and 0 or whole(now())
 for _, other in ipairs(redis.call('ZRANGEBYSCORE', P .. 'owners', '-inf', until_)) do
   for _, id in ipairs(redis.call('SMEMBERS', P .. 'owned:' .. other)) do
     local run = P .. 'run:' .. id
-    local known = redis.call('HMGET', run, 'owner', 'status')
-    if known[1] == other and known[2] == 'running' then
+    if redis.call('HGET', run, 'status') == 'running' then
       redis.call('HSET', run, 'owner', owner)
       redis.call('SADD', P .. 'owned:' .. owner, id)
     end
