@@ -180,8 +180,8 @@ class StartRun(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     agent: _Name | None = None
     """By which agent; by default the server's first."""
     output: dict[str, JsonValue] | None = None
-    """A JSON Schema for the result; without one it is the text of the last message. It has at most 50,000 bytes,
-    patterns without look-around and back-references, and no ``patternProperties``."""
+    """A JSON Schema for the result; without one it is the text of the last message. It has at most 50,000
+    bytes, patterns without look-around and back-references, and no ``patternProperties``."""
     folder: _Name | None = None
     """In which of the agent's folders; by default its first."""
     permissions: _Name | None = None
