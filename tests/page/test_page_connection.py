@@ -97,6 +97,7 @@ def test_all_runs_are_there_again_when_the_server_is(browser: Browser) -> None:
         tab.go(line.url)
         tab.see("#runs li:has-text('One')")
         line.cut(stay=True)
+        tab.value("void dispatchEvent(new Event('online'))")  # it looks again at once
         tab.see("#link:has-text('reconnecting')")
         assert tab.texts("#runs .name") == ["One"]
         stage.start("Two")

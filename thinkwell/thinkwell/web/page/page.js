@@ -3712,7 +3712,12 @@ class FieldInput {
 
 /** @type {{[tab: string]: Panel}} */
 const PANELS = {
-  timeline: { label: "Timeline", badge: () => "", needs: () => [], draw: () => {} },
+  timeline: {
+    label: "Timeline",
+    badge: (state) => (state.asked.length ? "?" : ""),
+    needs: (state) => [state.asked.length],
+    draw: () => {},
+  },
   plan: {
     label: "Plan",
     badge: (state) => (state.plans.length ? planCount(state.plans) : ""),
@@ -3737,7 +3742,13 @@ const PANELS = {
     needs: (state) => [state.end, state.attempts, state.draft, state.end ? "" : state.last],
     draw: drawResult,
   },
-  usage: { label: "Usage", badge: () => "", needs: (state) => [state], draw: drawUsage },
+  usage: {
+    label: "Usage",
+    badge: () => "",
+    needs: ({ usage, tokens, phases, turns, tools, failed, session, model, mode, unknown, dropped, end }) =>
+      [usage, tokens, phases, turns, tools, failed, session, model, mode, unknown, dropped, end],
+    draw: drawUsage,
+  },
 };
 
 /** @param {string} title @param {...Inner} inner */
@@ -4025,7 +4036,7 @@ function drawUsage(host, state, view) {
         ["Turns", state.turns > 1 ? String(state.turns) : ""],
         ["Tools", state.tools ? `${state.tools}${state.failed ? `, ${state.failed} failed` : ""}` : ""],
         ["Stop reason", line(state.reason, 100)],
-        ["Events", state.seq ? state.seq.toLocaleString("en") : ""],
+        ["Events", state.end ? state.seq.toLocaleString("en") : ""],
         ["Not understood", state.unknown ? plural(state.unknown, "event") : ""],
         ["Dropped", state.dropped ? plural(state.dropped, "event") : ""],
       ]),
@@ -4451,7 +4462,7 @@ class RunView {
 
   drawBadges() {
     for (const [name, { label, badge, needs }] of Object.entries(PANELS)) {
-      if (name === "usage" || !this.changed(`badge ${name}`, needs(this.state))) continue;
+      if (!this.changed(`badge ${name}`, needs(this.state))) continue;
       const text = badge(this.state);
       byId(`tab-${name}`).replaceChildren(label, ...(text ? [el("span", { class: "badge" }, text)] : []));
     }
@@ -4548,6 +4559,7 @@ class RunView {
     this.timeline.stale.add(key.split("/")[0]);
     this.timeline.stick = false;
     this.schedule();
+    requestAnimationFrame(() => requestAnimationFrame(() => this.closed || this.timeline.scrolled()));
     this.save();
   }
 
@@ -4599,7 +4611,8 @@ class RunView {
 
   /** Show a moment of the run; null: the latest. @param {number | null} moment */
   seek(moment) {
-    this.moment = moment !== null && moment >= this.log.end ? null : moment;
+    // A slider at its end does not have every digit of it.
+    this.moment = moment !== null && moment >= this.log.end - 0.001 ? null : moment;
     if (this.moment === null) this.playing = false;
     this.schedule();
     this.save();
@@ -4654,12 +4667,17 @@ function say(text, urgent = false) {
   while (host.childNodes.length > 5) host.firstChild?.remove();
 }
 
+/** Characters of a prompt, and of a schema, that are kept with a run. */
+const KEPT_WITH_RUN = 8000;
+
 /**
  * Start a run and show it.
  * @param {{prompt: string, agent?: string, folder?: string, permissions?: string, output: Json, thread?: string}} about
  */
 async function startRun({ prompt, agent, folder, permissions, output, thread }) {
-  const kept = { prompt: prompt.slice(0, 20000), folder, permissions, output };
+  // The list of runs has that of each, so it is kept short.
+  const short = json(output, 0).length <= KEPT_WITH_RUN ? output : null;
+  const kept = { prompt: cut(prompt, KEPT_WITH_RUN), folder, permissions, output: short };
   const body = { prompt, agent, folder, permissions, thread, output: output ?? undefined, meta: { page: kept } };
   const { data } = await request("POST", "api/runs", { body, headers: { "Idempotency-Key": requestName(body) } });
   requestNames.clear();
@@ -4681,8 +4699,8 @@ function requestName(body) {
 // All runs
 // ---------------------------------------------------------------------------------------------------------
 
-/** Milliseconds after which the list is asked for again. */
-const LOOK_AGAIN = 4000;
+/** Milliseconds after which the list is asked for again, while a run goes on and while none does. */
+const LOOK_AGAIN = [4000, 15000];
 
 /** Runs that are asked for at a time. */
 const PAGE = 50;
@@ -4715,16 +4733,17 @@ class Home {
       if (!this.closed) drawChoices();
     } catch (error) {
       this.problem(error);
-      if (!this.closed) setTimeout(() => this.closed || this.load(), LOOK_AGAIN);
+      if (!this.closed) setTimeout(() => this.closed || this.load(), LOOK_AGAIN[0]);
     }
   }
 
   async look() {
     clearTimeout(this.timer);
-    let wait = LOOK_AGAIN;
+    let wait = 0;
     try {
       if (!document.hidden) await this.list();
       if (!this.closed) byId("link").hidden = true;
+      wait = LOOK_AGAIN[this.runs.some((run) => run.status === "running") ? 0 : 1];
     } catch {
       if (this.closed) return;
       wait = PATIENCE[0] * 1000;
@@ -4918,6 +4937,7 @@ function pressed(event) {
   if (event.key === "Escape" && typing) target.blur();
   if (typing || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   if (document.querySelector("dialog[open]") || !keysOn()) return;
+  if (event.key === "Enter" && target.matches(".row")) return target.querySelector("button")?.click();
   const done = answeredBy(event.key, target) || (Object.hasOwn(DOES, event.key) && (DOES[event.key](), true));
   if (done) event.preventDefault();
 }
