@@ -328,6 +328,7 @@ class _Watcher:
                 if life and life == self._soak.life:
                     self._soak.wrong(f"a stream broke off, though the server was there: {exc!r}")
                 self._counts["broken"] += bool(life)
+                ended = self._ended  # he may have had all of it
                 await anyio.sleep(self._dice.uniform(0, 0.5))
                 continue
             if leaves:
