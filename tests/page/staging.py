@@ -11,11 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import msgspec
 from anyio.from_thread import start_blocking_portal
 from real_servers import backend_of, listening
 from scripted import ScriptedAgent, scripted
 
-from thinkwell.web import RunServer, ServedAgent, StartRun, web_app
+from thinkwell import events as ev
+from thinkwell.journal import Entry, RunRecord
+from thinkwell.web import RunEnded, RunServer, ServedAgent, StartRun, web_app
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -27,10 +30,10 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from thinkwell import Agent
-    from thinkwell.journal import Journal, RunRecord
+    from thinkwell.journal import Journal
     from thinkwell.web import Access
 
-__all__ = ("Cable", "Gate", "PageStage", "cable", "served_page")
+__all__ = ("Cable", "Gate", "PageStage", "cable", "keep_run", "served_page")
 
 
 class Gate:
@@ -200,3 +203,22 @@ def cable(port: int) -> Generator[Cable]:
         yield made
     finally:
         made.close()
+
+
+def keep_run(stage: PageStage, *events: ev.ThoughtEvent, title: str = "Kept") -> str:
+    """Put a run that has ended into the journal, event by event, and return its address."""
+    record = RunRecord(id=f"run-{title.lower()}", agent="scripted", created=0.0, title=title)
+    numbered = [msgspec.structs.replace(event, seq=seq) for seq, event in enumerate(events, 1)]
+    entries = [Entry(event.seq, ev.event_to_json(event)) for event in numbered]
+    last = numbered[-1]
+    ended = RunEnded(seq=last.seq + 1, at=last.at, status="completed", result="Done.")
+    end = Entry(ended.seq, msgspec.json.encode(ended))
+
+    async def keep() -> None:
+        journal = stage.server.journal
+        await journal.create(record)
+        await journal.append(record.id, entries)
+        await journal.finish(record.id, end, "completed", record.created + last.at)
+
+    stage.portal.call(keep)
+    return f"{stage.url}/#run={record.id}"

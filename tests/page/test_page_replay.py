@@ -4,37 +4,47 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import anyio
 from asking import permission
-from page.acting import plans, runs
-from page.staging import Gate, served_page
+from page.acting import runs
+from page.staging import Gate, keep_run, served_page
+
+from thinkwell import events as ev
 
 if TYPE_CHECKING:
     from page.browsing import Browser, Tab
     from scripted import Turn
 
 
-async def works(turn: Turn) -> None:
-    """Take some time, so that there are moments to be told apart."""
-    plans(turn, "Think", "Act")
-    turn.think("Let me think.")
-    await anyio.sleep(0.15)
-    plans(turn, "Think", "Act", done=1)
-    turn.say("First. ")
-    await anyio.sleep(0.15)
-    turn.say("Second.")
-    await anyio.sleep(0.15)
-    runs(turn, "make")
-    plans(turn, "Think", "Act", done=2)
-    await anyio.sleep(0.15)
-    turn.say("Third.")
+def plan(at: float, done: int) -> ev.PlanUpdate:
+    steps = (("Think", done > 0), ("Act", done > 1))
+    entries = [ev.PlanEntry(content=step, status="completed" if over else "pending") for step, over in steps]
+    return ev.PlanUpdate(entries=tuple(entries), at=at)
 
 
-def move(tab: Tab, share: str) -> None:
-    """Move the slider to a share of the run."""
+STORY: tuple[ev.ThoughtEvent, ...] = (
+    ev.PhaseChanged(phase="responding"),
+    plan(0.1, 0),
+    ev.Thought(text="Let me think.", at=0.1),
+    plan(0.5, 1),
+    ev.Message(text="First. ", at=0.5),
+    ev.Message(text="Second.", at=1.0),
+    ev.ToolStart(id="make", kind="execute", input={"command": "make"}, at=1.5),
+    ev.ToolDone(id="make", status="completed", output={"exit_code": 0}, at=1.6),
+    plan(1.6, 2),
+    ev.Message(text="Third.", at=2.0),
+)
+"""A run of two seconds."""
+
+
+async def nothing(turn: Turn) -> None:
+    """No agent is needed to see again what one has done."""
+
+
+def move(tab: Tab, moment: float) -> None:
+    """Move the slider to a moment of the run."""
     tab.value(
-        "(slider => { slider.value = Number(slider.min) + (slider.max - slider.min) * "
-        f"{share}; slider.dispatchEvent(new Event('input')) }})(document.querySelector('#scrub'))"
+        f"(slider => {{ slider.value = {moment!r}; slider.dispatchEvent(new Event('input')) }})"
+        "(document.querySelector('#scrub'))"
     )
 
 
@@ -43,21 +53,21 @@ def messages(tab: Tab) -> list[str]:
 
 
 def test_any_moment_can_be_seen_again(browser: Browser) -> None:
-    with served_page(works) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with served_page(nothing) as stage, browser.tab() as tab:
+        tab.go(keep_run(stage, *STORY))
         tab.see(".final")
         tab.click("#tab-plan")
-        move(tab, "0.35")
+        move(tab, 0.7)
         tab.see("#replaying")
         tab.miss(".final")
         assert messages(tab) == ["First."]
         assert tab.texts("#panel .completed .what") == ["Think"]
         assert tab.text("#phase") == "answering"
-        move(tab, "0.6")
+        move(tab, 1.2)
         tab.see(".text p:text-is('First. Second.')")
-        move(tab, "0.02")
+        move(tab, 0.05)
         tab.miss(".text")
-        move(tab, "0.9")
+        move(tab, 1.9)
         tab.see(".fold:has-text('make')")
         assert messages(tab) == ["First. Second."]
         tab.click("#replaying button")
@@ -66,8 +76,8 @@ def test_any_moment_can_be_seen_again(browser: Browser) -> None:
 
 
 def test_the_slider_is_moved_by_keys_and_says_where_it_is(browser: Browser) -> None:
-    with served_page(works) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with served_page(nothing) as stage, browser.tab() as tab:
+        tab.go(keep_run(stage, *STORY))
         tab.see(".final")
         tab.press("r")
         assert tab.value("document.activeElement.id") == "scrub"
@@ -82,8 +92,8 @@ def test_the_slider_is_moved_by_keys_and_says_where_it_is(browser: Browser) -> N
 
 
 def test_it_plays_from_the_beginning_to_the_end(browser: Browser) -> None:
-    with served_page(works) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with served_page(nothing) as stage, browser.tab() as tab:
+        tab.go(keep_run(stage, *STORY))
         tab.see(".final")
         tab.value(
             """window.seen = [];
@@ -106,8 +116,8 @@ def test_it_plays_from_the_beginning_to_the_end(browser: Browser) -> None:
 
 
 def test_it_can_be_paused(browser: Browser) -> None:
-    with served_page(works) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with served_page(nothing) as stage, browser.tab() as tab:
+        tab.go(keep_run(stage, *STORY))
         tab.see(".final")
         tab.press("p")
         tab.see(".text")
@@ -120,16 +130,21 @@ def test_it_can_be_paused(browser: Browser) -> None:
 
 
 def test_what_goes_on_can_be_looked_back_at_and_nothing_is_answered_there(browser: Browser) -> None:
+    gate = Gate()
+
     async def asks(turn: Turn) -> None:
         turn.say("Before.")
-        await anyio.sleep(0.2)
+        await gate.wait()
         await turn.client.request_permission(permission(turn.session_id))
         turn.say("After.")
 
     with served_page(asks) as stage, browser.tab() as tab:
         tab.go(stage.start())
+        tab.see(".text p:text-is('Before.')")
+        moment = tab.value("Number(document.querySelector('#scrub').max)")
+        gate.open()
         tab.see(".question button:enabled")
-        move(tab, "0.5")
+        move(tab, moment)
         tab.see("#replaying button:has-text('Back to now')")
         tab.miss(".question")
         tab.press("y")
@@ -142,10 +157,10 @@ def test_what_goes_on_can_be_looked_back_at_and_nothing_is_answered_there(browse
 
 
 def test_the_moment_outlives_a_reload(browser: Browser) -> None:
-    with served_page(works) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with served_page(nothing) as stage, browser.tab() as tab:
+        tab.go(keep_run(stage, *STORY))
         tab.see(".final")
-        move(tab, "0.35")
+        move(tab, 0.7)
         tab.see(".text p:text-is('First.')")
         tab.reload()
         tab.see("#replaying")
@@ -156,14 +171,18 @@ def test_each_tool_has_a_lane(browser: Browser) -> None:
     gate = Gate()
 
     async def goes_on(turn: Turn) -> None:
-        await works(turn)
+        turn.think("Let me think.")
+        turn.say("First.")
+        runs(turn, "make")
         await gate.wait()
 
     with served_page(goes_on) as stage, browser.tab() as tab:
         tab.go(stage.start())
-        tab.see(".text p:text-is('Third.')")
+        tab.see(".fold:has-text('make')")
         tab.until("document.querySelector('#lane-names').innerText === 'thought\\nanswer\\nrun'")
-        picture = "document.querySelector('canvas').getContext('2d').getImageData(0, 0, 900, 30)"
-        assert tab.value(f"[...{picture}.data].some(Boolean)")
+        drawn = (
+            "(each => each.getContext('2d').getImageData(0, 0, each.width, each.height).data.some(Boolean))"
+        )
+        assert tab.value(f"{drawn}(document.querySelector('canvas'))")
         gate.open()
         tab.see(".final")

@@ -4611,8 +4611,7 @@ class RunView {
 
   /** Show a moment of the run; null: the latest. @param {number | null} moment */
   seek(moment) {
-    // A slider at its end does not have every digit of it.
-    this.moment = moment !== null && moment >= this.log.end - 0.001 ? null : moment;
+    this.moment = moment !== null && moment >= this.log.end ? null : moment;
     if (this.moment === null) this.playing = false;
     this.schedule();
     this.save();
@@ -5046,6 +5045,9 @@ async function sendFurther() {
   }
 }
 
+/** Seconds by which a slider may miss what it was moved to: it does not have every digit. */
+const SLACK = 0.0005;
+
 function wire() {
   byId("stop").onclick = () => page.run?.stop();
   byId("latest").prepend(icon("down"));
@@ -5055,7 +5057,7 @@ function wire() {
   byId("speed").onchange = () => page.run && (page.run.speed = Number(byId("speed").value));
   byId("scrub").oninput = () => {
     if (page.run) page.run.playing = false;
-    page.run?.seek(Number(byId("scrub").value));
+    page.run?.seek(Number(byId("scrub").value) + SLACK);
   };
   byId("tabs").onkeydown = tabKeys;
   byId("skip").onclick = () => byId(page.run ? "timeline" : "prompt").focus();
