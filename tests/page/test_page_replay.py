@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from asking import permission
+from msgspec.structs import replace
 from page.acting import runs
 from page.staging import Gate, keep_run, served_page
 
@@ -93,7 +94,8 @@ def test_the_slider_is_moved_by_keys_and_says_where_it_is(browser: Browser) -> N
 
 def test_it_plays_from_the_beginning_to_the_end(browser: Browser) -> None:
     with served_page(nothing) as stage, browser.tab() as tab:
-        tab.go(keep_run(stage, *STORY))
+        slower = [replace(event, at=4 * event.at) for event in STORY]
+        tab.go(keep_run(stage, *slower))
         tab.see(".final")
         tab.value(
             """window.seen = [];
@@ -117,7 +119,8 @@ def test_it_plays_from_the_beginning_to_the_end(browser: Browser) -> None:
 
 def test_it_can_be_paused(browser: Browser) -> None:
     with served_page(nothing) as stage, browser.tab() as tab:
-        tab.go(keep_run(stage, *STORY))
+        long = [ev.Message(text="First.", at=0.1), ev.Message(text="Last.", at=600.0)]
+        tab.go(keep_run(stage, *long))
         tab.see(".final")
         tab.press("p")
         tab.see(".text")
@@ -125,7 +128,7 @@ def test_it_can_be_paused(browser: Browser) -> None:
         tab.see("#play[aria-label=Replay]")
         before = tab.text("#moment")
         assert tab.count(".final") == 0
-        tab.value("new Promise(resolve => setTimeout(resolve, 300))")
+        tab.value("new Promise(resolve => setTimeout(resolve, 1100))")  # longer than its clock shows
         assert tab.text("#moment") == before
 
 
