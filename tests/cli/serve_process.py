@@ -111,7 +111,7 @@ def serving_web(
         [*THINKWELL, "serve", "--port", "0", *arguments],
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env={**os.environ, **(env or {})},
+        env={**{k: v for k, v in os.environ.items() if k != "THINKWELL_SERVE_TOKEN"}, **(env or {})},
         encoding="utf-8",
     ) as process:
         give_up = threading.Timer(2 * LIMIT, process.kill)

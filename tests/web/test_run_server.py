@@ -237,4 +237,6 @@ async def test_leaving_the_server_interrupts_what_runs() -> None:
     async with served(wait, journal=journal) as stage:
         rest = await watched(stage.server, run.id, after=first.last)
         assert [entry.seq for entry in rest] == list(range(first.last + 1, record.last_seq + 1))
-        assert isinstance(rest[-1], RunEnded)
+        end = rest[-1]
+        assert isinstance(end, RunEnded)
+        assert (end.status, end.error, end.stop_reason) == ("interrupted", None, None)

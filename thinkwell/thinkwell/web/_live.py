@@ -222,6 +222,8 @@ class LiveRun:
             if error is None:
                 result = cast("JsonValue", await stream.result)  # as JSON, or a text: that was asked for
         status = _status(error, leaving=leaving)
+        if status == "interrupted":  # as where the server was killed: it says all that there is to say
+            error = stop_reason = None
         if error is not None and status == "failed":
             about = "Run %s of agent %s failed: %s: %s"
             said = line(str(error), LOGGED)  # an agent's words may be in it

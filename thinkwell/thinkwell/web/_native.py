@@ -147,8 +147,9 @@ class _Api:
 
     async def answer(self, request: Request) -> ASGIApp:
         said = await read_json(request, AnswerQuestion, self._server.limits.max_request)
+        caller = caller_of(request.scope)
         await self._server.answer(
-            request.path_params["run"], said.question, said.value, caller=caller_of(request.scope)
+            request.path_params["run"], said.question, said.value, caller=caller, by=caller or "human"
         )
         return nothing()
 
