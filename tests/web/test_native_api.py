@@ -353,6 +353,20 @@ async def test_an_answer_has_a_reason() -> None:
         assert told["why"] == "Not today."
 
 
+async def test_an_answer_is_that_of_its_caller() -> None:
+    async with browser(ask_first) as client:
+        app = client.app
+
+        async def around(scope: Any, receive: Any, send: Any) -> None:
+            await app({**scope, "state": {"caller": "ada"}}, receive, send)
+
+        client.app = around
+        run = await client.start()
+        body = {"question": await question_of(client, run), "answer": "allow"}
+        assert (await client.post(f"{run}/answer", body)).status == 204
+        assert (await client.events(f"{run}/events?include=answer"))[0].json()["by"] == "ada"
+
+
 async def test_an_answer_stops_the_run() -> None:
     async with browser(ask_first) as client:
         run = await client.start()
