@@ -91,7 +91,7 @@ class Server:
         self.port = 1  # where nobody listens
         self._program = program
         self._journal = str(journal)
-        self._kind = kind
+        self._kind: ServerKind = kind
         self._pid = 0
 
     async def live(self, points: Sequence[Point]) -> None:
