@@ -26,7 +26,8 @@ const calls = {
     tabs.set(tabs.size + 1, tab);
     page.on("pageerror", (error) => tab.problems.push(`error: ${error.stack}`));
     page.on("console", (message) => {
-      if (["error", "warning"].includes(message.type())) tab.problems.push(`${message.type()}: ${message.text()}`);
+      if (["error", "warning"].includes(message.type()))
+        tab.problems.push(`${message.type()}: ${message.text()}`);
     });
     page.on("dialog", async (dialog) => {
       tab.problems.push(`dialog: ${dialog.message()}`);
@@ -35,7 +36,9 @@ const calls = {
     page.on("request", (request) => tab.requests.push(`${request.method()} ${request.url()}`));
     page.on("popup", (popup) => tab.popups.push(popup));
     await page.addInitScript(() => {
-      addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
+      addEventListener("securitypolicyviolation", (event) =>
+        console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`),
+      );
     });
     return tabs.size;
   },
@@ -71,14 +74,20 @@ await browser.close();
 
 async function about(popup) {
   await popup.waitForLoadState();
-  return { url: popup.url(), ...(await popup.evaluate(() => ({ referrer: document.referrer, opener: opener !== null }))) };
+  return {
+    url: popup.url(),
+    ...(await popup.evaluate(() => ({ referrer: document.referrer, opener: opener !== null }))),
+  };
 }
 
 async function answer(id, number, call, given) {
   let said;
   try {
     const tab = tabs.get(number);
-    said = { id, value: (await (call in calls ? calls[call](tab, ...given) : called(tab.page, call, given))) ?? null };
+    said = {
+      id,
+      value: (await (call in calls ? calls[call](tab, ...given) : called(tab.page, call, given))) ?? null,
+    };
   } catch (error) {
     said = { id, error: String(error.message ?? error) };
   }

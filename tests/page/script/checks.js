@@ -14,7 +14,11 @@
   };
   const say = (what, node) => found.push(`${what}: ${node.outerHTML.slice(0, 120)}`);
 
-  const texts = (ids) => ids.split(/\s+/).map((id) => document.getElementById(id)?.textContent ?? "").join(" ");
+  const texts = (ids) =>
+    ids
+      .split(/\s+/)
+      .map((id) => document.getElementById(id)?.textContent ?? "")
+      .join(" ");
   const nameOf = (node) =>
     node.getAttribute("aria-label") ||
     (node.hasAttribute("aria-labelledby") && texts(node.getAttribute("aria-labelledby"))) ||
@@ -24,24 +28,35 @@
     node.getAttribute("alt") ||
     "";
 
-  const named = "button, a[href], input, select, textarea, summary, dialog[open], fieldset, img, nav, [role]:not([role=alert], [role=status]), section";
+  const named =
+    "button, a[href], input, select, textarea, summary, dialog[open], fieldset, img, nav, [role]:not([role=alert], [role=status]), section";
   for (const node of root.querySelectorAll(named)) {
-    if (shown(node) && !nameOf(node).trim() && !(node.localName === "section" && !node.hasAttribute("role") && !node.id)) say("no name", node);
+    if (
+      shown(node) &&
+      !nameOf(node).trim() &&
+      !(node.localName === "section" && !node.hasAttribute("role") && !node.id)
+    )
+      say("no name", node);
   }
 
   const ids = [...document.querySelectorAll("[id]")].map((node) => node.id);
   for (const id of ids.filter((each, i) => ids.indexOf(each) !== i)) found.push(`twice: ${id}`);
 
-  for (const node of root.querySelectorAll("[aria-controls], [aria-labelledby], [aria-describedby], label[for]")) {
+  for (const node of root.querySelectorAll(
+    "[aria-controls], [aria-labelledby], [aria-describedby], label[for]",
+  )) {
     for (const name of ["aria-controls", "aria-labelledby", "aria-describedby", "for"]) {
       for (const id of (node.getAttribute(name) ?? "").split(/\s+/).filter(Boolean)) {
         if (!document.getElementById(id)) say(`${name} leads nowhere`, node);
       }
     }
   }
-  for (const tab of root.querySelectorAll("[role=tab]")) if (!tab.hasAttribute("aria-selected")) say("not selected or not", tab);
-  for (const node of root.querySelectorAll("[role=separator][tabindex]")) if (!node.hasAttribute("aria-valuenow")) say("no value", node);
-  for (const node of root.querySelectorAll("[role=feed] > article")) if (!node.hasAttribute("aria-posinset")) say("no place", node);
+  for (const tab of root.querySelectorAll("[role=tab]"))
+    if (!tab.hasAttribute("aria-selected")) say("not selected or not", tab);
+  for (const node of root.querySelectorAll("[role=separator][tabindex]"))
+    if (!node.hasAttribute("aria-valuenow")) say("no value", node);
+  for (const node of root.querySelectorAll("[role=feed] > article"))
+    if (!node.hasAttribute("aria-posinset")) say("no place", node);
   if (document.querySelectorAll("main:not([hidden])").length !== 1) found.push("not one main");
   if (document.documentElement.lang !== "en") found.push("no language");
 
@@ -56,7 +71,8 @@
   for (const node of root.querySelectorAll("button, a.button, select, summary, input[type=range]")) {
     if (!shown(node)) continue;
     const box = node.getBoundingClientRect();
-    if (box.width < 24 || (box.height < 24 && node.id !== "scrub")) say(`small, ${Math.round(box.width)}×${Math.round(box.height)}`, node);
+    if (box.width < 24 || (box.height < 24 && node.id !== "scrub"))
+      say(`small, ${Math.round(box.width)}×${Math.round(box.height)}`, node);
   }
 
   // Contrast
@@ -80,7 +96,9 @@
     return layers.reverse().reduce((below, layer) => over(layer, below), [255, 255, 255]);
   };
   const light = (colour) => {
-    const [red, green, blue] = colour.map((each) => (each / 255 <= 0.04045 ? each / 255 / 12.92 : ((each / 255 + 0.055) / 1.055) ** 2.4));
+    const [red, green, blue] = colour.map((each) =>
+      each / 255 <= 0.04045 ? each / 255 / 12.92 : ((each / 255 + 0.055) / 1.055) ** 2.4,
+    );
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
   };
   const seen = new Set();
@@ -106,4 +124,4 @@
     }
   }
   return found;
-})()
+})();

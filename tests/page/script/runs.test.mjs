@@ -63,7 +63,13 @@ const STORY = [
   at(6, "message", { text: "Hello " }),
   at(7, "message", { text: "there." }),
   at(8, "tool_start", { id: "ask", kind: "execute", title: "rm", input: { command: "rm x" } }),
-  at(8, "question", { id: "q", title: "rm?", tool_id: "ask", options: [{ id: "y", name: "Allow", kind: "allow_once" }], timeout: 60 }),
+  at(8, "question", {
+    id: "q",
+    title: "rm?",
+    tool_id: "ask",
+    options: [{ id: "y", name: "Allow", kind: "allow_once" }],
+    timeout: 60,
+  }),
   at(9, "answer", { id: "q", choice: "allow_once", by: "human", why: "" }),
   at(10, "tool_done", { id: "ask", status: "completed", output: { exit_code: 0 } }),
   at(11, "end", { status: "completed", result: "there.", stop_reason: "end_turn" }),
@@ -84,7 +90,8 @@ test("the reducer changes nothing that it is given", () => {
 
 test("events of types that nobody knows, and broken ones of an agent's, change nothing", () => {
   const state = after(...STORY.slice(0, 5));
-  for (const type of ["tomorrow", "constructor", "__proto__"]) assert.equal(reduce(state, at(20, type)).items, state.items);
+  for (const type of ["tomorrow", "constructor", "__proto__"])
+    assert.equal(reduce(state, at(20, type)).items, state.items);
   assert.equal(reduce(state, at(20, "verdict", { id: "nobody" })).items, state.items);
   assert.equal(reduce(state, at(20, "answer", { id: "nobody", choice: "reject_once" })).denied, 0);
 });
@@ -119,7 +126,10 @@ test("a long text is kept in pieces, and found again at both ends", () => {
 
 test("calls that have only looked share a row, and those that were asked about do not", () => {
   const rows = rowsOf(after(...STORY));
-  assert.deepEqual(rows.map((row) => row.item.kind), ["thought", "tool", "message", "tool", "question"]);
+  assert.deepEqual(
+    rows.map((row) => row.item.kind),
+    ["thought", "tool", "message", "tool", "question"],
+  );
   assert.equal(rows[1].folded.length, 2);
   assert.equal(rows[0].until, 3);
   const call = describeFold(rows[1].folded, "/w");
@@ -133,17 +143,30 @@ test("rows of the same state are the same rows", () => {
 
 test("calls of a sub-agent stand below it, however deep, and none is lost", () => {
   const events = [];
-  for (let i = 0; i < 3000; i++) events.push(at(i, "tool_start", { id: `t${i}`, kind: "think", parent: i ? `t${i - 1}` : null }));
+  for (let i = 0; i < 3000; i++)
+    events.push(at(i, "tool_start", { id: `t${i}`, kind: "think", parent: i ? `t${i - 1}` : null }));
   events.push(at(4000, "tool_start", { id: "own", kind: "think", parent: "own" }));
   const rows = rowsOf(after(...events));
   assert.equal(rows.length, 3001);
-  assert.deepEqual(rows.slice(0, 3).map((row) => row.depth), [0, 1, 2]);
+  assert.deepEqual(
+    rows.slice(0, 3).map((row) => row.depth),
+    [0, 1, 2],
+  );
   assert.ok(Math.max(...rows.map((row) => row.depth)) <= 4);
 });
 
 test("a second turn and a reminder are parted from the first", () => {
-  const rows = rowsOf(after(at(0, "turn_start", { number: 1 }), at(1, "message", { text: "a" }), at(2, "turn_start", { number: 2, reminder: true })));
-  assert.deepEqual(rows.map((row) => row.item.kind), ["message", "turn"]);
+  const rows = rowsOf(
+    after(
+      at(0, "turn_start", { number: 1 }),
+      at(1, "message", { text: "a" }),
+      at(2, "turn_start", { number: 2, reminder: true }),
+    ),
+  );
+  assert.deepEqual(
+    rows.map((row) => row.item.kind),
+    ["message", "turn"],
+  );
 });
 
 test("a replay shows what was there at a time", () => {
@@ -171,7 +194,12 @@ test("a long replay is found from kept states, in both directions", () => {
 
 test("events whose time goes back are shown in their order", () => {
   const log = new Log();
-  for (const event of [at(5, "message", { text: "a" }), at(3, "message", { text: "b" }), at(6, "message", { text: "c" })]) log.add(event, 1);
+  for (const event of [
+    at(5, "message", { text: "a" }),
+    at(3, "message", { text: "b" }),
+    at(6, "message", { text: "c" }),
+  ])
+    log.add(event, 1);
   assert.equal(beginning(log.at(5).last), "ab");
   assert.equal(beginning(log.at(4).last), "");
 });
@@ -186,8 +214,17 @@ test("what is too much to be replayed is followed all the same", () => {
 
 test("each tool has a lane, and the rest share one", () => {
   const lanes = lanesOf(after(...STORY));
-  assert.deepEqual(lanes.map((lane) => lane.name), ["thought", "read", "answer", "run", "questions"]);
-  assert.deepEqual(lanes[1].bars.map(({ from, to }) => [from, to]), [[3, 4], [4, 5]]);
+  assert.deepEqual(
+    lanes.map((lane) => lane.name),
+    ["thought", "read", "answer", "run", "questions"],
+  );
+  assert.deepEqual(
+    lanes[1].bars.map(({ from, to }) => [from, to]),
+    [
+      [3, 4],
+      [4, 5],
+    ],
+  );
   const tools = Array.from({ length: 20 }, (_, i) => at(i, "tool_start", { id: `t${i}`, name: `tool ${i}` }));
   const many = lanesOf(after(...tools));
   assert.equal(many.length, 8);
@@ -223,13 +260,22 @@ test("changed files are told with their sums, and those of failed calls are not"
     ...edit("4", "/w/c.py", "x", "y", "failed"),
   );
   const files = filesChanged(state);
-  assert.deepEqual(files.map(({ path, added, removed, isNew }) => [path, added, removed, isNew]), [
-    ["src/deep/a.py", 3, 2, false],
-    ["b.py", 1, 0, true],
-  ]);
+  assert.deepEqual(
+    files.map(({ path, added, removed, isNew }) => [path, added, removed, isNew]),
+    [
+      ["src/deep/a.py", 3, 2, false],
+      ["b.py", 1, 0, true],
+    ],
+  );
   const tree = treeOf(files);
-  assert.deepEqual(tree.folders.map((folder) => folder.name), ["src/deep"]);
-  assert.deepEqual(tree.files.map((file) => file.path), ["b.py"]);
+  assert.deepEqual(
+    tree.folders.map((folder) => folder.name),
+    ["src/deep"],
+  );
+  assert.deepEqual(
+    tree.files.map((file) => file.path),
+    ["b.py"],
+  );
 });
 
 test("a change has its lines, numbered where that is known, with what changed in them", () => {
@@ -239,21 +285,40 @@ test("a change has its lines, numbered where that is known, with what changed in
   const [change] = changesOf(get(state.items, 0));
   assert.deepEqual([change.added, change.removed, change.hunks.length], [1, 1, 1]);
   const [{ lines }] = change.hunks;
-  assert.deepEqual(lines.map(({ sign, old, fresh }) => [sign, old, fresh]), [
-    [" ", 18, 18], [" ", 19, 19], [" ", 20, 20], ["-", 21, null], ["+", null, 21], [" ", 22, 22], [" ", 23, 23], [" ", 24, 24],
-  ]);
+  assert.deepEqual(
+    lines.map(({ sign, old, fresh }) => [sign, old, fresh]),
+    [
+      [" ", 18, 18],
+      [" ", 19, 19],
+      [" ", 20, 20],
+      ["-", 21, null],
+      ["+", null, 21],
+      [" ", 22, 22],
+      [" ", 23, 23],
+      [" ", 24, 24],
+    ],
+  );
   assert.deepEqual(lines[3].spans, [[5, 7]]);
   assert.deepEqual(lines[4].spans, [[5, 11]]);
   const rows = sideBySide(lines);
   assert.equal(rows.length, 7);
-  assert.deepEqual(rows[3].map((line) => line.sign), ["-", "+"]);
+  assert.deepEqual(
+    rows[3].map((line) => line.sign),
+    ["-", "+"],
+  );
 });
 
 test("where lines came in or went, the numbers of both sides go on rightly", () => {
-  const state = after(...edit("1", "/a", undefined, "a\nb\n"), ...edit("2", "/b", `${"x\n".repeat(25)}end\n`, `new\n${"x\n".repeat(25)}END\n`));
+  const state = after(
+    ...edit("1", "/a", undefined, "a\nb\n"),
+    ...edit("2", "/b", `${"x\n".repeat(25)}end\n`, `new\n${"x\n".repeat(25)}END\n`),
+  );
   const [change] = changesOf(get(state.items, 1));
   const last = change.hunks.at(-1).lines;
-  assert.deepEqual(last.filter((line) => line.sign === " ").map(({ old, fresh }) => fresh - old), [1, 1, 1]);
+  assert.deepEqual(
+    last.filter((line) => line.sign === " ").map(({ old, fresh }) => fresh - old),
+    [1, 1, 1],
+  );
 });
 
 test("huge changes are told by their length and not compared", () => {
@@ -274,11 +339,18 @@ test("a change that is to be approved hides nothing", () => {
 });
 
 test("arguments that nothing else tells of are told", () => {
-  const tool = (input, content = []) => get(after(at(0, "tool_start", { id: "t", kind: "execute", input, content })).items, 0);
+  const tool = (input, content = []) =>
+    get(after(at(0, "tool_start", { id: "t", kind: "execute", input, content })).items, 0);
   assert.equal(otherArguments(tool({ command: "ls", description: "List", cwd: "/w" }), "/w"), null);
-  assert.deepEqual(otherArguments(tool({ command: "ls", cwd: "/etc", sudo: true }), "/w"), { cwd: "/etc", sudo: true });
+  assert.deepEqual(otherArguments(tool({ command: "ls", cwd: "/etc", sudo: true }), "/w"), {
+    cwd: "/etc",
+    sudo: true,
+  });
   const diff = { type: "diff", path: "/w/a", old_text: "x", new_text: "whole text" };
-  assert.deepEqual(otherArguments(tool({ file_path: "/w/a", new_string: "whole", mode: "0777" }, [diff]), "/w"), { mode: "0777" });
+  assert.deepEqual(
+    otherArguments(tool({ file_path: "/w/a", new_string: "whole", mode: "0777" }, [diff]), "/w"),
+    { mode: "0777" },
+  );
   assert.deepEqual(otherArguments(tool({ anything: 1 }), "/w"), { anything: 1 });
   assert.equal(otherArguments(tool(null), "/w"), null);
 });
@@ -286,26 +358,47 @@ test("arguments that nothing else tells of are told", () => {
 test("keys follow from what options mean, and denying is always offered", () => {
   const ask = (options) => choicesOf({ asks: "permission", options });
   const option = (kind, name = "") => ({ id: `id of ${kind} ${name}`, name, kind });
-  const shown = ask([option("allow_once", "No, never!"), option("allow_always", "Always"), option("reject_once", "Reject"), option("allow_once", "with sudo"), option("constructor", "odd")]);
-  assert.deepEqual(shown.map(({ key, label, kind }) => [key, label, kind]), [
-    ["y", "Allow once: No, never!", "allow"],
-    ["a", "Always allow", "allow"],
-    ["n", "Deny", "deny"],
-    ["1", "Allow once: with sudo", "allow"],
-    ["2", "odd", "other"],
+  const shown = ask([
+    option("allow_once", "No, never!"),
+    option("allow_always", "Always"),
+    option("reject_once", "Reject"),
+    option("allow_once", "with sudo"),
+    option("constructor", "odd"),
   ]);
-  assert.deepEqual(ask([option("allow_once")]).map((choice) => [choice.key, choice.answer]), [["y", { option: "id of allow_once " }], ["n", "deny"]]);
-  assert.deepEqual(choicesOf({ asks: "url" }).map((choice) => choice.answer), ["accept", "decline"]);
+  assert.deepEqual(
+    shown.map(({ key, label, kind }) => [key, label, kind]),
+    [
+      ["y", "Allow once: No, never!", "allow"],
+      ["a", "Always allow", "allow"],
+      ["n", "Deny", "deny"],
+      ["1", "Allow once: with sudo", "allow"],
+      ["2", "odd", "other"],
+    ],
+  );
+  assert.deepEqual(
+    ask([option("allow_once")]).map((choice) => [choice.key, choice.answer]),
+    [
+      ["y", { option: "id of allow_once " }],
+      ["n", "deny"],
+    ],
+  );
+  assert.deepEqual(
+    choicesOf({ asks: "url" }).map((choice) => choice.answer),
+    ["accept", "decline"],
+  );
   assert.equal(wasAllowed({ answer: { choice: "reject_once" } }), false);
 });
 
 test("colours of terminals stay, and what else they obey goes", () => {
-  assert.deepEqual(ansi("\x1b[1;31mred\x1b[0m plain\x1b[2J\x1b]0;title\x07 \x1b[38;5;2mgreen\x1b[38;2;1;2;3mtrue\x1b[39m"), [
-    { text: "red", look: "t-bold t-f1" },
-    { text: " plain ", look: "" },
-    { text: "green", look: "t-f2" },
-    { text: "true", look: "" },
-  ]);
+  assert.deepEqual(
+    ansi("\x1b[1;31mred\x1b[0m plain\x1b[2J\x1b]0;title\x07 \x1b[38;5;2mgreen\x1b[38;2;1;2;3mtrue\x1b[39m"),
+    [
+      { text: "red", look: "t-bold t-f1" },
+      { text: " plain ", look: "" },
+      { text: "green", look: "t-f2" },
+      { text: "true", look: "" },
+    ],
+  );
   assert.deepEqual(ansi("10%\r50%\r100%\r\ndone\r\n"), [{ text: "100%\ndone\n", look: "" }]);
   const began = performance.now();
   assert.ok(ansi("\x1b[31mx".repeat(100000)).length <= 100000);
@@ -313,7 +406,15 @@ test("colours of terminals stay, and what else they obey goes", () => {
 });
 
 test("fields of a result are those of the schema, filled in as they come", () => {
-  const schema = { type: "object", properties: { name: { type: "string" }, tags: { type: "array", items: { type: "string" } }, level: { enum: ["low", "high"] }, either: { anyOf: [{ type: "integer" }, { type: "null" }] } } };
+  const schema = {
+    type: "object",
+    properties: {
+      name: { type: "string" },
+      tags: { type: "array", items: { type: "string" } },
+      level: { enum: ["low", "high"] },
+      either: { anyOf: [{ type: "integer" }, { type: "null" }] },
+    },
+  };
   assert.deepEqual(fieldsOf(schema, { name: "x", extra: 1.5 }), [
     { name: "name", type: "string", value: "x", given: true },
     { name: "tags", type: "list of string", value: undefined, given: false },
@@ -327,11 +428,19 @@ test("fields of a result are those of the schema, filled in as they come", () =>
 });
 
 test("a result that is being given is a draft until it is taken or refused", () => {
-  const begin = at(1, "tool_start", { id: "r", name: "mcp__thinkwell__return_result", input: { result: { name: "a" } } });
+  const begin = at(1, "tool_start", {
+    id: "r",
+    name: "mcp__thinkwell__return_result",
+    input: { result: { name: "a" } },
+  });
   const more = at(2, "tool_update", { id: "r", input: { result: { name: "ab", size: 1 } } });
   assert.deepEqual(after(begin).draft.value, { name: "a" });
   assert.deepEqual(after(begin, more).draft.value, { name: "ab", size: 1 });
-  const refused = after(begin, more, at(3, "result_attempt", { accepted: false, value: {}, errors: ["size: too small"] }));
+  const refused = after(
+    begin,
+    more,
+    at(3, "result_attempt", { accepted: false, value: {}, errors: ["size: too small"] }),
+  );
   assert.equal(refused.draft, null);
   assert.equal(refused.attempts.length, 1);
 });

@@ -30,7 +30,12 @@ const asked = JSON.parse(readFileSync(0, "utf8"));
 
 const answers = {
   texts: (texts) => texts.map((text) => ({ clean: clean(text), exact: exact(text), line: line(text, 40) })),
-  numbers: (numbers) => numbers.map((number) => ({ seconds: seconds(number), clock: clock(number), count: count(Math.round(number)) })),
+  numbers: (numbers) =>
+    numbers.map((number) => ({
+      seconds: seconds(number),
+      clock: clock(number),
+      count: count(Math.round(number)),
+    })),
   hosts: (urls) => urls.map(hostOf),
   commands: (inputs) => inputs.map(commandLine),
   fields: (fields) => fields.map(hintOf),
@@ -51,15 +56,39 @@ function told(state) {
     messages: texts("message"),
     thoughts: texts("thought"),
     users: texts("user"),
-    timeline: items.filter((item) => /thought|message|user|tool|turn/.test(item.kind)).map((item) => item.kind),
-    tools: items.filter((item) => item.kind === "tool").map((tool) => [tool.id, tool.title, tool.name, tool.does, tool.status, tool.input, tool.output, tool.content.length, tool.began, tool.ended, tool.parent]),
+    timeline: items
+      .filter((item) => /thought|message|user|tool|turn/.test(item.kind))
+      .map((item) => item.kind),
+    tools: items
+      .filter((item) => item.kind === "tool")
+      .map((tool) => [
+        tool.id,
+        tool.title,
+        tool.name,
+        tool.does,
+        tool.status,
+        tool.input,
+        tool.output,
+        tool.content.length,
+        tool.began,
+        tool.ended,
+        tool.parent,
+      ]),
     calls: items.filter((item) => item.kind === "tool").map((tool) => describe(tool, state.cwd)),
     codes: items.filter((item) => item.kind === "tool").map(exitCode),
     phases: state.phases.map(({ phase, detail, at, seconds }) => [phase, detail, at, seconds]),
     plans: state.plans.map(({ id, entries }) => [id, entries.map((step) => [step.content, step.status])]),
-    open: state.asked.map((number) => get(state.items, number)).map(({ id, deadline }) => [id, deadline]).sort(),
-    answers: questions.filter((item) => item.answer).map(outcome).sort(),
-    verdicts: state.asked.map((number) => get(state.items, number)).map(({ verdicts }) => verdicts.map(verdictWords)),
+    open: state.asked
+      .map((number) => get(state.items, number))
+      .map(({ id, deadline }) => [id, deadline])
+      .sort(),
+    answers: questions
+      .filter((item) => item.answer)
+      .map(outcome)
+      .sort(),
+    verdicts: state.asked
+      .map((number) => get(state.items, number))
+      .map(({ verdicts }) => verdicts.map(verdictWords)),
     denied: state.denied,
     attempts: state.attempts.map(({ accepted, value, errors }) => [accepted, value, errors]),
     tokens: state.tokens,

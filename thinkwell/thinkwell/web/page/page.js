@@ -52,7 +52,11 @@ const BLANK =
  */
 export function clean(text) {
   if (PLAIN.test(text)) return text;
-  const told = text.replace(SEQUENCES, "").replace(/\r\n?/g, "\n").replace(UNPRINTED, standIn).replace(HEAP, "$1");
+  const told = text
+    .replace(SEQUENCES, "")
+    .replace(/\r\n?/g, "\n")
+    .replace(UNPRINTED, standIn)
+    .replace(HEAP, "$1");
   return /^[\p{Mn}\p{Me}\u200c\u200d]/u.test(told) ? `◌${told}` : told;
 }
 
@@ -65,7 +69,11 @@ function standIn(char) {
   if (number === 0x7f) return "␡";
   if (/\p{Zs}/u.test(char)) return " ";
   if (/\p{Cs}/u.test(char)) return "\ufffd";
-  if (/[\p{Co}\p{Cn}]/u.test(char) && number < 0xe0000 && (number > 0xffff || (number >= 0xe000 && number < 0xf900))) {
+  if (
+    /[\p{Co}\p{Cn}]/u.test(char) &&
+    number < 0xe0000 &&
+    (number > 0xffff || (number >= 0xe000 && number < 0xf900))
+  ) {
     return char; // emoji of next year, and the icons of fonts
   }
   return number <= 0xffff
@@ -83,7 +91,9 @@ export function exact(text) {
 
 /** @param {string} char */
 function escaped(char) {
-  const units = Array.from({ length: char.length }, (_, i) => char.charCodeAt(i).toString(16).padStart(4, "0"));
+  const units = Array.from({ length: char.length }, (_, i) =>
+    char.charCodeAt(i).toString(16).padStart(4, "0"),
+  );
   return units.map((unit) => `\\u${unit}`).join("");
 }
 
@@ -94,7 +104,9 @@ function escaped(char) {
  */
 export function line(text, limit = LINE) {
   if (typeof text !== "string") return "";
-  const folded = clean(cut(text, 4 * limit)).replace(/\s+/g, " ").trim();
+  const folded = clean(cut(text, 4 * limit))
+    .replace(/\s+/g, " ")
+    .trim();
   return folded.length <= limit && text.length <= 4 * limit ? folded : `${cut(folded, limit - 1)}…`;
 }
 
@@ -108,7 +120,9 @@ function cut(text, most) {
  * @param {number} limit
  */
 export function shortened(text, limit) {
-  return text.length <= limit ? text : `${cut(text, limit)}\n… and ${count(text.length - limit)} more characters`;
+  return text.length <= limit
+    ? text
+    : `${cut(text, limit)}\n… and ${count(text.length - limit)} more characters`;
 }
 
 /**
@@ -159,7 +173,12 @@ export function clock(value) {
 
 /** A number that need not be exact: ``950``, ``18.2k``, ``1.5M``. @param {number} value */
 export function count(value) {
-  for (const [unit, size] of /** @type {[string, number][]} */ ([["", 1], ["k", 1e3], ["M", 1e6], ["G", 1e9]])) {
+  for (const [unit, size] of /** @type {[string, number][]} */ ([
+    ["", 1],
+    ["k", 1e3],
+    ["M", 1e6],
+    ["G", 1e9],
+  ])) {
     const shown = size === 1 ? String(value) : (value / size).toFixed(value < 99.95 * size ? 1 : 0);
     if (Math.abs(Number(shown)) < 1000) return shown.replace(/\.0$/, "") + unit;
   }
@@ -486,75 +505,89 @@ export function reduce(state, event) {
 /** @type {Reducer} */
 const passed = (state) => state;
 
-const REDUCERS = table(/** @type {{[type: string]: Reducer}} */ ({
-  thought: (state, event, at) => told(state, event, at, "thought"),
-  message: (state, event, at) => told(state, event, at, "message"),
-  user_message: (state, event, at) => told(state, event, at, "user"),
-  tool_start: (state, event, at) => called(state, event, at),
-  tool_update: (state, event, at) => called(state, event, at),
-  tool_done: (state, event, at) => called(state, event, at),
-  plan: planned,
-  usage: (state, event) => ({
-    ...state,
-    usage: { used: event.used, size: event.size, cost: event.cost ?? state.usage?.cost ?? null },
+const REDUCERS = table(
+  /** @type {{[type: string]: Reducer}} */ ({
+    thought: (state, event, at) => told(state, event, at, "thought"),
+    message: (state, event, at) => told(state, event, at, "message"),
+    user_message: (state, event, at) => told(state, event, at, "user"),
+    tool_start: (state, event, at) => called(state, event, at),
+    tool_update: (state, event, at) => called(state, event, at),
+    tool_done: (state, event, at) => called(state, event, at),
+    plan: planned,
+    usage: (state, event) => ({
+      ...state,
+      usage: { used: event.used, size: event.size, cost: event.cost ?? state.usage?.cost ?? null },
+    }),
+    mode: (state, event) => ({ ...state, mode: event.mode_id }),
+    config: (state, event) => ({ ...state, model: chosenModel(event.options ?? []) }),
+    session: (state, event) => ({
+      ...state,
+      agent: event.agent,
+      cwd: event.cwd,
+      session: event.session_id,
+      model: event.model ?? "",
+      mode: event.mode ?? "",
+    }),
+    question: asked,
+    verdict: (state, event) =>
+      ofQuestion(state, event.id, (question) => ({
+        ...question,
+        verdicts: [...question.verdicts, { verdict: event.verdict, by: event.by, why: event.why }],
+      })),
+    answer: answered,
+    question_done: (state, event) => ofQuestion(state, event.id, (question) => ({ ...question, done: true })),
+    result_attempt: attempted,
+    phase: (state, event, at) => ({
+      ...state,
+      phases: [
+        ...closedPhases(state.phases, at),
+        { phase: event.phase, detail: event.detail ?? "", at, seconds: event.seconds ?? null },
+      ],
+    }),
+    turn_start: (state, event, at) => ({
+      ...begun(state, { kind: "turn", at, number: event.number, reminder: event.reminder ?? false }),
+      turns: event.number,
+      epoch: state.items.length,
+      open: -1,
+    }),
+    turn_end: (state, event) => ({
+      ...state,
+      reason: event.stop_reason,
+      tokens: isObject(event.usage) ? added(state.tokens, event.usage) : state.tokens,
+    }),
+    notice: (state, event, at) =>
+      begun(state, {
+        kind: "note",
+        at,
+        severity: event.severity,
+        title: event.title,
+        detail: event.description ?? "",
+      }),
+    report: (state, event, at) =>
+      begun(state, { kind: "note", at, severity: "report", title: event.kind, detail: json(event.body, 1) }),
+    compaction: (state, event, at) =>
+      find(state.where, `compaction/${event.id}`) >= 0
+        ? state
+        : begun(
+            state,
+            { kind: "note", at, severity: "info", title: "the agent shortens its context", detail: "" },
+            `compaction/${event.id}`,
+          ),
+    replay_start: (state, _, at) =>
+      begun(state, { kind: "note", at, severity: "info", title: "what follows was said before", detail: "" }),
+    replay_end: (state, _, at) =>
+      begun(state, {
+        kind: "note",
+        at,
+        severity: "info",
+        title: "that was the history of the session",
+        detail: "",
+      }),
+    dropped: (state, event) => ({ ...state, dropped: state.dropped + event.count }),
+    unknown: (state) => ({ ...state, unknown: state.unknown + 1 }),
+    end: ended,
   }),
-  mode: (state, event) => ({ ...state, mode: event.mode_id }),
-  config: (state, event) => ({ ...state, model: chosenModel(event.options ?? []) }),
-  session: (state, event) => ({
-    ...state,
-    agent: event.agent,
-    cwd: event.cwd,
-    session: event.session_id,
-    model: event.model ?? "",
-    mode: event.mode ?? "",
-  }),
-  question: asked,
-  verdict: (state, event) =>
-    ofQuestion(state, event.id, (question) => ({
-      ...question,
-      verdicts: [...question.verdicts, { verdict: event.verdict, by: event.by, why: event.why }],
-    })),
-  answer: answered,
-  question_done: (state, event) => ofQuestion(state, event.id, (question) => ({ ...question, done: true })),
-  result_attempt: attempted,
-  phase: (state, event, at) => ({
-    ...state,
-    phases: [
-      ...closedPhases(state.phases, at),
-      { phase: event.phase, detail: event.detail ?? "", at, seconds: event.seconds ?? null },
-    ],
-  }),
-  turn_start: (state, event, at) => ({
-    ...begun(state, { kind: "turn", at, number: event.number, reminder: event.reminder ?? false }),
-    turns: event.number,
-    epoch: state.items.length,
-    open: -1,
-  }),
-  turn_end: (state, event) => ({
-    ...state,
-    reason: event.stop_reason,
-    tokens: isObject(event.usage) ? added(state.tokens, event.usage) : state.tokens,
-  }),
-  notice: (state, event, at) =>
-    begun(state, { kind: "note", at, severity: event.severity, title: event.title, detail: event.description ?? "" }),
-  report: (state, event, at) =>
-    begun(state, { kind: "note", at, severity: "report", title: event.kind, detail: json(event.body, 1) }),
-  compaction: (state, event, at) =>
-    find(state.where, `compaction/${event.id}`) >= 0
-      ? state
-      : begun(
-          state,
-          { kind: "note", at, severity: "info", title: "the agent shortens its context", detail: "" },
-          `compaction/${event.id}`,
-        ),
-  replay_start: (state, _, at) =>
-    begun(state, { kind: "note", at, severity: "info", title: "what follows was said before", detail: "" }),
-  replay_end: (state, _, at) =>
-    begun(state, { kind: "note", at, severity: "info", title: "that was the history of the session", detail: "" }),
-  dropped: (state, event) => ({ ...state, dropped: state.dropped + event.count }),
-  unknown: (state) => ({ ...state, unknown: state.unknown + 1 }),
-  end: ended,
-}));
+);
 
 /**
  * @param {State} state
@@ -631,11 +664,17 @@ function called(before, event, at) {
   return {
     ...state,
     open: -1,
-    running: goesOn === listed ? state.running : goesOn ? inOrder(state.running, number) : without(state.running, number),
+    running:
+      goesOn === listed
+        ? state.running
+        : goesOn
+          ? inOrder(state.running, number)
+          : without(state.running, number),
     tools: state.tools + (known < 0 ? 1 : 0),
     failed: state.failed + (tool.status === "failed" ? 1 : 0) - (old.status === "failed" ? 1 : 0),
     edits: tool.edits && !old.edits ? push(state.edits, number) : state.edits,
-    commands: tool.does === "execute" && old.does !== "execute" ? push(state.commands, number) : state.commands,
+    commands:
+      tool.does === "execute" && old.does !== "execute" ? push(state.commands, number) : state.commands,
     draft: draft === null ? state.draft : { value: draft, at },
   };
 }
@@ -888,7 +927,12 @@ const PARTS = table({
   responding: "answer",
 });
 
-const ENDS = table({ completed: "done", failed: "failed", cancelled: "cancelled", interrupted: "interrupted" });
+const ENDS = table({
+  completed: "done",
+  failed: "failed",
+  cancelled: "cancelled",
+  interrupted: "interrupted",
+});
 
 /** Kinds of tools: what is done, what is being done to something, and what is being done. */
 const VERBS = table({
@@ -947,12 +991,17 @@ function responding(state) {
   }
   if (!state.items.length) return "working";
   const kind = get(state.items, state.items.length - 1).kind;
-  return { thought: "thinking", message: "answering", turn: "waiting for the first token" }[String(kind)] || "working";
+  return (
+    { thought: "thinking", message: "answering", turn: "waiting for the first token" }[String(kind)] ||
+    "working"
+  );
 }
 
 /** The tool calls that go on, but for those that wait for an answer. @param {State} state */
 function runningTools(state) {
-  const about = new Set(state.asked.map((number) => /** @type {QuestionItem} */ (get(state.items, number)).tool));
+  const about = new Set(
+    state.asked.map((number) => /** @type {QuestionItem} */ (get(state.items, number)).tool),
+  );
   return state.running
     .map((number) => /** @type {ToolItem} */ (get(state.items, number)))
     .filter((tool) => !about.has(tool.id));
@@ -989,7 +1038,13 @@ export function describe(tool, cwd) {
   const status = STATUSES[tool.status] ?? "pending";
   if (own) {
     const rest = target === name || target === tool.name ? "" : target;
-    return { verb: name, target: rest, status, seconds: taken, doing: `using ${name}${rest ? `: ${rest}` : ""}` };
+    return {
+      verb: name,
+      target: rest,
+      status,
+      seconds: taken,
+      doing: `using ${name}${rest ? `: ${rest}` : ""}`,
+    };
   }
   const bare = withoutVerb(target, plain);
   return { verb: plain, target: bare, status, seconds: taken, doing: bare ? `${doing} ${bare}` : alone };
@@ -1062,7 +1117,10 @@ function filesOf(tool, cwd) {
     .slice(0, PLACES)
     .map(({ path, line }) => relative(path, cwd) + (line && line > 1 ? `:${line}` : ""));
   if (!paths.length) {
-    paths = tool.content.filter((part) => part.type === "diff").slice(0, PLACES).map(({ path }) => relative(path, cwd));
+    paths = tool.content
+      .filter((part) => part.type === "diff")
+      .slice(0, PLACES)
+      .map(({ path }) => relative(path, cwd));
   }
   const named = first(tool.input, PATHS);
   if (!paths.length && named) paths = [relative(named, cwd)];
@@ -1162,14 +1220,25 @@ export function otherArguments(tool, cwd) {
     const isText = /old|new|text|content|str|patch|insert|replace/i.test(key);
     return diffs.some(
       ({ path, old_text, new_text }) =>
-        value === path || value === relative(path, cwd) || (isText && `${old_text ?? ""}\n${new_text}`.includes(value)),
+        value === path ||
+        value === relative(path, cwd) ||
+        (isText && `${old_text ?? ""}\n${new_text}`.includes(value)),
     );
   };
   const rest = Object.entries(input).filter(([key, value]) => !told(key, value));
   return rest.length ? Object.fromEntries(rest) : null;
 }
 
-const OUTPUTS = ["formatted_output", "aggregated_output", "output", "stdout", "text", "content", "result", "error"];
+const OUTPUTS = [
+  "formatted_output",
+  "aggregated_output",
+  "output",
+  "stdout",
+  "text",
+  "content",
+  "result",
+  "error",
+];
 
 /** Characters of a tool's output that are shown, from its end. */
 const OUTPUT = 20000;
@@ -1208,7 +1277,8 @@ function rawOutput(raw) {
   if (typeof raw === "string") return raw;
   if (!isObject(raw)) return json(raw, 0);
   const texts = OUTPUTS.map((key) => raw[key]).filter((each) => typeof each === "string" && each !== "");
-  const shown = typeof raw.stderr === "string" && raw.stderr ? [...texts.slice(0, 1), raw.stderr] : texts.slice(0, 1);
+  const shown =
+    typeof raw.stderr === "string" && raw.stderr ? [...texts.slice(0, 1), raw.stderr] : texts.slice(0, 1);
   return shown.length ? shown.join("\n") : json(raw, 0);
 }
 
@@ -1225,7 +1295,8 @@ export function exitCode(tool) {
 export function usageParts(state) {
   const { usage, tokens } = state;
   const parts = [];
-  if (usage) parts.push(usage.size ? `${count(usage.used)}/${count(usage.size)} ctx` : `${count(usage.used)} ctx`);
+  if (usage)
+    parts.push(usage.size ? `${count(usage.used)}/${count(usage.size)} ctx` : `${count(usage.used)} ctx`);
   if (tokens) {
     if (!usage && tokens.input !== undefined) parts.push(`${count(tokens.input)} in`);
     if (tokens.output !== undefined) parts.push(`${count(tokens.output)} out`);
@@ -1294,7 +1365,12 @@ export function choicesOf(question) {
     let key = KEYS[option.kind] ?? "";
     if (!key || taken.has(key)) key = [..."123456789"].find((digit) => !taken.has(digit)) ?? "";
     taken.add(key);
-    choices.push({ key, label: optionLabel(option), answer: { option: option.id }, kind: optionKind(option.kind) });
+    choices.push({
+      key,
+      label: optionLabel(option),
+      answer: { option: option.id },
+      kind: optionKind(option.kind),
+    });
   }
   if (!question.options.some((option) => option.kind.startsWith("reject"))) {
     choices.push({ key: "n", label: "Deny", answer: "deny", kind: "deny" }); // nobody has to allow what he is asked
@@ -1569,7 +1645,8 @@ function shortest(old, fresh, most) {
   const on = (/** @type {number} */ diagonal) => furthest.get(diagonal) ?? -1;
   for (let differences = 0, steps = 0; ; differences++) {
     for (let diagonal = -differences; diagonal <= differences; diagonal += 2) {
-      const down = diagonal === -differences || (diagonal !== differences && on(diagonal - 1) < on(diagonal + 1));
+      const down =
+        diagonal === -differences || (diagonal !== differences && on(diagonal - 1) < on(diagonal + 1));
       let x = down ? on(diagonal + 1) : on(diagonal - 1) + 1;
       let y = x - diagonal;
       steps++;
@@ -1594,7 +1671,8 @@ function wayBack(x, y, reached) {
     const before = reached[differences - 1];
     const diagonal = x - y;
     const on = (/** @type {number} */ each) => before.get(each) ?? -1;
-    const down = diagonal === -differences || (diagonal !== differences && on(diagonal - 1) < on(diagonal + 1));
+    const down =
+      diagonal === -differences || (diagonal !== differences && on(diagonal - 1) < on(diagonal + 1));
     const fromX = down ? on(diagonal + 1) : on(diagonal - 1);
     const fromY = fromX - (down ? diagonal + 1 : diagonal - 1);
     const toX = down ? fromX : fromX + 1;
@@ -1724,7 +1802,13 @@ function hunkOf(group, old, fresh, base, show) {
   let gone = shift;
   const number = (/** @type {number} */ index) => (base === null ? null : base + index);
   const same = (/** @type {number} */ index) =>
-    lines.push({ sign: " ", text: show(fresh[index]), old: number(index + gone), fresh: number(index), spans: [] });
+    lines.push({
+      sign: " ",
+      text: show(fresh[index]),
+      old: number(index + gone),
+      fresh: number(index),
+      spans: [],
+    });
   for (const change of group) {
     while (at < change.newFrom) same(at++);
     const oldTo = Math.min(change.oldTo, change.oldFrom + SIDE);
@@ -1734,10 +1818,22 @@ function hunkOf(group, old, fresh, base, show) {
     const added = fresh.slice(change.newFrom, newTo).map(show);
     const marks = removed.map((text, i) => (i < added.length ? spansOf(text, added[i]) : [[], []]));
     removed.forEach((text, i) =>
-      lines.push({ sign: "-", text, old: number(change.oldFrom + i), fresh: null, spans: spans(marks[i]?.[0]) }),
+      lines.push({
+        sign: "-",
+        text,
+        old: number(change.oldFrom + i),
+        fresh: null,
+        spans: spans(marks[i]?.[0]),
+      }),
     );
     added.forEach((text, i) =>
-      lines.push({ sign: "+", text, old: null, fresh: number(change.newFrom + i), spans: spans(marks[i]?.[1]) }),
+      lines.push({
+        sign: "+",
+        text,
+        old: null,
+        fresh: number(change.newFrom + i),
+        spans: spans(marks[i]?.[1]),
+      }),
     );
     gone += change.oldTo - change.oldFrom - (change.newTo - change.newFrom);
     at = change.newTo;
@@ -1769,8 +1865,14 @@ export function spansOf(was, now) {
   const old = was.match(/\w+|\s+|[^\w\s]/gu) ?? [];
   const fresh = now.match(/\w+|\s+|[^\w\s]/gu) ?? [];
   const { changes, exact } = compare(old, fresh, 2000);
-  const removed = extents(old, changes.map((change) => [change.oldFrom, change.oldTo]));
-  const added = extents(fresh, changes.map((change) => [change.newFrom, change.newTo]));
+  const removed = extents(
+    old,
+    changes.map((change) => [change.oldFrom, change.oldTo]),
+  );
+  const added = extents(
+    fresh,
+    changes.map((change) => [change.newFrom, change.newTo]),
+  );
   const length = was.trim().length + now.trim().length;
   const changed = [...removed, ...added].reduce((sum, [from, to]) => sum + to - from, 0);
   return !exact || !length || (length - changed) / length < 0.4 ? [[], []] : [removed, added];
@@ -1803,7 +1905,8 @@ export function sideBySide(lines) {
   let removed = /** @type {DiffLine[]} */ ([]);
   let added = /** @type {DiffLine[]} */ ([]);
   const flush = () => {
-    for (let i = 0; i < Math.max(removed.length, added.length); i++) rows.push([removed[i] ?? null, added[i] ?? null]);
+    for (let i = 0; i < Math.max(removed.length, added.length); i++)
+      rows.push([removed[i] ?? null, added[i] ?? null]);
     [removed, added] = [[], []];
   };
   for (const each of lines) {
@@ -1827,7 +1930,9 @@ export function sideBySide(lines) {
  */
 export function changesOf(tool, how = "clean") {
   const lines = new Map(tool.locations.slice(0, PLACES).map((place) => [place.path, place.line]));
-  return tool.content.filter((part) => part.type === "diff").map((part) => changeOf(part, lines.get(part.path), how));
+  return tool.content
+    .filter((part) => part.type === "diff")
+    .map((part) => changeOf(part, lines.get(part.path), how));
 }
 
 /**
@@ -1886,7 +1991,9 @@ export function treeOf(files) {
 function joined(folder) {
   const folders = folder.folders.map(joined).map((inner) => {
     const [only] = inner.folders;
-    return inner.folders.length === 1 && !inner.files.length ? { ...only, name: `${inner.name}/${only.name}` } : inner;
+    return inner.folders.length === 1 && !inner.files.length
+      ? { ...only, name: `${inner.name}/${only.name}` }
+      : inner;
   });
   return { ...folder, folders };
 }
@@ -1924,7 +2031,7 @@ export function blocksOf(text) {
   const lines = text.split("\n");
   /** @type {Block[]} */
   const blocks = [];
-  for (let at = 0; at < lines.length; ) {
+  for (let at = 0; at < lines.length;) {
     if (!lines[at].trim()) {
       at++;
       continue;
@@ -1972,7 +2079,10 @@ function listEnd(lines, at) {
     if (!lines[end].trim()) {
       const next = lines[end + 1];
       if (next === undefined || !(LISTED.test(next) || /^ {2,}\S/.test(next))) return end;
-    } else if (RULE.test(lines[end]) || (!/^ /.test(lines[end]) && interrupts(lines, end) && !LISTED.test(lines[end]))) {
+    } else if (
+      RULE.test(lines[end]) ||
+      (!/^ /.test(lines[end]) && interrupts(lines, end) && !LISTED.test(lines[end]))
+    ) {
       return end;
     }
   }
@@ -1981,7 +2091,12 @@ function listEnd(lines, at) {
 
 /** @param {string[]} lines @param {number} at */
 function isTable(lines, at) {
-  return lines[at].includes("|") && at + 1 < lines.length && lines[at + 1].includes("|") && DELIMITER.test(lines[at + 1]);
+  return (
+    lines[at].includes("|") &&
+    at + 1 < lines.length &&
+    lines[at + 1].includes("|") &&
+    DELIMITER.test(lines[at + 1])
+  );
 }
 
 /** @param {string[]} lines @param {number} at */
@@ -1989,7 +2104,14 @@ function interrupts(lines, at) {
   const each = lines[at];
   const listed = LISTED.exec(each);
   const begins = listed !== null && listed[3] !== "" && (!/\d/.test(listed[2]) || /^1[.)]$/.test(listed[2]));
-  return begins || FENCE.test(each) || HEADING.test(each) || RULE.test(each) || QUOTE.test(each) || isTable(lines, at);
+  return (
+    begins ||
+    FENCE.test(each) ||
+    HEADING.test(each) ||
+    RULE.test(each) ||
+    QUOTE.test(each) ||
+    isTable(lines, at)
+  );
 }
 
 /** A block as a tree. @param {Block} block @param {number} [depth] @returns {Mark} */
@@ -2025,10 +2147,17 @@ function inside(text, depth) {
 function codeMark(source) {
   const lines = source.split("\n");
   const [, mark, info] = /** @type {RegExpExecArray} */ (FENCE.exec(lines[0]));
-  const closed = lines.length > 1 && fenceEnd(lines, 0, mark) === lines.length && lines[lines.length - 1].trim().startsWith(mark);
+  const closed =
+    lines.length > 1 &&
+    fenceEnd(lines, 0, mark) === lines.length &&
+    lines[lines.length - 1].trim().startsWith(mark);
   const text = lines.slice(1, closed ? -1 : undefined).join("\n");
   const language = line(info.trim().split(/\s/)[0], 30);
-  return { tag: "pre", attrs: language ? { "data-language": language } : {}, inner: [{ tag: "code", inner: [text] }] };
+  return {
+    tag: "pre",
+    attrs: language ? { "data-language": language } : {},
+    inner: [{ tag: "code", inner: [text] }],
+  };
 }
 
 /** @param {string[]} lines @param {number} depth @returns {Mark} */
@@ -2057,14 +2186,17 @@ function itemMark(text, depth) {
   const task = /^\[([ xX])\] /.exec(text);
   const inner = inside(task ? text.slice(4) : text, depth);
   const [only] = inner;
-  const flat = inner.length && typeof only !== "string" && only.tag === "p" ? [...only.inner, ...inner.slice(1)] : inner;
+  const flat =
+    inner.length && typeof only !== "string" && only.tag === "p" ? [...only.inner, ...inner.slice(1)] : inner;
   const box = task ? [task[1] === " " ? "☐ " : "☑ "] : [];
   return { tag: "li", attrs: task ? { class: "task" } : {}, inner: [...box, ...flat] };
 }
 
 /** @param {string[]} lines @returns {Mark} */
 function tableMark(lines) {
-  const sides = cellsOf(lines[1]).map((cell) => `${cell.startsWith(":") ? "l" : ""}${cell.endsWith(":") ? "r" : ""}`);
+  const sides = cellsOf(lines[1]).map(
+    (cell) => `${cell.startsWith(":") ? "l" : ""}${cell.endsWith(":") ? "r" : ""}`,
+  );
   const row = (/** @type {string} */ each, /** @type {string} */ tag) => {
     const cells = cellsOf(each).slice(0, sides.length);
     const attrs = (/** @type {number} */ i) => ({ r: { class: "right" }, lr: { class: "middle" } })[sides[i]];
@@ -2072,14 +2204,19 @@ function tableMark(lines) {
   };
   const body = lines.slice(2, 2 + TABLE_ROWS).map((each) => row(each, "td"));
   const more = lines.length - 2 - TABLE_ROWS;
-  const rest = more > 0 ? [{ tag: "tr", inner: [{ tag: "td", inner: [`… ${plural(more, "more row")}`] }] }] : [];
+  const rest =
+    more > 0 ? [{ tag: "tr", inner: [{ tag: "td", inner: [`… ${plural(more, "more row")}`] }] }] : [];
   const head = { tag: "thead", inner: [row(lines[0], "th")] };
   return { tag: "table", inner: [head, { tag: "tbody", inner: [...body, ...rest] }] };
 }
 
 /** @param {string} row @returns {string[]} */
 function cellsOf(row) {
-  const cells = row.trim().replace(/^\|/, "").replace(/(^|[^\\])\|$/, "$1").split(/(?<!\\)\|/, TABLE_COLUMNS);
+  const cells = row
+    .trim()
+    .replace(/^\|/, "")
+    .replace(/(^|[^\\])\|$/, "$1")
+    .split(/(?<!\\)\|/, TABLE_COLUMNS);
   return cells.map((cell) => cell.trim().replaceAll("\\|", "|"));
 }
 
@@ -2153,7 +2290,8 @@ function codeAt(text, at, sign) {
 /** @param {string} text @param {number} at @param {string} sign @param {number} depth @param {boolean} links */
 function emphasisAt(text, at, sign, depth, links) {
   const begin = at + sign.length;
-  const isWord = (/** @type {string | undefined} */ char) => char !== undefined && /[\p{L}\p{N}_]/u.test(char);
+  const isWord = (/** @type {string | undefined} */ char) =>
+    char !== undefined && /[\p{L}\p{N}_]/u.test(char);
   if (begin >= text.length || /\s/.test(text[begin])) return null;
   if (sign[0] === "_" && isWord(text[at - 1])) return null;
   const most = Math.min(text.length, begin + REACH);
@@ -2208,7 +2346,7 @@ function bracketedAt(text, at) {
 function addressAt(text, at) {
   if (at > 0 && /[\p{L}\p{N}]/u.test(text[at - 1])) return null;
   let url = /^[^\s<>"'`|*]+/.exec(text.slice(at, at + REACH))?.[0] ?? "";
-  for (let last = ""; url !== last; ) {
+  for (let last = ""; url !== last;) {
     last = url;
     url = url.replace(/[.,;:!?_~]+$/, "");
     if (url.endsWith(")") && !url.includes("(")) url = url.slice(0, -1);
@@ -2299,7 +2437,9 @@ function looks(look, codes) {
 /** @param {Look} look */
 function classesOf({ fore, back, bold, dim, italic, under }) {
   const flags = { bold, dim, italic, under };
-  const names = Object.entries(flags).filter(([, is]) => is).map(([name]) => `t-${name}`);
+  const names = Object.entries(flags)
+    .filter(([, is]) => is)
+    .map(([name]) => `t-${name}`);
   if (fore !== undefined) names.push(`t-f${fore}`);
   if (back !== undefined) names.push(`t-b${back}`);
   return names.join(" ");
@@ -2368,7 +2508,8 @@ export class Log {
     const base = Math.floor(count / EVERY);
     const near = this.found.count <= count && this.found.count >= base * EVERY;
     let state = near ? this.found.state : this.kept[base];
-    for (let i = near ? this.found.count : base * EVERY; i < count; i++) state = reduce(state, this.events[i]);
+    for (let i = near ? this.found.count : base * EVERY; i < count; i++)
+      state = reduce(state, this.events[i]);
     this.found = { count, state };
     return state;
   }
@@ -2421,7 +2562,10 @@ function barOf(item, next, over, cwd) {
     case "question":
       return ["questions", { from: item.at, to: item.answer ? item.answer.at : over, look: "ask" }];
     case "tool":
-      return [describe(item, cwd).verb, { from: item.began, to: item.ended ?? over, look: STATUSES[item.status] ?? "" }];
+      return [
+        describe(item, cwd).verb,
+        { from: item.began, to: item.ended ?? over, look: STATUSES[item.status] ?? "" },
+      ];
     default:
       return ["", null];
   }
@@ -2508,14 +2652,20 @@ export function fieldsOf(schema, value) {
 /** What a schema asks for, in a word or two. @param {Json} schema @returns {string} */
 export function typeOf(schema) {
   if (!isObject(schema)) return "any";
-  if (Array.isArray(schema.enum)) return schema.enum.slice(0, 8).map((each) => json(each, 0)).join(" | ");
+  if (Array.isArray(schema.enum))
+    return schema.enum
+      .slice(0, 8)
+      .map((each) => json(each, 0))
+      .join(" | ");
   if ("const" in schema) return json(schema.const, 0);
   for (const key of ["anyOf", "oneOf"]) {
     if (Array.isArray(schema[key])) return [...new Set(schema[key].slice(0, 8).map(typeOf))].join(" | ");
   }
   if (schema.type === "array") return isObject(schema.items) ? `list of ${typeOf(schema.items)}` : "list";
   if (typeof schema.$ref === "string") return line(schema.$ref.split("/").at(-1), 40);
-  return Array.isArray(schema.type) ? schema.type.join(" | ") : line(String(schema.title ?? schema.type ?? "any"), 40);
+  return Array.isArray(schema.type)
+    ? schema.type.join(" | ")
+    : line(String(schema.title ?? schema.type ?? "any"), 40);
 }
 
 /** What sort of JSON a value is. @param {Json} value */
@@ -2586,7 +2736,8 @@ const SHAPES = table({
   play: "M5 3.2v9.6L12.8 8z",
   pause: "M5.5 3.5v9M10.5 3.5v9",
   down: "M8 3v9.5M4 8.8l4 4 4-4",
-  light: "M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM8 1.5v1.2M8 13.3v1.2M1.5 8h1.2M13.3 8h1.2M3.4 3.4l.9.9M11.7 11.7l.9.9M12.6 3.4l-.9.9M4.3 11.7l-.9.9",
+  light:
+    "M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM8 1.5v1.2M8 13.3v1.2M1.5 8h1.2M13.3 8h1.2M3.4 3.4l.9.9M11.7 11.7l.9.9M12.6 3.4l-.9.9M4.3 11.7l-.9.9",
   dark: "M13 9.6A5.6 5.6 0 0 1 6.4 3 5.6 5.6 0 1 0 13 9.6z",
   system: "M2.5 3.5h11v7.5h-11zM6 13.5h4M8 11v2.5",
 });
@@ -2610,7 +2761,9 @@ function mark(status) {
 
 /** @param {string} text @param {Attributes} attributes @param {...Inner} more */
 function button(text, attributes, ...more) {
-  return /** @type {HTMLButtonElement} */ (el("button", { type: "button", class: "button", ...attributes }, ...more, text));
+  return /** @type {HTMLButtonElement} */ (
+    el("button", { type: "button", class: "button", ...attributes }, ...more, text)
+  );
 }
 
 /** @param {string} key */
@@ -2629,7 +2782,13 @@ function build(tree) {
 /** @param {string} url @returns {Attributes} */
 function linkAttributes(url) {
   const href = safeLink(url);
-  return { href, title: exact(url), target: "_blank", rel: "noopener noreferrer nofollow", referrerpolicy: "no-referrer" };
+  return {
+    href,
+    title: exact(url),
+    target: "_blank",
+    rel: "noopener noreferrer nofollow",
+    referrerpolicy: "no-referrer",
+  };
 }
 
 /** Characters of a text that are drawn, until more is asked for. */
@@ -2656,7 +2815,9 @@ function drawProse(host, text) {
 
 /** @param {string} text */
 function terminal(text) {
-  return ansi(text).map(({ text, look }) => (look ? el("span", { class: look }, text) : document.createTextNode(text)));
+  return ansi(text).map(({ text, look }) =>
+    look ? el("span", { class: look }, text) : document.createTextNode(text),
+  );
 }
 
 /** @param {number} added @param {number} removed */
@@ -2679,7 +2840,8 @@ const DIFF_LINES = 2000;
  */
 function diffNode(change, { two = false, title = null, about = null, most = DIFF_LINES } = {}) {
   const columns = two ? 4 : 4;
-  const gap = (/** @type {string} */ text) => el("tr", { class: "gap" }, el("td", { colspan: columns }, text));
+  const gap = (/** @type {string} */ text) =>
+    el("tr", { class: "gap" }, el("td", { colspan: columns }, text));
   const rows = [];
   let left = most;
   for (const [i, hunk] of change.hunks.entries()) {
@@ -2693,7 +2855,11 @@ function diffNode(change, { two = false, title = null, about = null, most = DIFF
   }
   if (change.more) rows.push(gap(`… ${plural(change.more, "more place")}`));
   if (change.cut) rows.push(gap("too long or too different to be compared line by line"));
-  const table = el("table", { class: two ? "two" : "one", "aria-label": `Change of ${title ?? "a file"}` }, el("tbody", {}, ...rows));
+  const table = el(
+    "table",
+    { class: two ? "two" : "one", "aria-label": `Change of ${title ?? "a file"}` },
+    el("tbody", {}, ...rows),
+  );
   const head = el(
     "div",
     { class: "path" },
@@ -2701,7 +2867,12 @@ function diffNode(change, { two = false, title = null, about = null, most = DIFF
     about,
     counts(change.added, change.removed),
   );
-  return el("div", { class: "diff" }, title === null ? null : head, el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Changed lines" }, table));
+  return el(
+    "div",
+    { class: "diff" },
+    title === null ? null : head,
+    el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Changed lines" }, table),
+  );
 }
 
 /** @param {DiffLine} each */
@@ -2747,12 +2918,21 @@ const PICTURE = 8e6;
 function blockNode(block) {
   const isPicture = block.type === "image" && /^image\/(png|jpeg|gif|webp)$/.test(block.mime_type);
   if (isPicture && block.data.length <= PICTURE && /^[A-Za-z0-9+/]*={0,2}$/.test(block.data)) {
-    return el("img", { class: "sent", alt: "Picture that the agent has sent", src: `data:${block.mime_type};base64,${block.data}` });
+    return el("img", {
+      class: "sent",
+      alt: "Picture that the agent has sent",
+      src: `data:${block.mime_type};base64,${block.data}`,
+    });
   }
   if (block.type === "resource_link") {
     const name = line(block.title || block.name, 200);
     return safeLink(block.uri) && hostOf(block.uri)
-      ? el("span", {}, el("a", linkAttributes(block.uri), name), el("span", { class: "dim" }, ` (${hostOf(block.uri)})`))
+      ? el(
+          "span",
+          {},
+          el("a", linkAttributes(block.uri), name),
+          el("span", { class: "dim" }, ` (${hostOf(block.uri)})`),
+        )
       : el("span", {}, name, " ", el("code", { class: "mono dim" }, line(block.uri, 500)));
   }
   return el("span", { class: "dim mono" }, line(blockText(block), 500));
@@ -2790,7 +2970,11 @@ async function request(method, path, { body, headers = {} } = {}) {
     return request(method, path, { body, headers });
   }
   const data = (response.headers.get("content-type") ?? "").includes("json") ? await response.json() : null;
-  if (!response.ok) throw new Refused(response.status, line(data?.error?.message) || `the server answered ${response.status}`);
+  if (!response.ok)
+    throw new Refused(
+      response.status,
+      line(data?.error?.message) || `the server answered ${response.status}`,
+    );
   return { data, response };
 }
 
@@ -2800,7 +2984,13 @@ async function send(method, path, body, headers) {
   if (body !== undefined) all.set("Content-Type", "application/json");
   const sent = body === undefined ? null : JSON.stringify(body);
   try {
-    return await fetch(address(path), { method, credentials: "same-origin", cache: "no-store", headers: all, body: sent });
+    return await fetch(address(path), {
+      method,
+      credentials: "same-origin",
+      cache: "no-store",
+      headers: all,
+      body: sent,
+    });
   } catch {
     throw new Refused(0, "the server cannot be reached; see whether it runs, and try again");
   }
@@ -2846,7 +3036,9 @@ async function tellSecret(secret) {
 
 /** A name for a request that nobody else uses. */
 function freshName() {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
 }
 
 /** Seconds after which a connection that was refused is tried again, the first time and at most. */
@@ -2880,7 +3072,9 @@ class Watch {
   open() {
     clearTimeout(this.timer);
     this.source?.close();
-    const source = new EventSource(address(`api/runs/${encodeURIComponent(this.id)}/events?after=${this.last}`));
+    const source = new EventSource(
+      address(`api/runs/${encodeURIComponent(this.id)}/events?after=${this.last}`),
+    );
     this.source = source;
     source.onopen = () => {
       this.wait = PATIENCE[0];
@@ -3007,7 +3201,16 @@ function paintItem(host, row, view) {
       return host.replaceChildren(attemptNode(item, row.key, view));
     case "note":
       return host.replaceChildren(
-        el("div", { class: `note ${line(item.severity, 20).replace(/[^a-z]/g, "")}` }, icon("interrupted"), el("span", {}, [line(item.title, 500), clean(shortened(item.detail, 4000))].filter(Boolean).join(": "))),
+        el(
+          "div",
+          { class: `note ${line(item.severity, 20).replace(/[^a-z]/g, "")}` },
+          icon("interrupted"),
+          el(
+            "span",
+            {},
+            [line(item.title, 500), clean(shortened(item.detail, 4000))].filter(Boolean).join(": "),
+          ),
+        ),
       );
     case "turn":
       return host.replaceChildren(
@@ -3019,7 +3222,10 @@ function paintItem(host, row, view) {
 /** @param {HTMLElement} host @param {string} text */
 function paintPrompt(host, text) {
   host.dataset.kind = "prompt";
-  host.replaceChildren(el("span", { class: "unseen" }, "You: "), el("div", { class: "bubble prose" }, el("p", {}, clean(shortened(text, DRAWN)))));
+  host.replaceChildren(
+    el("span", { class: "unseen" }, "You: "),
+    el("div", { class: "bubble prose" }, el("p", {}, clean(shortened(text, DRAWN)))),
+  );
 }
 
 /** @param {HTMLElement} host @param {string} key @param {Text} text @param {string} look @param {RunView} view */
@@ -3038,7 +3244,9 @@ function paintText(host, key, text, look, view) {
 function paintThought(host, row, item, view) {
   const goesOn = row.until === null && view.state.end === null;
   const open = view.isOpen(row.key, false);
-  const told = goesOn ? "thinking" : `thought ${seconds((row.until ?? view.state.end?.at ?? item.at) - item.at)}`;
+  const told = goesOn
+    ? "thinking"
+    : `thought ${seconds((row.until ?? view.state.end?.at ?? item.at) - item.at)}`;
   const last = clean(ending(item.text, 800)).trim().split("\n").slice(-2).join("\n").slice(-240);
   const head = foldHead(
     { key: row.key, open, view, glyph: "think", verb: told },
@@ -3046,7 +3254,10 @@ function paintThought(host, row, item, view) {
   );
   let body = host.querySelector(".thought-body");
   if (open && body === null) body = el("div", { class: "thought-body" });
-  host.replaceChildren(head, ...(open && body ? [body] : goesOn ? [el("div", { class: "thinking" }, last)] : []));
+  host.replaceChildren(
+    head,
+    ...(open && body ? [body] : goesOn ? [el("div", { class: "thinking" }, last)] : []),
+  );
   if (open && body) paintText(/** @type {HTMLElement} */ (body), row.key, item.text, "", view);
 }
 
@@ -3067,12 +3278,19 @@ function foldHead({ key, open, view, glyph, verb, status }, ...inner) {
   const turn = icon("fold");
   turn.classList.add("turn");
   const end = parts.at(-1);
-  const tail = end instanceof HTMLElement && end.classList.contains("end") ? end : el("span", { class: "end" });
+  const tail =
+    end instanceof HTMLElement && end.classList.contains("end") ? end : el("span", { class: "end" });
   tail.append(turn);
   if (tail !== end) parts.push(tail);
   return el(
     "button",
-    { type: "button", class: "fold", "aria-expanded": String(open), "data-key": key, onclick: () => view.toggle(key, !open) },
+    {
+      type: "button",
+      class: "fold",
+      "aria-expanded": String(open),
+      "data-key": key,
+      onclick: () => view.toggle(key, !open),
+    },
     ...parts,
   );
 }
@@ -3104,14 +3322,20 @@ function toolNode(tool, key, view) {
   const goesOn = status === "running" || status === "pending";
   const changes = changesOf(tool);
   const output = outputOf(tool, view.isOpen(`${key}/all`, false) ? 1e6 : OUTPUT);
-  const pictures = tool.content.filter((part) => part.type === "content" && part.content.type !== "text" && part.content.type !== "resource");
-  const some = changes.length || output || pictures.length || tool.input !== null || tool.locations.length > 2;
+  const pictures = tool.content.filter(
+    (part) => part.type === "content" && part.content.type !== "text" && part.content.type !== "resource",
+  );
+  const some =
+    changes.length || output || pictures.length || tool.input !== null || tool.locations.length > 2;
   const lines = changes.reduce((sum, each) => sum + each.added + each.removed, 0);
   const unfolded = (changes.length > 0 && lines <= SHORT) || status === "failed" || (goesOn && output !== "");
   const open = some ? view.isOpen(key, unfolded) : null;
   const code = exitCode(tool);
   const sums = changes.length
-    ? counts(changes.reduce((sum, each) => sum + each.added, 0), changes.reduce((sum, each) => sum + each.removed, 0))
+    ? counts(
+        changes.reduce((sum, each) => sum + each.added, 0),
+        changes.reduce((sum, each) => sum + each.removed, 0),
+      )
     : code
       ? el("span", { class: "minus" }, `exit ${code}`)
       : null;
@@ -3121,7 +3345,11 @@ function toolNode(tool, key, view) {
     el("span", { class: "end" }, sums, timeNode(tool.began, call.seconds, goesOn)),
   );
   if (!open) return head;
-  const body = el("div", { class: "body" }, ...toolBody(tool, key, view, { changes, output, goesOn, pictures }));
+  const body = el(
+    "div",
+    { class: "body" },
+    ...toolBody(tool, key, view, { changes, output, goesOn, pictures }),
+  );
   return el("div", { class: `card ${status}` }, head, body);
 }
 
@@ -3146,14 +3374,33 @@ function toolBody(tool, key, view, { changes, output, goesOn, pictures }) {
   const shown = goesOn ? output.split("\n").slice(-LAST_LINES).join("\n") : output;
   const cut = output.startsWith("… ") && !view.isOpen(`${key}/all`, false);
   return [
-    command === null ? null : el("pre", { class: "wrap", "aria-label": "Command" }, clean(shortened(command, 8000))),
-    !command && !changes.length && places.length > 2 ? el("div", { class: "mono dim" }, places.join("\n")) : null,
-    rest === null ? null : el("details", {}, el("summary", { class: "label" }, "Arguments"), el("pre", { class: "wrap" }, clean(shortened(json(rest), 8000)))),
-    ...changes.slice(0, FILES).map((change) => diffNode(change, { title: line(relative(change.path, cwd), 500), most: 200 })),
-    changes.length > FILES ? el("div", { class: "dim" }, `… ${plural(changes.length - FILES, "more file")}: see the tab Changes`) : null,
+    command === null
+      ? null
+      : el("pre", { class: "wrap", "aria-label": "Command" }, clean(shortened(command, 8000))),
+    !command && !changes.length && places.length > 2
+      ? el("div", { class: "mono dim" }, places.join("\n"))
+      : null,
+    rest === null
+      ? null
+      : el(
+          "details",
+          {},
+          el("summary", { class: "label" }, "Arguments"),
+          el("pre", { class: "wrap" }, clean(shortened(json(rest), 8000))),
+        ),
+    ...changes
+      .slice(0, FILES)
+      .map((change) => diffNode(change, { title: line(relative(change.path, cwd), 500), most: 200 })),
+    changes.length > FILES
+      ? el("div", { class: "dim" }, `… ${plural(changes.length - FILES, "more file")}: see the tab Changes`)
+      : null,
     ...pictures.slice(0, 8).map((part) => blockNode(part.content)),
-    output ? el("pre", { class: "wrap output", tabindex: "0", "aria-label": "Output" }, ...terminal(shown)) : null,
-    cut ? button("Show all of it", { class: "button small", onclick: () => view.toggle(`${key}/all`, true) }) : null,
+    output
+      ? el("pre", { class: "wrap output", tabindex: "0", "aria-label": "Output" }, ...terminal(shown))
+      : null,
+    cut
+      ? button("Show all of it", { class: "button small", onclick: () => view.toggle(`${key}/all`, true) })
+      : null,
   ];
 }
 
@@ -3203,7 +3450,14 @@ function pastQuestion(item, key, view) {
     "div",
     { class: "card" },
     head,
-    el("div", { class: "body" }, el("div", { class: "note" }, el("span", {}, exact(shortened(item.title, 8000)))), item.url ? el("div", { class: "address" }, exact(item.url)) : null, ...verdicts, el("div", {}, told)),
+    el(
+      "div",
+      { class: "body" },
+      el("div", { class: "note" }, el("span", {}, exact(shortened(item.title, 8000)))),
+      item.url ? el("div", { class: "address" }, exact(item.url)) : null,
+      ...verdicts,
+      el("div", {}, told),
+    ),
   );
 }
 
@@ -3211,12 +3465,31 @@ function pastQuestion(item, key, view) {
 function attemptNode(item, key, view) {
   const open = view.isOpen(key, false);
   const head = foldHead(
-    { key, open, view, glyph: "other", verb: item.accepted ? "result" : "result refused", status: item.accepted ? "done" : "failed" },
+    {
+      key,
+      open,
+      view,
+      glyph: "other",
+      verb: item.accepted ? "result" : "result refused",
+      status: item.accepted ? "done" : "failed",
+    },
     el("span", { class: "target dim" }, item.accepted ? "" : line(item.errors[0], 200)),
   );
   if (!open) return head;
-  const errors = item.errors.slice(0, 50).map((error) => el("div", { class: "problem" }, clean(shortened(error, 2000))));
-  return el("div", { class: "card" }, head, el("div", { class: "body" }, ...errors, el("pre", { class: "wrap" }, clean(shortened(json(item.value), 8000)))));
+  const errors = item.errors
+    .slice(0, 50)
+    .map((error) => el("div", { class: "problem" }, clean(shortened(error, 2000))));
+  return el(
+    "div",
+    { class: "card" },
+    head,
+    el(
+      "div",
+      { class: "body" },
+      ...errors,
+      el("pre", { class: "wrap" }, clean(shortened(json(item.value), 8000))),
+    ),
+  );
 }
 
 /** @param {HTMLElement} host @param {State} state */
@@ -3233,13 +3506,27 @@ function paintFinal(host, state) {
     state.denied ? `${state.denied} denied` : "",
     ...usageParts(state),
   ];
-  const error = end.error && end.status !== "cancelled" ? el("div", { class: "error" }, clean(shortened(`${end.error.name}: ${end.error.message}`, 4000))) : null;
-  const why = end.status === "interrupted" ? el("div", {}, "The server ended before the run did. What is here is complete up to then.") : null;
+  const error =
+    end.error && end.status !== "cancelled"
+      ? el("div", { class: "error" }, clean(shortened(`${end.error.name}: ${end.error.message}`, 4000)))
+      : null;
+  const why =
+    end.status === "interrupted"
+      ? el("div", {}, "The server ended before the run did. What is here is complete up to then.")
+      : null;
   host.replaceChildren(
     el(
       "div",
       { class: `final ${end.status}` },
-      el("div", { class: "words" }, mark(end.status), ENDS[end.status] ?? line(end.status), end.reason && end.reason !== "end_turn" ? el("span", { class: "dim" }, `(${line(end.reason, 60).replaceAll("_", " ")})`) : null),
+      el(
+        "div",
+        { class: "words" },
+        mark(end.status),
+        ENDS[end.status] ?? line(end.status),
+        end.reason && end.reason !== "end_turn"
+          ? el("span", { class: "dim" }, `(${line(end.reason, 60).replaceAll("_", " ")})`)
+          : null,
+      ),
       error,
       why,
       el("div", { class: "dim" }, work.filter(Boolean).join(" · ")),
@@ -3376,7 +3663,8 @@ class Timeline {
     const top = this.host.scrollTop;
     for (const node of this.host.children) {
       if (!(node instanceof HTMLElement) || node.dataset.key === undefined) continue;
-      if (node.offsetTop + node.offsetHeight > top) return { key: node.dataset.key, offset: node.offsetTop - top };
+      if (node.offsetTop + node.offsetHeight > top)
+        return { key: node.dataset.key, offset: node.offsetTop - top };
     }
     return null;
   }
@@ -3440,7 +3728,10 @@ class QuestionCard {
     /** @type {HTMLButtonElement[]} */
     this.buttons = this.choices.map((choice) => this.button(choice));
     const title = `question-${question.id}`.replace(/[^\w-]/g, "_");
-    const fill = question.asks === "form" ? button("Send", { class: "button main", type: "submit", disabled: true }) : null;
+    const fill =
+      question.asks === "form"
+        ? button("Send", { class: "button main", type: "submit", disabled: true })
+        : null;
     if (fill) this.buttons.unshift(fill);
     const form = el(
       "form",
@@ -3448,7 +3739,8 @@ class QuestionCard {
         class: "fields",
         novalidate: true,
         onsubmit: (/** @type {globalThis.Event} */ event) => this.fill(event),
-        onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && event.ctrlKey && this.fill(event),
+        onkeydown: (/** @type {KeyboardEvent} */ event) =>
+          event.key === "Enter" && event.ctrlKey && this.fill(event),
       },
       ...[...this.inputs.values()].map((input) => input.node),
       el("div", { class: "answers" }, ...this.buttons),
@@ -3456,7 +3748,13 @@ class QuestionCard {
     this.node = el(
       "section",
       { class: "question", tabindex: "-1", "aria-labelledby": title, "data-question": question.id },
-      el("div", { class: "top" }, mark("ask"), el("h2", { id: title }, exact(shortened(question.title, 8000)) || "The agent asks for permission"), this.ring),
+      el(
+        "div",
+        { class: "top" },
+        mark("ask"),
+        el("h2", { id: title }, exact(shortened(question.title, 8000)) || "The agent asks for permission"),
+        this.ring,
+      ),
       this.about,
       question.url === null ? null : this.address(question.url),
       form,
@@ -3484,10 +3782,19 @@ class QuestionCard {
 
   /** @param {Choice} choice */
   button(choice) {
-    const look = choice.kind === "allow" && this.question.asks === "permission" && choice.key === "y" ? "button main" : "button";
+    const look =
+      choice.kind === "allow" && this.question.asks === "permission" && choice.key === "y"
+        ? "button main"
+        : "button";
     return button(
       choice.label,
-      { class: look, disabled: true, "data-choice": choice.kind, "aria-keyshortcuts": choice.key || null, onclick: () => this.answer(choice.answer) },
+      {
+        class: look,
+        disabled: true,
+        "data-choice": choice.kind,
+        "aria-keyshortcuts": choice.key || null,
+        onclick: () => this.answer(choice.answer),
+      },
       keyHint(choice.key),
     );
   }
@@ -3495,12 +3802,21 @@ class QuestionCard {
   /** @param {string} url */
   address(url) {
     const leads = hostOf(url);
-    const open = safeLink(url) && leads ? el("a", { ...linkAttributes(url), class: "button" }, keyHint("o"), "Open the page") : null;
+    const open =
+      safeLink(url) && leads
+        ? el("a", { ...linkAttributes(url), class: "button" }, keyHint("o"), "Open the page")
+        : null;
     return el(
       "div",
       { class: "body" },
       el("div", { class: "address" }, exact(url)),
-      el("div", {}, leads ? `It leads to ${leads}.` : "It is not certain where that leads, so it is not opened from here."),
+      el(
+        "div",
+        {},
+        leads
+          ? `It leads to ${leads}.`
+          : "It is not certain where that leads, so it is not opened from here.",
+      ),
       open,
     );
   }
@@ -3514,10 +3830,12 @@ class QuestionCard {
     this.question = question;
     this.tool = tool;
     this.about.replaceChildren(
-      .../** @type {Node[]} */ ([
-        ...(tool ? aboutTool(tool, state.cwd, question.title) : []),
-        ...question.verdicts.map((verdict) => el("div", { class: "dim" }, verdictWords(verdict))),
-      ].filter(Boolean)),
+      .../** @type {Node[]} */ (
+        [
+          ...(tool ? aboutTool(tool, state.cwd, question.title) : []),
+          ...question.verdicts.map((verdict) => el("div", { class: "dim" }, verdictWords(verdict))),
+        ].filter(Boolean)
+      ),
     );
     this.about.hidden = !this.about.childNodes.length;
   }
@@ -3532,7 +3850,8 @@ class QuestionCard {
     if (!this.ring.firstChild) this.ring.append(ringNode(), el("span", {}));
     const arc = this.ring.querySelector("circle + circle");
     arc?.setAttribute("stroke-dasharray", `${ROUND * share} ${ROUND}`);
-    /** @type {any} */ (this.ring.lastChild).textContent = left >= 100 ? `${Math.ceil(left / 60)}m` : String(Math.ceil(left));
+    /** @type {any} */ (this.ring.lastChild).textContent =
+      left >= 100 ? `${Math.ceil(left / 60)}m` : String(Math.ceil(left));
     this.ring.classList.toggle("soon", left < 10);
     set(this.ring, { role: "img", "aria-label": `${Math.ceil(left)} seconds left, then it is denied` });
   }
@@ -3541,7 +3860,8 @@ class QuestionCard {
   fill(event) {
     event.preventDefault();
     const wrong = [...this.inputs.values()].map((input) => input.check()).filter((why) => why !== "");
-    if (wrong.length) return /** @type {HTMLElement | null} */ (this.node.querySelector("[aria-invalid]"))?.focus();
+    if (wrong.length)
+      return /** @type {HTMLElement | null} */ (this.node.querySelector("[aria-invalid]"))?.focus();
     const values = [...this.inputs].map(([name, input]) => [name, input.value()]);
     return this.answer({ form: Object.fromEntries(values.filter(([, value]) => value !== undefined)) });
   }
@@ -3553,12 +3873,18 @@ class QuestionCard {
     this.problem.hidden = true;
     for (const each of this.buttons) each.disabled = true;
     try {
-      await request("POST", `api/runs/${encodeURIComponent(this.view.id)}/answer`, { body: { question: this.question.id, answer } });
+      await request("POST", `api/runs/${encodeURIComponent(this.view.id)}/answer`, {
+        body: { question: this.question.id, answer },
+      });
     } catch (error) {
       this.sent = false;
       for (const each of this.buttons) each.disabled = false;
       const gone = error instanceof Refused && error.status === 404;
-      this.problem.textContent = gone ? "That question is not open any more." : error instanceof Error ? error.message : String(error);
+      this.problem.textContent = gone
+        ? "That question is not open any more."
+        : error instanceof Error
+          ? error.message
+          : String(error);
       this.problem.hidden = false;
     }
   }
@@ -3567,8 +3893,10 @@ class QuestionCard {
   press(key) {
     const choice = this.choices.find((each) => each.key === key);
     if (choice) this.answer(choice.answer);
-    else if (key === "o" && this.question.url) /** @type {HTMLElement | null} */ (this.node.querySelector("a.button"))?.click();
-    else if (key === "f" && this.inputs.size) /** @type {HTMLElement | null} */ (this.node.querySelector("input, select, textarea"))?.focus();
+    else if (key === "o" && this.question.url)
+      /** @type {HTMLElement | null} */ (this.node.querySelector("a.button"))?.click();
+    else if (key === "f" && this.inputs.size)
+      /** @type {HTMLElement | null} */ (this.node.querySelector("input, select, textarea"))?.focus();
     else return false;
     return true;
   }
@@ -3598,11 +3926,26 @@ function aboutTool(tool, cwd, title) {
   const rest = otherArguments(tool, cwd);
   const told = command !== null || changes.length || rest !== null;
   const files = told ? [] : tool.locations.slice(0, PLACES).map((place) => exact(relative(place.path, cwd)));
-  const about = told || files.length || bareTitle(tool.title) === bareTitle(title) ? files : [exact(bareTitle(tool.title))];
+  const about =
+    told || files.length || bareTitle(tool.title) === bareTitle(title)
+      ? files
+      : [exact(bareTitle(tool.title))];
   return [
-    command === null ? null : el("pre", { class: "wrap", tabindex: "0", "aria-label": "Command that would be run" }, exact(shortened(command, 100000))),
+    command === null
+      ? null
+      : el(
+          "pre",
+          { class: "wrap", tabindex: "0", "aria-label": "Command that would be run" },
+          exact(shortened(command, 100000)),
+        ),
     ...changes.map((change) => diffNode(change, { title: exact(relative(change.path, cwd)) })),
-    rest === null ? null : el("pre", { class: "wrap", tabindex: "0", "aria-label": "Arguments" }, exact(shortened(json(rest), 100000))),
+    rest === null
+      ? null
+      : el(
+          "pre",
+          { class: "wrap", tabindex: "0", "aria-label": "Arguments" },
+          exact(shortened(json(rest), 100000)),
+        ),
     ...about.map((each) => el("div", { class: "mono" }, each)),
   ];
 }
@@ -3618,11 +3961,22 @@ class FieldInput {
     this.id = `field-${question}-${field.name}`.replace(/[^\w-]/g, "_");
     this.wrong = el("span", { class: "wrong", id: `${this.id}-wrong`, role: "alert", hidden: true });
     const label = line(field.title || field.name, 200);
-    const hint = el("span", { class: "hint", id: `${this.id}-hint` }, [clean((field.description ?? "").slice(0, 5000)).trim(), hintOf(field)].filter(Boolean).join("\n"));
+    const hint = el(
+      "span",
+      { class: "hint", id: `${this.id}-hint` },
+      [clean((field.description ?? "").slice(0, 5000)).trim(), hintOf(field)].filter(Boolean).join("\n"),
+    );
     const inner = this.make();
     const isGroup = inner.classList.contains("pickable");
     this.node = isGroup
-      ? el("fieldset", { class: "field", "aria-describedby": hint.id }, el("legend", {}, label), hint, inner, this.wrong)
+      ? el(
+          "fieldset",
+          { class: "field", "aria-describedby": hint.id },
+          el("legend", {}, label),
+          hint,
+          inner,
+          this.wrong,
+        )
       : el("div", { class: "field" }, el("label", { for: this.id }, label), hint, inner, this.wrong);
   }
 
@@ -3630,25 +3984,46 @@ class FieldInput {
   make() {
     const { field } = this;
     const choices = field.choices ?? [];
-    const about = { id: this.id, "aria-describedby": `${this.id}-hint ${this.id}-wrong`, "aria-required": field.required ? "true" : null };
+    const about = {
+      id: this.id,
+      "aria-describedby": `${this.id}-hint ${this.id}-wrong`,
+      "aria-required": field.required ? "true" : null,
+    };
     const given = field.default;
-    const box = (/** @type {string} */ type, /** @type {string} */ value, /** @type {string} */ label, /** @type {boolean} */ checked) =>
-      el("label", {}, el("input", { type, name: this.id, value, checked }), line(label, 200));
+    const box = (
+      /** @type {string} */ type,
+      /** @type {string} */ value,
+      /** @type {string} */ label,
+      /** @type {boolean} */ checked,
+    ) => el("label", {}, el("input", { type, name: this.id, value, checked }), line(label, 200));
     const title = (/** @type {{value: string, title: string, description?: string}} */ each) =>
       (each.title || each.value) + (each.description ? ` – ${each.description}` : "");
     if (field.type === "boolean") {
-      return el("div", { class: "pickable" }, box("radio", "true", "yes", given === true), box("radio", "false", "no", given === false));
+      return el(
+        "div",
+        { class: "pickable" },
+        box("radio", "true", "yes", given === true),
+        box("radio", "false", "no", given === false),
+      );
     }
     if (field.type === "choices" || (field.type === "choice" && choices.length <= AT_ONCE)) {
       const type = field.type === "choice" ? "radio" : "checkbox";
-      const isGiven = (/** @type {string} */ value) => (Array.isArray(given) ? given.includes(value) : given === value);
-      return el("div", { class: "pickable" }, ...choices.map((each) => box(type, each.value, title(each), isGiven(each.value))));
+      const isGiven = (/** @type {string} */ value) =>
+        Array.isArray(given) ? given.includes(value) : given === value;
+      return el(
+        "div",
+        { class: "pickable" },
+        ...choices.map((each) => box(type, each.value, title(each), isGiven(each.value))),
+      );
     }
     if (field.type === "choice") {
-      const options = choices.map((each) => el("option", { value: each.value, selected: given === each.value }, line(title(each), 200)));
+      const options = choices.map((each) =>
+        el("option", { value: each.value, selected: given === each.value }, line(title(each), 200)),
+      );
       return el("select", about, el("option", { value: "" }, ""), ...options);
     }
-    const value = given === undefined || given === null ? "" : typeof given === "string" ? given : json(given, 0);
+    const value =
+      given === undefined || given === null ? "" : typeof given === "string" ? given : json(given, 0);
     if (field.type === "string" && !field.format && (field.maximum ?? Infinity) > 200) {
       const area = /** @type {HTMLTextAreaElement} */ (el("textarea", { ...about, rows: 1 }));
       area.value = value;
@@ -3657,17 +4032,27 @@ class FieldInput {
     const formats = table({ email: "email", uri: "url", date: "date" });
     const isNumber = field.type === "number" || field.type === "integer";
     const type = isNumber ? "number" : (formats[field.format ?? ""] ?? "text");
-    return el("input", { ...about, type, value, step: field.type === "number" ? "any" : null, autocomplete: "off" });
+    return el("input", {
+      ...about,
+      type,
+      value,
+      step: field.type === "number" ? "any" : null,
+      autocomplete: "off",
+    });
   }
 
   /** What was filled in: undefined where nothing was, null where a default was taken away. @returns {Json} */
   value() {
     const { field } = this;
-    const picked = [.../** @type {NodeListOf<HTMLInputElement>} */ (this.node.querySelectorAll(".pickable input:checked"))].map((box) => box.value);
+    const picked = [
+      .../** @type {NodeListOf<HTMLInputElement>} */ (this.node.querySelectorAll(".pickable input:checked")),
+    ].map((box) => box.value);
     const nothing = field.default === undefined || field.default === null ? undefined : null;
     if (field.type === "choices") return picked.length ? picked : nothing;
     if (field.type === "boolean") return picked.length ? picked[0] === "true" : nothing;
-    const input = /** @type {HTMLInputElement | null} */ (this.node.querySelector(":scope > input, :scope > select, :scope > textarea"));
+    const input = /** @type {HTMLInputElement | null} */ (
+      this.node.querySelector(":scope > input, :scope > select, :scope > textarea")
+    );
     const text = input === null ? (picked[0] ?? "") : input.value;
     if (text === "") return nothing;
     if (field.type === "number" || field.type === "integer") return Number(text);
@@ -3687,8 +4072,10 @@ class FieldInput {
     let why = "";
     if (value === undefined || value === null) why = field.required ? "A value is required." : "";
     else if (field.type === "integer" && !Number.isInteger(value)) why = "It has to be a whole number.";
-    else if (field.minimum !== undefined && length < field.minimum) why = `It has to be at least ${field.minimum}.`;
-    else if (field.maximum !== undefined && length > field.maximum) why = `It may be at most ${field.maximum}.`;
+    else if (field.minimum !== undefined && length < field.minimum)
+      why = `It has to be at least ${field.minimum}.`;
+    else if (field.maximum !== undefined && length > field.maximum)
+      why = `It may be at most ${field.maximum}.`;
     this.wrong.textContent = why;
     this.wrong.hidden = !why;
     const input = this.node.querySelector("input, select, textarea");
@@ -3745,8 +4132,20 @@ const PANELS = {
   usage: {
     label: "Usage",
     badge: () => "",
-    needs: ({ usage, tokens, phases, turns, tools, failed, session, model, mode, unknown, dropped, end }) =>
-      [usage, tokens, phases, turns, tools, failed, session, model, mode, unknown, dropped, end],
+    needs: ({ usage, tokens, phases, turns, tools, failed, session, model, mode, unknown, dropped, end }) => [
+      usage,
+      tokens,
+      phases,
+      turns,
+      tools,
+      failed,
+      session,
+      model,
+      mode,
+      unknown,
+      dropped,
+      end,
+    ],
     draw: drawUsage,
   },
 };
@@ -3784,7 +4183,13 @@ function drawPlans(host, state) {
     ...state.plans.map((plan) => {
       const done = plan.entries.filter((step) => step.status === "completed").length;
       const title = plan.id === "main" ? "Plan" : line(plan.id, 100);
-      const head = el("h2", {}, title, plan.entries.length ? ` ${done}/${plan.entries.length}` : "", plan.entries.length ? meter(done / plan.entries.length) : null);
+      const head = el(
+        "h2",
+        {},
+        title,
+        plan.entries.length ? ` ${done}/${plan.entries.length}` : "",
+        plan.entries.length ? meter(done / plan.entries.length) : null,
+      );
       const prose = el("div", { class: "prose" });
       if (plan.markdown) drawProse(prose, shortened(plan.markdown, DRAWN));
       const more = plan.entries.length - PLANNED;
@@ -3807,8 +4212,15 @@ function stepNode(step) {
   const shape = { completed: "done", in_progress: "running" }[String(step.status)] ?? "pending";
   const what = el("span", { class: "what" }, line(step.content, 1000));
   const first = shape === "running" ? icon("fold") : icon(shape);
-  const high = step.priority === "high" && step.status !== "completed" ? el("span", { class: "badge" }, "high") : null;
-  return el("li", { class: step.status, "aria-current": step.status === "in_progress" ? "step" : null }, el("span", { class: `mark ${shape}`, role: "img", "aria-label": words[step.status] ?? "" }, first), what, high);
+  const high =
+    step.priority === "high" && step.status !== "completed" ? el("span", { class: "badge" }, "high") : null;
+  return el(
+    "li",
+    { class: step.status, "aria-current": step.status === "in_progress" ? "step" : null },
+    el("span", { class: `mark ${shape}`, role: "img", "aria-label": words[step.status] ?? "" }, first),
+    what,
+    high,
+  );
 }
 
 /** Pixels from which on both sides of a change stand beside each other. */
@@ -3832,7 +4244,8 @@ function drawChanges(host, state, view) {
       { class: "files" },
       el("section", { class: "section" }, head, treeNode(treeOf(files.slice(0, LISTED_FILES)), chosen, view)),
       ...edits.map(({ change, status }) => {
-        const about = status === "done" ? null : el("span", { class: "dim" }, status === "pending" ? "proposed" : status);
+        const about =
+          status === "done" ? null : el("span", { class: "dim" }, status === "pending" ? "proposed" : status);
         return diffNode(change, { two, title: line(chosen.path, 500), about });
       }),
     ),
@@ -3842,7 +4255,12 @@ function drawChanges(host, state, view) {
 /** @param {Folder} folder @param {ChangedFile} chosen @param {RunView} view @returns {HTMLElement} */
 function treeNode(folder, chosen, view) {
   const folders = folder.folders.map((inner) =>
-    el("li", {}, el("div", { class: "folder" }, icon("folder"), line(inner.name, 300) || "/"), treeNode(inner, chosen, view)),
+    el(
+      "li",
+      {},
+      el("div", { class: "folder" }, icon("folder"), line(inner.name, 300) || "/"),
+      treeNode(inner, chosen, view),
+    ),
   );
   const files = folder.files.map((file) =>
     el(
@@ -3881,7 +4299,13 @@ function drawTerminal(host, state, view) {
     return node;
   });
   const earlier = numbers.length - most;
-  const more = earlier > 0 ? button(`${plural(earlier, "earlier command")}: show more`, { class: "button small", onclick: () => view.drawMore("terminal") }) : null;
+  const more =
+    earlier > 0
+      ? button(`${plural(earlier, "earlier command")}: show more`, {
+          class: "button small",
+          onclick: () => view.drawMore("terminal"),
+        })
+      : null;
   host.replaceChildren(el("div", { class: "shell" }, more, ...nodes));
   if (atEnd) host.scrollTop = host.scrollHeight;
 }
@@ -3931,7 +4355,9 @@ function drawResult(host, state, view) {
   else if (state.last.length) return drawLast(host, state);
   else parts.push(nothing(state.end ? "The run has no result." : "There is no result so far."));
   if (refused.length) {
-    const reasons = refused.slice(-10).map((attempt) => el("li", {}, clean(shortened(attempt.errors.join("\n"), 2000))));
+    const reasons = refused
+      .slice(-10)
+      .map((attempt) => el("li", {}, clean(shortened(attempt.errors.join("\n"), 2000))));
     parts.push(section(plural(refused.length, "refused attempt"), el("ol", { class: "dim" }, ...reasons)));
   }
   host.replaceChildren(...parts);
@@ -3960,10 +4386,15 @@ function resultNode(title, value, schema) {
 
 /** @param {Json} value @param {Json} schema @param {number} depth @returns {HTMLElement} */
 function valueNode(value, schema, depth) {
-  if (isObject(value) || (isObject(schema) && isObject(schema.properties) && (value === null || value === undefined))) {
+  if (
+    isObject(value) ||
+    (isObject(schema) && isObject(schema.properties) && (value === null || value === undefined))
+  ) {
     const fields = fieldsOf(schema, value);
-    if (depth >= DEEP || !fields.length) return el("pre", { class: "wrap" }, clean(shortened(json(value), 8000)));
-    const inner = (/** @type {ResultField} */ field) => (isObject(schema?.properties?.[field.name]) ? schema.properties[field.name] : null);
+    if (depth >= DEEP || !fields.length)
+      return el("pre", { class: "wrap" }, clean(shortened(json(value), 8000)));
+    const inner = (/** @type {ResultField} */ field) =>
+      isObject(schema?.properties?.[field.name]) ? schema.properties[field.name] : null;
     return el("dl", { class: "value" }, ...fields.flatMap((field) => fieldNodes(field, inner(field), depth)));
   }
   if (Array.isArray(value)) return listNode(value, isObject(schema) ? schema.items : null, depth);
@@ -3977,7 +4408,9 @@ function valueNode(value, schema, depth) {
 /** @param {ResultField} field @param {Json} schema @param {number} depth */
 function fieldNodes(field, schema, depth) {
   const name = el("dt", {}, line(field.name, 200), el("small", {}, line(field.type, 200)));
-  const value = field.given ? el("dd", {}, valueNode(field.value, schema, depth + 1)) : el("dd", { class: "waits" }, "not given");
+  const value = field.given
+    ? el("dd", {}, valueNode(field.value, schema, depth + 1))
+    : el("dd", { class: "waits" }, "not given");
   return [name, value];
 }
 
@@ -3993,9 +4426,19 @@ function listNode(values, schema, depth) {
     const cell = (/** @type {Json} */ each, /** @type {string} */ name) =>
       el("td", {}, Object.hasOwn(each, name) ? valueNode(each[name], null, depth + 1) : "");
     const rows = shown.map((each) => el("tr", {}, ...names.map((name) => cell(each, name))));
-    return el("div", { class: "grid", tabindex: "0", role: "group", "aria-label": "Table" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)), rest);
+    return el(
+      "div",
+      { class: "grid", tabindex: "0", role: "group", "aria-label": "Table" },
+      el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)),
+      rest,
+    );
   }
-  return el("ul", {}, ...shown.map((each) => el("li", {}, valueNode(each, schema, depth + 1))), rest ? el("li", {}, rest) : null);
+  return el(
+    "ul",
+    {},
+    ...shown.map((each) => el("li", {}, valueNode(each, schema, depth + 1))),
+    rest ? el("li", {}, rest) : null,
+  );
 }
 
 // Usage
@@ -4010,18 +4453,40 @@ function drawUsage(host, state, view) {
       section(
         "Context window",
         share === null ? null : meter(share, "wide-meter"),
-        el("p", {}, share === null ? `${count(usage.used)} tokens` : `${count(usage.used)} of ${count(usage.size)} tokens, ${Math.round(share * 100)}%`),
+        el(
+          "p",
+          {},
+          share === null
+            ? `${count(usage.used)} tokens`
+            : `${count(usage.used)} of ${count(usage.size)} tokens, ${Math.round(share * 100)}%`,
+        ),
       ),
     );
   }
   if (tokens) {
     const share = cachedShare(tokens);
-    const names = { input: "Input", output: "Output", thought: "Thought", cachedRead: "Read from a cache", cachedWrite: "Written to a cache", total: "Total" };
+    const names = {
+      input: "Input",
+      output: "Output",
+      thought: "Thought",
+      cachedRead: "Read from a cache",
+      cachedWrite: "Written to a cache",
+      total: "Total",
+    };
     const rows = Object.entries(names).filter(([name]) => tokens[name] !== undefined);
-    parts.push(section("Tokens of finished turns", facts(rows.map(([name, label]) => [label, tokens[name].toLocaleString("en")])), share === null ? null : el("p", { class: "dim" }, `${Math.round(share * 100)}% of the input came from a cache.`)));
+    parts.push(
+      section(
+        "Tokens of finished turns",
+        facts(rows.map(([name, label]) => [label, tokens[name].toLocaleString("en")])),
+        share === null
+          ? null
+          : el("p", { class: "dim" }, `${Math.round(share * 100)}% of the input came from a cache.`),
+      ),
+    );
   }
   if (usage?.cost) parts.push(section("Cost", el("p", {}, `${money(usage.cost)}, as the agent says`)));
-  if (!parts.length) parts.push(section("Usage", el("p", { class: "dim" }, "The agent has not reported any usage.")));
+  if (!parts.length)
+    parts.push(section("Usage", el("p", { class: "dim" }, "The agent has not reported any usage.")));
   const taken = durations(state).filter(([, spent]) => spent >= 0.05);
   if (taken.length) parts.push(section("Time", timeBars(taken)));
   parts.push(
@@ -4047,7 +4512,13 @@ function drawUsage(host, state, view) {
 
 /** @param {[string, string][]} rows */
 function facts(rows) {
-  return el("dl", { class: "facts" }, ...rows.filter(([, value]) => value).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+  return el(
+    "dl",
+    { class: "facts" },
+    ...rows
+      .filter(([, value]) => value)
+      .flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
+  );
 }
 
 /** @param {[string, number][]} taken */
@@ -4077,7 +4548,14 @@ const THUMB = 8;
 const REDRAW = 500;
 
 /** @type {{[look: string]: string}} */
-const LANE_COLOURS = { thought: "--strong-line", answer: "--accent", ask: "--ask", failed: "--bad", cancelled: "--ask", done: "--ok" };
+const LANE_COLOURS = {
+  thought: "--strong-line",
+  answer: "--accent",
+  ask: "--ask",
+  failed: "--bad",
+  cancelled: "--ask",
+  done: "--ok",
+};
 
 /** The scrubber of a run, and what went on when above it. */
 class ReplayBar {
@@ -4161,7 +4639,12 @@ class ReplayBar {
       for (const bar of lane.bars) {
         pen.fillStyle = known.get(bar.look) ?? known.get("") ?? "";
         const from = place(bar.from);
-        pen.fillRect(from, row * LANE_HEIGHT + 3, Math.max(place(bar.to ?? log.end) - from, 2), LANE_HEIGHT - 6);
+        pen.fillRect(
+          from,
+          row * LANE_HEIGHT + 3,
+          Math.max(place(bar.to ?? log.end) - from, 2),
+          LANE_HEIGHT - 6,
+        );
       }
     });
   }
@@ -4263,8 +4746,13 @@ class RunView {
       this.about = isObject(data.run.meta?.page) ? data.run.meta.page : {};
       this.target = data.seq;
       const now = Date.parse(response.headers.get("date") ?? "") / 1000 || Date.now() / 1000;
-      if (data.run.status === "running") this.began = performance.now() / 1000 - Math.max(now - data.run.created, 0);
-      this.watch = new Watch(this.id, (event, size) => this.receive(event, size), (link) => this.linked(link));
+      if (data.run.status === "running")
+        this.began = performance.now() / 1000 - Math.max(now - data.run.created, 0);
+      this.watch = new Watch(
+        this.id,
+        (event, size) => this.receive(event, size),
+        (link) => this.linked(link),
+      );
       if (this.record.thread) this.loadConversation();
     } catch (error) {
       if (this.closed) return;
@@ -4277,7 +4765,10 @@ class RunView {
 
   /** The other turns of the conversation that the run is one of. */
   async loadConversation() {
-    const { data } = await request("GET", `api/runs?limit=50&thread=${encodeURIComponent(this.record.thread)}`);
+    const { data } = await request(
+      "GET",
+      `api/runs?limit=50&thread=${encodeURIComponent(this.record.thread)}`,
+    );
     /** @type {Json[]} */
     this.conversation = data.runs.toReversed();
     this.schedule();
@@ -4312,7 +4803,8 @@ class RunView {
     if (this.closed) return;
     const until = performance.now() + FRAME;
     while (this.taken < this.queue.length && performance.now() < until) {
-      for (let i = 0; i < 50 && this.taken < this.queue.length; i++) this.log.add(...this.queue[this.taken++]);
+      for (let i = 0; i < 50 && this.taken < this.queue.length; i++)
+        this.log.add(...this.queue[this.taken++]);
     }
     if (this.taken === this.queue.length) [this.queue, this.taken] = [[], 0];
     this.play();
@@ -4374,17 +4866,24 @@ class RunView {
     byId("phase").title = byId("phase").textContent;
     const link = { reconnecting: "reconnecting", connecting: "" }[String(this.link)] ?? "";
     byId("link").hidden = !link;
-    if (byId("link").textContent !== link) byId("link").replaceChildren(...(link ? [el("span", { class: "spinner" }), link] : []));
+    if (byId("link").textContent !== link)
+      byId("link").replaceChildren(...(link ? [el("span", { class: "spinner" }), link] : []));
     const stop = byId("stop");
     stop.hidden = this.link === "gone";
     stop.disabled = state.end !== null || this.stopping || this.record === null;
     stop.textContent = this.stopping && state.end === null ? "Stopping" : "Stop";
-    const sign = state.asked.length ? "? " : state.end ? { completed: "✔ ", failed: "✘ " }[state.end.status] ?? "⊘ " : "▸ ";
+    const sign = state.asked.length
+      ? "? "
+      : state.end
+        ? ({ completed: "✔ ", failed: "✘ " }[state.end.status] ?? "⊘ ")
+        : "▸ ";
     document.title = `${sign}${title} – thinkwell`;
   }
 
   drawGone() {
-    this.timeline.host.replaceChildren(nothing("There is no such run here: it was deleted, or it is somebody else's."));
+    this.timeline.host.replaceChildren(
+      nothing("There is no such run here: it was deleted, or it is somebody else's."),
+    );
   }
 
   drawStrip() {
@@ -4394,7 +4893,9 @@ class RunView {
     strip.hidden = !entries.length;
     if (!entries.length || !this.changed("strip", [entries])) return;
     const done = entries.filter((step) => step.status === "completed").length;
-    const step = entries.find((each) => each.status === "in_progress") ?? entries.find((each) => each.status === "pending");
+    const step =
+      entries.find((each) => each.status === "in_progress") ??
+      entries.find((each) => each.status === "pending");
     strip.replaceChildren(
       el("span", { class: "dim" }, `plan ${done}/${entries.length}`),
       meter(done / entries.length),
@@ -4409,8 +4910,11 @@ class RunView {
     if (prompt) rows.push({ key: "prompt", text: prompt });
     for (const row of rowsOf(this.state)) rows.push(row);
     if (this.state.end) rows.push({ key: "final", state: this.state });
-    else if (waits(this.state)) rows.push({ key: "wait", text: words(this.state, { stopping: this.stopping }) });
-    if (this.changed("over", [this.state.end])) for (const row of rows) if ("item" in row && row.item.kind !== "message") this.timeline.stale.add(row.key);
+    else if (waits(this.state))
+      rows.push({ key: "wait", text: words(this.state, { stopping: this.stopping }) });
+    if (this.changed("over", [this.state.end]))
+      for (const row of rows)
+        if ("item" in row && row.item.kind !== "message") this.timeline.stale.add(row.key);
     this.timeline.draw(rows);
     if (this.anchor && this.record !== null && this.log.state.seq >= this.target) {
       this.timeline.restore(this.anchor);
@@ -4421,7 +4925,9 @@ class RunView {
   }
 
   drawDock() {
-    const open = this.live ? this.state.asked.map((number) => /** @type {QuestionItem} */ (get(this.state.items, number))) : [];
+    const open = this.live
+      ? this.state.asked.map((number) => /** @type {QuestionItem} */ (get(this.state.items, number)))
+      : [];
     const ids = new Set(open.map((question) => question.id));
     for (const [id, card] of this.cards) {
       if (ids.has(id)) continue;
@@ -4442,7 +4948,17 @@ class RunView {
   drawTabs() {
     byId("tabs").replaceChildren(
       ...Object.entries(PANELS).map(([name, { label }]) =>
-        el("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": name === "timeline" ? "left" : "panel", onclick: () => this.show(name) }, label),
+        el(
+          "button",
+          {
+            type: "button",
+            role: "tab",
+            id: `tab-${name}`,
+            "aria-controls": name === "timeline" ? "left" : "panel",
+            onclick: () => this.show(name),
+          },
+          label,
+        ),
       ),
     );
     this.drawTab();
@@ -4472,8 +4988,12 @@ class RunView {
     if (!this.chosen && !isNarrow()) this.follow();
     const tab = byId("run").dataset.tab;
     const { needs, draw } = PANELS[tab];
-    if (tab !== "timeline" && this.changed("panel", [tab, this.file, this.more.get("terminal"), ...needs(this.state)])) {
-      const focus = byId("panel").contains(document.activeElement) && document.activeElement !== byId("panel");
+    if (
+      tab !== "timeline" &&
+      this.changed("panel", [tab, this.file, this.more.get("terminal"), ...needs(this.state)])
+    ) {
+      const focus =
+        byId("panel").contains(document.activeElement) && document.activeElement !== byId("panel");
       draw(byId("panel"), this.state, this);
       if (focus) byId("panel").querySelector('[aria-current="true"]')?.focus();
     }
@@ -4482,7 +5002,16 @@ class RunView {
   /** Show what there is something of, as long as nobody has chosen. */
   follow() {
     const { state } = this;
-    const has = state.end?.status === "completed" ? "result" : state.plans.length ? "plan" : state.edits.length ? "changes" : state.commands.length ? "terminal" : "plan";
+    const has =
+      state.end?.status === "completed"
+        ? "result"
+        : state.plans.length
+          ? "plan"
+          : state.edits.length
+            ? "changes"
+            : state.commands.length
+              ? "terminal"
+              : "plan";
     if (has !== this.tab) {
       this.tab = has;
       this.drawTab();
@@ -4490,16 +5019,22 @@ class RunView {
   }
 
   drawFurther() {
-    const may = Boolean(this.record?.thread && isObject(this.record.meta?.page) && this.log.state.end && this.moment === null);
+    const may = Boolean(
+      this.record?.thread && isObject(this.record.meta?.page) && this.log.state.end && this.moment === null,
+    );
     byId("further").hidden = !may;
     const turns = this.conversation ?? [];
     if (!this.changed("conversation", [turns])) return;
     byId("conversation")?.remove();
     if (turns.length < 2) return;
     const links = turns.map((run, i) =>
-      run.id === this.id ? el("strong", {}, String(i + 1)) : el("a", { href: `#run=${encodeURIComponent(run.id)}`, title: line(run.title, 300) }, String(i + 1)),
+      run.id === this.id
+        ? el("strong", {}, String(i + 1))
+        : el("a", { href: `#run=${encodeURIComponent(run.id)}`, title: line(run.title, 300) }, String(i + 1)),
     );
-    this.timeline.host.before(el("nav", { id: "conversation", "aria-label": "Turns of the conversation" }, "Turns", ...links));
+    this.timeline.host.before(
+      el("nav", { id: "conversation", "aria-label": "Turns of the conversation" }, "Turns", ...links),
+    );
   }
 
   drawReplaying() {
@@ -4508,13 +5043,17 @@ class RunView {
     host.hidden = this.moment === null;
     if (this.moment === null || !this.changed("replaying", [this.log.state.end === null])) return;
     const label = this.log.state.end ? "Back to the end" : "Back to now";
-    host.replaceChildren(el("span", { class: "grow" }, "This is how it was; nothing here is happening now."), button(label, { class: "button small", onclick: () => this.seek(null) }));
+    host.replaceChildren(
+      el("span", { class: "grow" }, "This is how it was; nothing here is happening now."),
+      button(label, { class: "button small", onclick: () => this.seek(null) }),
+    );
   }
 
   /** Whether something is drawn of other values than before. @param {string} what @param {unknown[]} values */
   changed(what, values) {
     const before = this.drawn.get(what);
-    if (before && before.length === values.length && before.every((each, i) => each === values[i])) return false;
+    if (before && before.length === values.length && before.every((each, i) => each === values[i]))
+      return false;
     this.drawn.set(what, values);
     return true;
   }
@@ -4523,7 +5062,9 @@ class RunView {
   tick() {
     const now = this.now;
     byId("elapsed").textContent = this.record ? clock(now) : "";
-    for (const each of /** @type {NodeListOf<HTMLElement>} */ (this.timeline.host.querySelectorAll(".since"))) {
+    for (const each of /** @type {NodeListOf<HTMLElement>} */ (
+      this.timeline.host.querySelectorAll(".since")
+    )) {
       each.textContent = seconds(Math.max(now - Number(each.dataset.since), 0));
     }
     for (const card of this.cards.values()) card.tick(now);
@@ -4541,7 +5082,9 @@ class RunView {
       if (item.kind === "note" && item.severity !== "info") say(line(item.title, 200));
     }
     if (state.end && !this.told.end && !first) {
-      say(`The run is ${ENDS[state.end.status] ?? "over"}. ${line(state.end.error?.message ?? beginning(state.last, 1200), 300)}`);
+      say(
+        `The run is ${ENDS[state.end.status] ?? "over"}. ${line(state.end.error?.message ?? beginning(state.last, 1200), 300)}`,
+      );
     }
     this.told = { items: state.items.length, end: state.end !== null };
   }
@@ -4606,7 +5149,14 @@ class RunView {
   /** Go on with the conversation in another run. @param {string} prompt */
   async further(prompt) {
     const { folder, permissions } = this.about;
-    return startRun({ prompt, agent: this.record.agent, thread: this.record.thread, folder, permissions, output: null });
+    return startRun({
+      prompt,
+      agent: this.record.agent,
+      thread: this.record.thread,
+      folder,
+      permissions,
+      output: null,
+    });
   }
 
   /** Show a moment of the run; null: the latest. @param {number | null} moment */
@@ -4677,8 +5227,19 @@ async function startRun({ prompt, agent, folder, permissions, output, thread }) 
   // The list of runs has that of each, so it is kept short.
   const short = json(output, 0).length <= KEPT_WITH_RUN ? output : null;
   const kept = { prompt: cut(prompt, KEPT_WITH_RUN), folder, permissions, output: short };
-  const body = { prompt, agent, folder, permissions, thread, output: output ?? undefined, meta: { page: kept } };
-  const { data } = await request("POST", "api/runs", { body, headers: { "Idempotency-Key": requestName(body) } });
+  const body = {
+    prompt,
+    agent,
+    folder,
+    permissions,
+    thread,
+    output: output ?? undefined,
+    meta: { page: kept },
+  };
+  const { data } = await request("POST", "api/runs", {
+    body,
+    headers: { "Idempotency-Key": requestName(body) },
+  });
   requestNames.clear();
   location.hash = `run=${encodeURIComponent(data.run.id)}`;
 }
@@ -4758,7 +5319,11 @@ class Home {
     let runs = [];
     let next = null;
     for (let i = 0; i < this.pages; i++) {
-      const query = new URLSearchParams({ limit: String(PAGE), ...(status && { status }), ...(next && { before: next }) });
+      const query = new URLSearchParams({
+        limit: String(PAGE),
+        ...(status && { status }),
+        ...(next && { before: next }),
+      });
       const { data } = await request("GET", `api/runs?${query}`);
       runs = [...runs, ...data.runs];
       next = data.next ?? null;
@@ -4776,9 +5341,19 @@ class Home {
     if (sign === this.shown) return;
     this.shown = sign;
     const focused = document.activeElement?.closest("li")?.dataset.run;
-    const empty = byId("filter").value ? "There are no such runs." : "Nothing was run so far. Describe a task above.";
-    byId("runs").replaceChildren(...(this.runs.length ? this.runs.map((run) => this.row(run, now)) : [el("li", { class: "empty" }, empty)]));
-    if (focused) [...byId("runs").children].find((row) => row.dataset.run === focused)?.querySelector("a")?.focus();
+    const empty = byId("filter").value
+      ? "There are no such runs."
+      : "Nothing was run so far. Describe a task above.";
+    byId("runs").replaceChildren(
+      ...(this.runs.length
+        ? this.runs.map((run) => this.row(run, now))
+        : [el("li", { class: "empty" }, empty)]),
+    );
+    if (focused)
+      [...byId("runs").children]
+        .find((row) => row.dataset.run === focused)
+        ?.querySelector("a")
+        ?.focus();
   }
 
   /** @param {Json} run @param {number} now */
@@ -4791,7 +5366,15 @@ class Home {
       { href: `#run=${encodeURIComponent(run.id)}` },
       mark(status),
       el("span", { class: "name" }, line(run.title, 300) || "a run"),
-      el("time", { class: "about", datetime: new Date(run.created * 1000).toISOString(), title: new Date(run.created * 1000).toLocaleString() }, about),
+      el(
+        "time",
+        {
+          class: "about",
+          datetime: new Date(run.created * 1000).toISOString(),
+          title: new Date(run.created * 1000).toLocaleString(),
+        },
+        about,
+      ),
     );
     const remove = button("Delete", {
       class: "button small bare",
@@ -4829,14 +5412,23 @@ class Home {
       output = schema.value.trim() ? JSON.parse(schema.value) : null;
       if (output !== null && !isObject(output)) throw new Error("it has to be an object");
     } catch (error) {
-      return this.problem(new Error(`The schema is no JSON Schema: ${error instanceof Error ? error.message : error}`));
+      return this.problem(
+        new Error(`The schema is no JSON Schema: ${error instanceof Error ? error.message : error}`),
+      );
     }
     go.disabled = true;
-    const picked = Object.fromEntries(["agent", "folder", "permissions"].map((name) => [name, byId(name).value || undefined]));
+    const picked = Object.fromEntries(
+      ["agent", "folder", "permissions"].map((name) => [name, byId(name).value || undefined]),
+    );
     remember(localStorage, "picked", picked);
     try {
       // A run with a type has a session of its own; others are the first turn of a conversation.
-      await startRun({ prompt: prompt.value, ...picked, output, thread: output === null ? freshName() : undefined });
+      await startRun({
+        prompt: prompt.value,
+        ...picked,
+        output,
+        thread: output === null ? freshName() : undefined,
+      });
       prompt.value = "";
       remember(sessionStorage, "prompt", "");
     } catch (error) {
@@ -4869,12 +5461,20 @@ function ago(passed) {
 function drawChoices() {
   const kept = recall(localStorage, "picked") ?? {};
   const agents = page.info.agents;
-  fill("agent", agents.map((/** @type {Json} */ each) => [each.name, each.title || each.name]), kept.agent);
+  fill(
+    "agent",
+    agents.map((/** @type {Json} */ each) => [each.name, each.title || each.name]),
+    kept.agent,
+  );
   const draw = () => {
     const agent = agents.find((/** @type {Json} */ each) => each.name === byId("agent").value) ?? agents[0];
     for (const name of ["folder", "permissions"]) {
       const names = agent[name === "folder" ? "folders" : "permissions"] ?? [];
-      fill(name, names.map((/** @type {string} */ each) => [each, each]), kept[name]);
+      fill(
+        name,
+        names.map((/** @type {string} */ each) => [each, each]),
+        kept[name],
+      );
     }
   };
   byId("agent").onchange = draw;
@@ -4884,7 +5484,9 @@ function drawChoices() {
 /** @param {string} id @param {[string, string][]} options @param {string | undefined} chosen */
 function fill(id, options, chosen) {
   byId(`pick-${id}`).hidden = options.length < 1;
-  byId(id).replaceChildren(...options.map(([value, label]) => el("option", { value, selected: value === chosen }, line(label, 100))));
+  byId(id).replaceChildren(
+    ...options.map(([value, label]) => el("option", { value, selected: value === chosen }, line(label, 100))),
+  );
 }
 
 // ---------------------------------------------------------------------------------------------------------
@@ -4934,7 +5536,8 @@ function pressed(event) {
   const target = /** @type {HTMLElement} */ (event.target);
   const typing = target.matches?.("input:not([type=range], [type=radio], [type=checkbox]), textarea, select");
   if (event.key === "Escape" && typing) target.blur();
-  if (typing || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (typing || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.repeat)
+    return;
   if (document.querySelector("dialog[open]") || !keysOn()) return;
   if (event.key === "Enter" && target.matches(".row")) return target.querySelector("button")?.click();
   const done = answeredBy(event.key, target) || (Object.hasOwn(DOES, event.key) && (DOES[event.key](), true));
@@ -4991,7 +5594,8 @@ function wireSplitter() {
   widen(recall(localStorage, "side") ?? 44);
   splitter.onpointerdown = (/** @type {PointerEvent} */ event) => {
     splitter.setPointerCapture(event.pointerId);
-    splitter.onpointermove = (/** @type {PointerEvent} */ move) => widen(100 - (100 * move.clientX) / window.innerWidth);
+    splitter.onpointermove = (/** @type {PointerEvent} */ move) =>
+      widen(100 - (100 * move.clientX) / window.innerWidth);
   };
   splitter.onpointerup = () => {
     splitter.onpointermove = null;
@@ -5061,10 +5665,16 @@ function wire() {
   };
   byId("tabs").onkeydown = tabKeys;
   byId("skip").onclick = () => byId(page.run ? "timeline" : "prompt").focus();
-  byId("theme").onclick = () => colour(THEMES[(THEMES.indexOf(recall(localStorage, "theme") ?? "system") + 1) % 3]);
+  byId("theme").onclick = () =>
+    colour(THEMES[(THEMES.indexOf(recall(localStorage, "theme") ?? "system") + 1) % 3]);
   byId("help-open").onclick = () => byId("help").showModal();
   byId("help-close").onclick = () => byId("help").close();
-  byId("keys").append(...SHORTCUTS.flatMap(([keys, does]) => [el("dt", {}, ...keys.split("  ").flatMap((key) => [keyHint(key), " "])), el("dd", {}, does)]));
+  byId("keys").append(
+    ...SHORTCUTS.flatMap(([keys, does]) => [
+      el("dt", {}, ...keys.split("  ").flatMap((key) => [keyHint(key), " "])),
+      el("dd", {}, does),
+    ]),
+  );
   byId("keys-on").checked = keysOn();
   byId("keys-on").onchange = () => remember(localStorage, "keys", byId("keys-on").checked);
   byId("filter").onchange = () => page.home?.look();
