@@ -1,0 +1,265 @@
+"""Clients of a measured server: many connections in one process, which only keep what comes and when.
+
+    python -m benchmarks.clients.serving_client JSON
+
+The server is another process, and so is its agent. What has come is looked at when all is over: every client
+has to have every event, in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from time import monotonic, monotonic_ns
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from benchmarks.clients import _common as common
+from benchmarks.serving_agent import READY, STAMP, TOKEN, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator
+
+    from benchmarks.clients._common import Figures
+
+Action: TypeAlias = Literal["pour", "paced", "idle"]
+
+ROOT = Path(__file__).parents[2]
+
+AT_ONCE = 100
+"""Connections that are being opened at a time."""
+
+WARM_UP = 20
+"""Clients that come and go before memory is looked at."""
+
+ENDED = b"0\r\n\r\n"
+"""How a chunked body ends (RFC 9112, 7.1)."""
+
+IDS = re.compile(rb"(?:^|\n)id: (\d+)\n")
+
+PATIENCE = 30.0
+"""Seconds after which a server does not come up."""
+
+STAMPS = re.compile(f"{STAMP}([0-9]+){STAMP}".encode())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """What is measured of a server."""
+
+    kind: str
+    action: Action
+    watchers: int
+    count: int
+    """Updates of the agent."""
+    rate: float = 0.0
+    log: int = 0
+    """Updates that the run has when the clients come."""
+
+
+class Watcher(asyncio.Protocol):
+    """Keeps what comes."""
+
+    def __init__(self, request: bytes, *, keeps: bool) -> None:
+        loop = asyncio.get_running_loop()
+        self.pieces: list[tuple[int, bytes]] = []
+        self.there: asyncio.Future[None] = loop.create_future()
+        """Done when an event has come."""
+        self.over: asyncio.Future[None] = loop.create_future()
+        self._request = request
+        self._keeps = keeps
+        self._last = b""
+        self._transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Ask."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        """Keep it, and see where it has got to."""
+        if self._keeps:
+            self.pieces.append((monotonic_ns(), data))
+        if not self.there.done():
+            self._last += data
+            if READY.encode() in self._last:
+                self.there.set_result(None)
+            self._last = self._last[-len(READY) :]
+        if data.endswith(ENDED) and not self.over.done():
+            self.over.set_result(None)
+            self._transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Fail those who wait for more."""
+        for future in (self.there, self.over):
+            if not future.done():
+                future.set_exception(ConnectionError(f"the server has hung up: {self.pieces[-1:]!r:.500}"))
+                future.exception()  # who waits for the other one sees the same
+
+    def close(self) -> None:
+        """Hang up."""
+        self._transport.abort()
+
+    def late(self, count: int) -> list[int]:
+        """Return how long each update has taken, in nanoseconds. The end repeats them all, as the result."""
+        stamps = ((when, int(stamp)) for when, data in self.pieces for stamp in STAMPS.findall(data))
+        return [when - stamp for when, stamp in islice(stamps, count)]
+
+    def check(self) -> int:
+        """Return how many events have come; all of them have to, in order."""
+        numbers = [int(number) for number in IDS.findall(b"".join(data for _, data in self.pieces))]
+        if numbers != list(range(1, len(numbers) + 1)):
+            raise SystemExit(f"a client did not get each event once: {numbers[:20]}")
+        return len(numbers)
+
+
+@contextmanager
+def served(kind: str, folder: Path) -> Generator[subprocess.Popen[bytes]]:
+    """Start a server. Its port is the last of its arguments."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    command = [sys.executable, "-m", "benchmarks.serving_server", kind, str(folder), str(port)]
+    with subprocess.Popen(command, cwd=ROOT) as server:
+        try:
+            yield server
+        finally:
+            server.kill()
+
+
+class Measuring:
+    """One sample."""
+
+    def __init__(self, serving: Serving, server: subprocess.Popen[bytes], go: Path) -> None:
+        self.serving = serving
+        self.server = server
+        self.port = int(server.args[-1])
+        self.go = go
+
+    def head(self, method: str, path: str) -> str:
+        """The lines that every request begins with."""
+        lines = (
+            f"{method} {path} HTTP/1.1",
+            f"Host: 127.0.0.1:{self.port}",
+            f"Authorization: Bearer {TOKEN}",
+        )
+        return "\r\n".join([*lines, ""])
+
+    async def ask(self, method: str, path: str, body: object = None) -> Any:
+        """Ask the server something."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        content = b"" if body is None else json.dumps(body).encode()
+        head = self.head(method, path) + "Connection: close\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        writer.write(head.encode() + content)
+        answer = await reader.read()
+        writer.close()
+        return json.loads(answer.partition(b"\r\n\r\n")[2] or b"null")
+
+    async def wait_for_server(self) -> None:
+        """Wait until it answers."""
+        end = monotonic() + PATIENCE
+        while self.server.poll() is None and monotonic() < end:
+            try:
+                await self.ask("GET", "/figures")
+            except OSError:
+                await asyncio.sleep(0.02)
+            else:
+                return
+        raise SystemExit("the server does not come up")
+
+    async def start(self, *, stays: bool = False) -> str:
+        """Start a run, and return its id."""
+        order = self.serving
+        turn = Turn(count=order.count, rate=order.rate, go=str(self.go), stays=stays, log=order.log)
+        answer = await self.ask("POST", "/api/runs", {"prompt": turn.prompt})
+        run_id: str = answer["run"]["id"]
+        return run_id
+
+    async def watch(self, run_id: str, number: int) -> list[Watcher]:
+        """Let some watch it. They have its first events when this returns."""
+        request = (self.head("GET", f"/api/runs/{run_id}/events") + "\r\n").encode()
+        limit = asyncio.Semaphore(AT_ONCE)
+        loop = asyncio.get_running_loop()
+        keeps = self.serving.action != "idle"
+
+        async def connect() -> Watcher:
+            async with limit:
+                _, watcher = await loop.create_connection(
+                    lambda: Watcher(request, keeps=keeps), "127.0.0.1", self.port
+                )
+                await watcher.there
+                return watcher
+
+        return list(await asyncio.gather(*(connect() for _ in range(number))))
+
+    async def stream(self) -> Figures:
+        """Let the agent write, and all see it to the end."""
+        watchers = await self.watch(await self.start(), self.serving.watchers)
+        before = await self.ask("GET", "/figures")
+        begun = monotonic_ns()
+        self.go.touch()
+        await asyncio.gather(*(watcher.over for watcher in watchers))
+        ended = max(watcher.pieces[-1][0] for watcher in watchers)
+        after = await self.ask("GET", "/figures")
+        events = min(watcher.check() for watcher in watchers)
+        if events <= self.serving.count:
+            raise SystemExit(f"{self.serving.count} updates were written, {events} events came")
+        deliveries = self.serving.count * self.serving.watchers
+        seconds = (ended - begun) / 1e9
+        figures = {
+            "events": float(events),
+            "deliveries": deliveries,
+            "seconds": seconds,
+            "per_second": deliveries / seconds,
+            "cpu_per_delivery": (after["cpu_seconds"] - before["cpu_seconds"]) / deliveries,
+        }
+        late = sorted(late for watcher in watchers for late in watcher.late(self.serving.count))
+        if self.serving.rate:
+            if len(late) != deliveries:
+                raise SystemExit(f"of {deliveries} times {len(late)} came")
+            figures["late_p50_seconds"] = late[len(late) // 2] / 1e9
+            figures["late_p99_seconds"] = late[len(late) * 99 // 100] / 1e9
+        return figures
+
+    async def idle(self) -> Figures:
+        """Let many watch a run that says nothing."""
+        run_id = await self.start(stays=True)
+        for watcher in await self.watch(run_id, WARM_UP):
+            watcher.close()
+        await asyncio.sleep(0.3)
+        before = await self.ask("GET", "/figures")
+        watchers = await self.watch(run_id, self.serving.watchers)
+        await asyncio.sleep(0.3)
+        after = await self.ask("GET", "/figures")
+        for watcher in watchers:
+            watcher.close()
+        grown = after["resident_bytes"] - before["resident_bytes"]
+        return {"grown_bytes": grown, "per_watcher_bytes": grown / self.serving.watchers}
+
+    async def main(self) -> Figures:
+        """Take it."""
+        await self.wait_for_server()
+        actions: dict[str, Callable[[], Awaitable[Figures]]] = {"idle": self.idle}
+        return await actions.get(self.serving.action, self.stream)()
+
+
+def measure(serving: Serving) -> Figures:
+    """Take a sample."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with tempfile.TemporaryDirectory() as name, served(serving.kind, Path(name)) as server:
+        return asyncio.run(Measuring(serving, server, Path(name) / "go").main())
+
+
+if __name__ == "__main__":
+    common.report(measure(Serving(**json.loads(sys.argv[1]))))
