@@ -45,7 +45,7 @@ async def test_a_run_of_an_application_is_watched(
     monkeypatch.setenv("HELPER_TOKEN", TOKEN)
     monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
     monkeypatch.delitem(sys.modules, "app", raising=False)
     app = importlib.import_module("app").app
     monkeypatch.delitem(sys.modules, "app")
