@@ -148,6 +148,28 @@ async def test_a_change_that_is_tried_again_ends_with_the_journal(durable: Redis
     assert len(failures) == 1
 
 
+async def test_a_journal_ends_behind_what_was_begun_to_be_stored(
+    line: RedisLine, behind: Callable[..., RedisJournal]
+) -> None:
+    ended: list[str] = []
+    journal = behind(timeout=0.5)
+
+    async def append() -> None:
+        with pytest.raises(JournalError, match="cannot be reached"):  # no answer, and it is not tried again
+            await journal.append("run-1", [Entry(1, b"chunk 1")])
+        ended.append("append")
+
+    async with anyio.create_task_group() as tasks:
+        async with journal:
+            await journal.create(run_record("run-1"))
+            line.delay(b"chunk 1")
+            tasks.start_soon(append)
+            while not line.delaying.is_set():
+                await checkpoint()
+        ended.append("close")
+    assert ended == ["append", "close"]
+
+
 async def test_who_is_cancelled_while_a_change_is_tried_again_gets_to_know_what_came_of_it(
     durable: RedisServer,
 ) -> None:
@@ -398,10 +420,43 @@ async def test_who_waits_sees_what_was_told_while_his_line_was_cut(
                 await direct.append("run-1", entries(1, 1))
                 line.refuse(refusing=False)
                 await direct.append("run-2", entries(1, 1))
+            while len(caplog.records) < 2:
+                await checkpoint()
     assert [(record.levelname, record.getMessage().partition(": ")[2][:22]) for record in caplog.records] == [
         ("WARNING", "it cannot be reached; "),
         ("INFO", "it is back"),
     ]
+
+
+async def test_who_waits_looks_where_another_who_looked_for_both_has_failed(
+    line: RedisLine, behind: Callable[..., RedisJournal], direct: RedisJournal
+) -> None:
+    outcomes: list[str] = []
+    async with direct, behind(timeout=0.3, patience=0.1) as other:
+
+        async def wait() -> None:
+            try:
+                await other.wait("run-1", 1)
+            except JournalError:
+                outcomes.append("failed")
+            else:
+                outcomes.append("told")
+
+        await direct.create(run_record("run-1"))
+        with anyio.fail_after(PATIENCE):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(other.wait, "run-1", 0)
+                await anyio.wait_all_tasks_blocked()
+                await direct.append("run-1", entries(1, 1))
+            async with anyio.create_task_group() as tasks:
+                for _ in range(2):
+                    tasks.start_soon(wait)
+                await anyio.wait_all_tasks_blocked()
+                line.refuse()
+                await direct.append("run-1", entries(2, 2))
+                line.delay(b"$5\r\nrun-1")
+                line.refuse(refusing=False)
+    assert outcomes == ["failed", "told"]
 
 
 async def test_who_waits_finds_out_that_his_line_is_dead(

@@ -61,7 +61,7 @@ class RedisProcess:
         self._patience = patience
         self._watches = Watches()
         self._token = current_token()
-        self._inbox: deque[Heard | Literal["deaf", "lost"]] = deque()
+        self._inbox: deque[Heard | Literal["lost"]] = deque()
         self._is_rung = False
         self._closing = False
         self._own = link.channel(TO + self.owner)
@@ -69,9 +69,7 @@ class RedisProcess:
         self._keeper = LeaseKeeper(
             link, self.owner, lease, is_needed=self._has_loop, on_lost=lambda: self._hear("lost")
         )
-        self._listener = Listener(
-            link, self._own, patience=timeout, on_heard=self._hear, on_deaf=lambda: self._hear("deaf")
-        )
+        self._listener = Listener(link, self._own, patience=timeout, on_heard=self._hear)
 
     async def start(self) -> None:
         """Get a lease, and begin to renew it and to listen.
@@ -104,7 +102,7 @@ class RedisProcess:
 
     # What is heard
 
-    def _hear(self, heard: Heard | Literal["deaf", "lost"]) -> None:
+    def _hear(self, heard: Heard | Literal["lost"]) -> None:
         """Take in what was heard in another thread."""
         self._inbox.append(heard)
         if not self._is_rung:
@@ -128,11 +126,8 @@ class RedisProcess:
             self._take(self._inbox.popleft())
         self._tidy()
 
-    def _take(self, heard: Heard | Literal["deaf", "lost"]) -> None:
-        if heard == "deaf":  # what was missed is looked for when we hear again
-            for _, watch in self._watches:
-                watch.listened = watch.local
-        elif heard == "lost":
+    def _take(self, heard: Heard | Literal["lost"]) -> None:
+        if heard == "lost":
             for _, watch in self._watches:
                 if watch.local:
                     watch.disown()
@@ -147,8 +142,7 @@ class RedisProcess:
         watch = self._watches.get(as_text(channel.removeprefix(self._changed)))
         if watch is None:  # pragma: no cover - that was on its way when nobody waited any more
             return
-        if data is None:
-            watch.listened = True
+        if data is None:  # what was told before was not heard
             watch.doubt()
         elif data.isdigit():
             watch.learn(int(data), over=False)
@@ -168,7 +162,7 @@ class RedisProcess:
         if watch is None:
             self._tidy()
             watch = self._watches.add(run_id)
-            watch.local = watch.listened = watch.wanted = run_id in self.mine
+            watch.local = watch.wanted = run_id in self.mine
         watch.waiting += 1
         try:
             while not (self._closing or watch.over or watch.last > after):

@@ -113,7 +113,6 @@ class Listener(_Background):
         own: The channel that is always listened to. What is empty there only wakes the listener.
         patience: Seconds of silence after which the connection is tried.
         on_heard: Is called with all that is heard, in the thread.
-        on_deaf: Is called when something may be missed, in the thread.
     """
 
     def __init__(
@@ -123,13 +122,11 @@ class Listener(_Background):
         *,
         patience: float,
         on_heard: Callable[[Heard], None],
-        on_deaf: Callable[[], None],
     ) -> None:
         super().__init__(link, "listener")
         self._own = own
         self._patience = patience
         self._on_heard = on_heard
-        self._on_deaf = on_deaf
         self._lock = threading.Lock()
         self._wanted = {own}
         self._version = 1
@@ -158,14 +155,14 @@ class Listener(_Background):
                 error = self._link.explain(exc)
                 logger.log(logging.DEBUG if self._is_away else logging.WARNING, "%s", error)
                 self._is_away = True
-                self._on_deaf()
                 self._stopping.wait(self._pause)
                 self._pause = min(LONGEST_PAUSE, self._pause * 2)
             finally:
                 pubsub.close()
 
     def _listen(self, pubsub: PubSub) -> None:
-        listened: set[bytes] = set()
+        listened = {self._own}
+        pubsub.subscribe(self._own)  # first: it tells that the connection is good
         version = 0
         heard, asked = time.monotonic(), False
         while not self._stopping.is_set():

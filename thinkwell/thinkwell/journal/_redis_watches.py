@@ -28,8 +28,6 @@ class Watch:
         """Whether it belongs to this process, which then knows without being told."""
         self.wanted = False
         """Whether the listener knows of it."""
-        self.listened = False
-        """Whether we are told of what is new."""
         self.stale = True
         """Whether something may have been missed. Then Redis is to be asked, once."""
         self.waiting = 0
@@ -56,7 +54,7 @@ class Watch:
 
     def disown(self) -> None:
         """It belongs to this process no more."""
-        self.local = self.listened = self.wanted = False
+        self.local = self.wanted = False
         self.doubt()
 
     async def wait(self) -> None:
