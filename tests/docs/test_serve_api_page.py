@@ -19,8 +19,8 @@ from web_stage import scripted_agent
 from thinkwell.journal import RunEnd
 from thinkwell.questions import Verdict
 from thinkwell.web import Access, Refusal, RunServer, StartRun, _http, _refusals, web_app
-from thinkwell.web._native import routes
-from thinkwell.web._native_types import EventsQuery, ListQuery, Said, State
+from thinkwell.web.native._api import routes
+from thinkwell.web.native._types import EventsQuery, ListQuery, Said, State
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,7 @@ def rows(heading: str) -> list[list[str]]:
 def refusals() -> dict[str, int]:
     """Every code of the API, and its status."""
     kinds = (getattr(_refusals, name) for name in _refusals.__all__)
-    return {kind.code: kind.status for kind in kinds if kind is not Refusal}
+    return {kind.code: kind.status for kind in kinds if issubclass(kind, Refusal) and kind is not Refusal}
 
 
 def test_the_tables_have_everything() -> None:

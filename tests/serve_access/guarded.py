@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from thinkwell.web._access import Access
-from thinkwell.web._guard import AccessGuard
+from thinkwell.web.access._access import Access
+from thinkwell.web.access._guard import AccessGuard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,12 +8,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from serve_access.guarded import access
 
-from thinkwell.web._head import HeadReader
-from thinkwell.web._origins import read_authority, read_origin
 from thinkwell.web._refusals import RequestMalformed, WrongHost
+from thinkwell.web.access._head import HeadReader
+from thinkwell.web.access._origins import read_authority, read_origin
 
 if TYPE_CHECKING:
-    from thinkwell.web._head import Asked
+    from thinkwell.web.access._head import Asked
 
 NAMES = ("localhost", "127.0.0.1", "::1", "think.example.org")
 """What the server is called."""

@@ -11,8 +11,8 @@ from serve_access.guarded import ADA, BOB, HOST, Guarded, access
 from thinkwell.journal import JournalError, MemoryJournal
 from thinkwell.testing import virtual_backend
 from thinkwell.web import Limits
-from thinkwell.web._access import Access
-from thinkwell.web._callers import KIND, Attempts
+from thinkwell.web.access._access import Access
+from thinkwell.web.access._callers import KIND, Attempts
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from serve_access.guarded import ADA, BOB, access
 
-from thinkwell.web._access import Access
-from thinkwell.web._origins import read_authority, read_origin
+from thinkwell.web.access._access import Access
+from thinkwell.web.access._origins import read_authority, read_origin
 
 SECRET = "a secret\twith blanks"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkwell.web._origins import Authority, Origin, address_of, read_authority, read_origin, unmapped
+from thinkwell.web.access._origins import Authority, Origin, address_of, read_authority, read_origin, unmapped
 
 labels = st.from_regex(r"[a-z]([a-z0-9_-]{0,10}[a-z0-9_])?", fullmatch=True)
 names = st.lists(labels, min_size=1, max_size=5).map(".".join)

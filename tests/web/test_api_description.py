@@ -15,9 +15,10 @@ from jsonschema import Draft202012Validator
 from web_stage import Client, served
 
 from thinkwell._json_schema import checker, is_array, is_object
-from thinkwell.web import Access, _openapi, web_app
+from thinkwell.web import Access, web_app
 from thinkwell.web._http import Resource
-from thinkwell.web._native import routes
+from thinkwell.web.native import _openapi
+from thinkwell.web.native._api import routes
 
 if TYPE_CHECKING:
     from scripted import Turn

@@ -13,7 +13,7 @@ from real_servers import listening
 from web_stage import served
 
 from thinkwell.web import web_app
-from thinkwell.web._front_end_requests import Choices
+from thinkwell.web.front_ends._requests import Choices
 
 if TYPE_CHECKING:
     from scripted import Turn

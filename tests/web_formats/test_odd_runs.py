@@ -15,16 +15,16 @@ from node_packages import node_run
 from thinkwell import events as ev
 from thinkwell.journal import RunRecord
 from thinkwell.questions import FormField
-from thinkwell.web._ag_ui import AgUiFormat
-from thinkwell.web._ai_sdk import AiSdkFormat
 from thinkwell.web._records import RunEnded, ShownError
 from thinkwell.web._sse import COMMENT, sse_frame
+from thinkwell.web.front_ends._ag_ui import AgUiFormat
+from thinkwell.web.front_ends._ai_sdk import AiSdkFormat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from thinkwell.web._front_ends import FrontEndFormat
     from thinkwell.web._records import LogEntry
+    from thinkwell.web.front_ends._telling import FrontEndFormat
 
 SCRIPT = Path(__file__).with_name("read_streams.mjs")
 

@@ -16,8 +16,8 @@ from thinkwell._json_schema import checker, is_array, is_object
 from thinkwell.questions import FieldChoice, FormField
 from thinkwell.view import ToolView
 from thinkwell.web._answer_schemas import answer_schema
-from thinkwell.web._front_ends import call_text
-from thinkwell.web._json_patch import Operation, json_patch
+from thinkwell.web.front_ends._json_patch import Operation, json_patch
+from thinkwell.web.front_ends._telling import call_text
 
 KEYS = st.text(st.sampled_from("ab~/0"), max_size=3)
 

@@ -1,8 +1,12 @@
-"""Leaves an agent that presses Ctrl-C when it is to end, and does not end. Its argument is the event loop."""
+"""Leaves an agent that presses Ctrl-C when it is to end, and does not end; or is pressed on in a task.
+
+Its arguments are the event loop, and whether it is "ending" or "reading".
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 import anyio
@@ -16,14 +20,33 @@ PRESSES = (
     "while True: time.sleep(60)\n"
 )
 
+SPEAKS = (
+    "import os, sys; print(os.getpid(), flush=True); sys.stdin.readline()\n"
+    "print('now', file=sys.stderr, flush=True); sys.stdin.read()\n"
+)
 
-async def main() -> None:
+
+async def ending() -> None:
     command = [sys.executable, "-I", "-S", "-c", PRESSES]
     async with stdio_transport(command, exit_grace=300) as transport:
         os.write(1, await transport.receive())
 
 
+def press(said: bytes) -> None:
+    if said:
+        signal.raise_signal(signal.SIGINT)
+
+
+async def reading() -> None:
+    command = [sys.executable, "-I", "-S", "-c", SPEAKS]
+    async with stdio_transport(command) as transport:
+        transport.on_stderr = press
+        os.write(1, await transport.receive())
+        await transport.send(b"now\n")
+        await transport.receive()
+
+
 try:
-    anyio.run(main, backend=sys.argv[1])
+    anyio.run({"ending": ending, "reading": reading}[sys.argv[2]], backend=sys.argv[1])
 except KeyboardInterrupt:
     os.write(1, b"interrupted\n")

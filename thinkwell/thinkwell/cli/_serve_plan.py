@@ -19,8 +19,7 @@ from thinkwell.cli._serve_config import AgentSection, Config, read_config
 from thinkwell.cli._task import chosen_agent, read_permissions
 from thinkwell.journal import Journal, MemoryJournal, SqliteJournal
 from thinkwell.web import Access, ServedAgent, served_agent
-from thinkwell.web._access import SESSION_AGE
-from thinkwell.web._origins import read_authority
+from thinkwell.web.access import SESSION_AGE, read_authority
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -11,7 +11,6 @@ mounted in another one.
 
 from __future__ import annotations
 
-from thinkwell.web._access import Access
 from thinkwell.web._app import web_app
 from thinkwell.web._records import RunEnded, ShownError
 from thinkwell.web._refusals import (
@@ -27,6 +26,7 @@ from thinkwell.web._refusals import (
 from thinkwell.web._requests import ImagePart, Limits, ServedAgent, StartRun, TextPart, served_agent
 from thinkwell.web._serving import RunServer, RunState
 from thinkwell.web._watching import Batch, Watcher
+from thinkwell.web.access import Access
 
 __all__ = (
     "Access",

@@ -10,16 +10,16 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from thinkwell.web import _front_end_routes, _native, _openapi, _page
+from thinkwell.web import _page, front_ends, native
 from thinkwell.web import letta as letta_clients
-from thinkwell.web._guard import AccessGuard
 from thinkwell.web._http import Failures, Resource, http_exception
+from thinkwell.web.access import AccessGuard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from thinkwell.web._access import Access
     from thinkwell.web._serving import RunServer
+    from thinkwell.web.access import Access
 
 __all__ = ("web_app",)
 
@@ -41,9 +41,8 @@ def web_app(
         letta: Whether to serve Letta's clients, under ``/v1``.
     """
     routes = [
-        *_native.routes(server),
-        *_front_end_routes.routes(server),
-        *_openapi.routes(server, has_access=access is not None),
+        *native.routes(server, has_access=access is not None),
+        *front_ends.routes(server),
         *(_page.routes(server) if page else ()),
         *(letta_clients.routes(server) if letta else ()),
     ]

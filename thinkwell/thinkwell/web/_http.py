@@ -13,15 +13,16 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from thinkwell.journal import JournalError
-from thinkwell.web._native_types import Refused, WhyRefused
 from thinkwell.web._refusals import (
     Refusal,
+    Refused,
     RequestInvalid,
     RequestMalformed,
     RequestTooLarge,
     RequestTooSlow,
     ServerFailed,
     ServerUnavailable,
+    WhyRefused,
 )
 
 if TYPE_CHECKING:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
+
 from thinkwell.errors import ThinkwellError
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ __all__ = (
     "NotJson",
     "QuestionClosed",
     "Refusal",
+    "Refused",
     "RequestInvalid",
     "RequestMalformed",
     "RequestTooLarge",
@@ -27,8 +30,26 @@ __all__ = (
     "TooManyRuns",
     "TooManyWatchers",
     "Unauthorized",
+    "WhyRefused",
     "WrongHost",
 )
+
+
+class WhyRefused(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why something was not done."""
+
+    code: str
+    """For programs."""
+    message: str
+    """For people: what is wrong, where, and what to do."""
+    incident: str | None = None
+    """Where there is a mistake in the server: under what its log has more."""
+
+
+class Refused(Struct, frozen=True, kw_only=True):
+    """Something was not done."""
+
+    error: WhyRefused
 
 
 class Refusal(ThinkwellError):  # noqa: N818 - the names of all of them say what happened

@@ -8,7 +8,7 @@ import msgspec
 
 from thinkwell._json_schema import is_object
 from thinkwell.questions import FormValue, Reply
-from thinkwell.web._front_end_tools import result_form
+from thinkwell.web.front_ends import result_form
 from thinkwell.web.letta._carrying import client_call
 from thinkwell.web.letta._failures import BadRequest
 

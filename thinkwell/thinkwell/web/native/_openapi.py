@@ -21,10 +21,11 @@ from starlette.routing import Route
 from thinkwell import events, view
 from thinkwell._forms import FormField
 from thinkwell._version import VERSION
-from thinkwell.web import _native_types, _records
+from thinkwell.web import _records, _refusals
 from thinkwell.web._http import Resource, json_answer
-from thinkwell.web._openapi_paths import REF, paths, refusals
 from thinkwell.web._requests import StartRun
+from thinkwell.web.native import _types
+from thinkwell.web.native._openapi_paths import REF, paths, refusals
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -143,7 +144,12 @@ def _start_run(agents: Mapping[str, ServedAgent]) -> Json:
 @cache
 def _schemas() -> Json:
     """Return the schemas of all that is sent and answered, by their names."""
-    types = (*map(_native_types.__dict__.__getitem__, _native_types.DESCRIBED), StartRun, _records.LogEntry)
+    types = (
+        *map(_types.__dict__.__getitem__, _types.DESCRIBED),
+        _refusals.Refused,
+        StartRun,
+        _records.LogEntry,
+    )
     _, schemas = msgspec.json.schema_components([*types, _view_type()], ref_template=REF + "{name}")
     for name, schema in schemas.items():
         texts, properties = _texts().get(name, {}), schema.get("properties", {})
@@ -198,7 +204,7 @@ def _texts() -> dict[str, dict[str, str]]:
     """Return what the sources say of the fields of classes. Nothing, where there are none."""
     known = {
         kind.__name__: kind
-        for module in (events, view, _native_types, _records, modules[StartRun.__module__])
+        for module in (events, view, _types, _records, _refusals, modules[StartRun.__module__])
         for kind in vars(module).values()
         if isinstance(kind, type) and kind.__module__.startswith("thinkwell.")
     }

@@ -17,8 +17,10 @@ from thinkwell._json_schema import is_array, is_object
 from thinkwell._prompt import quoted
 from thinkwell.events import JsonValue
 from thinkwell.questions import ChooseOption, FormValue, Reply
-from thinkwell.web._ag_ui import Point, read_point
-from thinkwell.web._front_end_requests import (
+from thinkwell.web._refusals import RequestInvalid
+from thinkwell.web._requests import ImagePart, StartRun, TextPart
+from thinkwell.web.front_ends._ag_ui import Point, read_point
+from thinkwell.web.front_ends._requests import (
     Choices,
     Name,
     file_part,
@@ -27,9 +29,7 @@ from thinkwell.web._front_end_requests import (
     request_key,
     start_run,
 )
-from thinkwell.web._front_end_tools import front_end_tools, result_form
-from thinkwell.web._refusals import RequestInvalid
-from thinkwell.web._requests import ImagePart, StartRun, TextPart
+from thinkwell.web.front_ends._tools import front_end_tools, result_form
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,9 +13,14 @@ from starlette.routing import Route
 
 from thinkwell import events as ev
 from thinkwell._version import VERSION
-from thinkwell.web._formats import FORMAT_HEADERS, format_events
 from thinkwell.web._http import Resource, caller_of, check_depth, json_answer, read_json, read_query
-from thinkwell.web._native_types import (
+from thinkwell.web._records import is_end, view_as_json
+from thinkwell.web._refusals import RequestInvalid
+from thinkwell.web._requests import StartRun
+from thinkwell.web._sse import EventStream
+from thinkwell.web._watching import Batch
+from thinkwell.web.front_ends import FORMAT_HEADERS, format_events
+from thinkwell.web.native._types import (
     KEY,
     LARGEST,
     About,
@@ -30,11 +35,6 @@ from thinkwell.web._native_types import (
     State,
     shown_run,
 )
-from thinkwell.web._records import is_end, view_as_json
-from thinkwell.web._refusals import RequestInvalid
-from thinkwell.web._requests import StartRun
-from thinkwell.web._sse import EventStream
-from thinkwell.web._watching import Batch
 
 if TYPE_CHECKING:
     from typing import Self
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from thinkwell.journal import Entry
-    from thinkwell.web._formats import FormatName
     from thinkwell.web._serving import RunServer
     from thinkwell.web._watching import Watcher
+    from thinkwell.web.front_ends import FormatName
 
 __all__ = ("routes",)
 

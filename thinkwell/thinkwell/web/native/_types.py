@@ -27,7 +27,6 @@ __all__ = (
     "EventsQuery",
     "Health",
     "ListQuery",
-    "Refused",
     "RunList",
     "Said",
     "Secret",
@@ -36,7 +35,6 @@ __all__ = (
     "ShownRun",
     "Started",
     "State",
-    "WhyRefused",
     "shown_run",
 )
 
@@ -46,7 +44,6 @@ DESCRIBED: Final = (
     "EventsQuery",
     "Health",
     "ListQuery",
-    "Refused",
     "RunList",
     "Secret",
     "Started",
@@ -235,23 +232,6 @@ class Secret(Struct, frozen=True, kw_only=True):
 
     secret: str
     """The server's secret, or a token."""
-
-
-class WhyRefused(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Why something was not done."""
-
-    code: str
-    """For programs."""
-    message: str
-    """For people: what is wrong, where, and what to do."""
-    incident: str | None = None
-    """Where there is a mistake in the server: under what its log has more."""
-
-
-class Refused(Struct, frozen=True, kw_only=True):
-    """Something was not done."""
-
-    error: WhyRefused
 
 
 def shown_run(record: RunRecord) -> ShownRun:

@@ -15,8 +15,10 @@ from msgspec import Meta, Struct
 from thinkwell._json_schema import is_object
 from thinkwell.events import JsonValue
 from thinkwell.questions import FormValue, Reply
-from thinkwell.web._ai_sdk import question_of_call
-from thinkwell.web._front_end_requests import (
+from thinkwell.web._refusals import RequestInvalid
+from thinkwell.web._requests import ImagePart, StartRun, TextPart
+from thinkwell.web.front_ends._ai_sdk import question_of_call
+from thinkwell.web.front_ends._requests import (
     Choices,
     Name,
     file_part,
@@ -24,8 +26,6 @@ from thinkwell.web._front_end_requests import (
     request_key,
     start_run,
 )
-from thinkwell.web._refusals import RequestInvalid
-from thinkwell.web._requests import ImagePart, StartRun, TextPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

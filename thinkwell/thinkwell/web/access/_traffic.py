@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import msgspec
 
-from thinkwell.web._head import one_header, path_below
 from thinkwell.web._refusals import RequestTooLarge, RequestTooSlow, TooManyWatchers
+from thinkwell.web.access._head import one_header, path_below
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
 
-    from thinkwell.web._head import Asked
     from thinkwell.web._refusals import Refusal
     from thinkwell.web._requests import Limits
+    from thinkwell.web.access._head import Asked
 
 __all__ = ("Body", "Outgoing", "Watchers")
 

@@ -14,8 +14,6 @@ import msgspec
 from msgspec import Struct
 
 from thinkwell.journal import JournalError, MemoryJournal
-from thinkwell.web._callers import Attempts, Sessions
-from thinkwell.web._head import HeadReader
 from thinkwell.web._refusals import (
     Forbidden,
     NotJson,
@@ -27,7 +25,9 @@ from thinkwell.web._refusals import (
     Unauthorized,
 )
 from thinkwell.web._requests import Limits
-from thinkwell.web._traffic import Body, Outgoing, Watchers
+from thinkwell.web.access._callers import Attempts, Sessions
+from thinkwell.web.access._head import HeadReader
+from thinkwell.web.access._traffic import Body, Outgoing, Watchers
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from thinkwell.journal import Journal
-    from thinkwell.web._access import Access
-    from thinkwell.web._head import Asked
+    from thinkwell.web.access._access import Access
+    from thinkwell.web.access._head import Asked
 
 __all__ = ("PUBLIC", "AccessGuard")
 

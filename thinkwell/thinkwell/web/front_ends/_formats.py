@@ -9,18 +9,18 @@ import anyio
 import msgspec
 
 from thinkwell.journal import JournalError
-from thinkwell.web._ag_ui import AgUiFormat
-from thinkwell.web._ai_sdk import AI_SDK_HEADERS, AiSdkFormat
 from thinkwell.web._records import ShownError, is_end, read_entry
 from thinkwell.web._sse import sse_frame
+from thinkwell.web.front_ends._ag_ui import AgUiFormat
+from thinkwell.web.front_ends._ai_sdk import AI_SDK_HEADERS, AiSdkFormat
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 
     from thinkwell.journal import RunRecord
-    from thinkwell.web._front_ends import Chunk, FrontEndFormat
     from thinkwell.web._serving import RunServer
     from thinkwell.web._watching import Batch, Watcher
+    from thinkwell.web.front_ends._telling import Chunk, FrontEndFormat
 
 __all__ = ("FORMAT_HEADERS", "FormatName", "format_events", "segment_events")
 

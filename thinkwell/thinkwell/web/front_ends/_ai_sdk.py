@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import msgspec
 
 from thinkwell import events as ev
-from thinkwell.web._front_ends import (
+from thinkwell.web.front_ends._telling import (
     FrontEndFormat,
     call_facts,
     call_text,
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import RunRecord
     from thinkwell.view import ToolView
-    from thinkwell.web._front_ends import Call, Chunk, OpenQuestion, Speech
     from thinkwell.web._records import RunEnded, ShownError
+    from thinkwell.web.front_ends._telling import Call, Chunk, OpenQuestion, Speech
 
 __all__ = ("AI_SDK_HEADERS", "AiSdkFormat", "question_of_call")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from thinkwell.events import ALL_TYPES
-from thinkwell.web._native_types import KEY
+from thinkwell.web.native._types import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable

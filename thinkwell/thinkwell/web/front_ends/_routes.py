@@ -13,16 +13,16 @@ from starlette.routing import Route
 
 from thinkwell import events as ev
 from thinkwell.questions import Reply
-from thinkwell.web._ag_ui import PROTOCOL, AgUiFormat
-from thinkwell.web._ag_ui_input import Resume, RunInput, ToolMessage
-from thinkwell.web._ai_sdk import AiSdkFormat
-from thinkwell.web._ai_sdk_chat import ChatRequest
-from thinkwell.web._formats import FORMAT_HEADERS, segment_events
-from thinkwell.web._front_end_tools import call_of_front_end
 from thinkwell.web._http import Resource, caller_of, check_depth, read_json
 from thinkwell.web._records import read_entry
 from thinkwell.web._refusals import QuestionClosed, RequestInvalid, RunNotFound
 from thinkwell.web._sse import EventStream, sse_frame
+from thinkwell.web.front_ends._ag_ui import PROTOCOL, AgUiFormat
+from thinkwell.web.front_ends._ag_ui_input import Resume, RunInput, ToolMessage
+from thinkwell.web.front_ends._ai_sdk import AiSdkFormat
+from thinkwell.web.front_ends._ai_sdk_chat import ChatRequest
+from thinkwell.web.front_ends._formats import FORMAT_HEADERS, segment_events
+from thinkwell.web.front_ends._tools import call_of_front_end
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Container, Mapping
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue
     from thinkwell.journal import RunRecord
     from thinkwell.questions import Answer
-    from thinkwell.web._ag_ui import Point
-    from thinkwell.web._ai_sdk_chat import ChatMessage
     from thinkwell.web._serving import RunServer
+    from thinkwell.web.front_ends._ag_ui import Point
+    from thinkwell.web.front_ends._ai_sdk_chat import ChatMessage
 
 __all__ = ("routes",)
 

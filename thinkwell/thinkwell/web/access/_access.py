@@ -11,13 +11,13 @@ import math
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from thinkwell.web._callers import Tokens
-from thinkwell.web._origins import Authority, address_of, read_authority, read_origin, unmapped
+from thinkwell.web.access._callers import Tokens
+from thinkwell.web.access._origins import Authority, address_of, read_authority, read_origin, unmapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from thinkwell.web._origins import Origin
+    from thinkwell.web.access._origins import Origin
 
 __all__ = ("Access",)
 

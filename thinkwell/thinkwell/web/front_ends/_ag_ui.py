@@ -15,8 +15,8 @@ import msgspec
 from thinkwell import events as ev
 from thinkwell._json_schema import is_object
 from thinkwell.web._answer_schemas import answer_schema
-from thinkwell.web._front_end_tools import call_of_front_end
-from thinkwell.web._front_ends import (
+from thinkwell.web.front_ends._json_patch import json_patch
+from thinkwell.web.front_ends._telling import (
     PIECE,
     FrontEndFormat,
     as_json,
@@ -29,7 +29,7 @@ from thinkwell.web._front_ends import (
     plan_shown,
     short,
 )
-from thinkwell.web._json_patch import json_patch
+from thinkwell.web.front_ends._tools import call_of_front_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue
     from thinkwell.journal import RunRecord
     from thinkwell.view import ToolView
-    from thinkwell.web._front_end_tools import FrontEndCall
-    from thinkwell.web._front_ends import Call, Chunk, OpenQuestion, Speech
     from thinkwell.web._records import RunEnded, ShownError
+    from thinkwell.web.front_ends._telling import Call, Chunk, OpenQuestion, Speech
+    from thinkwell.web.front_ends._tools import FrontEndCall
 
 __all__ = ("PROTOCOL", "AgUiFormat", "Point", "read_point")
 

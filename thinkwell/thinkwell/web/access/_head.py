@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from thinkwell.web._origins import Authority, Origin, read_authority, read_origin, unmapped
 from thinkwell.web._refusals import RequestMalformed, WrongHost
+from thinkwell.web.access._origins import Authority, Origin, read_authority, read_origin, unmapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from starlette.types import Scope
 
-    from thinkwell.web._access import Access
+    from thinkwell.web.access._access import Access
 
 __all__ = ("Asked", "HeadReader", "path_below")
 

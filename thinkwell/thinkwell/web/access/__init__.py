@@ -1,0 +1,9 @@
+"""Who may use a server, and how much: callers, hosts, origins, and what a request may take."""
+
+from __future__ import annotations
+
+from thinkwell.web.access._access import SESSION_AGE, Access
+from thinkwell.web.access._guard import AccessGuard
+from thinkwell.web.access._origins import read_authority
+
+__all__ = ("SESSION_AGE", "Access", "AccessGuard", "read_authority")

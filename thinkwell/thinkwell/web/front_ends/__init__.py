@@ -1,0 +1,18 @@
+"""The stream formats that front ends speak: the Vercel AI SDK's and AG-UI's, and what their clients post."""
+
+from __future__ import annotations
+
+from thinkwell.web.front_ends._formats import FORMAT_HEADERS, FormatName, format_events
+from thinkwell.web.front_ends._routes import routes
+from thinkwell.web.front_ends._tools import FrontEndCall, call_of_front_end, front_end_tools, result_form
+
+__all__ = (
+    "FORMAT_HEADERS",
+    "FormatName",
+    "FrontEndCall",
+    "call_of_front_end",
+    "format_events",
+    "front_end_tools",
+    "result_form",
+    "routes",
+)
