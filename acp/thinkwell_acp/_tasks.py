@@ -70,9 +70,9 @@ async def background_tasks() -> AsyncGenerator[BackgroundTasks]:
     """Run tasks for the time of a block; they are cancelled when it ends.
 
     Two things differ from a bare task group. An exception of the block passes as it is, not in an exception
-    group, so that ``except ValueError`` around ``async with connect(…)`` works. And a cancellation from
-    outside reaches the block only: what the block does in its ``finally`` to end well still has its tasks at
-    work.
+    group, so that ``except ValueError`` around ``async with connect(…)`` works; so does Ctrl-C, which trio
+    may raise in any of the tasks. And a cancellation from outside reaches the block only: what the block does
+    in its ``finally`` to end well still has its tasks at work.
     """
     raised: BaseException | None = None
     try:
@@ -86,7 +86,10 @@ async def background_tasks() -> AsyncGenerator[BackgroundTasks]:
             finally:
                 tasks.cancel()
     except BaseExceptionGroup as group_error:
-        if raised is None or not set(_leaves(group_error)) <= set(_leaves(raised)):
+        leaves = _leaves(group_error)
+        if raised is None or not set(leaves) <= set(_leaves(raised)):
+            if all(isinstance(leaf, KeyboardInterrupt) for leaf in leaves):
+                raise leaves[0] from None
             raise
     if raised is not None:
         raise raised

@@ -94,6 +94,7 @@ class StdioTransport:
         self._reading = anyio.CancelScope()
         self._read_lock = anyio.Lock(fast_acquire=True)
         self._closing = False
+        self._ending = anyio.Event()
         self._closed = anyio.Event()
         self._attendants = anyio.CancelScope(shield=True)
         self._unattended = anyio.Event()
@@ -192,16 +193,15 @@ class StdioTransport:
 
     async def _end(self) -> None:
         self._process.close_stdin()
-        async with background_tasks() as tasks:
-            tasks.start_soon(self._discard_output)
-            if await self._ended_within(self._graces.exit):
-                self.ended_by = "eof"
-            elif await self._signal("terminate", self._graces.terminate):
-                self.ended_by = "terminate"
-            if not await self._signal("kill", self._graces.kill):
-                logger.error("Process %s of %s does not die", self.pid, self.command)
-            else:
-                self.ended_by = self.ended_by or "kill"
+        self._ending.set()
+        if await self._ended_within(self._graces.exit):
+            self.ended_by = "eof"
+        elif await self._signal("terminate", self._graces.terminate):
+            self.ended_by = "terminate"
+        if not await self._signal("kill", self._graces.kill):
+            logger.error("Process %s of %s does not die", self.pid, self.command)
+        else:
+            self.ended_by = self.ended_by or "kill"
 
     async def _ended_within(self, seconds: float) -> bool:
         if seconds > 0:  # no time is no look at the clock either: what happens then is the same every time
@@ -214,17 +214,23 @@ class StdioTransport:
         return await self._ended_within(grace)
 
     async def _discard_output(self) -> None:
+        await self._ending.wait()
         async with self._read_lock:
             while await self._process.read_stdout():
                 pass
 
     async def attend(self) -> None:
-        """Drain standard error and watch for the end. Only `aclose` stops it."""
+        """Drain standard error, watch for the end, and drain the output then. Only `aclose` stops it.
+
+        All are started before they are needed: trio lets Ctrl-C in at any point, also half-way through the
+        start of a task, which then would be waited for although it never runs.
+        """
         try:
             with self._attendants:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._drain_stderr)
                     tasks.start_soon(self._watch)
+                    tasks.start_soon(self._discard_output)
         finally:
             self._unattended.set()
 
