@@ -45,6 +45,24 @@ def returned(id: str, text: Any, status: str = "success") -> dict[str, Any]:  # 
 # Permissions
 
 
+async def test_a_run_that_waits_is_not_abandoned() -> None:
+    async def works_on(turn: Turn) -> None:
+        await asking(turn)
+        await anyio.sleep(100)
+
+    async with letta_served(works_on, abandoned_after=30) as stage:
+        agent = await stage.agent()
+        assert (await stage.stream(agent)).stop_reason == "requires_approval"
+        await anyio.sleep(200)  # its client has hung up, as all do, and thinks about it
+        assert (await stage.decide(agent, yes())).text == "They said yes"
+        answer = await stage.send(agent)
+        assert answer["stop_reason"]["stop_reason"] == "requires_approval"
+        await anyio.sleep(400)  # it is denied after 300 seconds, and then it is nobody's any more
+        (run, _) = await stage.server.runs(caller="")
+        assert run.status == "cancelled"
+        assert run.ended is not None
+
+
 @pytest.mark.parametrize("tokens", [False, True])
 async def test_a_stream_ends_where_the_agent_asks(tokens: bool) -> None:
     async with letta_served(asking) as stage:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from asking import permission
 from scripted import EVERY_SESSION_CALL
-from web_stage import ADA, scripted_agent, served, started, watched
+from web_stage import ADA, entries_of, scripted_agent, served, started, watched
 
 from thinkwell import events as ev
 from thinkwell.journal import Entry, JournalError, MemoryJournal, Retention, RunRecord
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from scripted import Turn
 
     from thinkwell.testing._virtual import Backend
+    from thinkwell.web._records import LogEntry
+    from thinkwell.web._watching import Watcher
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -42,6 +45,22 @@ async def slow(turn: Turn) -> None:
     turn.say("Two.")
 
 
+async def asked(watcher: Watcher) -> ev.QuestionAsked:
+    """Watch until something is asked."""
+    while (batch := await watcher.next()) is not None:
+        for entry in entries_of(batch):
+            if isinstance(entry, ev.QuestionAsked):
+                return entry
+    raise AssertionError("nothing was asked")
+
+
+async def ended_unwatched(server: RunServer, run_id: str) -> list[LogEntry]:
+    """Wait until a run has ended, without watching it, and return its log."""
+    while (record := await server.get(run_id, caller=ADA)).status == "running":
+        await server.journal.wait(run_id, record.last_seq)
+    return await watched(server, run_id)
+
+
 async def test_a_run_that_nobody_watches_is_cancelled_where_the_operator_wants_that() -> None:
     async with served(wait, abandoned_after=30) as stage:
         began = anyio.current_time()
@@ -59,6 +78,42 @@ async def test_a_run_that_nobody_watches_is_cancelled_where_the_operator_wants_t
         assert isinstance(end, RunEnded)
         assert end.status == "cancelled"
         assert 165 <= end.at <= anyio.current_time() - began
+
+
+async def test_a_run_that_waits_for_an_answer_is_not_abandoned() -> None:
+    async def ask_and_wait(turn: Turn) -> None:
+        request = permission(turn.session_id)
+        for _ in range(2):
+            await turn.client.request_permission(request)
+        await anyio.sleep_forever()
+
+    async with served(ask_and_wait, abandoned_after=30) as stage:
+        run = await stage.start()
+        async with stage.server.watch(run.id, caller=ADA) as watcher:
+            question = await asked(watcher)
+        await anyio.sleep(250)  # whoever was asked may be thinking about it
+        await stage.server.answer(run.id, question.id, "allow", caller=ADA)
+        answered = anyio.current_time()
+        log = await ended_unwatched(stage.server, run.id)
+        assert anyio.current_time() - answered == pytest.approx(330, abs=1)
+        answers = [each for each in log if isinstance(each, ev.QuestionAnswered)]
+        assert [each.by for each in answers] == ["human", "deadline"]  # which ends the waiting, too
+        end = log[-1]
+        assert isinstance(end, RunEnded)
+        assert end.status == "cancelled"
+
+
+async def test_a_question_that_a_policy_answers_keeps_no_run_going() -> None:
+    async def ask_and_wait(turn: Turn) -> None:
+        await turn.client.request_permission(permission(turn.session_id))
+        await anyio.sleep_forever()
+
+    agent, _ = scripted_agent(ask_and_wait, permissions={"allow": "allow"})
+    async with served(agents={"a": agent}, abandoned_after=30) as stage:
+        began = anyio.current_time()
+        run = await stage.start()
+        await ended_unwatched(stage.server, run.id)
+        assert anyio.current_time() - began == pytest.approx(30, abs=1)
 
 
 async def test_nobody_watching_means_nothing_by_default() -> None:
