@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import anyio
 from anyio.lowlevel import checkpoint
-from msgspec.structs import replace
 
 from thinkwell import events as ev
 from thinkwell._display.text import line
@@ -84,10 +83,6 @@ class LiveRun:
         self._tools = tuple(tools)
         self._reader: EventReader | None = None
         self._began = anyio.current_time()
-        self._offset = 0.0
-        """Seconds that it had waited when the agent's run began."""
-        self._session_told = False
-        """Whether its log says last that the session is opened."""
         self.reduced = Reduced(record)
         self._writer = writer
 
@@ -162,8 +157,7 @@ class LiveRun:
         error: Exception | None = None
         kept, stopped = True, False
         try:
-            start = partial(self._start, served, threads)
-            await self.turn.begin(self._prompt, start, partial(self._tell, journal))
+            await self.turn.begin(self._prompt, partial(self._start, served, threads))
             await self._copy(journal)
         except JournalError:
             kept = False
@@ -178,12 +172,6 @@ class LiveRun:
                 await self.turn.end()
                 if kept:
                     await self._end(journal, error, leaving=stopped or is_leaving())
-
-    async def _tell(self, journal: Journal, phase: ev.PhaseChanged) -> None:
-        """Tell what it waits for."""
-        self._session_told = phase.phase == "starting" and not phase.detail
-        self._offset = anyio.current_time() - self._began
-        await self._store(journal, [replace(phase, at=0.0)])
 
     async def _prompt(self) -> str:
         await checkpoint()
@@ -201,14 +189,9 @@ class LiveRun:
             idle_timeout=served.idle_timeout,
             budget=None if served.budget is None else served.budget(),
         )
-        log = stream._log
-        # All that is in it by now: how the agent was launched, which this run was told if it has waited for
-        # that, and `starting`.
-        told = log.seq if self._session_told else log.seq - 1
         if threads.was_forgotten(self.place):
-            log.add(ev.Notice, severity="warning", title=FORGOTTEN)
-        self._reader = log.reader(after=told)
-        self._offset = anyio.current_time() - self._began
+            stream._log.add(ev.Notice, severity="warning", title=FORGOTTEN)
+        self._reader = stream._log.reader()
         return stream
 
     def _with(self, builder: ThinkBuilder[T], parts: Sequence[TextPart | ImagePart]) -> ThinkBuilder[T]:
@@ -224,10 +207,7 @@ class LiveRun:
             await self._store(journal, events)
 
     async def _store(self, journal: Journal, events: Sequence[ev.ThoughtEvent]) -> None:
-        first, offset = self.tail.last + 1, self._offset
-        entries = [
-            self._writer.event(event, seq, event.at + offset) for seq, event in enumerate(events, first)
-        ]
+        entries = list(map(self._writer.event, events))
         with anyio.CancelScope(shield=True):  # else it is not known what the journal has
             await journal.append(self.record.id, entries)
         for event in events:
@@ -251,8 +231,7 @@ class LiveRun:
             rest = self._reader.batch_nowait()
             if rest:  # it was stopped from outside
                 await self._store(journal, rest)
-            at, stop_reason = self._offset + stream.elapsed, stream.view.stop_reason
-            error = stream.result.exception()
+            at, stop_reason, error = stream.elapsed, stream.view.stop_reason, stream.result.exception()
             if error is None:
                 result = cast("JsonValue", await stream.result)  # as JSON, or a text: that was asked for
         status = _status(error, leaving=leaving)
@@ -262,8 +241,6 @@ class LiveRun:
             about = "Run %s of agent %s failed: %s: %s"
             said = line(str(error), LOGGED)  # an agent's words may be in it
             logger.warning(about, self.record.id, self.record.agent, type(error).__name__, said)
-        if stream is None and (status == "failed" or status == "cancelled"):  # else the agent's run has said it
-            await self._tell(journal, ev.PhaseChanged(phase=status))
         ended = RunEnded(
             seq=self.tail.last + 1,
             at=at,

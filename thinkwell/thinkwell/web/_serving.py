@@ -92,8 +92,8 @@ class RunServer(AsyncContextManagerMixin):
         retention: Which runs are forgotten; by default none.
         idle_after: Seconds without a turn after which the session of a conversation is closed; ``None``:
             never.
-        abandoned_after: Seconds without anybody who watches after which a run is cancelled, but for the time
-            in which it waits for an answer. By default it goes on: that somebody stops watching means nothing.
+        abandoned_after: Seconds without anybody who watches after which a run is cancelled, save while it
+            waits for an answer. By default it goes on: that somebody stops watching means nothing.
 
     Raises:
         TypeError: An argument is of another type.
