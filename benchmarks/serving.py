@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from benchmarks._report import environment, number, table
 from benchmarks._runner import ROOT, SampleFailed, run
-from benchmarks.clients.serving_client import Action, Serving
+from benchmarks.clients._chromium import CHROMIUM, find_chromium
+from benchmarks.clients.serving_client import LOOPS, Action, Serving
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -38,7 +39,9 @@ KINDS = {
     "each": "loop, one by one",
     "joined": "loop, joined",
 }
-LOOPS = ("each", "joined")
+
+BROWSING: tuple[Action, ...] = ("browser", "page")
+"""What a real browser is needed for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,11 @@ class Scene:
         return Serving(kind=kind, **asdict(self))
 
     @property
+    def client(self) -> str:
+        """What asks the servers for it."""
+        return "browser_client" if self.action in BROWSING else "serving_client"
+
+    @property
     def title(self) -> str:
         """It in a few words."""
         if self.action == "idle":
@@ -84,18 +92,30 @@ FIGURES: dict[Action, tuple[Figure, ...]] = {
         Figure(name="late_p99_seconds", title="p99, ms", scale=1e3),
     ),
     "idle": (Figure(name="per_watcher_bytes", title="memory per watcher, KiB", scale=1 / 1024),),
+    "browser": (
+        Figure(name="late_p50_seconds", title="p50, ms", scale=1e3),
+        Figure(name="late_p99_seconds", title="p99, ms", scale=1e3),
+    ),
+    "page": (
+        Figure(name="late_p50_seconds", title="text p50, ms", scale=1e3),
+        Figure(name="late_p99_seconds", title="text p99, ms", scale=1e3),
+        Figure(name="drawn_p50_seconds", title="frame p50, ms", scale=1e3),
+        Figure(name="drawn_p99_seconds", title="frame p99, ms", scale=1e3),
+    ),
 }
 
 Samples: TypeAlias = "dict[Scene, dict[str, list[Figures]]]"
 
 
 def scenes(*, quick: bool) -> list[Scene]:
-    """Few clients and many, poured to and talked to; and many that wait, for a run that has begun or not."""
+    """Few clients and many, poured to and talked to; many that wait; a browser, and what is seen in it."""
     if quick:
         return [
             Scene(action="pour", watchers=3, count=50),
             Scene(action="paced", watchers=3, count=5, rate=50),
             Scene(action="idle", watchers=20, log=50),
+            Scene(action="browser", watchers=1, count=5, rate=50),
+            Scene(action="page", watchers=1, count=5, rate=50),
         ]
     return [
         Scene(action="pour", watchers=1, count=50_000),
@@ -106,6 +126,8 @@ def scenes(*, quick: bool) -> list[Scene]:
         Scene(action="paced", watchers=1_000, count=40, rate=5),
         Scene(action="idle", watchers=1_000),
         Scene(action="idle", watchers=1_000, log=2_000),
+        Scene(action="browser", watchers=1, count=500, rate=100),
+        Scene(action="page", watchers=1, count=500, rate=100),
     ]
 
 
@@ -137,7 +159,7 @@ def measure(chosen: Sequence[Scene], kinds: Sequence[str], rounds: int) -> Sampl
                 told = f"{turn + 1} of {rounds}: {scene.action}, {scene.title}: {KINDS[kind]}"
                 print(told, file=sys.stderr, flush=True)
                 order = json.dumps(asdict(scene.serving(kind)))
-                program = [sys.executable, "-m", "benchmarks.clients.serving_client", order]
+                program = [sys.executable, "-m", f"benchmarks.clients.{scene.client}", order]
                 taken[kind].append(run(program, ROOT))
     return samples
 
@@ -165,6 +187,11 @@ def shown(samples: Samples, action: Action) -> str:
     return table(header, lines)
 
 
+def left_out(name: str, program: str, remedy: str) -> None:
+    """Say what is not measured."""
+    print(f"left out: {name}, as there is no {program}: {remedy}", file=sys.stderr, flush=True)
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.serving", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="samples per configuration")
@@ -178,10 +205,14 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     asked = arguments()
     chosen = [scene for scene in scenes(quick=asked.quick) if not asked.only or scene.action in asked.only]
+    if find_chromium() is None and any(scene.action in BROWSING for scene in chosen):
+        left_out(" and ".join(BROWSING), "Chromium", f"put one on PATH or its path into {CHROMIUM}")
+        chosen = [scene for scene in chosen if scene.action not in BROWSING]
+    kinds = [kind for kind in KINDS if not asked.kind or kind in asked.kind]
     with redis_server() as has_redis:
-        kinds = [kind for kind in KINDS if not asked.kind or kind in asked.kind]
-        if not has_redis:
-            kinds = [kind for kind in kinds if kind != "redis"]
+        if "redis" in kinds and not has_redis:
+            left_out("redis", "redis-server", f"put one on PATH or an address into {REDIS}")
+            kinds.remove("redis")
         try:
             samples = measure(chosen, kinds, 1 if asked.quick else asked.rounds)
         except SampleFailed as failure:

@@ -85,7 +85,7 @@ class ServingAgent(Agent):
         begun = monotonic()
         for number in range(turn.count):
             sleep(max(0.0, begun + number / turn.rate - monotonic()))
-            self.write(update(f"{STAMP}{monotonic_ns()}{STAMP}"))
+            self.write(update(f"{STAMP}{monotonic_ns()}{STAMP} "))
 
 
 def update(text: str) -> bytes:

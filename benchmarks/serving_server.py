@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, StreamingResponse
 from starlette.routing import Route
 
 from benchmarks.clients._common import cpu_seconds, resident_bytes
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["memory", "sqlite", "redis", "each", "joined"]
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
 
 AGENT = [sys.executable, "-m", "benchmarks.serving_agent"]
 
@@ -51,6 +51,9 @@ REDIS = "THINKWELL_BENCH_REDIS"
 
 MOST = 10_000
 """More watchers than there are."""
+
+BLANK = '<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><div id="timeline"></div>'
+"""A page in which a browser can watch, and show what comes."""
 
 
 def thinkwell_app(kind: Kind, folder: Path) -> ASGIApp:
@@ -136,22 +139,24 @@ def loop_app(kind: Kind) -> ASGIApp:
 
 
 def with_figures(app: ASGIApp) -> ASGIApp:
-    """Let an application tell what it has used: at ``/figures``, before all others."""
+    """Let an application tell what it has used, and have a page for browsers: before all that is its own."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope.get("path") != "/figures":
-            await app(scope, receive, send)
-            return
-        figures: dict[str, float] = {"cpu_seconds": cpu_seconds(), "resident_bytes": resident_bytes()}
-        await JSONResponse(figures)(scope, receive, send)
+        match scope.get("path"):
+            case "/figures":
+                figures = {"cpu_seconds": cpu_seconds(), "resident_bytes": resident_bytes()}
+                await JSONResponse(figures)(scope, receive, send)
+            case "/blank":
+                await HTMLResponse(BLANK)(scope, receive, send)
+            case _:
+                await app(scope, receive, send)
 
     return answer
 
 
 def main() -> None:
-    kind, folder, port = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-    chosen = next(known for known in KINDS if known == kind)
-    app = loop_app(chosen) if chosen in ("each", "joined") else thinkwell_app(chosen, folder)
+    kind, folder, port = KINDS[sys.argv[1]], Path(sys.argv[2]), int(sys.argv[3])
+    app = loop_app(kind) if kind in ("each", "joined") else thinkwell_app(kind, folder)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     settings = uvicorn.Config(

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from time import monotonic, monotonic_ns
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from benchmarks.clients import _common as common
 from benchmarks.serving_agent import READY, STAMP, TOKEN, Turn
@@ -31,9 +31,12 @@ if TYPE_CHECKING:
 
     from benchmarks.clients._common import Figures
 
-Action: TypeAlias = Literal["pour", "paced", "idle"]
+Action: TypeAlias = Literal["pour", "paced", "idle", "browser", "page"]
 
 ROOT = Path(__file__).parents[2]
+
+LOOPS = ("each", "joined")
+"""The servers that are beside thinkwell's."""
 
 AT_ONCE = 100
 """Connections that are being opened at a time."""
@@ -64,6 +67,11 @@ class Serving:
     rate: float = 0.0
     log: int = 0
     """Updates that the run has when the clients come."""
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether the server is not thinkwell's."""
+        return self.kind in LOOPS
 
 
 class Watcher(asyncio.Protocol):
@@ -123,15 +131,22 @@ class Watcher(asyncio.Protocol):
         return len(numbers)
 
 
+class Served(NamedTuple):
+    """A server that was started."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+
+
 @contextmanager
-def served(kind: str, folder: Path) -> Generator[subprocess.Popen[bytes]]:
-    """Start a server. Its port is the last of its arguments."""
+def served(kind: str, folder: Path) -> Generator[Served]:
+    """Start a server."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
     command = [sys.executable, "-m", "benchmarks.serving_server", kind, str(folder), str(port)]
     with subprocess.Popen(command, cwd=ROOT) as server:
         try:
-            yield server
+            yield Served(server, port)
         finally:
             server.kill()
 
@@ -139,10 +154,10 @@ def served(kind: str, folder: Path) -> Generator[subprocess.Popen[bytes]]:
 class Measuring:
     """One sample."""
 
-    def __init__(self, serving: Serving, server: subprocess.Popen[bytes], go: Path) -> None:
+    def __init__(self, serving: Serving, server: Served, go: Path) -> None:
         self.serving = serving
-        self.server = server
-        self.port = int(server.args[-1])
+        self.server = server.process
+        self.port = server.port
         self.go = go
 
     def head(self, method: str, path: str) -> str:
@@ -253,12 +268,12 @@ class Measuring:
         return await actions.get(self.serving.action, self.stream)()
 
 
-def measure(serving: Serving) -> Figures:
+def measure(serving: Serving, measuring: type[Measuring] = Measuring) -> Figures:
     """Take a sample."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with tempfile.TemporaryDirectory() as name, served(serving.kind, Path(name)) as server:
-        return asyncio.run(Measuring(serving, server, Path(name) / "go").main())
+        return asyncio.run(measuring(serving, server, Path(name) / "go").main())
 
 
 if __name__ == "__main__":

@@ -3,31 +3,71 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from debian_packages import find_program
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ROOT = Path(__file__).parents[2]
 
+KINDS = ("memory", "sqlite", "redis", "each", "joined")
 
-def test_all_servers_are_measured_with_the_same_clients(tmp_path: Path) -> None:
-    target = tmp_path / "report.json"
-    kinds = ["--kind", "memory", "--kind", "sqlite", "--kind", "each", "--kind", "joined"]
+
+def measure(
+    target: Path, *asked: str, env: Mapping[str, str] | None = None
+) -> tuple[subprocess.CompletedProcess[str], dict[str, dict[str, Any]]]:
+    """Run the quick benchmark, and return what it printed and the samples that it wrote."""
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.serving", "--quick", "--json", str(target), *kinds],
+        [sys.executable, "-m", "benchmarks.serving", "--quick", "--json", str(target), *asked],
         cwd=ROOT,
+        env=env,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    lines = {
-        line["scene"]["action"]: line["samples"] for line in json.loads(target.read_text("utf-8"))["lines"]
-    }
+    lines = json.loads(target.read_text("utf-8"))["lines"]
+    return done, {line["scene"]["action"]: line["samples"] for line in lines}
+
+
+def test_all_servers_are_measured_with_the_same_clients(tmp_path: Path) -> None:
+    redis = find_program("redis-server")
+    env = {**redis.env, "PATH": f"{Path(redis.path).parent}{os.pathsep}{redis.env['PATH']}"}
+    asked = [part for action in ("pour", "paced", "idle") for part in ("--only", action)]
+    done, lines = measure(tmp_path / "report.json", *asked, env=env)
     assert set(lines) == {"pour", "paced", "idle"}
-    for kind in ("memory", "sqlite", "each", "joined"):
+    for kind in KINDS:
         assert lines["pour"][kind][0]["deliveries"] == 3 * 50
         assert lines["paced"][kind][0]["late_p50_seconds"] > 0
         assert "per_watcher_bytes" in lines["idle"][kind][0]
     assert "| 3 watchers | thinkwell, SQLite |" in done.stdout
+
+
+def test_a_browser_gets_every_update_and_shows_it(tmp_path: Path) -> None:
+    chromium = find_program("chromium")
+    env = {**chromium.env, "THINKWELL_BENCH_CHROMIUM": chromium.path}
+    kinds = ["--kind", "memory", "--kind", "joined"]
+    done, lines = measure(tmp_path / "report.json", *kinds, "--only", "browser", "--only", "page", env=env)
+    for kind in ("memory", "joined"):
+        watched, shown = lines["browser"][kind][0], lines["page"][kind][0]
+        assert watched["deliveries"] == shown["deliveries"] == 5
+        assert shown["drawn_p50_seconds"] >= shown["late_p50_seconds"]
+    assert "\npage\n" in done.stdout
+
+
+def test_what_there_is_no_program_for_is_left_out_and_that_is_said(tmp_path: Path) -> None:
+    env = {**os.environ, "PATH": str(tmp_path)}
+    env.pop("THINKWELL_BENCH_CHROMIUM", None)
+    env.pop("THINKWELL_BENCH_REDIS", None)
+    asked = ["--only", "pour", "--only", "page", "--kind", "redis", "--kind", "joined"]
+    done, lines = measure(tmp_path / "report.json", *asked, env=env)
+    assert {action: list(samples) for action, samples in lines.items()} == {"pour": ["joined"]}
+    assert "left out: redis, as there is no redis-server" in done.stderr
+    assert "left out: browser and page, as there is no Chromium" in done.stderr
