@@ -1,12 +1,18 @@
-"""What schemathesis is told of the native API beside its description: which objects are JSON Schemas."""
+"""What schemathesis is told beside the description: what no schema says of a request that can be met."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from schemathesis import HookContext, hook  # pyright: ignore[reportUnknownVariableType]
+from schemathesis import Case, GenerationMode, HookContext, hook  # pyright: ignore[reportUnknownVariableType]
 
 from thinkwell._json_schema import is_object
+
+PROMPTS: dict[str, dict[str, Any]] = {
+    "/ai-sdk/{agent}": {"role": "user", "parts": [{"type": "text", "text": "Go."}]},
+    "/ag-ui/{agent}": {"role": "user", "content": "Go."},
+}
+"""A message that can be a prompt, for each library of front ends. Which one counts is the last."""
 
 
 @hook
@@ -15,3 +21,18 @@ def map_body(context: HookContext, body: Any) -> Any:
     if is_object(body) and is_object(body.get("output")):
         body["output"] = {"type": "object"}
     return body
+
+
+@hook
+def before_call(context: HookContext, case: Case[Any], kwargs: dict[str, Any]) -> None:
+    """Let a conversation end with a prompt, where all is to be as described."""
+    prompt = PROMPTS.get(case.path)
+    if prompt is None or case.meta is None or case.meta.generation.mode != GenerationMode.POSITIVE:
+        return
+    body: Any = case.body
+    if is_object(body):
+        body = {**body, "messages": [*body["messages"], prompt]}
+        chosen: Any = body.get("thinkwell")
+        if is_object(chosen) and is_object(chosen.get("output")):
+            body["thinkwell"] = {**chosen, "output": {"type": "object"}}
+        case.body = body

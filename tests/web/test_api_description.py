@@ -15,10 +15,9 @@ from jsonschema import Draft202012Validator
 from web_stage import Client, served
 
 from thinkwell._json_schema import checker, is_array, is_object
-from thinkwell.web import Access, web_app
+from thinkwell.web import Access, front_ends, web_app
 from thinkwell.web._http import Resource
-from thinkwell.web.native import _openapi
-from thinkwell.web.native._api import routes
+from thinkwell.web.native import _api, _openapi
 
 if TYPE_CHECKING:
     from scripted import Turn
@@ -73,11 +72,11 @@ async def test_everything_that_it_refers_to_is_in_it() -> None:
 async def test_it_has_every_route_and_method() -> None:
     async with served(work) as stage:
         described = (await document())["paths"]
-        for route in routes(stage.server):
+        for route in [*_api.routes(stage.server), *front_ends.routes(stage.server)]:
             resource = route.app
             assert isinstance(resource, Resource)
             allowed = set(resource.allowed.lower().split(", ")) - {"head"}
-            assert allowed == described[route.path].keys() - {"parameters"}
+            assert allowed == described[route.path_format].keys() - {"parameters"}
     assert "/api/session" not in described
     guarded = await document(access=Access({TOKEN: "ada"}))
     assert guarded["paths"]["/api/session"].keys() == {"post", "delete"}
@@ -93,6 +92,9 @@ async def test_everything_in_it_is_explained() -> None:
                 for parameter in operation.get("parameters", ()):
                     assert parameter["description"], parameter
     schemas = found["components"]["schemas"]
+    for name in ("ChatRequest", "RunInput", "Choices"):
+        for field, schema in schemas[name]["properties"].items():
+            assert schema["description"], (name, field)
     assert schemas["StartRun"]["properties"]["thread"]["description"].startswith(
         "The conversation that it is"
     )
@@ -108,6 +110,52 @@ async def test_what_can_be_chosen_is_in_it() -> None:
     assert properties["agent"]["anyOf"] == [{"enum": ["scripted"]}, {"type": "null"}]
     assert properties["permissions"]["anyOf"] == [{"enum": ["ask"]}, {"type": "null"}]
     assert properties["folder"]["anyOf"] == [{"type": "null"}]
+
+
+async def test_front_ends_find_their_agents_and_choices_in_it() -> None:
+    found = await document()
+    for path in ("/ai-sdk/{agent}", "/ai-sdk/{agent}/{chat}/stream", "/ag-ui/{agent}"):
+        agent = found["paths"][path]["parameters"][0]
+        assert (agent["name"], agent["schema"]) == ("agent", {"enum": ["scripted"]})
+    choices = found["components"]["schemas"]["Choices"]["properties"]
+    assert choices["permissions"]["anyOf"] == [{"enum": ["ask"]}, {"type": "null"}]
+    assert choices["folder"]["anyOf"] == [{"type": "null"}]
+
+
+async def test_what_front_ends_send_is_what_it_says() -> None:
+    found = await document()
+    chat = {"role": "user", "id": "1", "parts": [{"type": "text", "text": "Go."}]}
+    said: dict[str, dict[str, object]] = {
+        "/ai-sdk/{agent}": {"id": "chat-1", "messages": [chat], "trigger": "submit-message"},
+        "/ag-ui/{agent}": {
+            "threadId": "thread-1",
+            "runId": "run-1",
+            "messages": [{"role": "user", "id": "1", "content": "Go."}],
+            "forwardedProps": {"thinkwell": {"title": "Going"}},
+        },
+    }
+    wrong: dict[str, dict[str, object]] = {
+        "/ai-sdk/{agent}": {"id": "", "messages": [chat]},
+        "/ag-ui/{agent}": {**said["/ag-ui/{agent}"], "forwardedProps": {"thinkwell": {"titel": "Going"}}},
+    }
+    async with served(work) as stage:
+        client = Client(web_app(stage.server))
+        for path, body in said.items():
+            post = found["paths"][path]["post"]
+            schema = post["requestBody"]["content"]["application/json"]["schema"]
+            valid = checker({**schema, "components": found["components"]})
+            assert valid(body) == []
+            assert valid(post["requestBody"]["content"]["application/json"]["example"]) == []
+            assert valid(wrong[path]) != []
+            place = path.replace("{agent}", "scripted")
+            answer = await client.post(place, body)
+            assert answer.status == 200
+            (described,) = post["responses"]["200"]["content"]
+            assert answer.headers["content-type"].startswith(described)
+            for name, header in post["responses"]["200"].get("headers", {}).items():
+                assert answer.headers[name.lower()] == header["schema"]["const"]
+            refused = await client.post(place, wrong[path])
+            assert str(refused.status) in post["responses"]
 
 
 async def test_without_the_sources_it_only_explains_less(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,8 +200,12 @@ async def test_events_and_states_are_what_it_says() -> None:
 
 
 @pytest.mark.parametrize("kind", ["uvicorn", "hypercorn-trio"])
-def test_whatever_is_sent_it_answers_as_it_says(kind: str, tmp_path: Path) -> None:
-    """Schemathesis sends what is described and what is not, with all of its checks."""
+@pytest.mark.parametrize("part", ["^/(api|healthz)", "^/(ai-sdk|ag-ui)"], ids=["native", "front-ends"])
+def test_whatever_is_sent_it_answers_as_it_says(kind: str, part: str, tmp_path: Path) -> None:
+    """Schemathesis sends what is described and what is not, with all of its checks.
+
+    Part by part: it tries wrong tokens, of which a server takes so many.
+    """
     with subprocess.Popen(
         [sys.executable, str(HERE / "api_under_test.py"), kind, TOKEN],
         stdin=subprocess.PIPE,
@@ -167,7 +219,7 @@ def test_whatever_is_sent_it_answers_as_it_says(kind: str, tmp_path: Path) -> No
             [
                 *(sys.executable, "-m", "schemathesis.cli", "run", f"{url}/api/openapi.json"),
                 *("--header", f"Authorization: Bearer {TOKEN}"),
-                *("--checks", "all", "--phases", "coverage,fuzzing,stateful"),
+                *("--include-path-regex", part, "--checks", "all", "--phases", "coverage,fuzzing,stateful"),
                 *("--max-examples", os.environ.get("EXAMPLES", "8"), "--seed", "1"),
                 *("--generation-database", "none", "--no-color"),
             ],

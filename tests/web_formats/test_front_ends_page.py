@@ -73,7 +73,7 @@ def test_what_may_be_chosen_is_told() -> None:
 
 
 def test_every_kind_of_part_is_told() -> None:
-    source = Path(__file__).parents[2] / "thinkwell" / "thinkwell" / "web" / "_ai_sdk.py"
+    source = Path(__file__).parents[2] / "thinkwell" / "thinkwell" / "web" / "front_ends" / "_ai_sdk.py"
     kinds = set(re.findall(r'"(data-[a-z]+|file|source-url)"', source.read_text("utf-8")))
     assert kinds
     for kind in kinds | {"data-diff", "data-terminal"}:

@@ -50,7 +50,10 @@ _REASONS: Final = {"permission": "confirmation", "form": "input_required", "url"
 """Why a run stops for a question that belongs to no tool call (AG-UI, concepts/interrupts)."""
 
 
-_POINT: Final = re.compile(r"(run-[0-9a-f]{8,64})/([0-9]{1,15})/(.{1,200})\Z", re.DOTALL)
+POINT: Final = r"(run-[0-9a-f]{8,64})/([0-9]{1,15})/([\s\S]{1,200})"
+"""What an id of ours looks like."""
+
+_POINT: Final = re.compile(POINT)
 _OURS: Final = re.compile(r"(run-[0-9a-f]{8,64})-([0-9]{1,15})(?::|\Z)")
 
 
@@ -70,7 +73,7 @@ class Point(NamedTuple):
 
 def read_point(id_: str) -> Point | None:
     """Return what an id says; ``None``: it is none of ours."""
-    found = _POINT.match(id_)
+    found = _POINT.fullmatch(id_)
     return None if found is None else Point(found[1], int(found[2]), found[3])
 
 

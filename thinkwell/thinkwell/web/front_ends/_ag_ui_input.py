@@ -51,23 +51,31 @@ class OfferedTool(Struct, frozen=True, kw_only=True):
     """A tool that the front end has."""
 
     name: str
+    """Up to 64 letters, digits, ``_`` and ``-``; each tool has its own."""
     description: str = ""
+    """What it does, for the agent."""
     parameters: JsonValue = None
+    """A JSON Schema of its arguments, which are an object."""
 
 
 class ContextItem(Struct, frozen=True, kw_only=True):
     """Something that the agent is to know."""
 
     description: str
+    """What it is."""
     value: str
+    """It, as a text."""
 
 
 class Resume(Struct, frozen=True, kw_only=True, rename="camel"):
     """The answer to an interrupt."""
 
     interrupt_id: str
+    """The ``id`` of the interrupt."""
     status: Literal["resolved", "cancelled"]
+    """``cancelled`` denies."""
     payload: JsonValue = None
+    """What the ``responseSchema`` of the interrupt asks for."""
 
     def answer(self, asked: QuestionAsked) -> Answer:
         """Return what it says to the question.
@@ -109,13 +117,22 @@ class RunInput(Struct, frozen=True, kw_only=True, rename="camel"):
     """What `HttpAgent` posts."""
 
     thread_id: Name
+    """The conversation: its turns have one session of the agent."""
     run_id: Name
+    """The client's name for the run. The same one again starts nothing more."""
     messages: list[dict[str, JsonValue]]
+    """The conversation as the client has it. The last one, of the user, is the prompt: text, and pictures and
+    text files as data."""
     tools: list[OfferedTool] | None = None
+    """The front end's tools."""
     context: Annotated[list[ContextItem], Meta(max_length=100)] | None = None
+    """What the agent is to know besides."""
     state: JsonValue = None
+    """The client's, which the agent does not see."""
     forwarded_props: JsonValue = None
+    """Its ``thinkwell`` chooses of what the server has to choose from."""
     resume: list[Resume] | None = None
+    """Answers to interrupts: then a run goes on."""
 
     def given(self) -> dict[Point, Resume | ToolMessage]:
         """Return the answers to what a run has asked, and what the front end's tools have returned.

@@ -49,9 +49,14 @@ class ChatMessage(Struct, frozen=True, kw_only=True):
     """A message of a chat."""
 
     role: str
+    """``user``, ``assistant`` or ``system``."""
     id: str = ""
+    """The client's, or of an assistant's message the run's."""
     parts: list[dict[str, JsonValue]] = []
+    """Of the user's: ``text``, and ``file`` with its ``data:`` address. Of an assistant's: as they came, with
+    the answers."""
     metadata: JsonValue = None
+    """Of an assistant's message: as it came."""
 
     @property
     def run_id(self) -> str:
@@ -119,9 +124,14 @@ class ChatRequest(Struct, frozen=True, kw_only=True, rename="camel"):
     """What `DefaultChatTransport` posts."""
 
     id: Name
+    """The chat: its turns have one session of the agent."""
     messages: Annotated[list[ChatMessage], Meta(min_length=1)]
+    """The chat as the client has it. The last one is the user's, and is the prompt; or it is the assistant's,
+    with answers to what was asked."""
     trigger: Literal["submit-message", "regenerate-message"] = "submit-message"
+    """Whether the last message is new, or is to be answered anew."""
     message_id: str | None = None
+    """The message that is meant, where it is not the last one."""
     thinkwell: Choices | None = None
     """What else is chosen of a new run, from the transport's ``body``."""
 

@@ -37,10 +37,15 @@ class Choices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a front end may choose of a run, beside what its own library sends; see `StartRun`."""
 
     output: dict[str, JsonValue] | None = None
+    """A JSON Schema for the result."""
     folder: Name | None = None
+    """In which of the agent's folders; by default its first."""
     permissions: Name | None = None
+    """With which of the agent's permissions; by default its first."""
     title: Annotated[str, Meta(max_length=200)] | None = None
+    """What lists call the run."""
     timeout: Annotated[float, Meta(gt=0)] | None = None
+    """Seconds that it may take, where that is less than the agent's."""
 
 
 def start_run(

@@ -27,7 +27,14 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue
     from thinkwell.tools import ToolContext
 
-__all__ = ("FrontEndCall", "call_of_front_end", "front_end_tools", "result_form")
+__all__ = (
+    "MOST_TOOLS",
+    "TOOL_NAME",
+    "FrontEndCall",
+    "call_of_front_end",
+    "front_end_tools",
+    "result_form",
+)
 
 RESULT: Final = "front_end_result"
 ERROR: Final = "front_end_error"
@@ -35,7 +42,8 @@ ERROR: Final = "front_end_error"
 
 MOST_TOOLS: Final = 64
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What a tool may be called."""
 
 
 class FrontEndCall(Struct, frozen=True, kw_only=True):
@@ -65,7 +73,7 @@ def front_end_tools(offered: Sequence[tuple[str, str, JsonValue]]) -> list[Tool]
 
 
 def _tool(name: str, description: str, schema: JsonValue) -> Tool:
-    if not _NAME.fullmatch(name) or name == RESULT_TOOL:
+    if not TOOL_NAME.fullmatch(name) or name == RESULT_TOOL:
         raise RequestInvalid(f"tools: {name[:64]!r} cannot be a name; use up to 64 letters, digits, _ and -")
     shape: dict[str, JsonValue] = {"type": "object", **(schema if is_object(schema) else {})}
     if shape["type"] != "object":

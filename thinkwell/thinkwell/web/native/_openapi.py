@@ -1,7 +1,7 @@
-"""The description of the native API: an OpenAPI 3.1 document.
+"""The description of the native API, and of where front ends ask: an OpenAPI 3.1 document.
 
-What is sent and answered is described by the very types that read and write it; `_openapi_paths` adds what no
-type says: what is where, and why something is refused.
+What is sent and answered is described by the very types that read and write it. `_openapi_paths` and
+`_openapi_front_ends` add what no type says: what is where, and why something is refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from sys import modules
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 import msgspec
 from starlette.routing import Route
@@ -24,8 +24,11 @@ from thinkwell._version import VERSION
 from thinkwell.web import _records, _refusals
 from thinkwell.web._http import Resource, json_answer
 from thinkwell.web._requests import StartRun
+from thinkwell.web.front_ends import ChatRequest, Choices, RunInput
 from thinkwell.web.native import _types
-from thinkwell.web.native._openapi_paths import REF, paths, refusals
+from thinkwell.web.native._openapi_front_ends import front_end_paths, refine
+from thinkwell.web.native._openapi_parts import REF, Json, refusals
+from thinkwell.web.native._openapi_paths import paths
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -35,8 +38,6 @@ if TYPE_CHECKING:
     from thinkwell.web._serving import RunServer
 
 __all__ = ("document", "routes")
-
-Json: TypeAlias = dict[str, Any]
 
 ABOUT: Final = (
     "Runs of agents: started by one request, watched by any number of others. A run goes on whether or not "
@@ -86,8 +87,18 @@ def document(agents: Mapping[str, ServedAgent], *, url: str, has_access: bool) -
         "openapi": "3.1.0",
         "info": {"title": "thinkwell", "version": VERSION, "description": ABOUT},
         "servers": [{"url": url}],
-        "paths": paths(_properties, has_access=has_access),
-        "components": {"schemas": {**_schemas(), "StartRun": _start_run(agents)}, "responses": refusals()},
+        "paths": {
+            **paths(_properties, has_access=has_access),
+            **front_end_paths(list(agents), has_access=has_access),
+        },
+        "components": {
+            "schemas": {
+                **_schemas(),
+                "StartRun": _start_run(agents),
+                "Choices": _with_choices(_schemas()["Choices"], agents),
+            },
+            "responses": refusals(),
+        },
     }
     if has_access:
         made["security"] = [{"token": []}, {"session": []}]
@@ -114,16 +125,8 @@ def _properties(name: str) -> Json:
 
 def _start_run(agents: Mapping[str, ServedAgent]) -> Json:
     """Return what starts a run, with what can be chosen here."""
-    schema = dict(_schemas()["StartRun"])
-    choices = {
-        "agent": list(agents),
-        "folder": sorted({name for agent in agents.values() for name in agent.folders}),
-        "permissions": sorted({name for agent in agents.values() for name in agent.permissions}),
-    }
-    properties = dict(schema["properties"])
-    for name, known in choices.items():
-        chosen = [{"enum": known}] if known else []
-        properties[name] = {**properties[name], "anyOf": [*chosen, {"type": "null"}]}
+    schema = _with_choices(_schemas()["StartRun"], agents)
+    properties = schema["properties"]
     text, parts = properties["prompt"]["anyOf"]
     some_text = {"properties": {"type": {"const": "text"}, "text": {"pattern": _NOT_BLANK}}}
     image = {"properties": {"type": {"const": "image"}}}
@@ -134,8 +137,21 @@ def _start_run(agents: Mapping[str, ServedAgent]) -> Json:
             {**parts, "contains": {"anyOf": [some_text, image]}},
         ],
     }
-    schema["properties"] = properties
     return schema
+
+
+def _with_choices(schema: Json, agents: Mapping[str, ServedAgent]) -> Json:
+    """Return the schema of something that is chosen in, with what there is to choose from."""
+    choices = {
+        "agent": list(agents),
+        "folder": sorted({name for agent in agents.values() for name in agent.folders}),
+        "permissions": sorted({name for agent in agents.values() for name in agent.permissions}),
+    }
+    properties = dict(schema["properties"])
+    for name in choices.keys() & properties.keys():
+        chosen = [{"enum": choices[name]}] if choices[name] else []
+        properties[name] = {**properties[name], "anyOf": [*chosen, {"type": "null"}]}
+    return {**schema, "properties": properties}
 
 
 # Schemas
@@ -149,6 +165,9 @@ def _schemas() -> Json:
         _refusals.Refused,
         StartRun,
         _records.LogEntry,
+        ChatRequest,
+        RunInput,
+        Choices,
     )
     _, schemas = msgspec.json.schema_components([*types, _view_type()], ref_template=REF + "{name}")
     for name, schema in schemas.items():
@@ -158,6 +177,7 @@ def _schemas() -> Json:
     schemas["State"]["properties"]["view"] = {"$ref": f"{REF}RunView"}
     schemas["ImagePart"]["properties"]["data"]["pattern"] = _IMAGE
     schemas["Said"] = _one_of(schemas["Said"])
+    refine(schemas)
     union = [f"{REF}{kind.__name__}" for kind in _records.LogEntry.__args__]
     schemas["LogEntry"] = {
         "description": "An event of a run, or its end: the `data` of a server-sent event.",
@@ -202,20 +222,28 @@ def _view_type() -> Any:
 @cache
 def _texts() -> dict[str, dict[str, str]]:
     """Return what the sources say of the fields of classes. Nothing, where there are none."""
+    sent = [modules[kind.__module__] for kind in (StartRun, ChatRequest, RunInput, Choices)]
     known = {
         kind.__name__: kind
-        for module in (events, view, _types, _records, _refusals, modules[StartRun.__module__])
+        for module in (events, view, _types, _records, _refusals, *sent)
         for kind in vars(module).values()
         if isinstance(kind, type) and kind.__module__.startswith("thinkwell.")
     }
     return {
         name: {
-            field: text
+            _written(kind, field): text
             for base in reversed(kind.__mro__)
             for field, text in _module_texts(base.__module__).get(base.__name__, {}).items()
         }
         for name, kind in known.items()
     }
+
+
+def _written(kind: type, field: str) -> str:
+    """Return what a field is called in JSON."""
+    if issubclass(kind, msgspec.Struct) and field in kind.__struct_fields__:
+        return kind.__struct_encode_fields__[kind.__struct_fields__.index(field)]
+    return field
 
 
 @cache

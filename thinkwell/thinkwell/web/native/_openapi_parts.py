@@ -1,0 +1,108 @@
+"""How the description of the web application is written down: operations, answers, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+__all__ = ("GUARD", "REF", "Json", "answered", "in_query", "json_of", "operation", "refusals", "refuse")
+
+Json: TypeAlias = dict[str, Any]
+
+REF: Final = "#/components/schemas/"
+
+_REFUSALS: Final[dict[int, tuple[str, str]]] = {
+    400: ("Malformed", "The body is no JSON, or the head of the request cannot be understood."),
+    401: ("Unauthorized", "It is not known who asks."),
+    403: ("Forbidden", "A page of another place has sent it, or it is not said which."),
+    404: ("NotFound", "There is no such run, agent or open question, or it is somebody else's."),
+    408: ("TooSlow", "The body has not come in time."),
+    409: ("Running", "The run goes on."),
+    413: ("TooLarge", "The body is longer than the server takes; see `limits.max_request`."),
+    415: ("NotJson", "It has come from a browser, and does not say that it is JSON."),
+    421: ("WrongHost", "The server does not go by the name in `Host`."),
+    422: ("Invalid", "It can be read and means nothing here. The message says what, and where."),
+    429: ("TooMany", "As many runs go on, or as many streams are open, as may be; or secrets were guessed."),
+    500: ("Failed", "There is a mistake in the server, whose log has more under the incident."),
+    503: ("Unavailable", "The server starts or closes, or cannot reach its log of runs."),
+}
+"""Names and meanings of what is not done."""
+
+GUARD: Final = (400, 401, 403, 415, 421, 429)
+"""What is refused where it is asked who is asking."""
+
+_RETRY_AFTER: Final[Json] = {
+    "Retry-After": {
+        "required": True,
+        "description": "Seconds after which to try again.",
+        "schema": {"type": "integer", "minimum": 0},
+    }
+}
+
+
+def refusals() -> Json:
+    """Return how it is answered that something was not done, by names."""
+    made: Json = {}
+    for status, (name, text) in _REFUSALS.items():
+        made[name] = {"description": text, "content": json_of("Refused")}
+        if status in (429, 503):
+            made[name]["headers"] = _RETRY_AFTER
+        if status == 401:
+            challenge = {"required": True, "schema": {"type": "string"}}
+            made[name]["headers"] = {"WWW-Authenticate": challenge}
+    return made
+
+
+def operation(
+    name: str,
+    summary: str,
+    answers: dict[int, Json],
+    *,
+    refused: tuple[int, ...] = (),
+    text: str | None = None,
+    body: str | None = None,
+) -> Json:
+    """Return what can be done by a method at a path.
+
+    Args:
+        name: What programs call it.
+        summary: What it does.
+        answers: What is answered where it was done.
+        refused: The statuses of what is not, beside those that everything has.
+        text: More about it.
+        body: The schema of what is sent.
+    """
+    made: Json = {"operationId": name, "summary": summary}
+    if text is not None:
+        made["description"] = text
+    if body is not None:
+        made["requestBody"] = {"required": True, "content": json_of(body)}
+    made["responses"] = {str(status): answer for status, answer in answers.items()}
+    refuse(made, (*refused, 500, 503))
+    return made
+
+
+def refuse(described: Json, statuses: tuple[int, ...]) -> None:
+    """Add to an operation that it may not be done."""
+    for status in statuses:
+        name, _ = _REFUSALS[status]
+        described["responses"][str(status)] = {"$ref": f"#/components/responses/{name}"}
+
+
+def answered(text: str, schema: str) -> Json:
+    """Return an answer in JSON."""
+    return {"description": text, "content": json_of(schema)}
+
+
+def json_of(schema: str) -> Json:
+    """Return that there is JSON of a schema."""
+    return {"application/json": {"schema": {"$ref": REF + schema}}}
+
+
+def in_query(properties: Json) -> list[Json]:
+    """Return parameters of a URL."""
+    made: list[Json] = []
+    for name, schema in properties.items():
+        schema = dict(schema)
+        explained = {"description": schema.pop("description")} if "description" in schema else {}
+        made.append({"name": name, "in": "query", **explained, "schema": schema})
+    return made
