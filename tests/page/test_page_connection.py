@@ -1,4 +1,4 @@
-"""Connections that break, servers that are started again, and secrets."""
+"""Connections that break, servers that are started again, and tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from page.browsing import Browser
     from scripted import Script, Turn
 
-SECRET = "a-secret-of-sixteen-or-more"
+TOKEN = "a-token-of-sixteen-or-more"
 
 
 def counts(gate: Gate) -> Script:
@@ -123,22 +123,23 @@ def test_a_start_that_is_not_answered_is_not_done_twice(browser: Browser) -> Non
         assert len(stage.agent.prompts) == 1
 
 
-# Secrets
+# Tokens
 
 
-def test_who_does_not_know_the_secret_is_asked_for_it(browser: Browser) -> None:
+def test_who_has_given_no_token_is_asked_for_one(browser: Browser) -> None:
     async def ends(turn: Turn) -> None:
         turn.say("Yes.")
 
-    with served_page(ends, access=Access({SECRET: "ada"})) as stage, browser.tab(clean=False) as tab:
+    with served_page(ends, access=Access({TOKEN: "ada"})) as stage, browser.tab(clean=False) as tab:
         tab.go(stage.url)
         tab.see("#login")
-        assert tab.value("document.activeElement.id") == "secret"
-        tab.press("Escape")
-        tab.type("#secret", "something else of length")
+        assert tab.value("document.activeElement.id") == "token"
+        for _ in range(3):
+            tab.press("Escape")
+        tab.type("#token", "something else of length")
         tab.click("#login button")
-        tab.see("#login-problem:has-text('That is not the secret.')")
-        tab.type("#secret", SECRET)
+        tab.see("#login-problem:has-text('That token is not accepted.')")
+        tab.type("#token", TOKEN)
         tab.press("Enter")
         tab.miss("#login")
         tab.see("#agent option", attached=True)
@@ -149,38 +150,102 @@ def test_who_does_not_know_the_secret_is_asked_for_it(browser: Browser) -> None:
         tab.see(".final")
         assert tab.count("#login[open]") == 0
         kept = tab.value("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])")
-        assert SECRET not in kept
+        assert TOKEN not in kept
 
 
-def test_the_secret_of_an_address_is_taken_out_of_it_at_once(browser: Browser) -> None:
+def test_the_token_of_an_address_is_taken_out_of_it_at_once(browser: Browser) -> None:
     async def ends(turn: Turn) -> None:
         turn.say("Yes.")
 
-    with served_page(ends, access=Access({SECRET: "ada"})) as stage, browser.tab(clean=False) as tab:
+    with served_page(ends, access=Access({TOKEN: "ada"})) as stage, browser.tab(clean=False) as tab:
         address = stage.start(caller="ada")
-        tab.go(f"{stage.url}/#secret={SECRET}")
+        tab.go(f"{stage.url}/#secret={TOKEN}")
         tab.see("#runs li")
         assert tab.value("location.href") == f"{stage.url}/"
         tab.go("about:blank")
-        tab.go(f"{address}&secret={SECRET}")
+        tab.go(f"{address}&secret={TOKEN}")
         tab.see(".final")
         assert tab.value("location.href") == address
-        assert not any(SECRET in request for request in tab.requests)
+        assert not any(TOKEN in request for request in tab.requests)
         assert tab.value("history.length") <= 4
+
+
+def test_a_wrong_token_of_an_address_is_said_to_be_wrong(browser: Browser) -> None:
+    async def ends(turn: Turn) -> None:
+        turn.say("Yes.")
+
+    problem = "#login-problem:has-text('The token in the address is not accepted.')"
+    with served_page(ends, access=Access({TOKEN: "ada"})) as stage, browser.tab(clean=False) as tab:
+        tab.go(f"{stage.url}/#secret=something-else-of-length")
+        tab.see(problem)
+        tab.go(f"{stage.url}/#secret={TOKEN}")  # the right one lets in who was asked for it
+        tab.miss("#login")
+        tab.see("#runs .empty")
+        tab.go(f"{stage.url}/#secret=something-else-of-length")
+        tab.see("#notice:has-text('The token in the address is not accepted.')")
+        assert tab.count("#login[open]") == 0  # this browser is known
+        tab.click("#notice-close")
+        tab.miss("#notice")
+
+
+def test_a_token_is_as_good_when_nobody_needs_one(browser: Browser) -> None:
+    async def ends(turn: Turn) -> None:
+        turn.say("Yes.")
+
+    with served_page(ends) as stage, browser.tab(clean=False) as tab:
+        tab.go(f"{stage.url}/#secret={TOKEN}")
+        tab.see("#runs .empty")
+        assert tab.value("location.href") == f"{stage.url}/"
+        assert tab.count("#login[open], #notice:not([hidden])") == 0
+
+
+def test_who_tries_too_many_tokens_is_told_so(browser: Browser) -> None:
+    async def ends(turn: Turn) -> None:
+        turn.say("Yes.")
+
+    with served_page(ends, access=Access({TOKEN: "ada"})) as stage, browser.tab(clean=False) as tab:
+        tab.go(stage.url)
+        tab.see("#login")
+        tab.type("#token", "something else of length")
+        for _ in range(12):
+            tab.do("focus", "#token")
+            tab.press("Enter")
+        tab.see("#login-problem:has-text('too many were tried')")
+        tab.type("#token", TOKEN)
+        tab.press("Enter")
+        tab.miss("#login")
+
+
+def test_a_token_that_was_given_in_another_window_is_enough(browser: Browser) -> None:
+    async def ends(turn: Turn) -> None:
+        turn.say("Yes.")
+
+    with (
+        served_page(ends, access=Access({TOKEN: "ada"})) as stage,
+        browser.tab(clean=False) as tab,
+        browser.tab(of=tab, clean=False) as other,
+    ):
+        tab.go(stage.url)
+        tab.see("#login")
+        other.go(f"{stage.url}/#secret={TOKEN}")
+        other.see("#runs .empty")
+        tab.value("void document.dispatchEvent(new Event('visibilitychange'))")
+        tab.miss("#login")
+        tab.see("#runs .empty")
 
 
 def test_a_session_that_ends_meanwhile_is_begun_anew(browser: Browser, tmp_path: Path) -> None:
     gate = Gate()
     with ExitStack() as stack, browser.tab(clean=False) as tab:
         path = tmp_path / "runs.sqlite"
-        with served_page(counts(gate), journal=SqliteJournal(path), access=Access({SECRET: "ada"})) as first:
+        with served_page(counts(gate), journal=SqliteJournal(path), access=Access({TOKEN: "ada"})) as first:
             line = stack.enter_context(cable(first.port))
-            tab.go(f"{first.start(caller='ada')}&secret={SECRET}".replace(first.url, line.url))
+            tab.go(f"{first.start(caller='ada')}&secret={TOKEN}".replace(first.url, line.url))
             tab.see(".text p:text-is('0')")
-        other = Access({f"{SECRET}-new": "ada"})
+        other = Access({f"{TOKEN}-new": "ada"})
         with served_page(counts(gate), journal=SqliteJournal(path), access=other) as second:
             line.lead_to(second.port)
             tab.see("#login")
-            tab.type("#secret", f"{SECRET}-new")
+            tab.type("#token", f"{TOKEN}-new")
             tab.press("Enter")
             tab.see(".final.interrupted")

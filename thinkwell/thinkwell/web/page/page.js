@@ -2957,7 +2957,7 @@ function address(path) {
 }
 
 /**
- * Ask the server for something; where it wants a secret, ask for that first.
+ * Ask the server for something; where it wants a token, ask for that first.
  * @param {string} method
  * @param {string} path
  * @param {{body?: Json, headers?: {[name: string]: string}}} [about]
@@ -2965,21 +2965,26 @@ function address(path) {
  */
 async function request(method, path, { body, headers = {} } = {}) {
   const response = await send(method, path, body, headers);
-  if (response.status === 401) {
-    await login();
-    return request(method, path, { body, headers });
-  }
+  if (response.status !== 401) return read(response);
+  await login();
+  return request(method, path, { body, headers });
+}
+
+/** What was answered, where that is no refusal. @param {Response} response */
+async function read(response) {
   const data = (response.headers.get("content-type") ?? "").includes("json") ? await response.json() : null;
-  if (!response.ok)
-    throw new Refused(
-      response.status,
-      line(data?.error?.message) || `the server answered ${response.status}`,
-    );
+  const why = line(data?.error?.message) || `the server answered ${response.status}`;
+  if (!response.ok) throw new Refused(response.status, why);
   return { data, response };
 }
 
-/** @param {string} method @param {string} path @param {Json} body @param {{[name: string]: string}} headers */
-async function send(method, path, body, headers) {
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {Json} [body]
+ * @param {{[name: string]: string}} [headers]
+ */
+async function send(method, path, body, headers = {}) {
   const all = new Headers({ Accept: "application/json", ...headers });
   if (body !== undefined) all.set("Content-Type", "application/json");
   const sent = body === undefined ? null : JSON.stringify(body);
@@ -2996,42 +3001,68 @@ async function send(method, path, body, headers) {
   }
 }
 
-/** @type {Promise<void> | null} */
-let loggingIn = null;
+/**
+ * The wait for a token that the server takes; null: nobody waits for one.
+ * @type {{over: Promise<void>, end: () => void} | null}
+ */
+let waiting = null;
 
-/** Ask for the secret until it is the right one. */
-function login() {
-  loggingIn ??= askSecret().finally(() => {
-    loggingIn = null;
-  });
-  return loggingIn;
+/** Ask for a token until the server takes one. @param {string} [problem] What is wrong with one that it was given. */
+function login(problem) {
+  const { over } = waiting ?? beginWaiting();
+  if (problem) refused(problem);
+  return over;
 }
 
-/** @returns {Promise<void>} */
-function askSecret() {
-  const [dialog, form, field, problem] = ["login", "login-form", "secret", "login-problem"].map(byId);
-  dialog.showModal();
-  field.focus();
-  return new Promise((resolve) => {
-    form.onsubmit = async (/** @type {Event & SubmitEvent} */ event) => {
-      event.preventDefault();
-      const why = await tellSecret(field.value).catch((/** @type {Refused} */ error) => error.message);
-      problem.textContent = why;
-      problem.hidden = !why;
-      if (why) return field.select();
-      field.value = "";
-      dialog.close();
-      resolve();
-    };
-    dialog.oncancel = (/** @type {globalThis.Event} */ event) => event.preventDefault();
-  });
+function beginWaiting() {
+  /** @type {PromiseWithResolvers<void>} */
+  const { promise, resolve } = Promise.withResolvers();
+  byId("login").showModal();
+  byId("token").focus();
+  refused("");
+  return (waiting = { over: promise, end: resolve });
 }
 
-/** Tell the server the secret, and return what is wrong with it. @param {string} secret */
-async function tellSecret(secret) {
-  const response = await send("POST", "api/session", { secret: secret.trim() }, {});
-  if (response.ok) return "";
-  return response.status === 401 ? "That is not the secret." : `The server answered ${response.status}.`;
+/** Go on with what a token was needed for. */
+function letIn() {
+  const asked = waiting;
+  waiting = null;
+  byId("token").value = "";
+  byId("login").close();
+  asked?.end();
+}
+
+/** @param {string} problem */
+function refused(problem) {
+  byId("login-problem").textContent = problem;
+  byId("login-problem").hidden = !problem;
+}
+
+async function giveToken() {
+  const field = byId("token");
+  const problem = await tellToken(field.value);
+  refused(problem);
+  if (problem) field.select();
+  else letIn();
+}
+
+/**
+ * Give the server a token, and return what is wrong with it.
+ * @param {string} token
+ * @param {string} [what] What it is called.
+ */
+async function tellToken(token, what = "That token") {
+  try {
+    await read(await send("POST", "api/session", { secret: token.trim() }));
+    return "";
+  } catch (error) {
+    const { status, message } = /** @type {Refused} */ (error);
+    if (status === 404) return ""; // nobody needs one here
+    if (status === 401)
+      return `${what} is not accepted. A server that makes its own has a new one each time it is started.`;
+    if (status === 429) return `${what} is not accepted, and too many were tried. Wait for a minute.`;
+    return `${what} could not be checked: ${message}.`;
+  }
 }
 
 /** A name for a request that nobody else uses. */
@@ -5141,7 +5172,7 @@ class RunView {
       await request("POST", `api/runs/${encodeURIComponent(this.id)}/cancel`);
     } catch (error) {
       this.stopping = false;
-      say(`It could not be stopped: ${error instanceof Error ? error.message : error}`, true);
+      notify(`It could not be stopped: ${error instanceof Error ? error.message : error}.`);
       this.schedule();
     }
   }
@@ -5214,6 +5245,13 @@ function say(text, urgent = false) {
   const host = byId(urgent ? "urgent" : "polite");
   host.append(el("p", {}, text));
   while (host.childNodes.length > 5) host.firstChild?.remove();
+}
+
+/** Show and say something that belongs to no part of the page. @param {string} text Empty: nothing more. */
+function notify(text) {
+  byId("notice-text").textContent = text;
+  byId("notice").hidden = !text;
+  if (text) say(text, true);
 }
 
 /** Characters of a prompt, and of a schema, that are kept with a run. */
@@ -5493,8 +5531,8 @@ function fill(id, options, chosen) {
 // The page
 // ---------------------------------------------------------------------------------------------------------
 
-/** @type {{info: Json, run: RunView | null, home: Home | null}} */
-const page = { info: null, run: null, home: null };
+/** @type {{info: Json, run: RunView | null, home: Home | null, routes: number}} */
+const page = { info: null, run: null, home: null, routes: 0 };
 
 /** Keys and what they do. @type {[string, string][]} */
 const SHORTCUTS = [
@@ -5653,6 +5691,13 @@ async function sendFurther() {
 const SLACK = 0.0005;
 
 function wire() {
+  byId("login-form").onsubmit = (/** @type {globalThis.Event} */ event) => {
+    event.preventDefault();
+    giveToken();
+  };
+  byId("login").oncancel = (/** @type {globalThis.Event} */ event) => event.preventDefault();
+  byId("login").onclose = () => waiting && byId("login").showModal(); // some browsers close it all the same
+  byId("notice-close").onclick = () => notify("");
   byId("stop").onclick = () => page.run?.stop();
   byId("latest").prepend(icon("down"));
   byId("latest").onclick = toLatest;
@@ -5703,6 +5748,12 @@ function wire() {
   watchSleep();
 }
 
+/** See whether a token was given in another window meanwhile. */
+async function lookAgain() {
+  const known = await send("GET", "api").catch(() => null);
+  if (waiting && known?.ok) letIn();
+}
+
 /** Come back at once where a connection may have died unseen: after sleep, or with another network. */
 function watchSleep() {
   let hidden = Infinity;
@@ -5714,6 +5765,7 @@ function watchSleep() {
   window.addEventListener("online", again);
   document.addEventListener("visibilitychange", () => {
     const { run } = page;
+    if (waiting && !document.hidden) lookAgain();
     if (document.hidden) {
       hidden = performance.now();
       run?.keep();
@@ -5726,20 +5778,31 @@ function watchSleep() {
   });
 }
 
-/** What the address asks for. The secret in it is taken out at once. */
+/** What the address asks for. The token in it is taken out at once. */
 function takeAddress() {
   const asked = new URLSearchParams(location.hash.slice(1));
-  const secret = asked.get("secret");
-  if (secret !== null) {
+  const token = asked.get("secret");
+  if (token !== null) {
     asked.delete("secret");
     history.replaceState(null, "", `${location.pathname}${location.search}${asked.size ? `#${asked}` : ""}`);
   }
-  return { run: asked.get("run"), secret };
+  return { run: asked.get("run"), token };
+}
+
+/** Use the token of an address. @param {string} token */
+async function enter(token) {
+  const problem = await tellToken(token, "The token in the address");
+  if (!problem) return letIn();
+  const known = await send("GET", "api").catch(() => null);
+  if (known?.status === 401) login(problem);
+  else if (known?.ok) notify(`${problem} This browser is known from before.`);
 }
 
 async function route() {
-  const { run, secret } = takeAddress();
-  if (secret !== null) await tellSecret(secret).catch(() => {});
+  const { run, token } = takeAddress();
+  const route = (page.routes += 1);
+  if (token !== null) await enter(token);
+  if (route !== page.routes) return; // the address has changed meanwhile
   if (run !== null && page.run?.id === run) return;
   page.run?.close();
   page.home?.close();
