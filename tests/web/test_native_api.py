@@ -413,7 +413,7 @@ async def test_answers_that_are_refused() -> None:
             ({}, "invalid", "answer: give one of option, form and stop"),
             ({"option": "a", "stop": "x"}, "invalid", "answer: give one of option, form and stop"),
             ({"stop": ""}, "invalid", "answer.stop: "),
-            ({"other": 1}, "invalid", "answer: object contains unknown field other"),
+            ({"other": 1}, "invalid", "answer.other: there is no such field"),
         )
         for answer, code, message in wrong:
             body: dict[str, object] = {"question": question, "answer": answer}
@@ -517,7 +517,7 @@ async def test_a_kind_of_event_that_there_is_not(include: str) -> None:
     async with browser() as client:
         run = await client.start()
         error = await client.refused("GET", f"{run}/events?include={include}", 422)
-        assert "the kinds of events are answer, commands, " in error["message"]
+        assert "all, answer, commands, " in error["message"]
 
 
 async def test_a_format_that_there_is_not() -> None:
@@ -629,25 +629,25 @@ async def test_a_path_with_nothing(path: str) -> None:
         (b'{"prompt": "\\ud800"}', 400, "the body of the request is no JSON: "),
         (b'{"prompt": NaN}', 400, "the body of the request is no JSON: "),
         (b'{"prompt": "x"} {}', 400, "the body of the request is no JSON: "),
-        (b"[]", 422, "Expected object, got array"),
-        (b"{}", 422, "Object missing required field prompt"),
-        (b'{"prompt": 5}', 422, "prompt: expected str | array, got int"),
-        (b'{"prompt": []}', 422, "prompt: expected array of length >= 1"),
-        (b'{"prompt": [{"type": "video"}]}', 422, "prompt[0].type: invalid value 'video'"),
+        (b"[]", 422, "the body: it is an array"),
+        (b"{}", 422, "prompt: it is missing"),
+        (b'{"prompt": 5}', 422, "prompt: it is an integer"),
+        (b'{"prompt": []}', 422, "prompt: it is too short"),
+        (b'{"prompt": [{"type": "video"}]}', 422, "prompt[0].type: there is no 'video'"),
         (
             b'{"prompt": [{"type": "image", "data": "%"}]}',
             422,
-            "prompt[0].data: invalid base64 encoded string",
+            "prompt[0].data: it is no base64",
         ),
         (b'{"prompt": [{"type": "image", "data": "AAAA"}]}', 422, "prompt[0].data: it is no PNG"),
         (b'{"prompt": " "}', 422, "prompt: it is blank"),
-        (b'{"prompt": "x", "promt": 1}', 422, "Object contains unknown field promt"),
-        (b'{"prompt": "x", "timeout": 0}', 422, "timeout: expected float > 0.0"),
-        (b'{"prompt": "x", "timeout": 1e999}', 422, "timeout: number out of range"),
+        (b'{"prompt": "x", "promt": 1}', 422, "promt: there is no such field"),
+        (b'{"prompt": "x", "timeout": 0}', 422, "timeout: it is too small"),
+        (b'{"prompt": "x", "timeout": 1e999}', 422, "timeout: the number is too large"),
         (b'{"prompt": "x", "agent": "nobody"}', 422, "agent: there is no 'nobody'; choose one of scripted"),
         (b'{"prompt": "x", "folder": "etc"}', 422, "folder: there is no 'etc'"),
         (b'{"prompt": "x", "permissions": "allow"}', 422, "permissions: there is no 'allow'"),
-        (b'{"prompt": "x", "output": {"type": 5}}', 422, "output: "),
+        (b'{"prompt": "x", "output": {"type": 5}}', 422, "output.type: "),
         (b'{"prompt": "x", "output": {"$ref": "https://example.org/x"}}', 422, "output: "),
         (b'{"prompt": "x", "output": {"pattern": "(?=a)b"}}', 422, "output: "),
         (b'{"prompt": "x", "output": {"title": "%s"}}' % (b"x" * 50_000), 422, "output: it is too long"),

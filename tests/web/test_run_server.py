@@ -194,7 +194,7 @@ async def test_no_more_runs_than_may_be() -> None:
         (StartRun(prompt="Go.", agent="other"), "agent: there is no 'other'; choose one of scripted"),
         (StartRun(prompt="Go.", folder="/etc"), "folder: there is no '/etc'; there is none to choose"),
         (StartRun(prompt="Go.", permissions="allow"), "permissions: there is no 'allow'; choose one of ask"),
-        (StartRun(prompt="Go.", output={"type": "no such type"}), "output: "),
+        (StartRun(prompt="Go.", output={"type": "no such type"}), "output.type: "),
     ],
 )
 async def test_what_the_operator_does_not_offer_is_refused(request_: StartRun, message: str) -> None:

@@ -95,7 +95,8 @@ def read_answer(question: Question, answer: object, by: str, why: str) -> Ruling
         return _read_choice(question, answer.option_id, by, why)
     if isinstance(question, FormQuestion) and isinstance(answer, Mapping):
         return _read_form(question, cast("Mapping[str, object]", answer), by, why)
-    raise AnswerInvalid(question.id, {"": f"{answer!r:.200} is no answer to it; {_expected(question)}"})
+    what = "a form" if isinstance(answer, Mapping) else f"{answer!r:.200}"  # what is in it may be a secret
+    raise AnswerInvalid(question.id, {"": f"{what} is no answer to it; {_expected(question)}"})
 
 
 def _is_verdict(answer: object) -> TypeGuard[Verdict]:

@@ -24,6 +24,7 @@ from thinkwell.web._refusals import (
     ServerUnavailable,
     WhyRefused,
 )
+from thinkwell.web._wording import type_words
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -43,7 +44,7 @@ __all__ = (
     "refusal_answer",
 )
 
-X = TypeVar("X")
+X = TypeVar("X", bound=msgspec.Struct)
 
 BODY_TIME: Final = 60.0
 """Seconds that the body of a request may take."""
@@ -148,11 +149,13 @@ async def read_json(request: Request, kind: type[X], most: int) -> X:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as exc:
-        raise RequestInvalid(_worded(exc)) from None
+        raise RequestInvalid(type_words(exc, kind)) from None
     except RecursionError:
         raise _too_deep("the body") from None
     except ValueError as exc:  # no JSON, no UTF-8
-        raise RequestMalformed(f"the body of the request is no JSON: {exc}") from None
+        why = str(exc) if body else "it is empty"
+        why = f"{why[:1].lower()}{why[1:]}".removeprefix("jSON is malformed: ")
+        raise RequestMalformed(f"the body of the request is no JSON: {why}; send an object") from None
 
 
 def read_query(request: Request, kind: type[X]) -> X:
@@ -164,15 +167,7 @@ def read_query(request: Request, kind: type[X]) -> X:
     try:
         return msgspec.convert(dict(request.query_params), kind, strict=False)
     except msgspec.ValidationError as exc:
-        raise RequestInvalid(_worded(exc)) from None
-
-
-def _worded(error: msgspec.ValidationError) -> str:
-    """Return what is wrong, and where, without the signs of a query language."""
-    what, _, where = str(error).partition(" - at `$")
-    where = where.removesuffix("`").removeprefix(".")
-    what = what.replace("`", "")
-    return f"{where}: {what[:1].lower()}{what[1:]}" if where else what
+        raise RequestInvalid(type_words(exc, kind)) from None
 
 
 def check_depth(**values: object) -> None:
@@ -196,7 +191,7 @@ def _within(value: object) -> Iterable[object]:
 
 
 def _too_deep(what: str) -> RequestInvalid:
-    return RequestInvalid(f"{what}: it is nested too deep; {DEPTH} levels may be")
+    return RequestInvalid(f"{what}: it is nested too deep; give {DEPTH} levels at most")
 
 
 # Routes

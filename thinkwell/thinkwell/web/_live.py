@@ -20,6 +20,7 @@ from thinkwell.web._refusals import AnswerRefused, QuestionClosed
 from thinkwell.web._requests import TextPart
 from thinkwell.web._threads import FORGOTTEN, Place
 from thinkwell.web._watching import PIECE, Tail
+from thinkwell.web._wording import answer_words, closed_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -110,9 +111,9 @@ class LiveRun:
             try:
                 stream.answer(asked.question, asked.answer, by=asked.by)
             except QuestionNotOpen as exc:
-                raise QuestionClosed(str(exc)) from None
+                raise QuestionClosed(closed_words(exc)) from None
             except AnswerInvalid as exc:
-                raise AnswerRefused(str(exc)) from None
+                raise AnswerRefused(answer_words(exc)) from None
 
     def cancel(self) -> None:
         """Cancel it."""

@@ -22,6 +22,7 @@ from thinkwell.events import JsonValue
 from thinkwell.permissions import PermissionMode, PermissionPolicy
 from thinkwell.questions import wait_for_answer
 from thinkwell.web._refusals import RequestInvalid
+from thinkwell.web._wording import no_such, schema_words
 
 if TYPE_CHECKING:
     import os
@@ -231,7 +232,7 @@ def check_request(request: StartRun, agents: Mapping[str, ServedAgent]) -> Check
     try:
         request.text.encode()
     except UnicodeEncodeError:
-        raise RequestInvalid("prompt: it has lone surrogates, which cannot be sent") from None
+        raise RequestInvalid("prompt: it has lone surrogates, which cannot be sent; leave them out") from None
     timeouts = [seconds for seconds in (served.timeout, request.timeout) if seconds is not None]
     return CheckedRun(
         request=request,
@@ -249,7 +250,7 @@ def _has_image(request: StartRun) -> bool:
     images = [(place, part) for place, part in enumerate(parts) if isinstance(part, ImagePart)]
     for place, part in images:
         if image_type(part.data) is None:
-            raise RequestInvalid(f"prompt[{place}].data: it is no PNG, JPEG, GIF or WebP")
+            raise RequestInvalid(f"prompt[{place}].data: it is no PNG, JPEG, GIF or WebP; send one of these")
     return bool(images)
 
 
@@ -257,21 +258,20 @@ def _chosen(what: str, name: str | None, known: Collection[str]) -> str | None:
     if name is None:
         return next(iter(known), None)
     if name not in known:
-        choices = f"choose one of {', '.join(known)}" if known else "there is none to choose"
-        raise RequestInvalid(f"{what}: there is no {name[:TITLE]!r}; {choices}")
+        raise RequestInvalid(f"{what}: {no_such(name, known)}")
     return name
 
 
 def _schema(output: dict[str, JsonValue]) -> JsonSchema:
     schema = ForeignSchema(output)
     if len(msgspec.json.encode(output)) > MOST_SCHEMA:
-        raise RequestInvalid(f"output: it is too long; {MOST_SCHEMA:,} bytes may be")
+        raise RequestInvalid(f"output: it is too long; give at most {MOST_SCHEMA:,} bytes")
     try:
         output_of(schema)
     except (TypeError, ValueError) as exc:
-        raise RequestInvalid(f"output: {exc}") from None
+        raise RequestInvalid(schema_words(exc, "output")) from None
     except RecursionError:
-        raise RequestInvalid("output: it is nested too deep") from None
+        raise RequestInvalid("output: it is nested too deep; give fewer levels") from None
     return schema
 
 

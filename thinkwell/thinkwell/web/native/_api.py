@@ -16,9 +16,10 @@ from thinkwell._version import VERSION
 from thinkwell.web._http import Resource, caller_of, check_depth, json_answer, read_json, read_query
 from thinkwell.web._records import is_end, view_as_json
 from thinkwell.web._refusals import RequestInvalid
-from thinkwell.web._requests import StartRun
+from thinkwell.web._requests import MOST_SCHEMA, StartRun
 from thinkwell.web._sse import EventStream
 from thinkwell.web._watching import Batch
+from thinkwell.web._wording import no_such
 from thinkwell.web.front_ends import FORMAT_HEADERS, format_events
 from thinkwell.web.native._types import (
     KEY,
@@ -55,9 +56,6 @@ was started again."""
 
 META: Final = 65_536
 """Bytes of a run's `meta`, as JSON: each list of runs has it."""
-
-OUTPUT: Final = 262_144
-"""Bytes of a schema, as JSON: it takes time to check one."""
 
 
 # The routes
@@ -102,11 +100,13 @@ class _Api:
     async def start(self, request: Request) -> ASGIApp:
         wanted = await read_json(request, StartRun, self._server.limits.max_request)
         _check_size("meta", wanted.meta, META)
-        _check_size("output", wanted.output, OUTPUT)
+        _check_size("output", wanted.output, MOST_SCHEMA)
         check_depth(meta=wanted.meta, output=wanted.output)
         key = request.headers.get("idempotency-key")
         if key is not None and not KEY.fullmatch(key):
-            raise RequestInvalid("Idempotency-Key: it has 1 to 200 characters of ASCII that can be seen")
+            raise RequestInvalid(
+                "Idempotency-Key: it is no name; give 1 to 200 characters of ASCII that can be seen"
+            )
         now = time.time()
         record = await self._server.start(wanted, caller=caller_of(request.scope), key=key)
         known = key is not None and record.created < now
@@ -161,7 +161,7 @@ class _Api:
 def _check_size(name: str, value: object, most: int) -> None:
     size = len(msgspec.json.encode(value))
     if size > most:
-        raise RequestInvalid(f"{name}: it has {size:,} bytes; {most:,} may be")
+        raise RequestInvalid(f"{name}: it is too long; give at most {most:,} bytes")
 
 
 def nothing(status: int = 204) -> Response:
@@ -267,6 +267,5 @@ def _kinds(include: list[str]) -> frozenset[str] | None:
     kinds = ev.DEFAULT_TYPES if "default" in names else frozenset[str]()
     wanted = names - {"default"}
     if unknown := wanted - ev.ALL_TYPES:
-        known = ", ".join(sorted(ev.ALL_TYPES))
-        raise RequestInvalid(f"include: there is no {min(unknown)[:40]!r}; the kinds of events are {known}")
+        raise RequestInvalid(f"include: {no_such(min(unknown), sorted({*ev.ALL_TYPES, 'all', 'default'}))}")
     return kinds | wanted
