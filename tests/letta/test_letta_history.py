@@ -59,6 +59,32 @@ async def test_messages_in_order() -> None:
             assert sent[message["id"]]["step_id"] == message["step_id"]
 
 
+async def test_long_messages_are_kept_without_their_middles() -> None:
+    async with letta_served(hello) as stage:
+        agent = await stage.agent()
+        short = "Be kind. " * 20
+        long, longer = f"A{'x' * 20_000}B", f"C{'y' * 5_000_000}D"
+        said = [{"role": "user", "content": text} for text in (short, longer, long)]
+        await stage.stream(agent, None, messages=said, include_return_message_types=["user_message"] * 9_999)
+        assert longer in "".join(getattr(block, "text", "") for block in stage.handler.prompts[0].prompt)
+        first, second, third = [message["content"] for message in (await stage.messages(agent))[:3]]
+        assert first == short
+        assert second.startswith("Cyyy")
+        assert second.endswith("yyyD")
+        assert "[… 4,991,900 characters are not kept …]" in second
+        assert third.startswith("Axxx")
+        assert third.endswith("xxxB")
+        (record,) = await stage.server.runs(caller="")
+        assert len(str(record.meta)) < 18_000
+
+        whole = "".join(map(str, range(4_000)))
+        await stage.stream(agent, whole)
+        assert (await stage.messages(agent))[5]["content"] == whole
+        await stage.stream(agent, None, messages=said[2:] * 100)
+        (record, *_) = await stage.server.runs(caller="")
+        assert len(str(record.meta)) < 30_000
+
+
 async def test_pages() -> None:
     async with letta_served(busy, hello, busy) as stage:
         agent = await stage.agent()

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from letta_stage import Blocks, LettaStage, asking, hello, letta_served
 
-from thinkwell.web import Limits
+from thinkwell.web import Limits, StartRun
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -228,6 +228,59 @@ async def test_one_run_at_a_time() -> None:
         go.set()
         assert (await stage.read(f"/v1/runs/{run['id']}/stream", {})).text == "Done."
         await stage.send(agent)
+
+
+@pytest.mark.parametrize("limit", [2, 16])
+async def test_a_message_behind_a_decision_again_where_the_caller_has_all_runs_that_he_may(
+    limit: int,
+) -> None:
+    async def script(turn: Turn) -> None:
+        if "Ask." in turn.text:
+            await asking(turn)
+        elif "Wait." in turn.text:
+            await anyio.sleep_forever()
+
+    async with letta_served(script, limits=Limits(max_runs_per_caller=limit)) as stage:
+        agent = await stage.agent()
+        await stage.stream(agent, "Ask.")
+        approval = {"type": "approval", "approve": True, "otid": "o1"}
+        body = {"messages": [approval, user("And now?", otid="o2")]}
+        url = f"/v1/agents/{agent}/messages/stream"
+        first = await stage.read(url, body)
+        for _ in range(2):
+            await stage.post(f"/v1/agents/{await stage.agent()}/messages/async", {"input": "Wait."})
+        again = await stage.read(url, body)
+        assert [f for f in again.frames if f["message_type"] != "ping"] == [
+            f for f in first.frames if f["message_type"] != "ping"
+        ]
+        assert len(await stage.server.runs(caller="", thread=agent)) == 2
+
+
+async def test_a_message_again_after_many_others_where_the_caller_has_all_runs_that_he_may() -> None:
+    async def script(turn: Turn) -> None:
+        if "Wait." in turn.text:
+            await anyio.sleep_forever()
+
+    async with letta_served(script, limits=Limits(max_runs_per_caller=1)) as stage:
+        agent = await stage.agent()
+        url = f"/v1/agents/{agent}/messages/stream"
+        body = {"messages": [user("Go.", otid="first")]}
+        run = (await stage.read(url, body)).run_id
+        for _ in range(30):
+            await stage.send(agent)
+        await stage.post(f"/v1/agents/{await stage.agent()}/messages/async", {"input": "Wait."})
+        assert (await stage.read(url, body)).run_id == run
+        await stage.post(url, {"messages": [user("Go.", otid="new")]}, 429)
+
+
+async def test_a_message_that_never_gets_its_place() -> None:
+    async with letta_served(hello) as stage:
+        agent = await stage.agent()
+        # Somebody has given another run of his the name that the first of the conversation would have.
+        await stage.server.start(StartRun(prompt="Go."), caller="", key=f"letta:{agent}:")
+        answer = await stage.client.post(f"/v1/agents/{agent}/messages", {"input": "Go."})
+        assert answer.status == 409
+        assert answer.headers["x-should-retry"] == "false"
 
 
 # Skills

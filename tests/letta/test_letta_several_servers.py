@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from redis_servers import RedisServer
     from scripted import Turn
 
+    from thinkwell.journal import RunRecord
+
 
 @pytest.fixture(scope="module")
 def redis() -> Generator[RedisServer]:
@@ -80,3 +82,89 @@ async def test_a_conversation_over_two_servers(redis: RedisServer, anyio_backend
                 "status": "success",
             }
             assert (await two.decide(other, returned)).text == "2"
+
+
+class Meeting(RedisJournal):
+    """A journal in which a run begins when another one does, at another server."""
+
+    meeting: Meetings
+
+    async def create(self, record: RunRecord) -> RunRecord:
+        await self.meeting.come()
+        return await super().create(record)
+
+
+class Meetings:
+    def __init__(self, who: int) -> None:
+        self.left = who
+        self.all_there = anyio.Event()
+
+    async def come(self) -> None:
+        self.left -= 1
+        if self.left <= 0:
+            self.all_there.set()
+        await self.all_there.wait()
+
+
+@asynccontextmanager
+async def meeting(redis: RedisServer, name: str) -> AsyncGenerator[tuple[LettaStage, LettaStage]]:
+    """Two servers that have both seen that nothing goes on when either begins a run."""
+    meetings = Meetings(2)
+
+    def journal() -> RedisJournal:
+        made = Meeting(redis.url, prefix=name)
+        made.meeting = meetings
+        return made
+
+    async with (
+        letta_served(asks, journal=journal()) as one,
+        letta_served(asks, journal=journal()) as two,
+    ):
+        yield one, two
+
+
+async def test_of_two_messages_at_once_one_is_sent(redis: RedisServer, anyio_backend_name: str) -> None:
+    async with meeting(redis, f"letta-once-{anyio_backend_name}") as stages:
+        agent = await stages[0].agent()
+        url = f"/v1/agents/{agent}/messages/async"
+        answers: dict[int, tuple[int, str]] = {}
+
+        async def send(number: int) -> None:
+            answer = await stages[number].client.post(url, {"input": "Go."})
+            body = await answer.json()
+            answers[number] = answer.status, body["id"] if answer.status == 200 else body["run_id"]
+
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:
+                for number in range(2):
+                    tasks.start_soon(send, number)
+            run_id = answers[0][1]
+            assert sorted(answers.values()) == [(200, run_id), (409, run_id)]
+            sent, refused = (stages[number] for number in sorted(answers, key=lambda n: answers[n][0]))
+            assert [run["id"] for run in await sent.get("/v1/runs/")] == [run_id]
+            streamed = await sent.read(f"/v1/runs/{run_id}/stream", {})
+            assert streamed.stop_reason == "requires_approval"
+            streamed = await refused.stream(agent, None, messages=[{"type": "approval", "approve": True}])
+            assert streamed.text == "yes"
+            assert streamed.stop_reason == "end_turn"
+            assert len(sent.handler.prompts) == 1
+            assert refused.handler.prompts == []
+            assert (await refused.stream(agent)).stop_reason == "requires_approval"  # and now it may
+
+
+async def test_the_same_message_at_two_servers_at_once(redis: RedisServer, anyio_backend_name: str) -> None:
+    async with meeting(redis, f"letta-same-{anyio_backend_name}") as stages:
+        agent = await stages[0].agent()
+        body = {"messages": [{"role": "user", "content": "Go.", "otid": "o1"}]}
+        runs: list[str] = []
+
+        async def send(stage: LettaStage) -> None:
+            runs.append((await stage.post(f"/v1/agents/{agent}/messages/async", body))["id"])
+
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:
+                for stage in stages:
+                    tasks.start_soon(send, stage)
+            assert len(set(runs)) == 1
+            await stages[0].read(f"/v1/agents/{agent}/messages/stream", body)
+            assert sum(len(stage.handler.prompts) for stage in stages) == 1

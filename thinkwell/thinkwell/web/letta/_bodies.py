@@ -21,6 +21,7 @@ __all__ = (
     "CreateAgent",
     "CreateConversation",
     "Name",
+    "Otid",
     "Resume",
     "SendMessages",
     "UpdateAgent",
@@ -29,6 +30,9 @@ __all__ = (
 
 Name: TypeAlias = Annotated[str, Meta(max_length=500)]
 """What somebody calls something."""
+
+Otid: TypeAlias = Annotated[str, Meta(max_length=100)]
+"""A client's name for a message, which is a UUID mostly."""
 
 _Text: TypeAlias = Annotated[str, Meta(max_length=500_000)]
 _Names: TypeAlias = Annotated[list[Name], Meta(max_length=200)]

@@ -81,7 +81,7 @@ class Conversing:
             tokens=streaming and bool(body.stream_tokens),
             background=streaming and bool(body.background),
             pings=streaming and body.include_pings is not False,
-            only=None if only is None else tuple(only),
+            only=None if only is None else tuple(sorted(set(only))),  # it is kept
         )
         segment, told = await self._sender.send(place, body, options, self._store(request))
         record = await self._server.get(segment.run, caller=place.caller)

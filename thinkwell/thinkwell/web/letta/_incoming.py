@@ -13,7 +13,7 @@ from thinkwell._json_schema import is_object
 from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
 from thinkwell.web._refusals import RequestInvalid
 from thinkwell.web._requests import ImagePart, TextPart
-from thinkwell.web.letta._bodies import Name  # noqa: TC001 - type of a field
+from thinkwell.web.letta._bodies import Otid  # noqa: TC001 - type of a field
 from thinkwell.web.letta._messages import MESSAGE_TYPES
 
 if TYPE_CHECKING:
@@ -62,19 +62,19 @@ class Incoming(Struct, frozen=True, kw_only=True):
 class _Message(Struct, frozen=True, kw_only=True):
     role: Literal["user", "system"]
     content: str | list[JsonValue]
-    otid: Name | None = None
+    otid: Otid | None = None
 
 
 class _Approval(Struct, frozen=True, kw_only=True):
     approvals: list[JsonValue] | None = None
     approve: bool | None = None
     reason: str | None = None
-    otid: Name | None = None
+    otid: Otid | None = None
 
 
 class _ToolReturns(Struct, frozen=True, kw_only=True):
     tool_returns: list[JsonValue]
-    otid: Name | None = None
+    otid: Otid | None = None
 
 
 class _ApprovalItem(Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +24,7 @@ from thinkwell.web.letta._incoming import read_incoming
 from thinkwell.web.letta._mapping import Asked
 from thinkwell.web.letta._segments import Options, Segment
 from thinkwell.web.letta._streaming import BY
-from thinkwell.web.letta._turns import Turn
+from thinkwell.web.letta._turns import Turn, shortened
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -38,8 +39,11 @@ if TYPE_CHECKING:
 
 __all__ = ("Place", "Sender")
 
-LATEST: Final = 20
+LATEST: Final = 100
 """Runs of a conversation among which a request is looked for that was sent again."""
+
+TRIES: Final = 10
+"""How often a run is tried to be started where others come first."""
 
 TITLE: Final = 120
 """Characters of a run's title."""
@@ -74,8 +78,6 @@ class _Wanted(Struct, frozen=True, kw_only=True):
 
     prompt: tuple[TextPart | ImagePart, ...]
     title: str | None
-    key: str | None
-    """What tells the request from others; ``None``: nothing does."""
     tools: list[Tool]
     skills: tuple[ClientSkill, ...]
     turn: Turn
@@ -119,7 +121,8 @@ class Sender:
             behind = self._wanted(place, incoming, body, options) if incoming.said else None
             segment, told = await self._decide(place, incoming, options, store)
             if behind is not None:  # it gets its turn when that run has ended, and is told behind it
-                await self._begin(place, replace(behind, turn=replace(behind.turn, follows=segment.run)))
+                behind = replace(behind, turn=replace(behind.turn, follows=segment.run))
+                await self._start(place, behind, alone=False)
             return segment, told
 
     async def last_segment(self, place: Place, store: Store) -> tuple[Segment, Options] | None:
@@ -151,13 +154,13 @@ class Sender:
         wanted = _Wanted(
             prompt=incoming.prompt,
             title=_title(incoming),
-            key=f"letta:{place.thread}:{_token(incoming)}" if incoming.otids else None,
             tools=front_end_tools(offered),
             skills=tuple(skills),
             turn=Turn(
+                token=secrets.token_hex(8),
                 agent=place.agent.id,
                 conversation=place.conversation,
-                said=incoming.said,
+                said=shortened(incoming.said),
                 otids=incoming.otids,
                 options=options,
                 skills=_digest(skills) if skills else None,
@@ -177,25 +180,52 @@ class Sender:
             meta=wanted.turn.meta,
         )
 
-    async def _start(self, place: Place, wanted: _Wanted) -> tuple[Segment, Options]:
-        known = await self._server.runs(caller=place.caller, thread=place.thread, limit=LATEST)
-        for record in known:
-            turn = Turn.of(record)
-            if wanted.key is not None and record.key == wanted.key and turn is not None:
-                return Segment(run=record.id), turn.options
-        await self._check_free(place)
-        return await self._begin(place, wanted)
+    async def _start(self, place: Place, wanted: _Wanted, *, alone: bool = True) -> tuple[Segment, Options]:
+        """Start a run, unless the same request has started one.
 
-    async def _begin(self, place: Place, wanted: _Wanted) -> tuple[Segment, Options]:
-        known = await self._server.runs(caller=place.caller, thread=place.thread, limit=1)
-        before = Turn.of(known[0]) if known else None
+        Args:
+            place: Where.
+            wanted: The run.
+            alone: Whether no other may go on or wait there.
+
+        Raises:
+            Busy: Another one does.
+            Refusal: See `RunServer.start`.
+        """
+        last: RunRecord | None = None
+        for _ in range(TRIES):
+            known = await self._server.runs(caller=place.caller, thread=place.thread, limit=LATEST)
+            again = wanted.turn.again(known)
+            if again is not None:
+                return Segment(run=again[0].id), again[1].options
+            if alone:
+                await self._check_free(place)
+            last = known[0] if known else None
+            begun = await self._begin(place, wanted, last)
+            if begun is not None:
+                return begun
+        raise Busy(
+            "Other messages were always first in this conversation; send it again later",
+            "" if last is None else last.id,
+        )
+
+    async def _begin(
+        self, place: Place, wanted: _Wanted, last: RunRecord | None
+    ) -> tuple[Segment, Options] | None:
+        """Start a run behind the last one of a conversation; ``None``: another one was first."""
+        before = None if last is None else Turn.of(last)
         if wanted.skills and wanted.turn.skills != (before and before.skills):
             told = TextPart(text=_skills_told(wanted.skills))
             wanted = replace(wanted, prompt=(*_ended(wanted.prompt), told))
+        # Of several behind the same run the journal begins one, whichever servers they were sent to.
+        key = f"letta:{place.thread}:{'' if last is None else last.id}"
         record = await self._server.start(
-            self._request(place, wanted), caller=place.caller, key=wanted.key, tools=wanted.tools
+            self._request(place, wanted), caller=place.caller, key=key, tools=wanted.tools
         )
-        return Segment(run=record.id), (Turn.of(record) or wanted.turn).options
+        turn = Turn.of(record)
+        if turn is None or turn.token != wanted.turn.token:
+            return None
+        return Segment(run=record.id), turn.options
 
     async def _check_free(self, place: Place) -> None:
         running = await self._running(place)
