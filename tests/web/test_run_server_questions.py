@@ -109,9 +109,9 @@ async def test_a_run_that_waits_for_its_turn_has_asked_nothing() -> None:
         with pytest.raises(QuestionClosed, match="asked nothing yet"):
             await stage.server.answer(second.id, "q", "allow", caller=ADA)
         await stage.server.cancel(second.id, caller=ADA)
-        end = (await stage.ended(second.id))[-1]
+        *waited, end = await stage.ended(second.id)
         assert isinstance(end, RunEnded)
         assert end.status == "cancelled"
-        assert end.seq == 1
+        assert all(isinstance(entry, ev.PhaseChanged) for entry in waited)
         go.set()
         await stage.ended(first.id)

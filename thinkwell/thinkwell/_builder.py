@@ -64,6 +64,8 @@ class Options:
     budget: Budget | None = None
     listener: RunListener | None = None
     """Who hears all of it, and is asked first."""
+    run_id: str | None = None
+    """What to call the run; by default it gets a number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,12 +260,13 @@ class PromptBuilder(Generic[T, A]):
         self,
         include: ev.Include,
         *,
-        buffer: Buffer | None,
-        timeout: float | None,
-        idle_timeout: float | None,
-        retries: int,
-        reminders: int,
-        budget: Budget | None,
+        buffer: Buffer | None = None,
+        timeout: float | None = None,
+        idle_timeout: float | None = None,
+        retries: int = 3,
+        reminders: int = 1,
+        budget: Budget | None = None,
+        run_id: str | None = None,
     ) -> Options:
         """Check what a run is started with; `ThinkBuilder.stream` tells what it means."""
         if not self._spec.has_content:
@@ -285,6 +288,7 @@ class PromptBuilder(Generic[T, A]):
             retries=retries,
             reminders=reminders,
             budget=budget,
+            run_id=run_id,
         )
 
 

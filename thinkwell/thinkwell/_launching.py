@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from msgspec import Struct
@@ -29,13 +31,28 @@ from thinkwell_acp.client import PROTOCOL_VERSION
 from thinkwell_acp.stdio import EXIT_GRACE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
     from contextlib import AsyncExitStack
 
     from thinkwell._link import Link
     from thinkwell._log import RunLog
     from thinkwell.agents import AgentProfile
     from thinkwell_acp import Transport
+
+_told_next: Final[ContextVar[Callable[[ev.PhaseChanged], None] | None]] = ContextVar(
+    "_told_next", default=None
+)
+"""Who is told of the next launch of this task, beside whoever it is done for."""
+
+
+@contextmanager
+def launch_told_to(on_phase: Callable[[ev.PhaseChanged], None]) -> Generator[None]:
+    """Tell somebody of the phases of the first launch in a block, whoever calls `open_agent` there."""
+    token = _told_next.set(on_phase)
+    try:
+        yield
+    finally:
+        _told_next.reset(token)
 
 
 class LaunchLog:
@@ -46,7 +63,8 @@ class LaunchLog:
     """
 
     def __init__(self, on_phase: Callable[[ev.PhaseChanged], None] | None) -> None:
-        self._on_phase = on_phase
+        self._listeners = [each for each in (on_phase, _told_next.get()) if each is not None]
+        _told_next.set(None)  # what is opened while the agent is open is another launch
         self._clock = running_clock()
         self._began = self._clock()
         self._phases: list[ev.PhaseChanged] = []
@@ -57,8 +75,8 @@ class LaunchLog:
         """Come to a phase."""
         event = ev.PhaseChanged(at=self._clock() - self._began, phase=phase, detail=detail)
         self._phases.append(event)
-        if self._on_phase is not None:
-            self._on_phase(event)
+        for listener in self._listeners:
+            listener(event)
 
     def end(self) -> None:
         """Be done: the agent can be used."""

@@ -99,7 +99,7 @@ class Run(Generic[T]):
         self._session = session
         self._ephemeral = ephemeral
         self._result_schema = result_schema
-        self.id: Final = f"run-{next(_run_numbers)}"
+        self.id: Final = options.run_id or f"run-{next(_run_numbers)}"
         wrapped = spec.output.wrapped or result_schema is ANY_RESULT
         self._observers = link.observers.run(
             RunFacts(

@@ -341,7 +341,8 @@ class ResultAttempt(Event, frozen=True, kw_only=True, tag="result_attempt"):
 class PhaseChanged(Event, frozen=True, kw_only=True, tag="phase"):
     """The run has come to another phase.
 
-    The agent's launch is told to its first run, with times below zero: it was over when the run began.
+    The agent's launch was over when its first run began, which is told of it with times below zero. A served
+    run begins when it is asked for, and tells what it waits for from 0 on.
     """
 
     type: ClassVar[Literal["phase"]] = "phase"

@@ -112,7 +112,7 @@ class PhaseView(Struct, frozen=True, kw_only=True, gc=False):
     detail: str = ""
     """What it is about, such as the package that is installed."""
     at: float = 0.0
-    """When it began, in seconds from the start of the run; the launch of the agent was before that."""
+    """When it began, in seconds from the start of the run; below zero: before that, as the agent's launch."""
     seconds: float | None = None
     """How long it took; ``None`` where it goes on, or is the end."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio
 
 from thinkwell._agent import Agent
+from thinkwell._launching import launch_told_to
 from thinkwell.channels._checks import check_context
 from thinkwell.channels._errors import RouterClosed
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from anyio.abc import TaskGroup
+
+    from thinkwell.events import PhaseChanged
 
 __all__ = ("AgentFactory", "AgentKeeper", "KeptAgent")
 
@@ -84,11 +87,14 @@ class AgentKeeper:
                     life.leave()
 
     @asynccontextmanager
-    async def agent(self, on_death: Callable[[], None]) -> AsyncGenerator[KeptAgent]:
+    async def agent(
+        self, on_death: Callable[[], None], on_phase: Callable[[PhaseChanged], None]
+    ) -> AsyncGenerator[KeptAgent]:
         """Return the agent for the time of a block; it is opened where there is none.
 
         Args:
             on_death: Called when somebody else says that it is dead.
+            on_phase: Called with each phase of its launch, where that has to be waited for.
 
         Raises:
             Exception: It could not be opened.
@@ -104,7 +110,7 @@ class AgentKeeper:
             self._lives.add(life)
             self._tasks.start_soon(life.main)
         async with life.used(on_death):
-            yield KeptAgent(await life.agent(), life, fresh=fresh)
+            yield KeptAgent(await life.agent(on_phase), life, fresh=fresh)
 
     def _closed(self, life: _Life, error: Exception | None) -> None:
         self._lives.discard(life)
@@ -130,13 +136,17 @@ class _Life:
         """Set when it is open, or never will be."""
         self._needless = anyio.Event()
         self._users: list[Callable[[], None]] = []
+        self._phase: PhaseChanged | None = None
+        """How far its launch is."""
+        self._waiting: list[Callable[[PhaseChanged], None]] = []
+        """Those who wait for it."""
         self._scope = anyio.CancelScope(shield=True)
 
     async def main(self) -> None:
         """Open it, wait until nobody needs it any more, and close it."""
         error = None
         try:
-            with self._scope:
+            with self._scope, launch_told_to(self._reach):
                 opening = check_context("agent", self._factory(), 'lambda: open_agent("claude")')
                 async with opening as self._agent:
                     self._opened.set()
@@ -150,9 +160,20 @@ class _Life:
             self._opened.set()
             self._closed(self, error)
 
-    async def agent(self) -> Agent:
+    def _reach(self, phase: PhaseChanged) -> None:
+        self._phase = phase
+        for on_phase in tuple(self._waiting):
+            on_phase(phase)
+
+    async def agent(self, on_phase: Callable[[PhaseChanged], None]) -> Agent:
         """Wait until it is open."""
-        await self._opened.wait()
+        if self._phase is not None and not self._opened.is_set():
+            on_phase(self._phase)
+        self._waiting.append(on_phase)
+        try:
+            await self._opened.wait()
+        finally:
+            self._waiting.remove(on_phase)
         if self._error is not None:
             raise self._error.with_traceback(None)
         if self._agent is None:

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import anyio
+from anyio.lowlevel import checkpoint
 
+from thinkwell import _shared_login
 from thinkwell.channels._checks import check_context
 from thinkwell.channels._errors import ConversationBusy, RouterClosed
 from thinkwell.errors import AgentClosed, AgentExited, SessionUnusable, ThoughtCancelled
+from thinkwell.events import PhaseChanged
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Generator
     from contextlib import AbstractAsyncContextManager
 
     from thinkwell._agent import Agent
@@ -35,6 +39,12 @@ SessionFactory: TypeAlias = "Callable[[Agent, str], AbstractAsyncContextManager[
 
 Start: TypeAlias = "Callable[[Session, str], ThoughtStream[T]]"
 """Starts a run with a prompt. It has to keep `TurnStarted`."""
+
+OnPhase: TypeAlias = "Callable[[PhaseChanged], Awaitable[None]]"
+"""Told what a turn waits for before there is a run."""
+
+BUSY: Final = "another run of the conversation goes first"
+"""What a turn waits for that is not the first."""
 
 LOST: Final = (AgentExited, AgentClosed, SessionUnusable)
 """By what a run fails when there can be no other in its session."""
@@ -96,6 +106,8 @@ class Conversation:
         if waiting >= self._max_waiting + free:
             raise ConversationBusy(self.user_id, waiting - free)
         turn = Turn(self)
+        if waiting >= free:
+            turn.reach(PhaseChanged(phase="starting", detail=BUSY))
         self._queue.append(turn)
         self.wake()
         return turn
@@ -141,6 +153,7 @@ class Conversation:
 
     async def main(self) -> None:
         """Open sessions as they are needed, and lend them. Never raises."""
+        _shared_login.shown.set(self._authenticating)
         try:
             with self._scope:
                 while await self._wanted():
@@ -176,12 +189,8 @@ class Conversation:
         self._opening = True
         try:
             async with (
-                self._keeper.agent(self.wake) as kept,
-                check_context(
-                    "session",
-                    self._open_session(kept.agent, self.user_id),
-                    "lambda agent, user_id: agent.session(cwd=…)",
-                ) as session,
+                self._keeper.agent(self.wake, self._reach) as kept,
+                self._opened(kept.agent) as session,
             ):
                 opened, self._opening = True, False
                 await self._lend(session, kept)
@@ -193,6 +202,21 @@ class Conversation:
                 await self._tell(exc)
         finally:
             self._opening = False
+
+    def _opened(self, agent: Agent) -> AbstractAsyncContextManager[Session]:
+        self._reach(PhaseChanged(phase="starting"))
+        opening = self._open_session(agent, self.user_id)
+        return check_context("session", opening, "lambda agent, user_id: agent.session(cwd=…)")
+
+    def _reach(self, phase: PhaseChanged) -> None:
+        if self._turn is not None:
+            self._turn.reach(phase)
+
+    @contextmanager
+    def _authenticating(self) -> Generator[None]:
+        self._reach(PhaseChanged(phase="authenticating"))
+        yield
+        self._reach(PhaseChanged(phase="starting"))
 
     def _is_replaced(self, error: Exception, kept: KeptAgent | None) -> bool:
         """Return whether there was no session because the agent has been dead for some time, unnoticed."""
@@ -264,19 +288,25 @@ class Turn:
         self._fresh = True
         """Whether the session had no turn before."""
         self._error: Exception | None = None
-        self._settled = anyio.Event()
-        """Set when there is a session, or will not be one."""
+        self._settled = False
+        """Whether there is a session, or will not be one."""
+        self._phases: deque[PhaseChanged] = deque()
+        """What it waits for, as far as nobody was told."""
+        self._news = anyio.Event()
         self._scope = anyio.CancelScope()
         """Around all that comes before the run."""
 
     # Whoever has it
 
-    async def begin(self, prompt: Callable[[], Awaitable[str]], start: Start[T]) -> ThoughtStream[T]:
+    async def begin(
+        self, prompt: Callable[[], Awaitable[str]], start: Start[T], on_phase: OnPhase | None = None
+    ) -> ThoughtStream[T]:
         """Wait for the session, and start the run.
 
         Args:
             prompt: Makes the prompt, when the session is there.
             start: Starts the run.
+            on_phase: Told what it waits for.
 
         Raises:
             RouterClosed: The router was left.
@@ -285,10 +315,10 @@ class Turn:
         """
         stream: ThoughtStream[T] | None = None
         with self._scope:
-            await self._ready()
+            await self._ready(on_phase)
             text = await prompt()
             while (stream := await self._started(start, text)) is None:
-                await self._ready()
+                await self._ready(on_phase)
         if self.closing:
             raise RouterClosed
         if stream is None:
@@ -335,15 +365,32 @@ class Turn:
         self.anew = anew
         self.loss, self.wants_other = None, False
         self._session, self._fresh = session, fresh
-        self._settled.set()
+        self._settle()
 
     def fail(self, error: Exception) -> None:
         """Know that there will be no session."""
         self._error, self.wants_other = error, False
-        self._settled.set()
+        self._settle()
 
-    async def _ready(self) -> None:
-        await self._settled.wait()
+    def reach(self, phase: PhaseChanged) -> None:
+        """Know what it waits for."""
+        self._phases.append(phase)
+        self._news.set()
+
+    def _settle(self) -> None:
+        self._settled = True
+        self._news.set()
+
+    async def _ready(self, on_phase: OnPhase | None) -> None:
+        while self._phases or not self._settled:
+            if not self._phases:
+                self._news = anyio.Event()
+                await self._news.wait()
+            elif on_phase is None:
+                self._phases.clear()
+            else:
+                await on_phase(self._phases.popleft())
+        await checkpoint()
         if self._error is not None:
             raise self._error
 
@@ -358,7 +405,7 @@ class Turn:
             break
         if stream.view.turns or not self._look_for_loss(stream):
             return stream
-        self.stream, self._settled = None, anyio.Event()
+        self.stream, self._settled = None, False
         self.wants_other = True
         self._conversation.wake()
         return None

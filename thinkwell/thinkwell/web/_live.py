@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import anyio
 from anyio.lowlevel import checkpoint
+from msgspec.structs import replace
 
 from thinkwell import events as ev
 from thinkwell._display.text import line
@@ -84,6 +85,10 @@ class LiveRun:
         self._tools = tuple(tools)
         self._reader: EventReader | None = None
         self._began = anyio.current_time()
+        self._offset = 0.0
+        """Seconds that it had waited when the agent's run began."""
+        self._session_told = False
+        """Whether its log says last that the session is opened."""
         self.reduced = Reduced(record)
         self._writer = writer
 
@@ -158,7 +163,8 @@ class LiveRun:
         error: Exception | None = None
         kept, stopped = True, False
         try:
-            await self.turn.begin(self._prompt, partial(self._start, served, threads))
+            start = partial(self._start, served, threads)
+            await self.turn.begin(self._prompt, start, partial(self._tell, journal))
             await self._copy(journal)
         except JournalError:
             kept = False
@@ -174,6 +180,13 @@ class LiveRun:
                 if kept:
                     await self._end(journal, error, leaving=stopped or is_leaving())
 
+    async def _tell(self, journal: Journal, phase: ev.PhaseChanged) -> None:
+        """Tell what it waits for."""
+        self._session_told = phase.phase == "starting" and not phase.detail
+        self._offset = 0.0
+        at = anyio.current_time() - self._began
+        await self._store(journal, [replace(phase, seq=self.tail.last + 1, at=at)])
+
     async def _prompt(self) -> str:
         await checkpoint()
         return self.checked.request.text
@@ -183,16 +196,23 @@ class LiveRun:
     ) -> ThoughtStream[object]:
         prompt, output = self.checked.request.prompt, self.checked.output
         parts = (TextPart(text=text),) if isinstance(prompt, str) else prompt
-        builder = session.think() if output is None else session.think(output)
-        stream = self._with(builder, parts).stream(
-            include="all",
+        builder = self._with(session.think() if output is None else session.think(output), parts)
+        options = builder._options(
+            "all",
             timeout=self.checked.timeout,
             idle_timeout=served.idle_timeout,
             budget=None if served.budget is None else served.budget(),
+            run_id=self.record.id,  # so that the log of the program has one name for it
         )
+        stream = builder._starter.start(builder._spec, options)
+        log = stream._log
+        # All that is in it by now: how the agent was launched, which this run was told if it has waited for
+        # that, and `starting`.
+        told = log.seq if self._session_told else log.seq - 1
         if threads.was_forgotten(self.place):
-            stream._log.add(ev.Notice, severity="warning", title=FORGOTTEN)
-        self._reader = stream._log.reader()
+            log.add(ev.Notice, severity="warning", title=FORGOTTEN)
+        self._reader = log.reader(after=told)
+        self._offset = anyio.current_time() - self._began
         return stream
 
     def _with(self, builder: ThinkBuilder[T], parts: Sequence[TextPart | ImagePart]) -> ThinkBuilder[T]:
@@ -208,7 +228,10 @@ class LiveRun:
             await self._store(journal, events)
 
     async def _store(self, journal: Journal, events: Sequence[ev.ThoughtEvent]) -> None:
-        entries = list(map(self._writer.event, events))
+        first, offset = self.tail.last + 1, self._offset
+        entries = [
+            self._writer.event(event, seq, event.at + offset) for seq, event in enumerate(events, first)
+        ]
         with anyio.CancelScope(shield=True):  # else it is not known what the journal has
             await journal.append(self.record.id, entries)
         for event in events:
@@ -232,7 +255,8 @@ class LiveRun:
             rest = self._reader.batch_nowait()
             if rest:  # it was stopped from outside
                 await self._store(journal, rest)
-            at, stop_reason, error = stream.elapsed, stream.view.stop_reason, stream.result.exception()
+            at, stop_reason = self._offset + stream.elapsed, stream.view.stop_reason
+            error = stream.result.exception()
             if error is None:
                 result = cast("JsonValue", await stream.result)  # as JSON, or a text: that was asked for
         status = _status(error, leaving=leaving)
@@ -242,6 +266,8 @@ class LiveRun:
             about = "Run %s of agent %s failed: %s: %s"
             said = line(str(error), LOGGED)  # an agent's words may be in it
             logger.warning(about, self.record.id, self.record.agent, type(error).__name__, said)
+        if stream is None and (status == "failed" or status == "cancelled"):
+            await self._tell(journal, ev.PhaseChanged(phase=status))
         ended = RunEnded(
             seq=self.tail.last + 1,
             at=at,

@@ -96,9 +96,17 @@ class EntryWriter:
         """Return a text without secrets."""
         return self._redactor.text(text)
 
-    def event(self, event: ev.ThoughtEvent) -> Entry:
-        """Return the entry of an event."""
-        return Entry(event.seq, _encoded(self._redactor.redact(to_builtins(event))))
+    def event(self, event: ev.ThoughtEvent, seq: int, at: float) -> Entry:
+        """Return the entry of an event.
+
+        Args:
+            event: The event.
+            seq: Its number in the log.
+            at: When it was, in seconds since the run was asked for.
+        """
+        content = to_builtins(event)
+        content["seq"], content["at"] = seq, round(at, 6)
+        return Entry(seq, _encoded(self._redactor.redact(content)))
 
     def end(self, end: RunEnded) -> Entry:
         """Return the last entry of a run."""

@@ -1,0 +1,198 @@
+"""What a run waits for is in its log at once: an agent that is launched, a session, another run."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import anyio
+from scripted import ScriptedAgent, scripted
+from web_stage import ADA, PATIENCE, entries_of, served, started, watched
+
+from thinkwell import events as ev
+from thinkwell.web import RunServer, ServedAgent, served_agent
+from thinkwell.web._records import RunEnded
+from thinkwell_acp import RpcError
+from thinkwell_acp import schema as s
+from thinkwell_acp.errors import AUTH_REQUIRED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pytest
+    from scripted import Turn
+
+    from thinkwell.web._records import LogEntry
+    from thinkwell.web._watching import Watcher
+
+
+async def hello(turn: Turn) -> None:
+    turn.say("Hello.")
+
+
+class SlowAgent(ScriptedAgent):
+    """An agent that takes its time to start, and to open a session."""
+
+    def __init__(self) -> None:
+        super().__init__([hello])
+        self.start, self.open = anyio.Event(), anyio.Event()
+
+    async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
+        await self.start.wait()
+        return await super().initialize(request)
+
+    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+        await self.open.wait()
+        return await super().new_session(request)
+
+
+def slow_agent() -> tuple[ServedAgent, SlowAgent]:
+    handler = SlowAgent()
+    return ServedAgent(open=lambda policy: scripted(agent=handler, permissions=policy)), handler
+
+
+def phases(log: Sequence[LogEntry]) -> list[str]:
+    return [entry.phase for entry in log if isinstance(entry, ev.PhaseChanged)]
+
+
+WORK = ["connecting_tools", "tools_ready", "prompted", "responding", "completed"]
+"""What comes when an agent has its session."""
+
+
+async def next_phase(watcher: Watcher) -> str:
+    """Wait for the next entry, which is a phase."""
+    with anyio.fail_after(PATIENCE):
+        batch = await watcher.next()
+    assert batch is not None
+    (entry,) = entries_of(batch)
+    assert isinstance(entry, ev.PhaseChanged)
+    return entry.phase
+
+
+async def test_a_run_tells_at_once_that_its_agent_is_launched() -> None:
+    agent, handler = slow_agent()
+    async with RunServer({"slow": agent}) as server:
+        run = await started(server)
+        async with server.watch(run.id, caller=ADA) as watcher:
+            assert await next_phase(watcher) == "initializing"
+            state = await server.state(run.id, caller=ADA)
+            assert (state.seq, state.view.phase) == (1, "initializing")
+            handler.start.set()
+            assert await next_phase(watcher) == "starting"
+            handler.open.set()
+        log = await watched(server, run.id)
+
+    assert [entry.seq for entry in log] == list(range(1, len(log) + 1))
+    assert phases(log) == ["initializing", "starting", *WORK]
+    times = [entry.at for entry in log]
+    assert times[0] >= 0
+    assert times == sorted(times)
+
+
+async def test_who_comes_in_the_middle_of_a_launch_is_told_how_far_it_is() -> None:
+    agent, handler = slow_agent()
+    handler.open.set()
+    async with RunServer({"slow": agent}) as server:
+        first = await started(server)
+        async with server.watch(first.id, caller=ADA) as watcher:
+            await next_phase(watcher)
+        second = await started(server)
+        async with server.watch(second.id, caller=ADA) as watcher:
+            assert await next_phase(watcher) == "initializing"
+        handler.start.set()
+        for run in (first, second):
+            log = await watched(server, run.id)
+            assert phases(log) == ["initializing", "starting", *WORK]
+        third = await started(server)
+        assert phases(await watched(server, third.id)) == ["starting", *WORK]
+
+
+async def test_a_run_that_waits_for_its_turn_says_so() -> None:
+    go = anyio.Event()
+
+    async def wait(turn: Turn) -> None:
+        await go.wait()
+
+    async with served(wait, hello) as stage:
+        first = await stage.start(thread="talk")
+        async with stage.server.watch(first.id, caller=ADA) as watcher:
+            await watcher.next()
+        second = await stage.start(thread="talk")
+        async with stage.server.watch(second.id, caller=ADA) as watcher:
+            assert await next_phase(watcher) == "starting"
+        go.set()
+        log = await stage.ended(second.id)
+    waiting, starting, *_ = [entry for entry in log if isinstance(entry, ev.PhaseChanged)]
+    assert (waiting.phase, waiting.detail) == ("starting", "another run of the conversation goes first")
+    assert (starting.phase, starting.detail) == ("starting", "")
+    assert phases(log)[1:] == ["starting", *WORK]
+    assert [entry.seq for entry in log] == list(range(1, len(log) + 1))
+
+
+async def test_an_agent_that_cannot_be_launched_leaves_a_log_that_says_how_far_it_came() -> None:
+    async with RunServer({"none": served_agent(command=["there-is-no-such-program"])}) as server:
+        run = await started(server)
+        log = await watched(server, run.id)
+        state = await server.state(run.id, caller=ADA)
+    assert phases(log) == ["launching", "failed"]
+    end = log[-1]
+    assert isinstance(end, RunEnded)
+    assert (end.seq, end.status) == (3, "failed")
+    assert state.view.phase == "failed"
+
+
+async def test_a_run_that_is_cancelled_while_its_agent_is_launched() -> None:
+    agent, _ = slow_agent()
+    async with RunServer({"slow": agent}) as server:
+        run = await started(server)
+        async with server.watch(run.id, caller=ADA) as watcher:
+            await next_phase(watcher)
+            await server.cancel(run.id, caller=ADA)
+        log = await watched(server, run.id)
+    assert phases(log) == ["initializing", "cancelled"]
+
+
+class LoginAgent(ScriptedAgent):
+    """An agent that opens no session before somebody has logged in."""
+
+    def __init__(self) -> None:
+        super().__init__([hello])
+        self.may_log_in = anyio.Event()
+
+    async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
+        browser = s.AuthMethodAgent(id="browser", name="In the browser")
+        return s.InitializeResponse(protocol_version=1, auth_methods=(browser,))
+
+    async def authenticate(self, request: s.AuthenticateRequest, /) -> s.AuthenticateResponse:
+        await self.may_log_in.wait()
+        return s.AuthenticateResponse()
+
+    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+        if not self.may_log_in.is_set():
+            raise RpcError(AUTH_REQUIRED, "Authentication required")
+        return await super().new_session(request)
+
+
+async def test_a_run_whose_agent_wants_a_login_says_so() -> None:
+    handler = LoginAgent()
+    agent = ServedAgent(open=lambda policy: scripted(agent=handler, permissions=policy, login="browser"))
+    async with RunServer({"login": agent}) as server:
+        run = await started(server)
+        async with server.watch(run.id, caller=ADA) as watcher:
+            assert [await next_phase(watcher) for _ in range(3)] == [
+                "initializing",
+                "starting",
+                "authenticating",
+            ]
+        handler.may_log_in.set()
+        log = await watched(server, run.id)
+    assert phases(log)[3:5] == ["starting", "connecting_tools"]
+
+
+async def test_the_log_of_the_program_has_one_name_for_a_run(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "thinkwell"):
+        async with served(hello) as stage:
+            run = await stage.start()
+            await stage.ended(run.id)
+    names = {message.split()[1] for message in caplog.messages if message.startswith("Run ")}
+    assert names == {run.id}
