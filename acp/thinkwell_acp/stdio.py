@@ -220,11 +220,7 @@ class StdioTransport:
                 pass
 
     async def attend(self) -> None:
-        """Drain standard error, watch for the end, and drain the output then. Only `aclose` stops it.
-
-        All are started before they are needed: trio lets Ctrl-C in at any point, also half-way through the
-        start of a task, which then would be waited for although it never runs.
-        """
+        """Drain standard error, watch for the end, and drain the output then. Only `aclose` stops it."""
         try:
             with self._attendants:
                 async with anyio.create_task_group() as tasks:
@@ -254,6 +250,19 @@ class StdioTransport:
         await self._process.wait()
         self._exited.set()
         self._reading.deadline = anyio.current_time() + LAST_WORDS_GRACE
+
+    @classmethod
+    def defer_ctrl_c(cls) -> None:
+        """Let trio raise Ctrl-C where the program's main task waits, and nowhere else in a transport.
+
+        By itself it does so at any point of any task, also half-way into a block or the start of a task, and
+        then nobody learns of the agent's end.
+        """
+        if "trio" in sys.modules:  # else it cannot be running, and need not be there
+            from trio.lowlevel import enable_ki_protection
+
+            for function in (cls.aclose, cls.attend, cls._discard_output, cls._drain_stderr, cls._watch):
+                enable_ki_protection(function)
 
 
 @asynccontextmanager
@@ -288,6 +297,7 @@ async def stdio_transport(
     except (OSError, ValueError, subprocess.SubprocessError) as exc:
         raise ProgramNotStarted(command, f"{command[0]} cannot be started: {exc}") from exc
     transport = StdioTransport(process, resolved, Graces(exit_grace, terminate_grace, kill_grace))
+    transport.defer_ctrl_c()
     async with background_tasks() as tasks:
         tasks.start_soon(transport.attend)
         try:

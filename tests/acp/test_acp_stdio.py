@@ -249,7 +249,7 @@ async def test_an_agent_that_ignores_sigterm_is_killed() -> None:
     assert_reaped(t.pid)
 
 
-@pytest.mark.parametrize("where", ["ending", "reading"])
+@pytest.mark.parametrize("where", ["ending", "listening", "reading"])
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_ctrl_c_ends_an_agent_and_comes_out_as_it_is(backend: str, where: str) -> None:
     result = subprocess.run(

@@ -1,6 +1,6 @@
 """Leaves an agent that presses Ctrl-C when it is to end, and does not end; or is pressed on in a task.
 
-Its arguments are the event loop, and whether it is "ending" or "reading".
+Its arguments are the event loop, and whether it is "ending", "listening" or "reading".
 """
 
 from __future__ import annotations
@@ -25,10 +25,23 @@ SPEAKS = (
     "print('now', file=sys.stderr, flush=True); sys.stdin.read()\n"
 )
 
+COMPLAINS = (
+    "import os, signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "print(os.getpid(), flush=True); sys.stdin.read(); print('now', file=sys.stderr, flush=True)\n"
+    "while True: time.sleep(60)\n"
+)
+
 
 async def ending() -> None:
     command = [sys.executable, "-I", "-S", "-c", PRESSES]
     async with stdio_transport(command, exit_grace=300) as transport:
+        os.write(1, await transport.receive())
+
+
+async def listening() -> None:
+    command = [sys.executable, "-I", "-S", "-c", COMPLAINS]
+    async with stdio_transport(command, exit_grace=300) as transport:
+        transport.on_stderr = press
         os.write(1, await transport.receive())
 
 
@@ -47,6 +60,8 @@ async def reading() -> None:
 
 
 try:
-    anyio.run({"ending": ending, "reading": reading}[sys.argv[2]], backend=sys.argv[1])
+    anyio.run(
+        {"ending": ending, "listening": listening, "reading": reading}[sys.argv[2]], backend=sys.argv[1]
+    )
 except KeyboardInterrupt:
     os.write(1, b"interrupted\n")
