@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -9,12 +10,18 @@ import pytest
 from asking import permission
 from page.acting import edits
 from page.staging import Gate, served_page
+from scripted import scripted
 
+from thinkwell.permissions import PermissionPolicy
+from thinkwell.questions import Reply
+from thinkwell.web import ServedAgent
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from page.browsing import Browser, Tab
     from scripted import Script, Turn
+
+RULES: dict[str, Any] = {"none": "deny", "rules": PermissionPolicy(otherwise="deny"), "all": "allow"}
 
 HIDDEN = s.ToolCallUpdate(
     tool_call_id="t1",
@@ -53,7 +60,7 @@ def test_an_answer_by_mouse(browser: Browser) -> None:
         tab.click(".question button:has-text('Allow once')")
         tab.see(".text:has-text('y')")
         tab.miss(".question")
-        assert "allowed by human" in tab.text(".row[data-kind=question]")
+        assert "allowed by you" in tab.text(".row[data-kind=question]")
 
 
 @pytest.mark.parametrize(("key", "said"), [("y", "y"), ("a", "a"), ("n", "x"), ("d", "n")])
@@ -114,7 +121,7 @@ def test_typing_answers_nothing(browser: Browser) -> None:
         tab.press("Escape")
         tab.press("n")
         tab.see(".final")
-        assert "declined by human" in tab.text(".row[data-kind=question]")
+        assert "declined by you" in tab.text(".row[data-kind=question]")
 
 
 def test_nothing_of_a_command_is_hidden(browser: Browser) -> None:
@@ -317,7 +324,8 @@ def test_the_time_that_is_left_is_shown_and_then_it_is_denied(browser: Browser) 
         )
         tab.see(".final")
         tab.miss(".question")
-        assert "denied by deadline" in tab.text(".row[data-kind=question]")
+        tab.see(".settled:has-text('rm -rf build: denied: nobody answered within 2.5 seconds')")
+        assert "denied: nobody answered within 2.5 seconds" in tab.text(".row[data-kind=question]")
 
 
 def test_a_question_that_others_have_answered_is_gone(browser: Browser) -> None:
@@ -327,9 +335,65 @@ def test_a_question_that_others_have_answered_is_gone(browser: Browser) -> None:
         other.go(url)
         ready(tab)
         ready(other)
-        tab.click(".question button:has-text('Deny')")
+        other.do("focus", ".question")
+        tab.click(".question button:text-matches('^n?\\\\s*Deny$')")
         other.miss(".question")
-        other.see(".text p:text-is('n'), .text p:text-is('x')")
+        other.see(".text p:text-is('x')")
+        assert other.text(".settled") == "rm -rf build: denied elsewhere\nDismiss"
+        assert other.texts("#polite p")[0] == "rm -rf build: denied elsewhere"
+        assert other.value("document.activeElement.id") == "timeline"
+        other.click(".settled button")
+        other.miss(".settled")
+        assert tab.count(".settled") == 0
+        for each, said in ((tab, "denied by you"), (other, "denied elsewhere")):
+            assert each.text(".row[data-kind=question] .told") == said
+            each.reload()  # it is known then, too
+            each.see(f".row[data-kind=question] .told:text-is('{said}')")
+
+
+def test_who_has_answered_is_told_in_words(browser: Browser) -> None:
+    gate = Gate()
+
+    async def asks_twice(turn: Turn) -> None:
+        await asks(turn)
+        call = s.ToolCallUpdate(tool_call_id="t2", title="git push", kind="execute")
+        await turn.client.request_permission(permission(turn.session_id, call))
+        await gate.wait()
+
+    with served_page(asks_twice) as stage, browser.tab() as tab:
+        address = stage.start()
+        tab.go(address)
+        ready(tab)
+        run = address.rpartition("=")[2]
+        listed = Reply(True, "it is on the list")
+        for title, by, answer in (("rm -rf build", "letta", False), ("git push", "build robot", listed)):
+            tab.see(f".question:has-text('{title}')")
+            question = tab.do("getAttribute", ".question", "data-question")
+            stage.portal.call(partial(stage.server.answer, run, question, answer, caller="", by=by))
+            tab.see(f".settled:has-text('{title}')")
+        gate.open()
+        tab.see(".final")
+        assert tab.texts(".row[data-kind=question] .told") == [
+            "denied in a Letta client",
+            "allowed by build robot: it is on the list",
+        ]
+        tab.click("button.fold:has-text('git push')")
+        tab.see(".card:has-text('git push') .dim:has-text('allowed by build robot: it is on the list')")
+
+
+def test_what_the_policy_has_decided_is_told_in_words(browser: Browser) -> None:
+    own = partial(scripted, asks)
+    agents = {"other": ServedAgent(open=lambda permissions: own(permissions=permissions), permissions=RULES)}
+    with served_page(asks, agents=agents) as stage, browser.tab() as tab:
+        for name, said in (
+            ("none", "denied by the permission policy: it denies all that is asked"),
+            ("rules", "denied by the permission policy: no rule fits; otherwise: deny"),
+            ("all", "allowed by the permission policy: it allows all that is asked"),
+        ):
+            tab.go(stage.start(agent="other", permissions=name))
+            tab.see(".final")
+            tab.see(f".told:text-is('{said}')")
+            assert tab.count(".settled") == 0
 
 
 def test_two_questions_are_answered_each_by_itself(browser: Browser) -> None:

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from page.acting import edits, plans, reads, runs, uses, uses_up
-from page.staging import Gate, served_page
+from page.staging import Gate, cable, keep_run, served_page
 from real_servers import SERVERS
+from scripted import ScriptedAgent, scripted
 
+from thinkwell import events as ev
+from thinkwell.web import ServedAgent
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from pathlib import Path
+
     from page.browsing import Browser
     from real_servers import ServerKind
     from scripted import Turn
+
+    from thinkwell import Agent
 
 OLD = "import os\n\n\ndef total(orders):\n    return sum(orders)\n"
 NEW = "import os\n\n\ndef total(orders: list[int]) -> int:\n    return sum(orders)\n"
@@ -128,7 +137,7 @@ def test_what_goes_on_is_seen_as_it_comes(browser: Browser) -> None:
             assert tab.text("#phase") != "done"
             gate.open()
         tab.see(".final")
-        assert tab.value("document.querySelector('#stop').disabled") is True
+        tab.miss("#stop")
 
 
 def test_stop_asks_nothing(browser: Browser) -> None:
@@ -143,7 +152,7 @@ def test_stop_asks_nothing(browser: Browser) -> None:
         tab.see(".text:has-text('Working.')")
         tab.click("#stop")
         tab.see(".final.cancelled")
-        assert tab.value("document.querySelector('#stop').disabled") is True
+        tab.miss("#stop")
         assert tab.text("#phase") == "cancelled"
         gate.open()
 
@@ -298,6 +307,105 @@ def test_a_conversation_goes_on(browser: Browser) -> None:
         assert tab.value("location.hash") == first
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_a_conversation_of_a_program_goes_on(browser: Browser, tmp_path: Path, several: bool) -> None:
+    """Where there are choices, they are asked for: with others it would be another conversation."""
+
+    async def answers(turn: Turn) -> None:
+        turn.say(f"You said: {turn.text}")
+
+    handler = ScriptedAgent([answers])
+    folders = {"site": tmp_path, "api": tmp_path.parent} if several else {"site": tmp_path}
+
+    @asynccontextmanager
+    async def opened(permissions: Any) -> AsyncGenerator[Agent]:
+        async with scripted(agent=handler, permissions=permissions) as agent:
+            yield agent
+
+    agents = {"other": ServedAgent(open=opened, folders=folders)}
+    with served_page(works, agents=agents) as stage, browser.tab(clean=False) as tab:
+        tab.go(stage.start("One.", agent="other", thread="ours", folder="api" if several else "site"))
+        tab.see(".final")
+        tab.type("#more", "Two.")
+        tab.click("#more-go")
+        if several:
+            tab.see("#more-problem:has-text('Choose the folder that the conversation has')")
+            assert tab.count("#pick-more-permissions:not([hidden])") == 0
+            tab.choose("#more-folder", "api")
+            tab.click("#more-go")
+        tab.see(".text:has-text('You said: Two.')")
+        tab.see("#conversation a")
+        assert len(handler.sessions) == 1
+        tab.type("#more", "Three.")
+        assert tab.count("#further .pick:not([hidden])") == 0  # it is known from the turn before
+        tab.click("#more-go")
+        tab.see(".text:has-text('You said: Three.')")
+        assert len(handler.sessions) == 1
+        tab.click("#conversation a:text-is('1')")
+        tab.see(".text:has-text('You said: One.')")
+        assert tab.do("getAttribute", "#more", "placeholder") == "Go on with this conversation, after turn 3"
+
+
+def test_a_run_by_itself_cannot_be_gone_on_with(browser: Browser) -> None:
+    with served_page(works) as stage, browser.tab() as tab:
+        tab.go(stage.start("One."))
+        tab.see(".final")
+        tab.miss("#further")
+        tab.click("#tab-usage")
+        tab.see("#panel dd:text-is('none: it cannot be gone on with')")
+
+
+def test_what_is_waited_for_is_said_and_for_how_long(browser: Browser) -> None:
+    gate = Gate()
+
+    @asynccontextmanager
+    async def opened(permissions: Any) -> AsyncGenerator[Agent]:
+        await gate.wait()
+        async with scripted(works, permissions=permissions) as agent:
+            yield agent
+
+    launch = (
+        ev.PhaseChanged(phase="starting", detail="another run of the conversation goes first"),
+        ev.PhaseChanged(phase="installing", detail="npm package cli@1.2", at=20.0),
+        ev.PhaseChanged(phase="authenticating", at=120.0),
+        ev.Message(text="Yes.", at=130.0),
+    )
+    agents = {"slow": ServedAgent(open=opened)}
+    with served_page(works, agents=agents) as stage, browser.tab() as tab:
+        tab.go(stage.start(agent="slow"))
+        tab.until("parseFloat(document.querySelector('.row .since')?.textContent) > 0")
+        tab.see("#stop")
+        gate.open()
+        tab.see(".final")
+        tab.go(keep_run(stage, *launch))
+        tab.see(".final")
+        for moment, text in (
+            (5, "waiting: another run of the conversation goes first\n5.0s"),
+            (112, "installing npm package cli@1.2\n1:32"),
+            (129, "waiting for login\n9.0s"),
+        ):
+            tab.value(
+                f"(slider => {{ slider.value = {moment}; slider.dispatchEvent(new Event('input')) }})"
+                "(document.querySelector('#scrub'))"
+            )
+            tab.until(f"document.querySelector('.row .wait')?.parentNode.innerText === {json.dumps(text)}")
+
+
+def test_times_have_one_form(browser: Browser) -> None:
+    long = (
+        ev.ToolStart(id="make", kind="execute", input={"command": "make"}, at=1.0),
+        ev.ToolDone(id="make", status="completed", at=223.0),
+        ev.Message(text="Done.", at=222.0),
+    )
+    with served_page(works) as stage, browser.tab() as tab:
+        tab.go(keep_run(stage, *long))
+        tab.see(".final")
+        assert tab.text("#elapsed") == tab.text("#moment") == tab.text(".fold .end") == "3:42"
+        assert "in 3:42" in tab.text(".final")
+        tab.click("#brand")
+        tab.see("#runs .about:has-text('took 3:42')")
+
+
 def test_runs_are_listed_filtered_and_deleted(browser: Browser) -> None:
     async def ends(turn: Turn) -> str | None:
         return "refusal" if "refuse" in turn.text else None
@@ -322,10 +430,46 @@ def test_runs_are_listed_filtered_and_deleted(browser: Browser) -> None:
         tab.see("#title:has-text('First')")
 
 
-def test_a_run_that_is_not_there(browser: Browser) -> None:
-    with served_page(works) as stage, browser.tab(clean=False) as tab:
+@pytest.mark.parametrize("width", [1200, 390])
+def test_a_run_that_is_not_there(browser: Browser, width: int) -> None:
+    with (
+        served_page(works) as stage,
+        browser.tab(clean=False, viewport={"width": width, "height": 800}) as tab,
+    ):
+        tab.go(stage.start("One that is there"))
+        tab.see(".final")
         tab.go(f"{stage.url}/#run=run-nothing")
         tab.see("text=There is no such run here")
+        assert tab.text("#title") == "No such run"
+        for part in ("#replay", "#tabs", "#panel", "#stop", "#state", "#splitter", "#plan-strip", "#further"):
+            tab.miss(part)
+        tab.click("#timeline a")
+        tab.click("#runs a")
+        tab.see(".final")  # and nothing of it stays
+        tab.see("#replay")
+
+
+def test_nothing_of_another_run_is_shown_while_one_is_loaded(browser: Browser) -> None:
+    with served_page(works) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
+        tab.go(stage.start("The one").replace(stage.url, line.url))
+        tab.see(".final")
+        tab.until("document.querySelector('#lane-names').innerText !== ''")
+        line.cut(stay=True)
+        tab.value("void (location.hash = 'run=run-other')")
+        tab.see("#link:has-text('reconnecting')")
+        assert tab.value("document.querySelector('#lane-names').innerText") == ""
+        assert tab.value("document.querySelector('#scrub').disabled") is True
+        assert [tab.text(each) for each in ("#title", "#elapsed", "#moment")] == ["Run", "", ""]
+        assert tab.text("#panel") == "The agent has made no plan so far."
+        tab.miss("#plan-strip")
+
+
+def test_a_list_that_is_not_there_yet_has_no_frame(browser: Browser) -> None:
+    with served_page(works) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
+        tab.go(line.url)
+        tab.see("#runs .empty:has-text('Nothing was run so far.')")
+        tab.value("document.querySelector('#runs').replaceChildren()")
+        tab.miss("#runs")
 
 
 def test_a_run_that_fails_says_why(browser: Browser) -> None:

@@ -90,7 +90,6 @@ def told(events: Sequence[ev.ThoughtEvent]) -> dict[str, Any]:
             for plan in view.plans.values()
         ],
         "open": sorted([question.id, question.deadline] for question in view.questions),
-        "answers": sorted(questions.answered(answer) for answer in view.answers),
         "verdicts": [list(map(questions.verdict_words, question.verdicts)) for question in view.questions],
         "denied": len(view.denied),
         "attempts": [[one.accepted, one.value, one.errors] for one in view.attempts[-20:]],
@@ -286,7 +285,8 @@ class _Tale:
     def _course(self) -> ev.ThoughtEvent:
         usage = {"inputTokens": 900, "outputTokens": 120, "cachedReadTokens": self._one(0, 800, 4000)}
         event: ev.ThoughtEvent = self._one(
-            ev.PhaseChanged(phase=self._one("installing", "starting", "prompted"), detail="npm package x"),
+            ev.PhaseChanged(phase="installing", detail="npm package x"),
+            ev.PhaseChanged(phase=self._one("starting", "prompted")),
             ev.PhaseChanged(phase="initializing", seconds=1.5),
             ev.PhaseChanged(phase="responding"),
             ev.PhaseChanged(phase="responding"),
@@ -341,7 +341,7 @@ def test_numbers_are_told_alike() -> None:
     for one, value in zip(said("numbers", values), values, strict=True):
         assert one == {
             "seconds": numbers.seconds(value),
-            "clock": numbers.clock(value),
+            "clock": numbers.clock(value).removeprefix("0"),  # the page has one form for all times
             "count": numbers.count(round(value)),
         }
 

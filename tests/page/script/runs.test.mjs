@@ -24,6 +24,7 @@ import {
   longer,
   named,
   otherArguments,
+  outcome,
   push,
   put,
   reduce,
@@ -387,6 +388,28 @@ test("keys follow from what options mean, and denying is always offered", () => 
     ["accept", "decline"],
   );
   assert.equal(wasAllowed({ answer: { choice: "reject_once" } }), false);
+});
+
+test("who has answered is told as people call it", () => {
+  const told = (choice, by, why, about) => outcome({ answer: { choice, by, why } }, about);
+  const caller = "ada";
+  assert.equal(told("allow_once", "ada", "answered from outside", { here: true, caller }), "allowed by you");
+  assert.equal(told("allow_once", "ada", "answered from outside", { caller }), "allowed elsewhere");
+  assert.equal(told("allow_always", "human", "It is fine."), "allowed for good elsewhere: It is fine.");
+  assert.equal(told("accept", "robot", ""), "accepted by robot");
+  assert.equal(told("reject_once", "supervisor", "no"), "denied by the supervisor: no");
+  assert.equal(
+    told("reject_once", "deadline", "nobody answered within 5 seconds"),
+    "denied: nobody answered within 5 seconds",
+  );
+  assert.equal(
+    told("allow_once", "remembered", "it was answered for the whole session"),
+    "allowed: it was answered before, for the whole session",
+  );
+  assert.equal(told(null, "cancel", "the turn was cancelled"), "withdrawn: the turn was cancelled");
+  assert.equal(told("constructor", "constructor", "constructor"), "constructor by constructor: constructor");
+  assert.equal(told("allow_once", "", ""), "allowed");
+  assert.equal(outcome({ answer: null }), "");
 });
 
 test("colours of terminals stay, and what else they obey goes", () => {

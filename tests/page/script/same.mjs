@@ -16,7 +16,6 @@ import {
   hintOf,
   hostOf,
   line,
-  outcome,
   reduce,
   seconds,
   clock,
@@ -46,7 +45,6 @@ const answers = {
 function told(state) {
   const items = all(state.items);
   const texts = (kind) => items.filter((item) => item.kind === kind).map((item) => beginning(item.text));
-  const questions = items.filter((item) => item.kind === "question");
   return {
     seq: state.seq,
     agent: state.agent,
@@ -81,10 +79,6 @@ function told(state) {
     open: state.asked
       .map((number) => get(state.items, number))
       .map(({ id, deadline }) => [id, deadline])
-      .sort(),
-    answers: questions
-      .filter((item) => item.answer)
-      .map(outcome)
       .sort(),
     verdicts: state.asked
       .map((number) => get(state.items, number))

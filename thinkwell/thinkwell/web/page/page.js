@@ -156,19 +156,19 @@ export function isObject(value) {
 // Numbers as people read them
 // ---------------------------------------------------------------------------------------------------------
 
-/** A duration: ``3.2s``, ``37s``, ``1:42``. @param {number} value */
+/** A duration: ``3.2s``, ``37s``, ``3:42``. @param {number} value */
 export function seconds(value) {
   const taken = Math.max(Number.isFinite(value) ? value : 0, 0);
   if (Math.round(taken * 10) < 100) return `${taken.toFixed(1)}s`;
-  return Math.round(taken) < 60 ? `${Math.round(taken)}s` : clock(taken).replace(/^0/, "");
+  return Math.round(taken) < 60 ? `${Math.round(taken)}s` : clock(taken);
 }
 
-/** A time that runs: ``01:42``, ``1:02:03``. @param {number} value */
+/** A time that runs: ``0:07``, ``3:42``, ``1:02:03``. @param {number} value */
 export function clock(value) {
   const whole = Math.max(Math.round(Number.isFinite(value) ? value : 0), 0);
   const two = (/** @type {number} */ number) => String(number).padStart(2, "0");
   const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
-  return hours ? `${hours}:${two(minutes)}:${two(rest)}` : `${two(minutes)}:${two(rest)}`;
+  return hours ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }
 
 /** A number that need not be exact: ``950``, ``18.2k``, ``1.5M``. @param {number} value */
@@ -976,9 +976,11 @@ export function words(state, { stopping = false } = {}) {
 /** @param {Phase} phase @param {string} agent */
 function phaseWords(phase, agent) {
   const name = line(agent, 200) || "the agent";
+  const detail = line(phase.detail, 200);
+  if (phase.phase === "starting" && detail) return `waiting: ${detail}`;
   return (PHASES[phase.phase] ?? line(phase.phase))
     .replace("{agent}", () => name)
-    .replace("{detail}", () => line(phase.detail, 200) || name);
+    .replace("{detail}", () => detail || name);
 }
 
 /** @param {State} state */
@@ -1400,13 +1402,41 @@ const OUTCOMES = table({
   decline: "declined",
 });
 
-/** What became of a question: ``denied by supervisor: it deletes files``. @param {QuestionItem} question */
-export function outcome({ answer }) {
+/** Who decides, as people call it. Where nobody is named, the reason says enough. */
+const DECIDERS = table({
+  human: "elsewhere",
+  policy: "by the permission policy",
+  remembered: "",
+  handler: "by the server's program",
+  listener: "by the server's program",
+  supervisor: "by the supervisor",
+  deadline: "",
+  cancel: "",
+  letta: "in a Letta client",
+});
+
+/** What reasons mean that tell nobody anything as they are. */
+const REASONS = table({
+  "answered from outside": "",
+  'permissions="deny"': "it denies all that is asked",
+  'permissions="allow"': "it allows all that is asked",
+  "nobody who was asked answered it": "nobody is there who may answer",
+  "it was answered for the whole session": "it was answered before, for the whole session",
+});
+
+/**
+ * What became of a question: ``denied by the supervisor: it deletes files``.
+ * @param {QuestionItem} question
+ * @param {{here?: boolean, caller?: string}} [about] `here`: it was answered in this window. `caller`: whom the
+ *   server takes this browser for.
+ */
+export function outcome({ answer }, { here = false, caller = "" } = {}) {
   if (answer === null) return "";
   const what = answer.choice === null ? "withdrawn" : (OUTCOMES[answer.choice] ?? line(answer.choice, 60));
   const by = line(answer.by, 60);
-  const why = line(answer.why, 500);
-  return `${what}${by && by !== "cancel" ? ` by ${by}` : ""}${why ? `: ${why}` : ""}`;
+  const who = here ? "by you" : by && by === caller ? "elsewhere" : (DECIDERS[by] ?? (by && `by ${by}`));
+  const why = REASONS[answer.why] ?? line(answer.why, 500);
+  return `${what}${who ? ` ${who}` : ""}${why ? `: ${why}` : ""}`;
 }
 
 /** Whether the agent got what it asked for; null where the question was withdrawn. @param {QuestionItem} question */
@@ -3188,7 +3218,8 @@ function remember(storage, name, value) {
 
 /**
  * A row as it is drawn: one of the reducer's, or the prompt at the beginning, or the end.
- * @typedef {Row | {key: "prompt" | "wait", text: string} | {key: "final", state: State}} Drawn
+ * @typedef {Row | {key: "prompt", text: string} | {key: "wait", text: string, since: number} |
+ *   {key: "final", state: State}} Drawn
  */
 
 /** @param {HTMLElement} host @param {Drawn} row @param {RunView} view */
@@ -3196,11 +3227,23 @@ function paint(host, row, view) {
   const focused = host.contains(document.activeElement) && document.activeElement !== host;
   if ("item" in row) paintItem(host, row, view);
   else if ("state" in row) paintFinal(host, row.state);
-  else if (row.key === "prompt") paintPrompt(host, row.text);
-  else host.replaceChildren(el("div", { class: "fold dim" }, mark("running"), row.text));
+  else if ("since" in row) host.replaceChildren(waitNode(row.text, row.since));
+  else paintPrompt(host, row.text);
   if (focused && !host.contains(document.activeElement)) {
     /** @type {HTMLElement | null} */ (host.querySelector("button"))?.focus({ preventScroll: true });
   }
+}
+
+/** What is waited for, and for how long. @param {string} text @param {number} since */
+function waitNode(text, since) {
+  const end = el("span", { class: "end" }, timeNode(since, null, true));
+  return el("div", { class: "fold dim" }, mark("running"), el("span", { class: "wait" }, text), end);
+}
+
+/** When a run came to what it is doing, where that is not told by its items. @param {State} state */
+function waitsSince(state) {
+  const phase = state.phases.at(-1);
+  return phase && phase.phase !== "responding" && phase.seconds === null ? phase.at : state.at;
 }
 
 /** Whether a run goes on without anything in the timeline that shows so. @param {State} state */
@@ -3465,16 +3508,16 @@ function foldNode(row, view) {
 /** @param {QuestionItem} item @param {string} key @param {RunView} view */
 function pastQuestion(item, key, view) {
   const isOpen = item.answer === null && view.state.end === null;
-  const told = isOpen ? "waits for your answer" : item.answer ? outcome(item) : "not answered";
+  const told = isOpen ? "waits for your answer" : item.answer ? view.outcome(item) : "not answered";
   const allowed = wasAllowed(item);
   const status = isOpen ? "ask" : allowed === null ? "cancelled" : allowed ? "done" : "failed";
   const verdicts = item.verdicts.map((verdict) => el("div", {}, verdictWords(verdict)));
-  const long = item.title.length > 120 || item.title.includes("\n") || item.url;
+  const long = item.title.length > 80 || item.title.includes("\n") || told.length > 40 || item.url;
   const open = verdicts.length || long ? view.isOpen(key, false) : null;
   const head = foldHead(
     { key, open, view, glyph: null, verb: "asked", status },
     el("span", { class: "target" }, line(item.title, 200)),
-    el("span", { class: "end" }, line(told, 80)),
+    el("span", { class: "end" }, el("span", { class: "told" }, told)),
   );
   if (!open) return head;
   return el(
@@ -3484,10 +3527,10 @@ function pastQuestion(item, key, view) {
     el(
       "div",
       { class: "body" },
-      el("div", { class: "note" }, el("span", {}, exact(shortened(item.title, 8000)))),
+      el("div", { class: "asked" }, exact(shortened(item.title, 8000))),
       item.url ? el("div", { class: "address" }, exact(item.url)) : null,
       ...verdicts,
-      el("div", {}, told),
+      el("div", { class: "dim" }, told),
     ),
   );
 }
@@ -3731,6 +3774,7 @@ class Timeline {
 /** @param {Drawn} one @param {Drawn} other */
 function sameDrawn(one, other) {
   if ("item" in one && "item" in other) return sameRow(one, other);
+  if ("since" in one && "since" in other) return one.text === other.text && one.since === other.since;
   if ("text" in one && "text" in other) return one.text === other.text;
   return "state" in one && "state" in other && one.state === other.state;
 }
@@ -3741,6 +3785,9 @@ function sameDrawn(one, other) {
 
 /** Milliseconds for which a new question takes no answer: a key or a click then was meant for something else. */
 const SETTLE = 400;
+
+/** Milliseconds for which it is said that others have answered a question. */
+const SETTLED = 15000;
 
 const ROUND = 2 * Math.PI * 15;
 
@@ -3901,6 +3948,7 @@ class QuestionCard {
   async answer(answer) {
     if (this.sent || !this.armed || !this.view.live) return;
     this.sent = true;
+    this.view.answered.add(this.question.id);
     this.problem.hidden = true;
     for (const each of this.buttons) each.disabled = true;
     try {
@@ -3909,6 +3957,7 @@ class QuestionCard {
       });
     } catch (error) {
       this.sent = false;
+      this.view.answered.delete(this.question.id);
       for (const each of this.buttons) each.disabled = false;
       const gone = error instanceof Refused && error.status === 404;
       this.problem.textContent = gone
@@ -4529,6 +4578,7 @@ function drawUsage(host, state, view) {
         ["Mode", line(state.mode, 200)],
         ["Folder", line(state.cwd, 500)],
         ["Session", line(state.session, 200)],
+        ["Conversation", view.record && !view.record.thread ? "none: it cannot be gone on with" : ""],
         ["Turns", state.turns > 1 ? String(state.turns) : ""],
         ["Tools", state.tools ? `${state.tools}${state.failed ? `, ${state.failed} failed` : ""}` : ""],
         ["Stop reason", line(state.reason, 100)],
@@ -4626,7 +4676,7 @@ class ReplayBar {
       byId("play").replaceChildren(icon(glyph));
     }
     byId("play").disabled = !log.events.length;
-    const latest = log.state.end ? clock(end) : "now";
+    const latest = log.state.end ? clock(end) : log.events.length ? "now" : "";
     byId("moment").textContent = moment === null ? latest : `${clock(at)} / ${clock(end)}`;
     this.needle.hidden = moment === null;
     const share = end > begin ? (at - begin) / (end - begin) : 1;
@@ -4697,6 +4747,10 @@ const UNSEEN = 400;
 /** Events that are still to come when a run is opened, from which on nothing is drawn before they are there. */
 const MANY = 50;
 
+/** Turns of a conversation that are known, and those before and behind the one that is open that have links. */
+const TURNS = 500;
+const AROUND_TURN = 10;
+
 /** What was unfolded or folded that is remembered. */
 const REMEMBERED = 500;
 
@@ -4715,6 +4769,8 @@ class RunView {
     this.record = null;
     /** What this page has kept with the run when it was started. @type {Json} */
     this.about = {};
+    /** The turns of the conversation that it is one of. @type {Json[]} */
+    this.conversation = [];
     this.target = 0;
     this.link = "connecting";
     this.problem = "";
@@ -4736,8 +4792,10 @@ class RunView {
     this.file = kept.file ?? null;
     /** The moment that is shown, in seconds of the run; null: the latest. @type {number | null} */
     this.moment = kept.moment ?? null;
+    /** Ids of the questions that were answered in this window. @type {Set<string>} */
+    this.answered = new Set(kept.answered ?? []);
     this.playing = false;
-    this.speed = 1;
+    this.speed = Number(byId("speed").value);
     this.played = 0;
     this.timeline = new Timeline(this);
     this.timeline.stick = !kept.anchor;
@@ -4751,9 +4809,12 @@ class RunView {
     /** @type {Watch | null} */
     this.watch = null;
     this.ticking = setInterval(() => this.tick(), 500);
-    byId("dock").replaceChildren();
-    byId("further").hidden = true;
-    byId("panel").replaceChildren();
+    for (const name of ["title", "phase", "elapsed", "moment"]) byId(name).textContent = "";
+    for (const name of ["dock", "panel"]) byId(name).replaceChildren();
+    for (const name of ["further", "plan-strip", "replaying", "latest"]) byId(name).hidden = true;
+    byId("run").classList.remove("gone", "replaying");
+    byId("conversation")?.remove();
+    this.replay.draw();
     this.drawTabs();
     this.load();
   }
@@ -4771,7 +4832,8 @@ class RunView {
 
   async load() {
     try {
-      const { data, response } = await request("GET", `api/runs/${encodeURIComponent(this.id)}`);
+      const path = `api/runs/${encodeURIComponent(this.id)}`;
+      const [{ data, response }] = await Promise.all([request("GET", path), about()]);
       if (this.closed) return;
       this.record = data.run;
       this.about = isObject(data.run.meta?.page) ? data.run.meta.page : {};
@@ -4784,7 +4846,7 @@ class RunView {
         (event, size) => this.receive(event, size),
         (link) => this.linked(link),
       );
-      if (this.record.thread) this.loadConversation();
+      if (this.record.thread) this.loadConversation().catch(() => {}); // it can do without
     } catch (error) {
       if (this.closed) return;
       const gone = error instanceof Refused && error.status === 404;
@@ -4798,9 +4860,8 @@ class RunView {
   async loadConversation() {
     const { data } = await request(
       "GET",
-      `api/runs?limit=50&thread=${encodeURIComponent(this.record.thread)}`,
+      `api/runs?limit=${TURNS}&thread=${encodeURIComponent(this.record.thread)}`,
     );
-    /** @type {Json[]} */
     this.conversation = data.runs.toReversed();
     this.schedule();
   }
@@ -4883,7 +4944,7 @@ class RunView {
   /** @param {boolean} loading */
   drawBar(loading) {
     const { state } = this.log;
-    const title = line(this.record?.title, 300) || "Run";
+    const title = line(this.record?.title, 300) || (this.link === "gone" ? "No such run" : "Run");
     const status = this.state.end?.status ?? (this.state.asked.length ? "ask" : "running");
     byId("title").textContent = title;
     byId("title").title = title;
@@ -4900,9 +4961,11 @@ class RunView {
     if (byId("link").textContent !== link)
       byId("link").replaceChildren(...(link ? [el("span", { class: "spinner" }), link] : []));
     const stop = byId("stop");
-    stop.hidden = this.link === "gone";
-    stop.disabled = state.end !== null || this.stopping || this.record === null;
-    stop.textContent = this.stopping && state.end === null ? "Stopping" : "Stop";
+    const goesOn = this.record?.status === "running" && state.end === null && this.link !== "gone";
+    if (!goesOn && stop === document.activeElement) this.timeline.host.focus();
+    stop.hidden = !goesOn;
+    stop.disabled = this.stopping;
+    stop.textContent = this.stopping ? "Stopping" : "Stop";
     const sign = state.asked.length
       ? "? "
       : state.end
@@ -4912,9 +4975,10 @@ class RunView {
   }
 
   drawGone() {
-    this.timeline.host.replaceChildren(
-      nothing("There is no such run here: it was deleted, or it is somebody else's."),
-    );
+    const all = el("a", { href: "#" }, "All runs");
+    const text = "There is no such run here: it was deleted, or it is somebody else's. ";
+    byId("run").classList.add("gone");
+    this.timeline.host.replaceChildren(el("p", { class: "empty" }, text, all));
   }
 
   drawStrip() {
@@ -4941,8 +5005,10 @@ class RunView {
     if (prompt) rows.push({ key: "prompt", text: prompt });
     for (const row of rowsOf(this.state)) rows.push(row);
     if (this.state.end) rows.push({ key: "final", state: this.state });
-    else if (waits(this.state))
-      rows.push({ key: "wait", text: words(this.state, { stopping: this.stopping }) });
+    else if (waits(this.state)) {
+      const text = words(this.state, { stopping: this.stopping });
+      rows.push({ key: "wait", text, since: waitsSince(this.state) });
+    }
     if (this.changed("over", [this.state.end]))
       for (const row of rows)
         if ("item" in row && row.item.kind !== "message") this.timeline.stale.add(row.key);
@@ -4962,8 +5028,11 @@ class RunView {
     const ids = new Set(open.map((question) => question.id));
     for (const [id, card] of this.cards) {
       if (ids.has(id)) continue;
-      card.node.remove();
+      const focused = card.node.contains(document.activeElement);
+      card.node.replaceWith(...(this.moment === null ? this.settled(id) : []));
       this.cards.delete(id);
+      if (focused)
+        /** @type {HTMLElement} */ ([...this.cards.values()][0]?.node ?? this.timeline.host).focus();
     }
     for (const question of open.slice(0, 20)) {
       const known = this.cards.get(question.id);
@@ -4974,6 +5043,30 @@ class RunView {
         byId("dock").append(card.node);
       }
     }
+  }
+
+  /** What is said for a while in the place of a question that others have answered. @param {string} id */
+  settled(id) {
+    const number = find(this.state.where, `question/${id}`);
+    const question = /** @type {QuestionItem} */ (get(this.state.items, number));
+    if (this.answered.has(id) || question.answer === null || question.answer.choice === null) return [];
+    const text = `${line(question.title, 200) || "The question"}: ${this.outcome(question)}`;
+    const close = button("Dismiss", { class: "button small", onclick: () => node.remove() });
+    const node = el(
+      "div",
+      { class: "settled" },
+      mark(wasAllowed(question) ? "done" : "failed"),
+      el("span", { class: "grow" }, text),
+      close,
+    );
+    setTimeout(() => node.remove(), SETTLED);
+    say(text);
+    return [node];
+  }
+
+  /** What became of a question. @param {QuestionItem} question */
+  outcome(question) {
+    return outcome(question, { here: this.answered.has(question.id), caller: page.info?.caller });
   }
 
   drawTabs() {
@@ -5050,22 +5143,53 @@ class RunView {
   }
 
   drawFurther() {
-    const may = Boolean(
-      this.record?.thread && isObject(this.record.meta?.page) && this.log.state.end && this.moment === null,
-    );
+    const turns = this.conversation;
+    const agent = page.info?.agents.find((/** @type {Json} */ each) => each.name === this.record?.agent);
+    const may = Boolean(this.record?.thread && agent && this.log.state.end && this.moment === null);
     byId("further").hidden = !may;
-    const turns = this.conversation ?? [];
-    if (!this.changed("conversation", [turns])) return;
+    if (!this.changed("conversation", [turns, may])) return;
+    if (may) this.drawChoices(agent);
     byId("conversation")?.remove();
     if (turns.length < 2) return;
-    const links = turns.map((run, i) =>
-      run.id === this.id
-        ? el("strong", {}, String(i + 1))
-        : el("a", { href: `#run=${encodeURIComponent(run.id)}`, title: line(run.title, 300) }, String(i + 1)),
-    );
+    const at = turns.findIndex((run) => run.id === this.id);
+    const from = Math.max(at - AROUND_TURN, 0);
+    const links = turns.slice(from, at + AROUND_TURN + 1).map((run, i) => {
+      const number = String(from + i + 1);
+      return run.id === this.id
+        ? el("strong", { "aria-current": "page" }, number)
+        : el("a", { href: `#run=${encodeURIComponent(run.id)}`, title: line(run.title, 300) }, number);
+    });
+    const name = `Turns of the conversation, ${turns.length} in all`;
     this.timeline.host.before(
-      el("nav", { id: "conversation", "aria-label": "Turns of the conversation" }, "Turns", ...links),
+      el("nav", { id: "conversation", "aria-label": name }, from ? "Turns …" : "Turns", ...links),
     );
+  }
+
+  /**
+   * Offer what has to be known to go on with the conversation, where a program has begun it: with another folder,
+   * or other permissions, it would be another conversation.
+   * @param {Json} agent
+   */
+  drawChoices(agent) {
+    const turns = this.conversation.length;
+    const isLast = !turns || this.conversation[turns - 1].id === this.id;
+    const label = isLast
+      ? "Go on with this conversation"
+      : `Go on with this conversation, after turn ${turns}`;
+    set(byId("more"), { placeholder: label, "aria-label": label });
+    const known = this.choices();
+    for (const name of /** @type {const} */ (["folder", "permissions"])) {
+      const offered = agent[name === "folder" ? "folders" : "permissions"];
+      const open = known === null && offered.length > 1;
+      const options = [["", "which?"], ...offered.map((/** @type {string} */ each) => [each, each])];
+      fill(`more-${name}`, open ? options : [], undefined);
+    }
+  }
+
+  /** What was chosen for the conversation; null: nothing here knows that. @returns {Json} */
+  choices() {
+    const turns = [this.record, ...this.conversation.toReversed()];
+    return turns.map((run) => run.meta?.page).find(isObject) ?? null;
   }
 
   drawReplaying() {
@@ -5179,15 +5303,18 @@ class RunView {
 
   /** Go on with the conversation in another run. @param {string} prompt */
   async further(prompt) {
-    const { folder, permissions } = this.about;
-    return startRun({
-      prompt,
-      agent: this.record.agent,
-      thread: this.record.thread,
-      folder,
-      permissions,
-      output: null,
-    });
+    const picks = ["folder", "permissions"].filter((name) => !byId(`pick-more-${name}`).hidden);
+    const open = picks.filter((name) => !byId(`more-${name}`).value);
+    if (open.length) {
+      byId(`more-${open[0]}`).focus();
+      throw new Error(
+        `Choose the ${open.join(" and the ")} that the conversation has: with others it begins anew.`,
+      );
+    }
+    const picked = Object.fromEntries(picks.map((name) => [name, byId(`more-${name}`).value]));
+    const { folder, permissions } = this.choices() ?? picked;
+    const { agent, thread } = this.record;
+    return startRun({ prompt, agent, thread, folder, permissions, output: null });
   }
 
   /** Show a moment of the run; null: the latest. @param {number | null} moment */
@@ -5230,6 +5357,7 @@ class RunView {
       chosen: this.chosen,
       folds: [...this.folds].slice(-REMEMBERED),
       file: this.file,
+      answered: [...this.answered].slice(-REMEMBERED),
       moment: this.moment,
       anchor: this.timeline.stick ? null : this.timeline.anchor(),
     });
@@ -5327,7 +5455,7 @@ class Home {
 
   async load() {
     try {
-      page.info ??= (await request("GET", "api")).data;
+      await about();
       if (!this.closed) drawChoices();
     } catch (error) {
       this.problem(error);
@@ -5533,6 +5661,11 @@ function fill(id, options, chosen) {
 
 /** @type {{info: Json, run: RunView | null, home: Home | null, routes: number}} */
 const page = { info: null, run: null, home: null, routes: 0 };
+
+/** What the server is, and what it offers; asked for once. @returns {Promise<Json>} */
+async function about() {
+  return (page.info ??= (await request("GET", "api")).data);
+}
 
 /** Keys and what they do. @type {[string, string][]} */
 const SHORTCUTS = [
