@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import anyio
+import pytest
 from letta_stage import LettaStage, asking, hello, letta_served, tool_done, tool_start
 
+from thinkwell.journal import Entry, MemoryJournal, RunRecord
 from thinkwell.web import StartRun
+from thinkwell.web.letta._incoming import Said
+from thinkwell.web.letta._segments import Options
+from thinkwell.web.letta._turns import Turn as LettaTurn
 
 if TYPE_CHECKING:
     from scripted import Turn
@@ -83,6 +88,50 @@ async def test_long_messages_are_kept_without_their_middles() -> None:
         await stage.stream(agent, None, messages=said[2:] * 100)
         (record, *_) = await stage.server.runs(caller="")
         assert len(str(record.meta)) < 30_000
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+async def test_a_long_conversation_in_pages(order: str) -> None:
+    journal = MemoryJournal()
+    async with letta_served(hello, journal=journal) as stage:
+        agent, other = await stage.agent(), await stage.agent()
+        for number in range(350):
+            thread = other if number % 7 == 3 else agent
+            turn = LettaTurn(
+                agent=thread, said=(Said(content=f"Do {number}."),), options=Options(background=True)
+            )
+            record = RunRecord(
+                id=f"run-{number:08x}", agent="a", created=1e9 + number, thread=thread, meta=turn.meta
+            )
+            await journal.create(record)
+            end = b'{"type":"end","seq":1,"at":1.0,"status":"completed"}'
+            await journal.finish(record.id, Entry(1, end), "completed", record.created)
+        await stage.server.start(StartRun(prompt="Not of a client of Letta's."), caller="")
+
+        for path, expected in (
+            (f"/v1/agents/{agent}/messages?", [n for n in range(350) if n % 7 != 3]),
+            (f"/v1/runs/?agent_id={agent}&", [n for n in range(350) if n % 7 != 3]),
+            ("/v1/runs/?statuses=completed&", list(range(350))),
+            (f"/v1/runs/?agent_id={other}&stop_reason=end_turn&", [n for n in range(350) if n % 7 == 3]),
+        ):
+            whole = expected if order == "asc" else expected[::-1]
+            for turned, reads in (("after", 1), ("before", -1)):
+                found: list[str] = []
+                query = f"order={order}&limit=40"
+                cursor = "" if turned == "after" else f"&before={await last_id(stage, path, order)}"
+                while page := [item["id"] for item in await stage.get(f"{path}{query}{cursor}")]:
+                    assert len(page) <= 40
+                    found = found + page if reads == 1 else page + found
+                    cursor = f"&{turned}={page[-1] if reads == 1 else page[0]}"
+                numbers = [int(id_.split("-")[1], 16) for id_ in found]
+                assert numbers == (whole if reads == 1 else whole[:-1]), (path, turned)
+
+
+async def last_id(stage: LettaStage, path: str, order: str) -> str:
+    """The id of what comes last in an order."""
+    other = "asc" if order == "desc" else "desc"
+    (item,) = await stage.get(f"{path}order={other}&limit=1")
+    return str(item["id"])
 
 
 async def test_pages() -> None:

@@ -13,7 +13,7 @@ from thinkwell.web.letta._answers import complete_answer, stream_answer
 from thinkwell.web.letta._bodies import CancelMessages, Resume, SendMessages
 from thinkwell.web.letta._endpoint import read_struct
 from thinkwell.web.letta._failures import BadRequest, NotKnown
-from thinkwell.web.letta._history import all_runs, run_messages, run_usage, running_in, thread_messages
+from thinkwell.web.letta._history import Runs, run_messages, run_usage, running_in, thread_messages
 from thinkwell.web.letta._lists import many, read_page
 from thinkwell.web.letta._runs import RunsQuery, Wanted, list_runs, state_of
 from thinkwell.web.letta._segments import Options, Segment
@@ -177,7 +177,7 @@ class Conversing:
         Raises:
             NotKnown: There is none.
         """
-        for record in await all_runs(self._server, caller=place.caller, thread=place.thread):
+        async for record in Runs(self._server, caller=place.caller, thread=place.thread):
             turn = Turn.of(record)
             if turn is not None and otid in turn.otids:
                 return Segment(run=record.id)
@@ -219,7 +219,7 @@ class Conversing:
         self, caller: str, run_ids: list[str] | None, *, agent: str | None = None, thread: str | None = None
     ) -> ASGIApp:
         going: dict[str, RunRecord] = {}
-        for record in await all_runs(self._server, caller=caller, thread=thread, status="running"):
+        for record in await running_in(self._server, caller=caller, thread=thread):
             turn = Turn.of(record)
             if agent is None or (turn and turn.agent == agent):
                 going[record.id] = record

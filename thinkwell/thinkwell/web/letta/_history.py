@@ -17,7 +17,8 @@ from thinkwell.web.letta._streaming import BY
 from thinkwell.web.letta._turns import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
+    from typing import Self
 
     from thinkwell.journal import Journal, RunRecord, RunStatus
     from thinkwell.web._records import LogEntry
@@ -25,31 +26,74 @@ if TYPE_CHECKING:
     from thinkwell.web.letta._lists import Page
     from thinkwell.web.letta._messages import Message, UsageStatistics
 
-__all__ = ("all_runs", "pending_calls", "run_messages", "run_usage", "running_in", "thread_messages")
+__all__ = ("Runs", "pending_calls", "run_messages", "run_usage", "running_in", "thread_messages")
 
-BATCH: Final = 500
+FIRST: Final = 100
+"""Records that are asked for at first. Then it is twice as many each time: whoever wants more wants many."""
+
+MOST: Final = 1000
 """Records that are asked for at once."""
 
 _MESSAGE: Final = re.compile(r"message-([0-9a-f]{1,64})-.{1,40}")
 
 
-async def all_runs(
-    server: RunServer, *, caller: str, thread: str | None = None, status: RunStatus | None = None
-) -> list[RunRecord]:
-    """Return the runs of a caller, the newest first; see `RunServer.runs`."""
-    known: list[RunRecord] = []
-    before: str | None = None
-    while records := await server.runs(
-        caller=caller, thread=thread, status=status, before=before, limit=BATCH
-    ):
-        known += records
-        before = records[-1].id
-    return known
+class Runs:
+    """A caller's runs, the newest first, read from the journal as far as somebody wants them.
+
+    Args:
+        server: Where they are.
+        caller: Whose.
+        thread: Only those of this conversation.
+        status: Only those.
+        before: Only those that come behind the one with this id.
+        until: Only those that come before the one with this id.
+    """
+
+    def __init__(
+        self,
+        server: RunServer,
+        *,
+        caller: str,
+        thread: str | None = None,
+        status: RunStatus | None = None,
+        before: str | None = None,
+        until: str | None = None,
+    ) -> None:
+        self._server = server
+        self._caller = caller
+        self._thread = thread
+        self._status: RunStatus | None = status
+        self._before = before
+        self._until = until
+        self._limit = FIRST
+        self._page: Iterator[RunRecord] = iter(())
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> RunRecord:
+        record = next(self._page, None)
+        if record is None:
+            self._page = iter(
+                await self._server.runs(
+                    caller=self._caller,
+                    thread=self._thread,
+                    status=self._status,
+                    before=self._before,
+                    limit=self._limit,
+                )
+            )
+            self._limit = min(2 * self._limit, MOST)
+            record = next(self._page, None)
+        if record is None or record.id == self._until:
+            raise StopAsyncIteration
+        self._before = record.id
+        return record
 
 
-async def running_in(server: RunServer, *, caller: str, thread: str) -> list[RunRecord]:
-    """Return the runs of a conversation that go on or wait for their turn, in their order."""
-    return (await all_runs(server, caller=caller, thread=thread, status="running"))[::-1]
+async def running_in(server: RunServer, *, caller: str, thread: str | None = None) -> list[RunRecord]:
+    """Return the runs of a conversation that go on or wait for their turn, in their order; by default all."""
+    return [record async for record in Runs(server, caller=caller, thread=thread, status="running")][::-1]
 
 
 async def thread_messages(
@@ -64,33 +108,40 @@ async def thread_messages(
         page: Which part is wanted.
         only: The types of messages that are wanted; ``None``: all.
     """
-    backwards = page.after is None and page.before is not None
-    cursor = page.before if backwards else page.after
-    ascending = page.ascending != backwards  # from the cursor on, whichever way that is
-    records = await all_runs(server, caller=caller, thread=thread)
-    if ascending:
-        records.reverse()
-    if cursor is not None:
-        named = _MESSAGE.fullmatch(cursor)
-        ids = [record.id for record in records]
-        run = f"run-{named[1]}" if named else ""
-        records = records[ids.index(run) :] if run in ids else []
     found: list[Message] = []
-    for record in records:
+
+    async def take(record: RunRecord) -> bool:
+        """Take what was said in a run, from the cursor on; return whether that is enough."""
         messages = await run_messages(server.journal, record)
-        if not ascending:
+        if not page.forwards:
             messages.reverse()
-        if cursor is not None:
+        if record is beside:
             names = [message.id for message in messages]
-            if cursor not in names:
-                return []
-            messages = messages[names.index(cursor) + 1 :]
-            cursor = None
-        found += [message for message in messages if only is None or str(_tag(message)) in only]
-        if len(found) >= page.limit:
-            break
-    found = found[: page.limit]
-    return found[::-1] if backwards else found
+            if page.cursor not in names:
+                return True
+            messages = messages[names.index(page.cursor) + 1 :]
+        found.extend(message for message in messages if only is None or str(_tag(message)) in only)
+        return len(found) >= page.limit
+
+    beside: RunRecord | None = None
+    if page.cursor is not None:
+        named = _MESSAGE.fullmatch(page.cursor)
+        beside = await server.journal.get(f"run-{named[1]}") if named else None
+        if beside is None or (beside.caller, beside.thread) != (caller, thread):
+            return []
+    id_ = None if beside is None else beside.id
+    enough = beside is not None and await take(beside)
+    if not enough and page.forwards:
+        # A journal is read from its end, so it has to be found where to begin.
+        newer = [record.id async for record in Runs(server, caller=caller, thread=thread, until=id_)]
+        while newer and not enough:
+            record = await server.journal.get(newer.pop())
+            enough = record is not None and await take(record)
+    elif not enough:
+        async for record in Runs(server, caller=caller, thread=thread, before=id_):
+            if await take(record):
+                break
+    return page.in_order(found[: page.limit])
 
 
 async def run_messages(journal: Journal, record: RunRecord) -> list[Message]:

@@ -47,6 +47,24 @@ class Page(Struct, frozen=True, kw_only=True):
     ascending: bool
     """Whether the oldest comes first."""
 
+    @property
+    def cursor(self) -> str | None:
+        """Id of what it comes beside; ``None``: it is the beginning."""
+        return self.before if self.after is None else self.after
+
+    @property
+    def _backwards(self) -> bool:
+        return self.after is None and self.before is not None
+
+    @property
+    def forwards(self) -> bool:
+        """Whether it is looked for from the cursor to what is newer."""
+        return self.ascending != self._backwards
+
+    def in_order(self, found: list[T]) -> list[T]:
+        """Return what was found from the cursor on in the order that is wanted."""
+        return found[::-1] if self._backwards else found
+
     def of(self, oldest_first: Sequence[T]) -> list[T]:
         """Return the part of a list. It is empty where what it should stand beside is gone."""
         items = list(oldest_first if self.ascending else reversed(oldest_first))

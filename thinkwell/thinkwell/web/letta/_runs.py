@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from thinkwell.web._records import RunEnded, read_entry
-from thinkwell.web.letta._history import all_runs
+from thinkwell.web.letta._history import Runs
 from thinkwell.web.letta._mapping import date_of
-from thinkwell.web.letta._segments import stop_reason_of
+from thinkwell.web.letta._segments import Segment, stop_reason_of
 from thinkwell.web.letta._turns import Turn
 
 if TYPE_CHECKING:
@@ -64,13 +65,22 @@ class Wanted(Struct, frozen=True, kw_only=True):
     statuses: frozenset[str] | None = None
     stop_reason: str | None = None
 
-    def may_be(self, turn: Turn) -> bool:
-        """Return whether a run is wanted, as far as it is known how it was begun."""
+    def may_be(self, record: RunRecord, turn: Turn) -> bool:
+        """Return whether a run may be wanted, as far as that is known without its log."""
+        running = record.status == "running"
+        states = {_STATUSES[record.status], "completed" if running else ""}  # where it waits for approval
         return (
             (self.agents is None or turn.agent in self.agents)
             and (self.conversation is None or (turn.conversation or "default") == self.conversation)
             and (self.background is None or turn.options.background == self.background)
+            and (self.statuses is None or not self.statuses.isdisjoint(states))
+            and (self.stop_reason is None or (self.stop_reason == "requires_approval") == running)
         )
+
+    @property
+    def is_running(self) -> bool:
+        """Whether those are wanted only that go on."""
+        return self.statuses is not None and self.statuses <= {"created", "running"}
 
     @property
     def needs_state(self) -> bool:
@@ -86,18 +96,33 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 async def list_runs(server: RunServer, wanted: Wanted, page: Page, *, caller: str) -> list[RunState]:
     """Return runs that clients of Letta's have started. One that waited for approval is listed once."""
-    known: list[RunRecord] = []
-    turns: dict[str, Turn] = {}
-    for record in await all_runs(server, caller=caller):
+    beside: str | None = None
+    if page.cursor is not None:
+        segment = Segment.of(page.cursor)
+        known = None if segment is None else await server.journal.get(segment.run)
+        if known is None or known.caller != caller:
+            return []
+        beside = known.id
+    runs = Runs(
+        server,
+        caller=caller,
+        status="running" if wanted.is_running else None,
+        before=None if page.forwards else beside,
+        until=beside if page.forwards else None,
+    )
+    # The newest come first: those are wanted that are found first, or those that are found last.
+    found: deque[tuple[RunRecord, Turn, RunState | None]] = deque(maxlen=page.limit)
+    async for record in runs:
         turn = Turn.of(record)
-        if turn is not None and wanted.may_be(turn):
-            known.append(record)
-            turns[record.id] = turn
-    known.reverse()
-    if wanted.needs_state:
-        states = [await state_of(server, record, turns[record.id]) for record in known]
-        return page.of([state for state in states if wanted.is_so(state)])
-    return [await state_of(server, record, turns[record.id]) for record in page.of(known)]
+        if turn is None or not wanted.may_be(record, turn):
+            continue
+        state = await state_of(server, record, turn) if wanted.needs_state else None
+        if state is None or wanted.is_so(state):
+            found.append((record, turn, state))
+            if len(found) == page.limit and not page.forwards:
+                break
+    states = [state or await state_of(server, record, turn) for record, turn, state in found]
+    return states[::-1] if page.ascending else states
 
 
 async def state_of(server: RunServer, record: RunRecord, turn: Turn, run_id: str | None = None) -> RunState:
