@@ -16,9 +16,10 @@ from thinkwell._display.text import line
 from thinkwell.channels import RouterClosed
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen, ThoughtCancelled
 from thinkwell.journal import JournalError
-from thinkwell.web._records import Reduced, RunEnded, error_shown
+from thinkwell.web._records import Reduced, RunEnded
 from thinkwell.web._refusals import AnswerRefused, QuestionClosed
 from thinkwell.web._requests import TextPart
+from thinkwell.web._shown_errors import error_shown
 from thinkwell.web._threads import FORGOTTEN, Place
 from thinkwell.web._watching import PIECE, Tail
 from thinkwell.web._wording import answer_words, closed_words
@@ -264,7 +265,8 @@ class LiveRun:
             error = stop_reason = None
         if error is not None and status == "failed":
             about = "Run %s of agent %s failed: %s: %s"
-            said = line(str(error), LOGGED)  # an agent's words may be in it
+            notes: list[str] = getattr(error, "__notes__", [])
+            said = line("\n".join([str(error), *notes]), LOGGED)  # an agent's words may be in it
             logger.warning(about, self.record.id, self.record.agent, type(error).__name__, said)
         if stream is None and (status == "failed" or status == "cancelled"):
             await self._tell(journal, ev.PhaseChanged(phase=status))

@@ -14,10 +14,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thinkwell import errors
 from thinkwell import events as ev
 from thinkwell._content import to_builtins
-from thinkwell._display.text import clean
 from thinkwell._recording._redact import Redactor
 from thinkwell._reducer import ViewReducer
 from thinkwell.journal import Entry, RunEnd
@@ -34,14 +32,10 @@ __all__ = (
     "Reduced",
     "RunEnded",
     "ShownError",
-    "error_shown",
     "is_end",
     "read_entry",
     "view_as_json",
 )
-
-MESSAGE: Final = 2_000
-"""Characters of an error that a caller gets to read."""
 
 SHORT: Final = 16 * 1024
 """Bytes of entries that take no longer to read than another thread takes to begin with them."""
@@ -144,40 +138,6 @@ def read_entry(entry: Entry) -> LogEntry:
         msgspec.ValidationError: It was not written by a server of this version.
     """
     return _end_decoder.decode(entry.data) if is_end(entry) else ev.event_from_json(entry.data)
-
-
-_PLAIN: Final = (
-    errors.BudgetExceeded,
-    errors.BufferOverflow,
-    errors.CapabilityMissing,
-    errors.QuestionsStopped,
-    errors.ResultError,
-    errors.ThoughtCancelled,
-    errors.ThoughtTimeout,
-)
-"""Errors whose words come from the run alone: no path, command or output of the server's machine."""
-
-_WORDS: Final[tuple[tuple[type[Exception], str], ...]] = (
-    (errors.AgentNotFound, "the agent's program is not installed on the server"),
-    (errors.AgentExited, "the agent's program has ended in the middle of the run"),
-    (errors.LoginRequired, "the agent on the server has to be logged in first"),
-    (errors.AgentStartFailed, "the agent could not be started"),
-    (errors.AgentReported, "the agent has answered with an error"),
-    (errors.AgentError, "the agent cannot be used"),
-)
-
-
-def error_shown(error: Exception) -> ShownError:
-    """Return an error as callers may see it: without paths, keys and traces, which the server's log has."""
-    name = type(error).__name__
-    if isinstance(error, _PLAIN):
-        return ShownError(name=name, message=clean(str(error))[:MESSAGE])
-    for kind, words in _WORDS:
-        if isinstance(error, kind):
-            return ShownError(name=name, message=f"{words}; the server's log says more")
-    if not isinstance(error, errors.ThinkwellError):
-        name = "ServerError"
-    return ShownError(name=name, message="the run could not go on; the server's log says more")
 
 
 class Reduced:
