@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -128,9 +129,11 @@ class JournalFile:
     def __init__(self, path: Path, where: str) -> None:
         self._where = where
         self._readers: SimpleQueue[sqlite3.Connection | None] = SimpleQueue()
-        with understood(where), ExitStack() as stack:
-            path, lock = _take(path, where)
+        with understood(where), ExitStack() as stack, ExitStack() as refused:
+            path, lock, is_new = _take(path, where)
             stack.callback(os.close, lock)
+            if is_new:
+                refused.callback(_remove_lock, path)
             self.connection = _connect(path, stack)
             _prepare(self.connection, where)
             self.running: list[tuple[int, RunRecord]] = find_running(self.connection)
@@ -140,6 +143,7 @@ class JournalFile:
                 reader.execute("PRAGMA query_only = ON")
                 self._readers.put(reader)
             self._stack = stack.pop_all()
+            refused.pop_all()
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Read with a connection that nobody else has meanwhile. For any thread.
@@ -165,23 +169,25 @@ class JournalFile:
             self._stack.close()
 
 
-def _take(path: Path, where: str) -> tuple[Path, int]:
+def _take(path: Path, where: str) -> tuple[Path, int, bool]:
     """Make the file where it is missing, and lock one beside it until the process ends.
 
     SQLite's own locks last as long as a transaction.
 
     Returns:
-        Where the file really is, and the lock.
+        Where the file really is, the lock, and whether there was none before.
     """
     try:
         path = path.resolve()
         for missing in reversed([folder for folder in path.parents if not folder.exists()]):
             missing.mkdir(0o700, exist_ok=True)
-        lock = os.open(f"{path}-lock", os.O_RDWR | os.O_CREAT, 0o600)
+        lock, is_new = _open_lock(path)
         try:
             _lock(lock, where)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # the files that SQLite adds get its mode
+            _make(path, where)
         except BaseException:
+            if is_new:
+                _remove_lock(path)
             os.close(lock)
             raise
     except (OSError, RuntimeError, ValueError) as exc:  # of links in a circle, and a name that can be none
@@ -189,7 +195,31 @@ def _take(path: Path, where: str) -> tuple[Path, int]:
         raise JournalError(
             where, f"it cannot be opened ({reason}); check the path, and whose its folder is"
         ) from exc
-    return path, lock
+    return path, lock, is_new
+
+
+def _open_lock(path: Path) -> tuple[int, bool]:
+    """Open the file to be locked, and return whether there was none before, too."""
+    name = f"{path}-lock"
+    try:
+        return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), True
+    except FileExistsError:
+        return os.open(name, os.O_RDWR | os.O_CREAT, 0o600), False
+
+
+def _remove_lock(path: Path) -> None:
+    """Leave nothing beside a file that is not ours. Whoever waits for the lock is refused as well."""
+    with suppress(OSError):
+        os.unlink(f"{path}-lock")  # noqa: PTH108 - the path as it was opened
+
+
+def _make(path: Path, where: str) -> None:
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)  # the files that SQLite adds get its mode
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise JournalError(where, "it is a device, and no file; give the journal a file of its own")
+    finally:
+        os.close(file)
 
 
 def _lock(lock: int, where: str) -> None:
