@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from asking import permission
 from jsonschema import Draft202012Validator
-from web_stage import Client, served
+from web_stage import Client, scripted_agent, served
 
 from thinkwell._json_schema import checker, is_array, is_object
 from thinkwell.web import Access, front_ends, web_app
@@ -23,14 +23,16 @@ if TYPE_CHECKING:
     from scripted import Turn
 
     from thinkwell.events import JsonValue
+    from thinkwell.web import ServedAgent
 
 HERE = Path(__file__).parent
 TOKEN = "a-token-for-programs"
 
 
-async def document(**options: Any) -> dict[str, Any]:
+async def document(agents: dict[str, ServedAgent] | None = None, **options: Any) -> dict[str, Any]:
     """The document of an application."""
-    async with served(work) as stage:
+    agents = agents or {"scripted": scripted_agent(work)[0]}
+    async with served(agents=agents) as stage:
         app = web_app(stage.server, **options)
         headers = {"authorization": f"Bearer {TOKEN}"}
         found: dict[str, Any] = await (await Client(app, headers=headers).get("/api/openapi.json")).json()
@@ -110,6 +112,18 @@ async def test_what_can_be_chosen_is_in_it() -> None:
     assert properties["agent"]["anyOf"] == [{"enum": ["scripted"]}, {"type": "null"}]
     assert properties["permissions"]["anyOf"] == [{"enum": ["ask"]}, {"type": "null"}]
     assert properties["folder"]["anyOf"] == [{"type": "null"}]
+
+
+async def test_how_long_a_run_may_take_is_in_it() -> None:
+    quick, _ = scripted_agent(work, timeout=60.0)
+    slow, _ = scripted_agent(work, timeout=90.0)
+    tireless, _ = scripted_agent(work, timeout=None)
+    for agents, limits in (({"a": quick, "b": slow}, {"maximum": 90.0}), ({"a": quick, "b": tireless}, {})):
+        schemas = (await document(agents=agents))["components"]["schemas"]
+        for name in ("StartRun", "Choices"):
+            number, null = schemas[name]["properties"]["timeout"]["anyOf"]
+            assert number == {"type": "number", "exclusiveMinimum": 0.0} | limits
+            assert null == {"type": "null"}
 
 
 async def test_front_ends_find_their_agents_and_choices_in_it() -> None:

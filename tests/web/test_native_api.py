@@ -114,6 +114,7 @@ async def test_what_the_server_is_and_what_can_be_chosen(tmp_path: Path) -> None
                     "title": "Scripted",
                     "folders": ["here", "there"],
                     "permissions": ["ask", "no"],
+                    "timeout": 3600.0,
                 }
             ],
             "limits": {

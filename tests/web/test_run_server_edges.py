@@ -12,6 +12,7 @@ from scripted import ScriptedAgent, Turn, scripted
 from web_stage import ADA, served, started, watched
 
 from thinkwell import PermissionPolicy, tool
+from thinkwell.errors import AgentNotFound
 from thinkwell.journal import JournalConflict, JournalError, MemoryJournal, RunRecord
 from thinkwell.web import ImagePart, RunServer, ServedAgent, StartRun, TextPart, served_agent
 from thinkwell.web._records import RunEnded, view_as_json
@@ -117,6 +118,14 @@ async def test_the_built_in_agent_in_a_folder(tmp_path: Path) -> None:
         assert shown["cwd"] == str(tmp_path.resolve())
         assert shown["error"] is None
         assert isinstance(shown["tools"], dict)
+
+
+def test_an_agent_has_the_title_that_people_know() -> None:
+    assert served_agent("claude").title == "Claude Code"
+    assert served_agent("claude", title="The reviewer").title == "The reviewer"
+    assert served_agent(command=["/opt/bin/helper", "--acp"]).title == "helper"
+    with pytest.raises(AgentNotFound, match="helpr"):
+        served_agent("helpr")
 
 
 def test_what_an_operator_offers_has_to_be_there(tmp_path: Path) -> None:

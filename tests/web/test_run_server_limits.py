@@ -16,7 +16,7 @@ from thinkwell.journal import Entry, JournalError, MemoryJournal, Retention, Run
 from thinkwell.testing import virtual_backend
 from thinkwell.web import Limits, RunServer, StartRun
 from thinkwell.web._records import RunEnded
-from thinkwell.web._refusals import RunNotFound, ServerUnavailable, TooManyRuns
+from thinkwell.web._refusals import RequestInvalid, RunNotFound, ServerUnavailable, TooManyRuns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,7 +126,9 @@ async def test_nobody_watching_means_nothing_by_default() -> None:
 async def test_a_run_may_take_no_longer_than_the_agent_allows() -> None:
     agent, _ = scripted_agent(wait, timeout=50.0)
     async with served(agents={"a": agent}) as stage:
-        for timeout, took in ((None, 50), (10.0, 10), (900.0, 50)):
+        with pytest.raises(RequestInvalid, match="timeout: it is too long; give at most 50 seconds"):
+            await stage.start(timeout=900.0)
+        for timeout, took in ((None, 50), (10.0, 10), (50.0, 50)):
             run = await stage.start(timeout=timeout)
             end = (await watched(stage.server, run.id))[-1]
             assert isinstance(end, RunEnded)

@@ -18,6 +18,7 @@ from thinkwell._display.text import line
 from thinkwell._limits import Budget
 from thinkwell._output import ForeignSchema, JsonSchema, output_of
 from thinkwell._prompt import image_type
+from thinkwell.agents._choosing import choose
 from thinkwell.events import JsonValue
 from thinkwell.permissions import PermissionMode, PermissionPolicy
 from thinkwell.questions import wait_for_answer
@@ -71,7 +72,7 @@ class ServedAgent(Struct, frozen=True, kw_only=True):
     """What it may be allowed, by the names that callers know. The first one is the default. ``ask`` leaves
     each question to the caller."""
     timeout: float | None = 3600.0
-    """Seconds that a run may take. Callers may ask for less."""
+    """Seconds that a run may take. Callers may ask for less, and are refused more."""
     idle_timeout: float | None = 600.0
     """Seconds that an agent may be silent; see `ThinkBuilder.stream`."""
     budget: Callable[[], Budget] | None = None
@@ -96,7 +97,7 @@ def served_agent(
     Args:
         agent: Its name; see `open_agent`.
         command: What starts it, instead.
-        title: See `ServedAgent`, as for the others.
+        title: What people call it; by default what its profile calls it. See `ServedAgent` for the others.
         folders: By default the folder of this process, called ``default``.
         permissions: By default ``ask`` alone.
         question_timeout: Seconds after which a question that nobody answers is denied.
@@ -105,9 +106,13 @@ def served_agent(
         budget: Makes the budget of a run.
 
     Raises:
-        ValueError: There are folders or permissions to choose from, but none in them.
+        AgentNotFound: There is no such agent.
+        ProfileError: What is known of the agent cannot be read.
+        ValueError: There are folders or permissions to choose from, but none in them; or both an agent and a
+            command are given.
         NotADirectoryError: There is no such folder.
     """
+    profile = choose(agent, command)
     known = {"default": Path.cwd()} if folders is None else {name: Path(at) for name, at in folders.items()}
     for folder in known.values():
         if not folder.is_dir():
@@ -120,8 +125,7 @@ def served_agent(
         # As rules "deny" leaves questions of other kinds than permissions to the caller.
         rules = PermissionPolicy(otherwise="deny") if policy == "deny" else policy
         return open_agent(
-            agent,
-            command=command,
+            profile,
             cwd=next(iter(known.values())),
             permissions=rules,
             on_question=wait_for_answer,
@@ -130,7 +134,7 @@ def served_agent(
 
     return ServedAgent(
         open=opened,
-        title=title,
+        title=title or profile.title or profile.name,
         folders={name: folder.resolve() for name, folder in known.items()},
         permissions=policies,
         timeout=timeout,
@@ -192,7 +196,7 @@ class StartRun(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     title: Annotated[str, Meta(max_length=200)] | None = None
     """What lists call the run; by default the beginning of the prompt."""
     timeout: Annotated[float, Meta(gt=0)] | None = None
-    """Seconds that it may take, where that is less than the agent's."""
+    """Seconds that it may take: no more than the agent's runs may, which is the default."""
     meta: dict[str, JsonValue] = {}
     """Whatever the caller wants to find again in the run's record."""
 
@@ -233,7 +237,8 @@ def check_request(request: StartRun, agents: Mapping[str, ServedAgent]) -> Check
         request.text.encode()
     except UnicodeEncodeError:
         raise RequestInvalid("prompt: it has lone surrogates, which cannot be sent; leave them out") from None
-    timeouts = [seconds for seconds in (served.timeout, request.timeout) if seconds is not None]
+    if served.timeout is not None and request.timeout is not None and request.timeout > served.timeout:
+        raise RequestInvalid(f"timeout: it is too long; give at most {served.timeout:g} seconds")
     return CheckedRun(
         request=request,
         agent=agent,
@@ -241,7 +246,7 @@ def check_request(request: StartRun, agents: Mapping[str, ServedAgent]) -> Check
         permissions=permissions,
         output=None if request.output is None else _schema(request.output),
         title=_title(request),
-        timeout=min(timeouts, default=None),
+        timeout=served.timeout if request.timeout is None else request.timeout,
     )
 
 

@@ -45,7 +45,7 @@ class Choices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     title: Annotated[str, Meta(max_length=200)] | None = None
     """What lists call the run."""
     timeout: Annotated[float, Meta(gt=0)] | None = None
-    """Seconds that it may take, where that is less than the agent's."""
+    """Seconds that it may take: no more than the agent's runs may, which is the default."""
 
 
 def start_run(

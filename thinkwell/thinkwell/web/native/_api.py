@@ -88,7 +88,11 @@ class _Api:
     async def about(self, request: Request) -> ASGIApp:
         agents = [
             ShownAgent(
-                name=name, title=agent.title, folders=list(agent.folders), permissions=list(agent.permissions)
+                name=name,
+                title=agent.title,
+                folders=list(agent.folders),
+                permissions=list(agent.permissions),
+                timeout=agent.timeout,
             )
             for name, agent in self._server.agents.items()
         ]

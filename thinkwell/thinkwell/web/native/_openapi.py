@@ -151,6 +151,11 @@ def _with_choices(schema: Json, agents: Mapping[str, ServedAgent]) -> Json:
     for name in choices.keys() & properties.keys():
         chosen = [{"enum": choices[name]}] if choices[name] else []
         properties[name] = {**properties[name], "anyOf": [*chosen, {"type": "null"}]}
+    longest = [agent.timeout for agent in agents.values()]
+    if None not in longest:
+        number, null = properties["timeout"]["anyOf"]
+        limited = {**number, "maximum": max(seconds for seconds in longest if seconds is not None)}
+        properties["timeout"] = {**properties["timeout"], "anyOf": [limited, null]}
     return {**schema, "properties": properties}
 
 

@@ -69,6 +69,8 @@ class ShownAgent(Struct, frozen=True, kw_only=True):
     title: str
     folders: list[str]
     permissions: list[str]
+    timeout: float | None
+    """Seconds that a run may take; ``null``: any time."""
 
 
 class ShownLimits(Struct, frozen=True, kw_only=True):
