@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.from_thread
 import anyio.lowlevel
+import anyio.to_thread
 import pytest
 
+from thinkwell.testing import _virtual_threads
 from thinkwell.testing._virtual import virtual_backend
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
@@ -99,6 +104,92 @@ def test_threads_are_waited_for_in_real_time(backend: str) -> None:
         return await anyio.to_thread.run_sync(work)
 
     assert run(backend, 1, wait) == "done"
+
+
+@BACKENDS
+@pytest.mark.parametrize("native", [False, True])
+def test_time_stands_still_while_a_thread_works(backend: str, native: bool) -> None:
+    def work() -> str:
+        time.sleep(0.05)
+        return "done"
+
+    async def wait() -> tuple[str, float]:
+        began = anyio.current_time()
+        with anyio.fail_after(10):
+            if native and backend == "asyncio":
+                done = await asyncio.to_thread(work)
+            else:
+                done = await anyio.to_thread.run_sync(work, limiter=anyio.CapacityLimiter(1))
+        return done, anyio.current_time() - began
+
+    for seed in (None, 1):
+        done, took = run(backend, seed, wait)
+        assert (done, took < 1) == ("done", True)
+
+
+@BACKENDS
+def test_time_goes_on_when_nobody_waits_for_a_thread_any_more(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_virtual_threads, "PATIENCE", 0.3)
+    go = threading.Event()
+
+    async def wait() -> float:
+        with anyio.move_on_after(1):
+            await anyio.to_thread.run_sync(go.wait, abandon_on_cancel=True)
+        began = time.perf_counter()
+        for _ in range(10):
+            await anyio.sleep(3600)
+        go.set()
+        return time.perf_counter() - began
+
+    assert run(backend, None, wait) < _virtual_threads.PATIENCE
+
+
+@BACKENDS
+def test_time_goes_on_for_what_a_thread_waits_for(backend: str) -> None:
+    def work() -> None:
+        anyio.from_thread.run(anyio.sleep, 3600)
+
+    async def wait() -> None:
+        await anyio.to_thread.run_sync(work)
+
+    began = time.perf_counter()
+    run(backend, None, wait)
+    assert time.perf_counter() - began < _virtual_threads.PATIENCE
+
+
+@BACKENDS
+def test_time_goes_on_for_a_thread_that_waits_for_it_unseen(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_virtual_threads, "PATIENCE", 0.05)
+    go = threading.Event()
+
+    went: list[bool] = []
+
+    async def wait() -> None:
+        async def later() -> None:
+            await anyio.sleep(3600)
+            await anyio.sleep(3600)
+            go.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(later)
+            went.append(await anyio.to_thread.run_sync(go.wait, 20))
+
+    run(backend, None, wait)
+    assert went == [True]
+
+
+@BACKENDS
+def test_threads_of_other_event_loops_hold_up_nobody(backend: str) -> None:
+    virtual_backend(backend)
+
+    async def work() -> int:
+        return await anyio.to_thread.run_sync(anyio.from_thread.run_sync, time.monotonic) > 0
+
+    assert anyio.run(work, backend=backend)
 
 
 async def test_trio_has_its_own_dice_again(anyio_backend_name: str) -> None:

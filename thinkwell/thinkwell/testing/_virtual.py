@@ -4,7 +4,8 @@ A wait of an hour takes no time: where nothing can run, the clock jumps to the n
 that could run at the same time do so in an order that the seed decides, and that is the same in every
 process: whatever keeps tasks in sets, which are ordered by address, has no say in it.
 
-Threads, processes and sockets live in real time all the same.
+Threads, processes and sockets live in real time all the same. While a task waits for a thread that anyio or
+asyncio has begun for it, the clock stands still: the thread does not take hours because a timer was due then.
 """
 
 from __future__ import annotations
@@ -12,13 +13,23 @@ from __future__ import annotations
 import asyncio
 import random
 import selectors
+import time
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary, ref
+
+from thinkwell.testing import _virtual_threads
+from thinkwell.testing._virtual_threads import Threads, follow_threads
 
 if TYPE_CHECKING:
     from collections import deque
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
+
+    from typing_extensions import TypeVarTuple, Unpack
+
+    T = TypeVar("T")
+    Ts = TypeVarTuple("Ts")
 
 __all__ = ("Backend", "SeededTrio", "VirtualLoop", "virtual_backend")
 
@@ -43,12 +54,14 @@ class _JumpingSelector(selectors.SelectSelector):
     def __init__(self) -> None:
         super().__init__()
         self.now = FIRST_TIME
+        self.threads = Threads()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None or timeout >= FOR_EVER:
             return super().select(None if timeout is None else WAIT)
-        ready = super().select(0)
+        ready = super().select(_virtual_threads.PATIENCE if timeout > 0 and self.threads else 0)
         if not ready and timeout > 0:
+            self.threads.give_up()
             self.now += max(timeout, LEAST_STEP)
         return ready
 
@@ -78,6 +91,20 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Return the virtual time, in seconds."""
         return self._jumping.now
+
+    @property
+    def threads(self) -> Threads:
+        """The threads that tasks wait for."""
+        return self._jumping.threads
+
+    def run_in_executor(
+        self, executor: Any, func: Callable[[Unpack[Ts]], T], *args: *Ts
+    ) -> asyncio.Future[T]:
+        """Have something done in a thread of asyncio's own, while the clock stands still."""
+        future = super().run_in_executor(executor, func, *args)
+        work = self.threads.begin()
+        future.add_done_callback(lambda _: self.threads.end(work))
+        return future
 
     def _new_task(self, loop: asyncio.AbstractEventLoop, coro: Any, **options: Any) -> asyncio.Task[Any]:
         task: Coroutine[Any, Any, Any] = coro
@@ -139,10 +166,53 @@ def virtual_backend(name: str, seed: int | None = None) -> Backend:
         ValueError: There is no such event loop.
     """
     if name == "asyncio":
+        follow_threads(name, _threads_of_asyncio)
         return name, {"loop_factory": partial(VirtualLoop, seed)}
     if name != "trio":
         raise ValueError(f'virtual_backend({name!r}): choose "asyncio" or "trio"')
     from trio.testing import MockClock
 
-    instruments = () if seed is None else (SeededTrio(seed),)
-    return name, {"clock": MockClock(autojump_threshold=0), "instruments": instruments}
+    follow_threads(name, _threads_of_trio)
+    clock = MockClock(autojump_threshold=0)
+    threads = _clocks[clock] = Threads(partial(_hold, ref(clock)))
+    instruments = (_Impatience(threads), *(() if seed is None else (SeededTrio(seed),)))
+    return name, {"clock": clock, "instruments": instruments}
+
+
+_clocks: Final[WeakKeyDictionary[Any, Threads]] = WeakKeyDictionary()
+"""The threads that tasks wait for, by trio's clocks."""
+
+
+class _Impatience:
+    """Gives threads up that trio has waited for in vain, before its clock jumps."""
+
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+        self._since = 0.0
+
+    def before_io_wait(self, timeout: float) -> None:
+        """Trio begins to wait."""
+        self._since = time.monotonic()
+
+    def after_io_wait(self, timeout: float) -> None:
+        """Trio has waited."""
+        if self._threads and time.monotonic() - self._since >= _virtual_threads.PATIENCE:
+            self._threads.give_up()
+
+
+def _hold(clock: Callable[[], Any], held: bool) -> None:
+    """Let a clock of trio's stand still while there are threads, or go on."""
+    known = clock()
+    if known is not None:
+        known.autojump_threshold = _virtual_threads.PATIENCE if held else 0
+
+
+def _threads_of_asyncio() -> Threads | None:
+    loop = asyncio.get_running_loop()
+    return loop.threads if isinstance(loop, VirtualLoop) else None
+
+
+def _threads_of_trio() -> Threads | None:
+    from trio.lowlevel import current_clock
+
+    return _clocks.get(current_clock())
