@@ -69,6 +69,7 @@ const deeds = {
   },
   stop: () => agent.abortRun(),
   settle: () => running,
+  look: () => {},
 };
 
 let running;
