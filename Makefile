@@ -30,7 +30,8 @@ help:
 	@echo "                MATRIX=write puts what they came to into docs/reference/agents.md"
 	@echo "make simulate   run the simulation: SEEDS=10000 runs of agents that stall, lie and die"
 	@echo "make deliveries deliver RUNS=1000 answers to chats where much goes wrong"
-	@echo "make soak       kill a server KILLS=3 times that has RUNS=500 runs, watched by WATCHERS=2000"
+	@echo "make soak       kill a server KILLS=3 times that has RUNS=500 runs, watched by WATCHERS=2000;"
+	@echo "                with JOURNAL=sqlite, or two with JOURNAL=redis; without, both"
 	@echo "make fuzz       feed everything that reads with nonsense, for MINUTES=5"
 	@echo "make bench      measure; see benchmarks/README.md"
 	@echo "make coverage   run the tests and show which lines and branches they miss"
@@ -74,7 +75,7 @@ deliveries: $(VENV)/.installed-test
 	cd tests && $(abspath $(BIN))/python -W ignore -m deliveries $(or $(RUNS),1000)
 
 soak: $(VENV)/.installed-test
-	cd tests && $(abspath $(BIN))/python -W ignore -m soak $(or $(RUNS),500) $(or $(WATCHERS),2000) $(or $(KILLS),3) $(SEED)
+	cd tests && $(abspath $(BIN))/python -W ignore -m soak $(or $(RUNS),500) $(or $(WATCHERS),2000) $(or $(KILLS),3) $(SEED) $(JOURNAL)
 
 fuzz: $(VENV)/.installed-test
 	cd tests && $(abspath $(BIN))/python -W ignore -m fuzz $(MINUTES)

@@ -17,8 +17,13 @@ import anyio
 import anyio.to_thread
 from soak.watching_client import Broken, ask
 
+from thinkwell.journal import SqliteJournal
+from thinkwell.journal.redis import RedisJournal
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from thinkwell.journal import Journal
 
 __all__ = ("PROC", "ServerProcess", "allow_files", "free_port")
 
@@ -46,8 +51,11 @@ def free_port() -> int:
     return port
 
 
+TOKEN: Final = secrets.token_hex(16)
+"""What all servers are asked with, as runs belong to whoever has started them."""
+
 CONFIG: Final = """\
-journal = "runs.sqlite"
+journal = "{journal}"
 
 [agents.playing]
 command = "{python} -m soak.playing_agent"
@@ -66,30 +74,38 @@ class ServerProcess:
     Args:
         folder: Where it keeps its journal and what it says.
         most: How many runs and watchers there may be.
+        redis: Address of a Redis that has the journal instead, and shares it with other servers.
     """
 
-    def __init__(self, folder: Path, most: int) -> None:
+    def __init__(self, folder: Path, most: int, *, redis: str = "") -> None:
         self.own_port = free_port()
         """Where it listens."""
         self.port = self.own_port
         """Where it can be asked."""
-        self.token = secrets.token_hex(16)
-        self.journal = folder / "runs.sqlite"
+        self.life = 0
+        """How often it was started; 0 while it does not answer."""
         self.said = folder / "server.log"
         self.peak = 0
         """The most memory that one of its processes had, in bytes."""
         self.left: list[int] = []
         """Processes that outlived the server that had started them."""
+        self._redis = redis
+        self._file = folder / "runs.sqlite"
+        self._starts = 0
         self._config = folder / "serve.toml"
-        self._config.write_text(
-            CONFIG.format(python=shlex.quote(sys.executable), most=most), encoding="utf-8"
-        )
+        where = "redis" if redis else self._file.name
+        config = CONFIG.format(journal=where, python=shlex.quote(sys.executable), most=most)
+        self._config.write_text(config, encoding="utf-8")
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def headers(self) -> dict[str, str]:
         """What it has to be told."""
-        return {"Authorization": f"Bearer {self.token}"}
+        return {"Authorization": f"Bearer {TOKEN}"}
+
+    def journal(self) -> Journal:
+        """Its journal, to be looked at when it has ended."""
+        return RedisJournal(self._redis) if self._redis else SqliteJournal(self._file)
 
     @property
     def pid(self) -> int:
@@ -104,7 +120,9 @@ class ServerProcess:
             RuntimeError: It does not.
         """
         command = [sys.executable, "-m", "thinkwell", "serve", "--config", str(self._config)]
-        environment = {**os.environ, "PYTHONPATH": str(TESTS), "THINKWELL_SERVE_TOKEN": self.token}
+        found = os.pathsep.join(filter(None, (str(TESTS), os.environ.get("PYTHONPATH"))))
+        environment = {**os.environ, "PYTHONPATH": found, "THINKWELL_SERVE_TOKEN": TOKEN}
+        environment["THINKWELL_SERVE_REDIS"] = self._redis
         with self.said.open("ab") as said:
             self._process = subprocess.Popen(  # noqa: ASYNC220 - it is to outlive its task, and to be killed
                 [*command, "--port", str(self.own_port)],
@@ -122,19 +140,25 @@ class ServerProcess:
                     await anyio.sleep(0.02)
                     continue
                 if status == 200:
+                    self._starts += 1
+                    self.life = self._starts
                     return
         raise RuntimeError(f"the server does not come up:\n{self.tail()}")
 
-    async def kill(self) -> None:
-        """End it as a power cut does, and wait until the system has noticed, and its agents too."""
-        children = self.children()
+    def strike(self) -> None:
+        """Kill it, as a power cut does."""
+        self.life = 0
         assert self._process is not None
         self._process.kill()
+
+    async def wait_killed(self, children: Sequence[int]) -> None:
+        """Wait until the system has noticed that it was killed, and what it had started too."""
         await self.wait()
         await self._wait_for(children)
 
     async def stop(self) -> int:
         """Ask it to end, and return its exit status."""
+        self.life = 0
         children = self.children()
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)

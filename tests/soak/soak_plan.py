@@ -18,13 +18,13 @@ Habit: TypeAlias = Literal["steady", "resuming", "slow", "deaf", "vanishing"]
 and go without a word."""
 
 HABITS: Final[tuple[tuple[Habit, float], ...]] = (
-    ("steady", 0.49),
-    ("resuming", 0.34),
+    ("steady", 0.46),
+    ("resuming", 0.37),
     ("slow", 0.1),
     ("deaf", 0.03),
     ("vanishing", 0.04),
 )
-"""How probable each is. The first watcher of each run is a steady one."""
+"""How probable each is. The first watcher of each run is a steady one; of all, a third go and come back."""
 
 LENGTHS: Final = (
     # A half is short, some take until their server is killed.
@@ -43,6 +43,8 @@ class PlannedRun:
     play: Play
     start: float | None
     """Seconds into its phase; ``None``: just before the server is killed."""
+    doubt: float | None = None
+    """Seconds after which whoever has started it does so once more, as if he had not heard of it."""
 
     @property
     def seconds(self) -> float:
@@ -99,7 +101,8 @@ class _Draft:
             size=size,
             ending=dice.choices(("ends", "fails", "waits"), (0.9, 0.06, 0.04))[0],
         )
-        return PlannedRun(number=number, play=play, start=start)
+        doubt = dice.uniform(0, 10) / self.speed if dice.random() < 0.2 else None
+        return PlannedRun(number=number, play=play, start=start, doubt=doubt)
 
     def watcher(self, run: PlannedRun, habit: Habit | None) -> PlannedWatcher:
         dice = self.dice

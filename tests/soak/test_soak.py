@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from redis_servers import running_redis
 from soak.server_process import ServerProcess, free_port
 from soak.soak_plan import plan_of
 from soak.soaking import soak
@@ -26,14 +27,26 @@ def anyio_backend() -> str:
 
 
 async def test_nothing_is_lost_or_repeated_though_the_server_is_killed(tmp_path: Path) -> None:
-    outcome = await soak(ServerProcess(tmp_path, 1_000), plan_of(7, 30, 100, 1, speed=8), 60)
+    outcome = await soak([ServerProcess(tmp_path, 1_000)], plan_of(7, 30, 100, 1, speed=8), 60)
 
     assert not outcome.bad, str(outcome)
     assert outcome.statuses.total() == 30
-    assert outcome.statuses["interrupted"] > 0
     assert outcome.counts["kills"] == 1
     assert outcome.counts["cuts"] > 100
     assert outcome.counts["events"] > 10_000
+
+
+async def test_two_servers_share_their_runs_and_one_after_the_other_is_killed(tmp_path: Path) -> None:
+    with running_redis() as redis:
+        servers: list[ServerProcess] = []
+        for name in ("one", "other"):
+            (tmp_path / name).mkdir()
+            servers.append(ServerProcess(tmp_path / name, 1_000, redis=redis.url))
+        outcome = await soak(servers, plan_of(3, 20, 60, 2, speed=8), 120)
+
+    assert not outcome.bad, str(outcome)
+    assert outcome.statuses.total() == 20
+    assert outcome.counts["kills"] == 2
 
 
 def test_a_seed_says_what_happens() -> None:
@@ -77,7 +90,7 @@ async def meddled(server: ServerProcess, change: Callable[[bytes], bytes]) -> As
 async def meddled_outcome(folder: Path, change: Callable[[bytes], bytes]) -> Outcome:
     server = ServerProcess(folder, 100)
     async with meddled(server, change):
-        return await soak(server, plan_of(1, 4, 8, 0, speed=30), 60)
+        return await soak([server], plan_of(1, 4, 8, 0, speed=30), 60)
 
 
 async def test_a_number_that_comes_twice_is_seen_and_one_that_does_not_come(tmp_path: Path) -> None:
