@@ -145,6 +145,27 @@ def test_a_narrow_window_shows_one_thing_at_a_time(browser: Browser) -> None:
         tab.see("#tab-plan[aria-selected=true]")
 
 
+@pytest.mark.parametrize(
+    "size", [(640, 400), (320, 256), (844, 390)], ids=lambda size: f"{size[0]}x{size[1]}"
+)
+def test_a_low_window_has_room_for_an_answer(browser: Browser, size: tuple[int, int]) -> None:
+    """As when all of a window is twice as large, or four times (WCAG 2.2, 1.4.4 and 1.4.10)."""
+    width, height = size
+    with served_page(works) as stage, browser.tab(viewport={"width": width, "height": height}) as tab:
+        tab.go(stage.start("A title that is much too long for such a window, whatever is left out of it"))
+        tab.see(".question button:enabled")
+        assert tab.value("document.documentElement.scrollWidth") == width
+        for part in (".question .answers button", "#stop", "#tabs [aria-selected=true]"):
+            seen = tab.value(
+                f"(box => document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2))"
+                f"(document.querySelector('{part}').getBoundingClientRect())?.matches('{part}')"
+            )
+            assert seen is True, part
+        tab.click(".question button:has-text('Decline')")
+        tab.see(".final", attached=True)
+        tab.see("#replay")
+
+
 def test_all_of_it_works_by_keyboard(browser: Browser) -> None:
     async def ends(turn: Turn) -> None:
         turn.think("Hm.")

@@ -387,7 +387,7 @@ def test_what_the_policy_has_decided_is_told_in_words(browser: Browser) -> None:
     with served_page(asks, agents=agents) as stage, browser.tab() as tab:
         for name, said in (
             ("none", "denied by the permission policy: it denies all that is asked"),
-            ("rules", "denied by the permission policy: no rule fits; otherwise: deny"),
+            ("rules", "denied by the permission policy: no rule allows it"),
             ("all", "allowed by the permission policy: it allows all that is asked"),
         ):
             tab.go(stage.start(agent="other", permissions=name))

@@ -1420,6 +1420,8 @@ const REASONS = table({
   "answered from outside": "",
   'permissions="deny"': "it denies all that is asked",
   'permissions="allow"': "it allows all that is asked",
+  "no rule fits; otherwise: deny": "no rule allows it",
+  "no rule fits; otherwise: allow": "no rule forbids it",
   "nobody who was asked answered it": "nobody is there who may answer",
   "it was answered for the whole session": "it was answered before, for the whole session",
 });
@@ -2759,7 +2761,7 @@ const SHAPES = table({
   failed: "M4.5 4.5l7 7M11.5 4.5l-7 7",
   cancelled: `${CIRCLE}M4 12l8-8`,
   interrupted: "M8 3v6.5M8 12.9v.1",
-  pending: "M8 7.9v.2",
+  pending: "M8 10.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5z",
   ask: "M5.8 6a2.2 2.2 0 1 1 3 2c-.6.3-.8.7-.8 1.5M8 12.5v.1",
   fold: "M6 3.5L10.5 8 6 12.5",
   folder: "M2.5 4h4l1.3 1.5h5.7V13h-11z",
@@ -3027,7 +3029,7 @@ async function send(method, path, body, headers = {}) {
       body: sent,
     });
   } catch {
-    throw new Refused(0, "the server cannot be reached; see whether it runs, and try again");
+    throw new Refused(0, "The server cannot be reached: see whether it runs, and try again");
   }
 }
 
@@ -3091,7 +3093,7 @@ async function tellToken(token, what = "That token") {
     if (status === 401)
       return `${what} is not accepted. A server that makes its own has a new one each time it is started.`;
     if (status === 429) return `${what} is not accepted, and too many were tried. Wait for a minute.`;
-    return `${what} could not be checked: ${message}.`;
+    return `${what} could not be checked. ${message}.`;
   }
 }
 
@@ -3314,13 +3316,15 @@ function paintText(host, key, text, look, view) {
   host.append(button(label, { class: "button small more", onclick: () => view.drawMore(key) }));
 }
 
+/** Seconds of a call, or of a thought, that are worth a word. */
+const LEAST = 0.1;
+
 /** @param {HTMLElement} host @param {Row} row @param {TextItem} item @param {RunView} view */
 function paintThought(host, row, item, view) {
   const goesOn = row.until === null && view.state.end === null;
   const open = view.isOpen(row.key, false);
-  const told = goesOn
-    ? "thinking"
-    : `thought ${seconds((row.until ?? view.state.end?.at ?? item.at) - item.at)}`;
+  const taken = (row.until ?? view.state.end?.at ?? item.at) - item.at;
+  const told = goesOn ? "thinking" : taken < LEAST ? "thought" : `thought ${seconds(taken)}`;
   const last = clean(ending(item.text, 800)).trim().split("\n").slice(-2).join("\n").slice(-240);
   const head = foldHead(
     { key: row.key, open, view, glyph: "think", verb: told },
@@ -3375,9 +3379,6 @@ function statusOf(tool, state) {
   if (state.end !== null) return "interrupted";
   return tool.status === "in_progress" ? "running" : "pending";
 }
-
-/** Seconds of a call that are worth a word. */
-const LEAST = 0.1;
 
 /** @param {number} began @param {number | null} taken @param {boolean} goesOn */
 function timeNode(began, taken, goesOn) {
