@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import msgspec
 
-from thinkwell.journal import JournalConflict, JournalError
+from thinkwell.journal import JournalError
 from thinkwell.web._calls import Asked
 from thinkwell.web._watching import Tail
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from thinkwell.journal import Journal, RunRecord
 
 __all__ = ("Following", "goes_on")
+
+CALL_TIMEOUT: Final = 10.0
+"""Seconds that a run's process has to answer."""
 
 logger = logging.getLogger("thinkwell")
 
@@ -69,22 +72,35 @@ class Following:
     async def _follow(self, run_id: str, followed: _Followed) -> None:
         tail = followed.tail
         try:
-            with followed.scope:
-                while not tail.over:
+            async with anyio.create_task_group() as tasks:
+                with followed.scope:
                     if self._tell_every is not None:
-                        with suppress(JournalConflict):  # it has ended, or its process has
-                            await self._journal.call(run_id, msgspec.json.encode(Asked(what="watched")))
-                    with anyio.move_on_after(self._tell_every):
-                        await self._journal.wait(run_id, tail.last)
-                    entries = await self._journal.read(run_id, tail.last)
-                    if entries:
-                        tail.push(entries)
-                    elif not await goes_on(self._journal, run_id):
-                        break
-        except JournalError as exc:
-            logger.warning("Run %s can be followed no further: %s", run_id, exc)
+                        tasks.start_soon(self._tell, run_id, self._tell_every)
+                    await self._read(run_id, tail)
+                tasks.cancel_scope.cancel()
         finally:
             tail.close()
+
+    async def _read(self, run_id: str, tail: Tail) -> None:
+        try:
+            while not tail.over:
+                await self._journal.wait(run_id, tail.last)
+                entries = await self._journal.read(run_id, tail.last)
+                if entries:
+                    tail.push(entries)
+                elif not await goes_on(self._journal, run_id):
+                    break
+        except JournalError as exc:
+            logger.warning("Run %s can be followed no further: %s", run_id, exc)
+
+    async def _tell(self, run_id: str, every: float) -> None:
+        """Tell its process again and again that somebody watches. Nobody waits for that."""
+        told = msgspec.json.encode(Asked(what="watched"))
+        while True:
+            again = anyio.current_time() + every
+            with suppress(JournalError):  # it has ended, or its process has; or it can be told the next time
+                await self._journal.call(run_id, told, timeout=min(every, CALL_TIMEOUT))
+            await anyio.sleep_until(again)
 
 
 class _Followed:

@@ -1,0 +1,81 @@
+"""Those who watch a run of another process: it is told of them, which delays nobody."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from journals import run_record
+from web_stage import ADA, scripted_agent
+
+from thinkwell import events as ev
+from thinkwell.journal import Entry, JournalConflict, JournalError, MemoryJournal
+from thinkwell.testing import virtual_backend
+from thinkwell.web import RunServer
+from thinkwell.web._records import EntryWriter, RunEnded
+
+if TYPE_CHECKING:
+    from scripted import Turn
+
+    from thinkwell.testing._virtual import Backend
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> Backend:
+    return virtual_backend(request.param)
+
+
+class Elsewhere(MemoryJournal):
+    """A journal in which another process, which is slow, has all runs."""
+
+    def __init__(self, takes: float, error: Exception | None = None) -> None:
+        super().__init__()
+        self.called: list[float] = []
+        """When that was called."""
+        self._takes = takes
+        self._error = error
+
+    async def call(self, run_id: str, body: bytes, *, timeout: float = 10.0) -> bytes:  # noqa: ASYNC109
+        self.called.append(anyio.current_time())
+        await anyio.sleep(min(self._takes, timeout))
+        if self._error is not None:
+            raise self._error
+        if self._takes > timeout:
+            raise JournalConflict("the journal", "its process does not answer")
+        return b"{}"
+
+
+async def nothing(turn: Turn) -> None:
+    pass
+
+
+@pytest.mark.parametrize("takes", [0.0, 8.0, 1000.0])
+@pytest.mark.parametrize("error", [None, JournalError("the journal", "there is no connection")])
+async def test_a_run_elsewhere_is_told_of_watchers_in_time_and_delays_none(
+    takes: float, error: Exception | None
+) -> None:
+    journal = Elsewhere(takes, error)
+    agent, _ = scripted_agent(nothing)
+    writer = EntryWriter()
+    async with RunServer({"a": agent}, journal=journal, abandoned_after=30) as server:
+        record = await journal.create(run_record("run-1", caller=ADA))
+        began = anyio.current_time()
+        async with server.watch(record.id, caller=ADA) as watcher:
+            for seq in range(1, 61):
+                await anyio.sleep(1)
+                written = anyio.current_time()
+                entry = writer.event(ev.Message(text=f"{seq}"), seq, written - began)
+                await journal.append(record.id, [entry])
+                batch = await watcher.next()
+                assert batch is not None
+                assert batch.entries == (entry,)
+                assert anyio.current_time() == written
+            end: Entry = writer.end(RunEnded(seq=61, at=60.0, status="completed"))
+            await journal.finish(record.id, end, "completed", 60.0)
+            assert await watcher.next() is not None
+            assert watcher.ended
+    assert [round(when - began) for when in journal.called] == [0, 10, 20, 30, 40, 50, 60][
+        : len(journal.called)
+    ]
+    assert len(journal.called) >= 6
