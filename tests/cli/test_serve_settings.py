@@ -52,9 +52,9 @@ def wrong(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
         ("port = 70000", "port: expected a whole number <= 65535"),
         ("port = true", "port: expected a whole number, got true or false"),
         ('hosts = "a"', "hosts: expected a list, got a text"),
-        ('hosts = ["https://a"]', "hosts: 'https://a' is no name"),
-        ('origins = ["*"]', "origins: '*' is no place of pages"),
-        ('proxies = ["proxy"]', "proxies: 'proxy' is no address"),
+        ('hosts = ["https://a"]', "Invalid value for --config: serve.toml: hosts: 'https://a' is no name"),
+        ('origins = ["*"]', "serve.toml: origins: '*' is no place of pages"),
+        ('proxies = ["proxy"]', "serve.toml: proxies: 'proxy' is no address"),
         ("page = 1", "page: expected true or false, got a whole number"),
         ("session_age = 0", "session_age: expected a number > 0.0"),
         ("session_age = nan", "session_age: expected a number > 0.0"),
@@ -66,7 +66,7 @@ def wrong(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
         ("[agents.nobody]", "was not found"),
         ("[agents.x]\nagnet = 1", "agents.x.'agnet': there is no such key; do you mean agent?"),
         ('[agents.x]\nagent = "a"\ncommand = "b"', "agents.x: give agent or command, not both"),
-        ('[agents.x]\ncommand = "\'"', "agents.x: No closing quotation"),
+        ('[agents.x]\ncommand = "\'"', "serve.toml: agents.x: No closing quotation"),
         ("[agents.builtin]\npermissions = []", "agents.builtin.permissions: give at least one"),
         ('[agents.builtin]\npermissions = ["careful"]', "there are no 'careful'; name them in [permissions]"),
         ('[agents.builtin]\nfolders = { api = "nowhere" }', "agents.builtin.folders: there is no folder "),
@@ -91,10 +91,19 @@ def wrong(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
         ("[callers.ada]", "callers.ada: give token_env or token_file"),
         (
             '[callers.ada]\ntoken_env = "NOT_SET"',
-            "callers.ada.token_env: the environment variable NOT_SET is not set",
+            "serve.toml: callers.ada.token_env: the environment variable NOT_SET is not set",
         ),
         ('[callers.ada]\ntoken_file = "nowhere"', "callers.ada.token_file: "),
-        ('[callers.ada]\ntoken_env = "SHORT"', "the token of 'ada' has 5 characters; it needs 16 to 512"),
+        (
+            '[callers.ada]\ntoken_env = "SHORT"',
+            "serve.toml: callers.ada.token_env: the token in SHORT has 5 characters; it needs 16 to 512; this",
+        ),
+        (
+            '[callers.ada]\ntoken_file = "short"',
+            "short has 5 characters; it needs 16 to 512; this makes a good one: python3 -c",
+        ),
+        ('[callers.""]\ntoken_env = "ADAS"', "serve.toml: tokens: a caller's name has 1 to 100 characters"),
+        ('token_file = "~/nowhere"', "nowhere: No such file or directory"),
         (
             '[callers.ada]\ntoken_env = "ADAS"\n[callers.bob]\ntoken_env = "SAME"',
             "ada and bob have the same token; give each one of his own",
@@ -120,6 +129,8 @@ def wrong(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
 def test_a_file_that_cannot_be_used(config: str | bytes, told: str, wrong: Callable[..., str]) -> None:
     Path("readable").write_text(ADA, "utf-8")
     Path("readable").chmod(0o644)
+    Path("short").write_text("short", "utf-8")
+    Path("short").chmod(0o600)
     env = {"ADAS": ADA, "SAME": ADA, "SHORT": "short", "NO_REDIS": "http://:word-of-redis@localhost"}
     code = 3 if "not found" in told else 2
     assert told in wrong(config=config, env=env, code=code)
@@ -164,7 +175,8 @@ def test_an_agent_that_nobody_knows(wrong: Callable[..., str]) -> None:
 
 def test_a_token_that_can_be_guessed(wrong: Callable[..., str]) -> None:
     told = wrong(env={"THINKWELL_SERVE_TOKEN": "secret"})
-    assert "the token of 'operator' has 6 characters; it needs 16 to 512" in told
+    assert "the token in THINKWELL_SERVE_TOKEN has 6 characters; it needs 16 to 512; this makes" in told
+    assert "operator" not in told
     assert os.environ.get("THINKWELL_SERVE_TOKEN") is None
 
 

@@ -69,6 +69,8 @@ def _of_command(command: str | Sequence[str], source: str) -> AgentProfile:
         raise ValueError(f"{source}: {exc}; close the quotes, or give a list of words") from exc
     if not words:
         raise ValueError(f"{source}: the command is empty")
+    if isinstance(command, str):
+        words = [str(Path(word).expanduser()) if word.startswith("~/") else word for word in words]
     return AgentProfile(name=_name_of(words), program=Program(command=tuple(words)))
 
 

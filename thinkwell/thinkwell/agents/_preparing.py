@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from msgspec import Struct
 
+from thinkwell.agents._choosing import environment
 from thinkwell.agents._profile import LATEST, Npx, Program, Uvx
 from thinkwell.errors import AgentNotFound, AgentStartFailed, _how_it_ended
 from thinkwell_acp import ProcessExited, ProgramNotFound, ProgramNotStarted, stdio_transport
@@ -66,28 +67,42 @@ class Preparing:
             AgentNotFound: The program that fetches it is missing, or its own is.
             AgentStartFailed: It could not be installed.
         """
+        self.find()
+        match self._profile.launch:
+            case Program() as program:
+                return program.command
+            case Npx() as npx:
+                nothing = _fetching(npx)
+                if npx.version == LATEST or not _npx_has(npx, self._env):
+                    await self._install(f"npm package {npx.spec}", nothing)
+                return npx.command
+            case Uvx() as uvx:
+                nothing = _fetching(uvx)
+                if uvx.version == LATEST or not await self._uvx_has(uvx):
+                    await self._install(f"PyPI package {uvx.spec}", nothing)
+                return uvx.command
+            case binary:
+                return await self._unpack(binary)
+
+    def find(self) -> None:
+        """Check that there is what starts the agent, or what fetches it. Nothing is started.
+
+        Raises:
+            AgentNotFound: It is not there, or the folder to start it in is not.
+            AgentStartFailed: It is no program.
+        """
         match self._profile.launch:
             case Program() as program:
                 if program.install.startswith(("https://", "http://")):
                     self._find(program.command, f"see {program.install}")
                 else:
                     self._find(program.command, next_command=program.install)
-                return program.command
             case Npx() as npx:
-                # npx installs what it has not yet, whatever it is to run of it.
-                nothing: tuple[str, ...] = ("npx", "--yes", f"--package={npx.spec}", "--", "node", "-e", "0")
-                self._find(nothing, NODE)
-                if npx.version == LATEST or not _npx_has(npx, self._env):
-                    await self._install(f"npm package {npx.spec}", nothing)
-                return npx.command
+                self._find(_fetching(npx), NODE)
             case Uvx() as uvx:
-                nothing = ("uvx", "--from", uvx.spec, "python", "-c", "")
-                self._find(nothing, UV, next_command=UV_INSTALL)
-                if uvx.version == LATEST or not await self._uvx_has(uvx):
-                    await self._install(f"PyPI package {uvx.spec}", nothing)
-                return uvx.command
-            case binary:
-                return await self._unpack(binary)
+                self._find(_fetching(uvx), UV, next_command=UV_INSTALL)
+            case _:
+                pass  # it is downloaded
 
     def _find(self, command: Sequence[str], hint: str = "", *, next_command: str = "") -> None:
         """Check that the program of a command is there.
@@ -172,6 +187,32 @@ class Preparing:
                 profile.name, self._took_too_long("program"), phase="installing", version=profile.version
             ) from exc
         return installed.command
+
+
+def find_starter(profile: AgentProfile, cwd: Path) -> None:
+    """Check that there is what starts an agent, or what fetches it. Nothing is started.
+
+    Args:
+        profile: The agent.
+        cwd: The folder that it will be started in.
+
+    Raises:
+        AgentNotFound: It is not there, or the folder is not.
+        AgentStartFailed: It is no program.
+    """
+
+    def installing(what: str) -> None:
+        raise AssertionError(what)  # pragma: no cover - nothing is
+
+    Preparing(profile, environment(profile, None), str(cwd), installing).find()
+
+
+def _fetching(package: Npx | Uvx) -> tuple[str, ...]:
+    """Return what fetches a package, and does nothing else."""
+    if isinstance(package, Npx):
+        # npx installs what it has not yet, whatever it is to run of it.
+        return ("npx", "--yes", f"--package={package.spec}", "--", "node", "-e", "0")
+    return ("uvx", "--from", package.spec, "python", "-c", "")
 
 
 def _npx_has(npx: Npx, env: Mapping[str, str]) -> bool:

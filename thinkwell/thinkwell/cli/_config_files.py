@@ -36,6 +36,14 @@ def read_table(path: Path) -> dict[str, object]:
         raise ValueError(f"it is no TOML: {exc}") from None
 
 
+def at_home(path: Path) -> Path:
+    """Return a path without its ``~``, which no shell replaces in quotes, behind ``=`` and in services."""
+    try:
+        return path.expanduser()
+    except RuntimeError:  # of pathlib: nobody of that name has a home here
+        return path
+
+
 def found_from(folder: Path, key: str, name: str) -> Path:
     """Return a path that a file in a folder names.
 

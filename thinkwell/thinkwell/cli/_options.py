@@ -5,6 +5,7 @@ Nothing here loads more than typer: the help and the completion of the shell wai
 
 from __future__ import annotations
 
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
@@ -22,6 +23,18 @@ def _in_a_folder(path: Path | None) -> Path | None:
     """Check that a file can be there, before anything is started."""
     if path is not None and not path.parent.is_dir():
         raise typer.BadParameter(f"there is no folder {path.parent}")
+    return path
+
+
+def _folder(path: Path | None) -> Path | None:
+    """Return the folder that is meant, which has to be there."""
+    if path is None:
+        return None
+    with suppress(RuntimeError):  # of pathlib: nobody of that name has a home here
+        path = path.expanduser()  # where no shell has done that: in quotes, behind `=`, in a service
+    path = path.resolve()
+    if not path.is_dir():
+        raise typer.BadParameter(f"the folder {path} does not exist")
     return path
 
 
@@ -64,9 +77,8 @@ CwdOption: TypeAlias = Annotated[
         "--cwd",
         metavar="DIR",
         help="The folder to work in; by default this one.",
-        exists=True,
         file_okay=False,
-        resolve_path=True,
+        callback=_folder,
     ),
 ]
 PermissionsOption: TypeAlias = Annotated[

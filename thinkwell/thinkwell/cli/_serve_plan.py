@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import secrets
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,15 +15,18 @@ from msgspec import Struct
 from thinkwell import Budget, PermissionMode, PermissionPolicy
 from thinkwell._asking import QUESTION_TIMEOUT
 from thinkwell.agents._folders import state_folder
-from thinkwell.cli._config_files import read_secret
+from thinkwell.agents._preparing import find_starter
+from thinkwell.cli._config_files import at_home, read_secret
+from thinkwell.cli._errors import words
 from thinkwell.cli._serve_config import AgentSection, Config, read_config
 from thinkwell.cli._task import chosen_agent, read_permissions
+from thinkwell.errors import ThinkwellError
 from thinkwell.journal import Journal, MemoryJournal, SqliteJournal
 from thinkwell.web import Access, ServedAgent, served_agent
-from thinkwell.web.access import SESSION_AGE, read_authority
+from thinkwell.web.access import SESSION_AGE, read_authority, token_flaw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from thinkwell.agents import AgentProfile
 
@@ -48,10 +52,11 @@ RUN_IDLE_TIMEOUT: Final = 600.0
 IDLE_AFTER: Final = 3600.0
 """Seconds after which a conversation ends that nobody goes on with."""
 
+GOOD_TOKEN: Final = 'this makes a good one: python3 -c "import secrets; print(secrets.token_urlsafe(32))"'  # noqa: S105
+
 NO_TOKEN: Final = (
     "{place} is not this machine alone, so whoever may use the server has to have a token. Put one into the "
-    f"environment variable {TOKEN_VARIABLE}, or into a file that --token-file names; this makes a good one: "
-    'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
+    f"environment variable {TOKEN_VARIABLE}, or into a file that --token-file names; {GOOD_TOKEN}"
 )
 
 
@@ -59,6 +64,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     """What is to be served, and how. Everything in it can be used."""
 
     agents: Mapping[str, ServedAgent]
+    missing: tuple[str, ...]
+    """What it takes to start some of them, and is not there: why, for each."""
     access: Access
     secret: str | None
     """The token that was made, and has to be told."""
@@ -96,27 +103,31 @@ def read_plan(
         ProfileError: What is known of one cannot be read.
         ImportError: What keeps runs in Redis is not installed.
     """
+    config = None if config is None else at_home(config)
     file = read_config(config)
-    if agents or commands or not file.agents:
-        served = _agents_of_options(agents, commands, cwd, permissions)
-    else:
-        for option, given in (("--cwd", cwd), ("--permissions", permissions)):
-            if given is not None:
-                words = "the agents of the file have their own; name them there, or give --agent as well"
-                raise typer.BadParameter(words, param_hint=option)
-        served = {name: _agent_of_file(name, agent, file) for name, agent in file.agents.items()}
     place = host or file.host or HOST
-    tokens = _tokens(file, token_file)
-    secret = None
-    if not tokens:
-        if not is_loopback(place):
-            raise typer.BadParameter(NO_TOKEN.format(place=place), param_hint="--host")
-        secret = secrets.token_urlsafe(32)
-        tokens[secret] = OPERATOR
-    kept, where = _journal(journal, file)
+    with _told_of(config):
+        if agents or commands or not file.agents:
+            served = _agents_of_options(agents, commands, cwd, permissions)
+        else:
+            for option, given in (("--cwd", cwd), ("--permissions", permissions)):
+                if given is not None:
+                    told = "the agents of the file have their own; name them there, or give --agent as well"
+                    raise typer.BadParameter(told, param_hint=option)
+            served = [_agent_of_file(name, agent, file) for name, agent in file.agents.items()]
+        tokens = _tokens(file, None if token_file is None else at_home(token_file))
+        secret = None
+        if not tokens:
+            if not is_loopback(place):
+                raise typer.BadParameter(NO_TOKEN.format(place=place), param_hint="--host")
+            secret = secrets.token_urlsafe(32)
+            tokens[secret] = OPERATOR
+        access = _access(tokens, place, file)
+        kept, where = _journal(journal, file)
     return Plan(
-        agents=served,
-        access=_access(tokens, place, file),
+        agents={each.name: each.agent for each in served},
+        missing=tuple(each.missing for each in served if each.missing is not None),
+        access=access,
         secret=secret,
         journal=kept,
         kept=where,
@@ -129,12 +140,33 @@ def read_plan(
     )
 
 
+@contextmanager
+def _told_of(config: Path | None) -> Generator[None]:
+    """Say of what the file cannot have in which file it stands, too."""
+    try:
+        yield
+    except typer.BadParameter as exc:
+        if exc.param_hint != "--config":
+            raise
+        raise typer.BadParameter(f"{config}: {exc.message}", param_hint="--config") from None
+
+
 # Agents
+
+
+class _Served(Struct, frozen=True):
+    """An agent that callers may use."""
+
+    name: str
+    agent: ServedAgent
+    missing: str | None
+    """Why it cannot be started as things are."""
 
 
 def _agents_of_options(
     agents: Sequence[str], commands: Sequence[str], cwd: Path | None, permissions: str | None
-) -> dict[str, ServedAgent]:
+) -> list[_Served]:
+    permissions = None if permissions is None else str(at_home(Path(permissions)))
     rules = read_permissions(permissions, can_ask=True)
     policies: dict[str, PermissionMode | PermissionPolicy] = {
         rules if isinstance(rules, str) else Path(permissions or "").stem: rules
@@ -143,39 +175,52 @@ def _agents_of_options(
         *(chosen_agent(name, None) for name in agents),
         *(chosen_agent(None, line) for line in commands),
     ] or [chosen_agent(None, None)]
-    served: dict[str, ServedAgent] = {}
+    served: dict[str, _Served] = {}
     for profile in profiles:
         if profile.name in served:
-            words = f"two agents are called {profile.name}; call them something else in a file, by --config"
-            raise typer.BadParameter(words, param_hint="--agent")
-        served[profile.name] = served_agent(
+            told = f"two agents are called {profile.name}; call them something else in a file, by --config"
+            raise typer.BadParameter(told, param_hint="--agent")
+        agent = served_agent(
             profile, title=_title(profile), folders={"default": cwd or Path.cwd()}, permissions=policies
         )
-    return served
+        served[profile.name] = _Served(profile.name, agent, _missing(profile, cwd or Path.cwd()))
+    return list(served.values())
 
 
-def _agent_of_file(name: str, agent: AgentSection, file: Config) -> ServedAgent:
+def _agent_of_file(name: str, agent: AgentSection, file: Config) -> _Served:
     where = f"agents.{name}"
     try:
         if agent.command is not None:
             profile = chosen_agent(None, agent.command)
         else:
             profile = chosen_agent(agent.agent or name, None)
-        return served_agent(
+        folders = agent.folders or {"default": str(Path.cwd())}
+        served = served_agent(
             profile,
             title=agent.title or _title(profile),
-            folders=agent.folders or {"default": Path.cwd()},
+            folders=folders,
             permissions={each: _policy(each, file) for each in agent.permissions or ("ask",)},
             question_timeout=agent.question_timeout or QUESTION_TIMEOUT,
             timeout=_seconds(agent.timeout, RUN_TIMEOUT),
             idle_timeout=_seconds(agent.idle_timeout, RUN_IDLE_TIMEOUT),
             budget=_budget(agent),
         )
+        return _Served(name, served, _missing(profile, Path(next(iter(folders.values())))))
     except NotADirectoryError as exc:
         folder = str(exc).partition("there is ")[2]
         raise typer.BadParameter(f"{where}.folders: there is {folder}", param_hint="--config") from None
     except typer.BadParameter as exc:
         raise typer.BadParameter(f"{where}: {exc.message}", param_hint="--config") from None
+
+
+def _missing(profile: AgentProfile, folder: Path) -> str | None:
+    """Return why an agent cannot be started as things are, as far as that can be seen without starting it."""
+    try:
+        find_starter(profile, folder)
+    except ThinkwellError as exc:
+        what, next_ = words(exc)
+        return " ".join(f"{what}. Until then its runs fail. {next_}".split())  # in one line
+    return None
 
 
 def _title(profile: AgentProfile) -> str:
@@ -206,34 +251,48 @@ def _tokens(file: Config, token_file: Path | None) -> dict[str, str]:
     """Return the names of the callers by their tokens."""
     tokens: dict[str, str] = {}
 
-    def add(token: str, caller: str) -> None:
+    def add(caller: str, token: str, source: str, key: str = "", hint: str | None = "--config") -> None:
+        flaw = token_flaw(token)
+        if flaw is not None:
+            what = f"{key}the token in {source} {flaw}; {GOOD_TOKEN}"
+            raise typer.BadParameter(what, param_hint=hint)
         if tokens.setdefault(token, caller) != caller:
-            words = f"{tokens[token]} and {caller} have the same token; give each one of his own"
-            raise typer.BadParameter(words, param_hint="--config")
+            what = f"{tokens[token]} and {caller} have the same token; give each one of his own"
+            raise typer.BadParameter(what, param_hint="--config")
 
-    named = file.token_env or TOKEN_VARIABLE
+    def add_of_file(caller: str, path: Path, key: str = "", hint: str = "--config") -> None:
+        add(caller, read_secret(path, key, hint), str(path), key, hint)
+
     if token_file is not None:
-        add(read_secret(token_file, "", "--token-file"), OPERATOR)
+        add_of_file(OPERATOR, token_file, hint="--token-file")
     elif file.token_file is not None:
-        add(read_secret(Path(file.token_file), "token_file: ", "--config"), OPERATOR)
-    elif token := _taken(named, needed=file.token_env is not None, what="token_env"):
-        add(token, OPERATOR)
+        add_of_file(OPERATOR, Path(file.token_file), "token_file: ")
+    elif file.token_env is not None:
+        add(OPERATOR, _taken(file.token_env, "token_env: "), file.token_env, "token_env: ")
+    elif token := _taken(TOKEN_VARIABLE):
+        add(OPERATOR, token, TOKEN_VARIABLE, hint=None)
     for name, caller in file.callers.items():
-        what = f"callers.{name}."
+        key = f"callers.{name}."
         if caller.token_file is not None:
-            add(read_secret(Path(caller.token_file), f"{what}token_file: ", "--config"), name)
+            add_of_file(name, Path(caller.token_file), f"{key}token_file: ")
         if caller.token_env is not None:
-            add(_taken(caller.token_env, needed=True, what=f"{what}token_env"), name)
+            variable = caller.token_env
+            add(name, _taken(variable, f"{key}token_env: "), variable, f"{key}token_env: ")
     os.environ.pop(TOKEN_VARIABLE, None)
     return tokens
 
 
-def _taken(variable: str, *, needed: bool, what: str) -> str:
-    """Take a secret out of the environment."""
+def _taken(variable: str, key: str = "") -> str:
+    """Take a secret out of the environment.
+
+    Args:
+        variable: Where it is.
+        key: What in the file says that it has to be there.
+    """
     secret = os.environ.pop(variable, "").strip()
-    if needed and not secret:
-        words = f"{what}: the environment variable {variable} is not set, or is empty"
-        raise typer.BadParameter(words, param_hint="--config")
+    if key and not secret:
+        what = f"{key}the environment variable {variable} is not set, or is empty"
+        raise typer.BadParameter(what, param_hint="--config")
     return secret
 
 
@@ -247,7 +306,7 @@ def _access(tokens: Mapping[str, str], host: str, file: Config) -> Access:
             session_age=file.session_age or SESSION_AGE,
         )
     except ValueError as exc:
-        raise typer.BadParameter(str(exc)) from None
+        raise typer.BadParameter(str(exc), param_hint="--config") from None
 
 
 def _is_address(host: str) -> bool:
@@ -272,23 +331,23 @@ def is_loopback(host: str) -> bool:
 
 def _journal(given: str | None, file: Config) -> tuple[Journal, str]:
     """Return where runs are kept, also in words."""
-    where = given or file.journal or str(state_folder() / "runs.db")
+    where = str(at_home(Path(given))) if given else file.journal or str(state_folder() / "runs.db")
     variable = file.redis_env or REDIS_VARIABLE
-    address = _taken(variable, needed=False, what="redis_env")
+    address = _taken(variable)
     if where == "memory":
         return MemoryJournal(), "in memory, as long as this runs"
     if where == "redis":
         from thinkwell.journal.redis import RedisJournal
 
         if not address:
-            words = f"there is no address of Redis; put it into the environment variable {variable}"
-            raise typer.BadParameter(words, param_hint="--journal")
+            told = f"there is no address of Redis; put it into the environment variable {variable}"
+            raise typer.BadParameter(told, param_hint="--journal")
         try:
             return RedisJournal(address), "in Redis"
         except ValueError:
-            words = f"the environment variable {variable} has no address such as redis://user:password@host:6379/0"
-            raise typer.BadParameter(words, param_hint="--journal") from None
-    if "://" in where:
+            told = f"the environment variable {variable} has no address such as redis://user:password@host:6379/0"
+            raise typer.BadParameter(told, param_hint="--journal") from None
+    if "://" in (given or where):
         raise typer.BadParameter(
             "an address may have a password in it, and whoever is on this machine can see how a program was "
             f"started. Put it into the environment variable {variable}, and give --journal redis",

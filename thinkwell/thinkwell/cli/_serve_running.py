@@ -232,6 +232,8 @@ def _tell_ready(plan: Plan, port: int) -> None:
         _say(f"Ready at {address} with the token {plan.secret}")
     if not (is_loopback(plan.host) or plan.config.proxies):
         _say(OPEN)
+    for why in plan.missing:
+        _say(f"Warning: {why}")
 
 
 def _shown_host(plan: Plan) -> str:

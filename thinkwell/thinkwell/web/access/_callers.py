@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import Journal
 
-__all__ = ("Attempts", "Sessions", "Tokens")
+__all__ = ("Attempts", "Sessions", "Tokens", "token_flaw")
 
 SHORTEST: Final = 16
 """Characters of a token. What a machine makes has more; what can be guessed mostly has fewer."""
@@ -219,13 +219,20 @@ class Attempts:
 def _check(token: str, caller: str) -> None:
     if not (caller.isprintable() and 0 < len(caller) <= LONGEST_NAME):
         raise ValueError(f"tokens: a caller's name has 1 to {LONGEST_NAME} characters that can be printed")
-    whose = f"the token of {caller!r}"
+    flaw = token_flaw(token)
+    if flaw is not None:
+        raise ValueError(f"the token of {caller!r} {flaw}")
+
+
+def token_flaw(token: str) -> str | None:
+    """Return why a token cannot be used, in words that go on from "the token"; ``None``: it can be."""
     if not SHORTEST <= len(token) <= LONGEST:
-        raise ValueError(f"{whose} has {len(token)} characters; it needs {SHORTEST} to {LONGEST}")
+        return f"has {len(token)} characters; it needs {SHORTEST} to {LONGEST}"
     if not _TOKEN.fullmatch(token):
-        raise ValueError(f"{whose} has blanks or characters that are not ASCII, which no header can say")
+        return "has blanks or characters that are not ASCII, which no header can say"
     if len(set(token)) < DIFFERENT:
-        raise ValueError(f"{whose} can be guessed: it has fewer than {DIFFERENT} different characters")
+        return f"can be guessed: it has fewer than {DIFFERENT} different characters"
+    return None
 
 
 def _hash(text: str) -> bytes:
