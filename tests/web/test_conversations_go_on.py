@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio
+import pytest
 from scripted import EVERY_SESSION_CALL, ScriptedAgent, scripted
 from web_stage import ADA, Stage, served, watched
 
 from thinkwell import events as ev
-from thinkwell.journal import MemoryJournal
+from thinkwell.journal import JournalError, MemoryJournal, Retention
+from thinkwell.testing import virtual_backend
 from thinkwell.web import RunServer, ServedAgent
 from thinkwell.web._records import RunEnded
 from thinkwell.web._threads import FORGOTTEN
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from scripted import Turn
 
     from thinkwell import Agent
+    from thinkwell.testing._virtual import Backend
 
 
 async def hello(turn: Turn) -> None:
@@ -137,3 +141,46 @@ async def test_conversations_of_two_callers_by_one_name_are_two() -> None:
             await stage.ended(run.id, caller=caller)
         assert stage.handler is not None
         assert len(stage.handler.sessions) == 2
+
+
+class TestRetention:
+    """In virtual time."""
+
+    @pytest.fixture(params=["asyncio", "trio"])
+    def anyio_backend(self, request: pytest.FixtureRequest) -> Backend:
+        return virtual_backend(request.param)
+
+    async def test_a_conversation_without_runs_is_forgotten(self) -> None:
+        journal = MemoryJournal()
+        retention = Retention(max_age=0)
+        async with served(hello, journal=journal, retention=retention, idle_after=10_000) as stage:
+            await one_turn(stage)
+            await anyio.sleep(9_000)
+            assert await stage.server.runs(caller=ADA) == []
+            assert len(await journal.pick_all("thread")) == 1  # its session is open
+            await anyio.sleep(3_000)
+            assert len(await journal.pick_all("thread")) == 1  # it may have begun just now
+            await anyio.sleep(3_600)
+            assert await journal.pick_all("thread") == []
+            assert await one_turn(stage) == []
+
+    async def test_one_that_has_a_run_is_kept(self) -> None:
+        journal = MemoryJournal()
+        async with served(hello, journal=journal, idle_after=1) as stage:
+            await one_turn(stage)
+            await anyio.sleep(20_000)
+            assert len(await journal.pick_all("thread")) == 1
+            (run,) = await stage.server.runs(caller=ADA)
+            await stage.server.delete(run.id, caller=ADA)
+            await anyio.sleep(7_300)
+            assert await journal.pick_all("thread") == []
+
+    async def test_a_journal_that_fails_ends_nothing(self) -> None:
+        class Broken(MemoryJournal):
+            async def pick_all(self, kind: str) -> list[tuple[str, bytes]]:
+                raise JournalError("the journal", "there is no connection")
+
+        async with served(hello, journal=Broken(), idle_after=None) as stage:
+            await one_turn(stage)
+            await anyio.sleep(10_000)
+            assert await one_turn(stage) == []

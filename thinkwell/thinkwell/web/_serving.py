@@ -60,6 +60,9 @@ LOOK_EVERY: Final = 5.0
 PRUNE_EVERY: Final = 60.0
 """Seconds after which it is looked again for runs that are too old, or too many."""
 
+PRUNE_THREADS_EVERY: Final = 3600.0
+"""Seconds after which it is looked again for conversations of which there is no run any more."""
+
 MOST_LISTED: Final = 1000
 
 MOST_KEY: Final = 200
@@ -150,6 +153,7 @@ class RunServer(AsyncContextManagerMixin):
             self.journal.serve(self._asked)
             await self._end_orphans()
             self._tasks.start_soon(self._look_for_orphans)
+            self._tasks.start_soon(self._prune_threads)
             if self._retention is not None:
                 self._tasks.start_soon(self._prune, self._retention)
             try:
@@ -411,7 +415,7 @@ class RunServer(AsyncContextManagerMixin):
 
     def _close_oldest(self) -> None:
         """Close the sessions of the conversations that nobody has gone on with for longest."""
-        known = {key for conversations in self._conversations.values() for key in conversations.user_ids}
+        known = self._open_threads()
         self._recent = {key: each for key, each in self._recent.items() if key in known}
         surplus = len(self._recent) - self.limits.max_conversations
         if surplus > 0:
@@ -419,6 +423,10 @@ class RunServer(AsyncContextManagerMixin):
             idle = [key for key in self._recent if key not in busy]
             for key in idle[:surplus]:
                 self._recent.pop(key).reset(key)
+
+    def _open_threads(self) -> set[str]:
+        """Return the keys of the conversations that go on here, or might."""
+        return {key for conversations in self._conversations.values() for key in conversations.user_ids}
 
     def _session(self, agent: Agent, key: str) -> AbstractAsyncContextManager[Session]:
         place = msgspec.json.decode(key, type=Place)
@@ -523,3 +531,11 @@ class RunServer(AsyncContextManagerMixin):
             except JournalError as exc:
                 logger.warning("Runs that are too old cannot be forgotten: %s", exc)
             await anyio.sleep(PRUNE_EVERY)
+
+    async def _prune_threads(self) -> None:
+        while True:
+            await anyio.sleep(PRUNE_THREADS_EVERY)
+            try:
+                await self._threads.prune(self._open_threads())
+            except JournalError as exc:
+                logger.warning("Conversations without runs cannot be forgotten: %s", exc)

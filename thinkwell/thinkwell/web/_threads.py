@@ -14,7 +14,7 @@ from thinkwell._display.text import line
 from thinkwell.errors import AgentError, AgentExited
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Collection
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -68,6 +68,8 @@ class Threads:
         self._journal = journal
         self._server = secrets.token_hex(8)
         self._forgotten: set[str] = set()
+        self._empty: dict[str, bytes] = {}
+        """The conversations of which there was no run when it was looked last."""
 
     @asynccontextmanager
     async def session(self, agent: Agent, place: Place, folder: Path | None) -> AsyncGenerator[Session]:
@@ -113,6 +115,28 @@ class Threads:
         """Return whether another server had the last turn, so that a session here is not of today."""
         known = await self._known(place)
         return known is not None and known.server != self._server
+
+    async def prune(self, is_open: Collection[str]) -> None:
+        """Forget the conversations of which no run is known any more, and was none the last time.
+
+        The session of a conversation may be there before its first run is in the journal.
+
+        Args:
+            is_open: The keys of those that have a session here.
+
+        Raises:
+            JournalError: The journal cannot be used.
+        """
+        empty: dict[str, bytes] = {}
+        for key, data in await self._journal.pick_all(KIND):
+            place = msgspec.json.decode(key, type=Place)
+            if key in is_open or await self._journal.runs(caller=place.caller, thread=place.name, limit=1):
+                continue
+            if self._empty.get(key) == data:
+                await self._journal.put(KIND, key, None)
+            else:
+                empty[key] = data
+        self._empty = empty
 
     async def _known(self, place: Place) -> _Kept | None:
         data = await self._journal.pick(KIND, place.key)
