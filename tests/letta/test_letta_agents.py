@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -407,6 +408,68 @@ async def test_what_there_is_besides() -> None:
         assert await stage.get("/v1/models/embedding") == []
         assert await stage.get("/v1/tools/") == []
         assert await stage.post("/v1/tools/add-base-tools") == []
+
+
+async def test_every_path_may_end_with_a_slash() -> None:
+    async with letta_served(hello) as stage:
+        agent = (await stage.post("/v1/agents", {}))["id"]
+        conversation = (await stage.post(f"/v1/conversations?agent_id={agent}", {}))["id"]
+        run = (
+            await stage.read(f"/v1/agents/{agent}/messages/stream/", {"input": "Go.", "background": True})
+        ).run_id
+        await stage.post(f"/v1/agents/{agent}/messages/", {"input": "Go."})
+        await stage.read(f"/v1/conversations/{conversation}/messages/", {"input": "Go."})
+        assert (await stage.read(f"/v1/runs/{run}/stream/", {"starting_after": 1})).run_id == run
+        for path in (
+            "/v1/agents",
+            f"/v1/agents/{agent}",
+            f"/v1/agents/{agent}/messages",
+            "/v1/runs",
+            f"/v1/runs/{run}",
+            "/v1/conversations",
+            f"/v1/conversations/{conversation}",
+            f"/v1/conversations/{conversation}/messages",
+        ):
+            assert await stage.get(path) == await stage.get(f"{path}/")
+        for path in (f"/v1/agents/{agent}/messages/cancel", f"/v1/conversations/{conversation}/cancel"):
+            assert await stage.post(path) == await stage.post(f"{path}/") == {}
+
+
+async def test_what_an_agent_keeps_is_read_where_it_is_on_the_page() -> None:
+    class Counting(MemoryJournal):
+        bytes_read = 0
+
+        async def pick_all(self, kind: str) -> list[tuple[str, bytes]]:
+            found = await super().pick_all(kind)
+            self.bytes_read += sum(len(data) for _, data in found)
+            return found
+
+        async def pick(self, kind: str, name: str) -> bytes | None:
+            data = await super().pick(kind, name)
+            self.bytes_read += len(data or b"")
+            return data
+
+    journal = Counting()
+    async with letta_served(hello, journal=journal) as stage:
+        for _ in range(20):
+            await stage.agent(system="x" * 100_000)
+        journal.bytes_read = 0
+        page = await stage.get("/v1/agents/?limit=3")
+        assert [len(state["system"]) for state in page] == [100_000] * 3
+        assert journal.bytes_read < 320_000
+
+
+async def test_an_agent_that_is_forgotten_while_it_is_listed_is_not_there() -> None:
+    class Slow(MemoryJournal):
+        async def pick_all(self, kind: str) -> list[tuple[str, bytes]]:
+            found = await super().pick_all(kind)
+            for _, data in found:
+                await self.put(kind.replace("_listed", ""), json.loads(data)["id"], None)
+            return found
+
+    async with letta_served(hello, journal=Slow()) as stage:
+        await stage.agent()
+        assert await stage.get("/v1/agents/") == []
 
 
 async def test_what_there_is_not() -> None:

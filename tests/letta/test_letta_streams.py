@@ -262,6 +262,7 @@ async def test_an_interrupted_run_is_told_of_as_an_error() -> None:
         assert again.stop_reason == "error"
         assert again.error is not None
         assert again.error["error_type"] == "interrupted"
+        assert "under another otid" in again.error["message"]  # for this one is that run's
         assert again.error["run_id"] == run["id"]
         assert stage.handler.prompts == []
 

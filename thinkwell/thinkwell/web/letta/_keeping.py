@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from thinkwell.web._serving import RunServer
-    from thinkwell.web.letta._store import KeptAgent
+    from thinkwell.web.letta._store import KeptAgent, ListedAgent
 
 __all__ = ("Keeping",)
 
@@ -98,15 +98,17 @@ class Keeping:
         query, tags = read_query(request, _AgentsQuery), many(request, "tags")
         text = (query.query_text or "").casefold()
 
-        def is_wanted(kept: KeptAgent) -> bool:
+        def is_wanted(listed: ListedAgent) -> bool:
             if tags is not None and not (
-                tags.issubset(kept.tags) if query.match_all_tags else tags.intersection(kept.tags)
+                tags.issubset(listed.tags) if query.match_all_tags else tags.intersection(listed.tags)
             ):
                 return False
-            return query.name in (None, kept.name) and text in kept.name.casefold()
+            return query.name in (None, listed.name) and text in listed.name.casefold()
 
-        known = [kept for kept in await self._store(request).agents() if is_wanted(kept)]
-        return json_answer([agent_state(kept) for kept in read_page(request).of(known)])
+        store = self._store(request)
+        known = [listed for listed in await store.agents() if is_wanted(listed)]
+        wanted = [await store.pick_agent(listed.id) for listed in read_page(request).of(known)]
+        return json_answer([agent_state(kept) for kept in wanted if kept is not None])
 
     async def agent(self, request: Request) -> ASGIApp:
         """Show an agent, and what it waits for in its default conversation."""

@@ -38,7 +38,8 @@ _STOPS: Final[dict[str, StopReasonType]] = {
 
 
 _INTERRUPTED: Final = ShownError(
-    name="Interrupted", message="the server was closed while the run went on; send the message again"
+    name="Interrupted",
+    message="the server was closed while the run went on; send the message again, under another otid",
 )
 _FAILED: Final = ShownError(name="RunFailed", message="the run has failed; the server's log says more")
 

@@ -28,9 +28,17 @@ if TYPE_CHECKING:
     from thinkwell.web._serving import RunServer
     from thinkwell.web.letta._bodies import Chosen, CreateAgent, CreateConversation, UpdateAgent
 
-__all__ = ("CONTEXT_WINDOW", "Conversation", "KeptAgent", "Store", "agent_state", "model_of")
+__all__ = (
+    "CONTEXT_WINDOW",
+    "Conversation",
+    "KeptAgent",
+    "ListedAgent",
+    "Store",
+    "agent_state",
+    "model_of",
+)
 
-X = TypeVar("X", "KeptAgent", "Conversation")
+X = TypeVar("X", "ListedAgent", "Conversation")
 
 MOST_AGENTS: Final = 1000
 """Agents that a caller may have, and conversations."""
@@ -103,6 +111,15 @@ class KeptAgent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Kept for the client, as `system` is."""
 
 
+class ListedAgent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What agents are found by. All that there is of one may be long, and is read by itself."""
+
+    id: str
+    name: str
+    created: float
+    tags: tuple[str, ...] = ()
+
+
 def model_of(agent: str) -> str:
     """Return what clients call the model of an agent that is served."""
     return f"{PROVIDER}/{agent}"
@@ -148,15 +165,16 @@ class Store:
         self._journal = server.journal
         # A name of its own for each caller: so nobody finds anything of anybody else's.
         owner = hashlib.sha256(caller.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        self._listed = f"letta_agent_listed:{owner}"
         self._agents = f"letta_agent:{owner}"
         self._conversations = f"letta_conversation:{owner}"
         self._answers = f"letta_answer:{owner}"
 
     # Agents
 
-    async def agents(self) -> list[KeptAgent]:
-        """Return all agents, the oldest first."""
-        return await self._all(self._agents, KeptAgent)
+    async def agents(self) -> list[ListedAgent]:
+        """Return what all agents are found by, the oldest first."""
+        return await self._all(self._listed, ListedAgent)
 
     async def agent(self, agent_id: str) -> KeptAgent:
         """Return an agent.
@@ -164,10 +182,15 @@ class Store:
         Raises:
             NotKnown: There is none of that id.
         """
-        data = await self._journal.pick(self._agents, agent_id)
-        if data is None:
+        kept = await self.pick_agent(agent_id)
+        if kept is None:
             raise NotKnown("Agent not found; POST /v1/agents/ makes one")
-        return msgspec.json.decode(data, type=KeptAgent)
+        return kept
+
+    async def pick_agent(self, agent_id: str) -> KeptAgent | None:
+        """Return an agent; ``None``: there is none of that id."""
+        data = await self._journal.pick(self._agents, agent_id)
+        return None if data is None else msgspec.json.decode(data, type=KeptAgent)
 
     async def make_agent(self, body: CreateAgent) -> KeptAgent:
         """Make an agent.
@@ -176,7 +199,7 @@ class Store:
             RequestInvalid: The operator does not let callers have that, or it means nothing.
             BadRequest: There are too many.
         """
-        await self._check_room(self._agents)
+        await self._check_room(self._listed)
         if body.agent_type not in (None, *_AGENT_TYPES):
             raise RequestInvalid(f"agent_type: there is no {body.agent_type!r:.100}")
         check_depth(metadata=body.metadata, memory_blocks=body.memory_blocks)
@@ -198,7 +221,7 @@ class Store:
             metadata=body.metadata or {},
             blocks=tuple(map(_block, body.memory_blocks or ())),
         )
-        await self._put(self._agents, kept)
+        await self._keep_agent(kept)
         return kept
 
     async def change_agent(self, kept: KeptAgent, body: UpdateAgent) -> KeptAgent:
@@ -212,7 +235,7 @@ class Store:
             tags=kept.tags if body.tags is None else tuple(body.tags),
             metadata=kept.metadata if body.metadata is None else body.metadata,
         )
-        await self._put(self._agents, changed)
+        await self._keep_agent(changed)
         return changed
 
     async def forget_agent(self, agent_id: str) -> None:
@@ -221,6 +244,12 @@ class Store:
             await self.forget_conversation(conversation.id)
         await self._journal.put(self._answers, agent_id, None)
         await self._journal.put(self._agents, agent_id, None)
+        await self._journal.put(self._listed, agent_id, None)
+
+    async def _keep_agent(self, kept: KeptAgent) -> None:
+        await self._put(self._agents, kept)
+        listed = ListedAgent(id=kept.id, name=kept.name, created=kept.created, tags=kept.tags)
+        await self._put(self._listed, listed)
 
     def _agent(self, chosen: Chosen, body: CreateAgent) -> str:
         """Return which agent is meant: by metadata, else by the model or the name, else the first."""
@@ -300,7 +329,7 @@ class Store:
         found = [msgspec.json.decode(data, type=type_) for _, data in await self._journal.pick_all(kind)]
         return sorted(found, key=lambda one: one.created)
 
-    async def _put(self, kind: str, piece: KeptAgent | Conversation) -> None:
+    async def _put(self, kind: str, piece: KeptAgent | ListedAgent | Conversation) -> None:
         await self._journal.put(kind, piece.id, msgspec.json.encode(piece))
 
     async def _check_room(self, kind: str) -> None:
