@@ -255,6 +255,45 @@ async def test_a_key_that_has_lost_its_run(server: RedisServer, prefix: str) -> 
         assert server.ask("EXISTS", f"{prefix}:run:run-1") == 0
 
 
+async def test_a_run_whose_entries_were_forgotten_goes_no_further(server: RedisServer, prefix: str) -> None:
+    """With another maxmemory-policy than noeviction Redis may forget them alone."""
+    async with RedisJournal(server.url, prefix=prefix) as journal:
+        await journal.create(run_record("run-1"))
+        await journal.append("run-1", [])
+        await journal.append("run-1", entries(1, 3))
+        server.ask("DEL", f"{prefix}:log:run-1")
+        lost = "run-1 has lost entries; set Redis's maxmemory-policy noeviction"
+        with pytest.raises(JournalConflict, match=lost):
+            await journal.append("run-1", entries(4, 2))
+        with pytest.raises(JournalError, match=lost):
+            await journal.read("run-1", 2)
+        assert await journal.read("run-1", 3) == []
+        # That it ends can be told all the same.
+        await journal.finish("run-1", Entry(4, b"{}"), "interrupted", 1.0)
+        record = await journal.get("run-1")
+        assert record is not None
+        assert (record.status, record.last_seq) == ("interrupted", 4)
+        assert seqs(await journal.read("run-1")) == [4]
+
+
+async def test_a_redis_that_may_forget_runs_is_told_of(
+    server: RedisServer, prefix: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def warnings() -> list[str]:
+        return [record.getMessage() for record in caplog.records if "noeviction" in record.getMessage()]
+
+    for policy in ("noeviction", "volatile-lru"):  # which is about keys with a time to live
+        server.ask("CONFIG", "SET", "maxmemory-policy", policy)
+        async with RedisJournal(server.url, prefix=prefix):
+            pass
+    assert warnings() == []
+    server.ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+    async with RedisJournal(server.url, prefix=prefix):
+        pass
+    (warning,) = warnings()
+    assert "allkeys-lru" in warning
+
+
 @pytest.mark.parametrize(
     ("kept", "said"),
     [

@@ -185,6 +185,24 @@ async def test_those_who_watch_at_the_other_are_let_go(redis: RedisServer, name:
         both.go.set()
 
 
+async def test_a_run_whose_entries_redis_has_forgotten_ends(redis: RedisServer, name: str) -> None:
+    async with pair(redis, name) as both:
+        run = await both.first.start("wait")
+        with anyio.fail_after(20):
+            for stage in (both.first, both.second):
+                async with stage.server.watch(run.id, caller=ADA) as watcher:
+                    await watcher.next()
+            redis.ask("DEL", f"{name}:log:{run.id}")
+            both.go.set()
+            journal = both.second.server.journal
+            while (record := await both.second.server.get(run.id, caller=ADA)).status == "running":
+                await journal.wait(run.id, record.last_seq)
+        assert record.status == "interrupted"
+        (end,) = await both.second.ended(run.id)
+        assert isinstance(end, RunEnded)
+        assert end.status == "interrupted"
+
+
 async def test_a_run_that_is_deleted_at_one_ends_for_those_at_the_other(
     redis: RedisServer, name: str
 ) -> None:

@@ -44,7 +44,8 @@ class RedisJournal(Journal):
     when it is killed or the machine fails; with ``appendfsync always`` nothing, but it is slower. A failover
     may lose what the replica has not got yet. A run that has lost entries goes no further: `JournalConflict`.
     Set ``maxmemory-policy noeviction``, so that Redis refuses what does not fit rather than forget something
-    else. It takes one Redis from version 6 on, with or without replicas behind its name, and no cluster.
+    else; a warning is logged where it is another. It takes one Redis from version 6 on, with or without
+    replicas behind its name, and no cluster.
 
     While Redis cannot be reached, everything is tried again for some time. Where the answer to a change was
     lost, the change is recognised when it comes again, and is done once.
@@ -163,6 +164,8 @@ class RedisJournal(Journal):
             process.lose(run_id)
             about = f"run {run_id} belongs to another server, as nothing was heard of this one for too long"
             raise JournalConflict(self._where, f"{about}; nothing can be added to it here")
+        elif result == b"lost":
+            raise JournalConflict(self._where, _lost(run_id))
         else:
             process.lose(run_id)
             about = f"run {run_id} has ended or is gone; nothing can be added to it"
@@ -205,6 +208,8 @@ class RedisJournal(Journal):
 
     async def read(self, run_id: str, after: int = 0, *, most: int = MAX_PAGE) -> list[Entry]:
         reply = await self._opened().asker.read(scripts.READ, run_id, min(max(after, 0), MOST), most)
+        if reply is None:
+            raise JournalError(self._where, _lost(run_id))
         parts = iter(cast("list[bytes]", reply))
         return [
             Entry(int(number.partition(b"-")[0]), data) for number, data in zip(parts, parts, strict=True)
@@ -307,6 +312,10 @@ class RedisJournal(Journal):
 def _check_text(name: str, value: object) -> None:
     if not isinstance(value, str):
         raise TypeError(f"RedisJournal({name}=…) must be a str, not a {type(value).__name__}")
+
+
+def _lost(run_id: str) -> str:
+    return f"run {run_id} has lost entries; set Redis's maxmemory-policy noeviction, and give it more memory"
 
 
 def _given(value: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 from collections import deque
@@ -37,6 +38,8 @@ OPENING: Final = 5.0
 """Seconds for which Redis is looked for when a journal is opened: an early error is better than silence."""
 
 CHANGED: Final = "changed:"
+
+logger = logging.getLogger("thinkwell")
 
 
 class RedisProcess:
@@ -78,8 +81,17 @@ class RedisProcess:
             JournalError: Redis cannot be reached.
         """
         await self.asker.read(scripts.RENEW, self.owner, self.lease, patience=min(OPENING, self._patience))
+        await self._check_policy()
         self._keeper.start()
         self._listener.start()
+
+    async def _check_policy(self) -> None:
+        """Warn of a Redis that forgets runs when its memory is full. It need not tell what it does."""
+        with suppress(JournalError):
+            policy = cast("bytes | None", await self.asker.read(scripts.POLICY, patience=0))
+            if policy is not None and policy.startswith(b"allkeys"):
+                about = "%s: its maxmemory-policy is %s, so it may forget what it keeps; set noeviction"
+                logger.warning(about, self._link.where, policy.decode())
 
     async def close(self) -> None:
         """Let all go that wait, and give the lease up after what was begun to be stored is stored."""

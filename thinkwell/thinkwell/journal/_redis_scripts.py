@@ -34,6 +34,7 @@ __all__ = (
     "PEEK",
     "PICK",
     "PICK_ALL",
+    "POLICY",
     "PUT",
     "READ",
     "RELEASE",
@@ -122,6 +123,8 @@ elseif known[2] ~= owner then
   return {'taken', 0}
 elseif count > 0 and first ~= last + 1 then
   return {'next', last + 1}
+elseif status == 'running' and last > 0 and redis.call('EXISTS', log) == 0 then
+  return {'lost', 0}
 end
 local size = 0
 for place = 1, count do
@@ -193,6 +196,10 @@ return page
 READ: Final = """
 local id, after, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local page, size, count = {}, 0, 16
+-- Whether a run should have entries there that Redis has forgotten.
+local function lost()
+  return #page == 0 and tonumber(redis.call('HGET', P .. 'run:' .. id, 'last') or 0) > after
+end
 while true do
   -- Nothing comes between N-0 and N-1.
   local found = redis.call('XRANGE', P .. 'log:' .. id, whole(after) .. '-1', '+', 'COUNT', count)
@@ -207,14 +214,14 @@ while true do
     after = tonumber(string.match(entry[1], '^%d+'))
   end
   if #found < count then
-    return page
+    return not lost() and page
   end
   -- About as many as fit, judging from those that came: what does not fit was read in vain.
   local mean = math.max(1, size * 2 / #page)
   count = math.max(1, math.min(500, math.ceil((most - size) / mean)))
 end
 """
-"""Returns ids and data of entries, by turns."""
+"""Returns ids and data of entries, by turns; nothing: there should be some."""
 
 DELETE: Final = """
 local id, token = ARGV[2], ARGV[3]
@@ -248,6 +255,9 @@ return page
 """
 
 SIZE: Final = "return tonumber(redis.call('GET', P .. 'size') or 0)"
+
+POLICY: Final = "return string.match(redis.call('INFO', 'memory'), 'maxmemory_policy:([%w-]+)')"
+"""Returns what Redis does when its memory is full."""
 
 RENEW: Final = RENEWING + "return renew(ARGV[1], ARGV[2])"
 

@@ -518,9 +518,10 @@ class RunServer(AsyncContextManagerMixin):
 
     async def _interrupt(self, record: RunRecord) -> None:
         at = 0.0
-        for entry in await self.journal.read(record.id, record.last_seq - 1):
-            with suppress(msgspec.ValidationError):  # of another version
-                at = max(at, read_entry(entry).at)
+        with suppress(JournalError):  # it has lost entries: it ends all the same
+            for entry in await self.journal.read(record.id, record.last_seq - 1):
+                with suppress(msgspec.ValidationError):  # of another version
+                    at = max(at, read_entry(entry).at)
         end = RunEnded(seq=record.last_seq + 1, at=at, status="interrupted")
         await self.journal.finish(record.id, EntryWriter().end(end), "interrupted", time.time())
 
