@@ -107,6 +107,8 @@ class MemoryJournal(LocalJournal):
         found: list[RunRecord] = []
         behind = before is None
         for kept in reversed(self._runs.values()):
+            if len(found) >= limit:
+                break
             record = kept.record
             wanted = (
                 behind
@@ -114,7 +116,7 @@ class MemoryJournal(LocalJournal):
                 and thread in (None, record.thread)
                 and status in (None, record.status)
             )
-            if wanted and len(found) < limit:
+            if wanted:
                 found.append(record)
             behind = behind or record.id == before
         return found
