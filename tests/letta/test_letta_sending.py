@@ -404,4 +404,10 @@ async def test_runs_are_listed() -> None:
         assert await listed("background=false") == [third]
         assert await listed("stop_reason=end_turn") == [first]
         assert await listed(f"limit=1&after={first}") == [second]
+        for cursor in ("nonsense", "run-00ff"):
+            assert await listed(f"after={cursor}") == []
+            assert await listed(f"before={cursor}") == []
+        assert await stage.of("ben").get(f"/v1/runs/?after={first}") == []
+        assert await listed(f"before={first}-7") == []  # a part of it is where it is
+        assert await listed(f"after={first}-7") == [second, third]
         assert [run["id"] for run in await stage.get("/v1/runs?limit=2")] == [third, second]
