@@ -8,7 +8,9 @@ import anyio
 import pytest
 from web_stage import ADA, Client, served, watched
 
+from thinkwell import events as ev
 from thinkwell.web import web_app
+from thinkwell.web._records import RunEnded
 
 if TYPE_CHECKING:
     from scripted import Turn
@@ -43,15 +45,41 @@ async def test_a_long_run_is_looked_at_again_and_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("meta", {"x": [1] * 40_000}), ("output", {"description": "x" * 300_000})]
+    ("name", "value"),
+    [
+        ("meta", '{"x": [' + "1, " * 40_000 + "1]}"),
+        ("output", '{"description": "' + "x" * 50_000 + '"}'),
+    ],
+    ids=["meta", "output"],
 )
-async def test_what_is_kept_of_a_request_has_a_size(name: str, value: object) -> None:
+async def test_what_is_kept_of_a_request_has_a_size(name: str, value: str) -> None:
     async def hello(turn: Turn) -> None:
         turn.say("Hello.")
 
     async with served(hello) as stage:
         client = Client(web_app(stage.server))
-        answered = await client.post("/api/runs", {"prompt": "Go.", name: value})
+        content = f'{{"prompt": "Go.", "{name}": {value}}}'.encode()
+        answered = await client.ask("POST", "/api/runs", content=content)
         assert answered.status == 422
-        assert f"{name}: it has" in (await answered.json())["error"]["message"]
+        most = "65,536" if name == "meta" else "50,000"
+        message = (await answered.json())["error"]["message"]
+        assert message == f"{name}: it is too long; give at most {most} bytes"
         assert (await (await client.get("/api/runs")).json())["runs"] == []
+
+
+async def test_a_long_result_is_kept_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVICE_API_KEY", "sk-1234567890abcdef")
+    lines = [{"name": f"line {number}", "length": number} for number in range(20_000)]
+
+    async def count(turn: Turn) -> None:
+        await turn.returns(lines=lines, note="It was sk-1234567890abcdef.")
+
+    schema = {"type": "object", "properties": {"lines": {"type": "array"}, "note": {"type": "string"}}}
+    async with served(count) as stage:
+        run = await stage.start(output=schema)
+        log = await watched(stage.server, run.id)
+    assert [entry.seq for entry in log] == list(range(1, len(log) + 1))
+    (attempt,) = [entry for entry in log if isinstance(entry, ev.ResultAttempt)]
+    end = log[-1]
+    assert isinstance(end, RunEnded)
+    assert attempt.value == end.result == {"lines": lines, "note": "It was [redacted:SERVICE_API_KEY]."}

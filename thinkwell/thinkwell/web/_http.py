@@ -145,7 +145,16 @@ async def read_json(request: Request, kind: type[X], most: int) -> X:
         RequestInvalid: It is something else.
         Refusal: As by `read_body`.
     """
-    body = await read_body(request, most)
+    return decode_body(await read_body(request, most), kind)
+
+
+def decode_body(body: bytes, kind: type[X]) -> X:
+    """Return what the body of a request is.
+
+    Raises:
+        RequestMalformed: It is no JSON.
+        RequestInvalid: It is something else.
+    """
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as exc:

@@ -229,16 +229,13 @@ class LiveRun:
             await self._store(journal, events)
 
     async def _store(self, journal: Journal, events: Sequence[ev.ThoughtEvent]) -> None:
-        first, offset = self.tail.last + 1, self._offset
-        entries = [
-            self._writer.event(event, seq, event.at + offset) for seq, event in enumerate(events, first)
-        ]
         with anyio.CancelScope(shield=True):  # else it is not known what the journal has
+            entries = await self._writer.events(events, self.tail.last + 1, self._offset)
             await journal.append(self.record.id, entries)
-        for event in events:
-            self._note(event)
-        for piece in _pieces(entries):
-            self.tail.push(piece)
+            for event in events:
+                self._note(event)
+            for piece in _pieces(entries):
+                self.tail.push(piece)
 
     def _note(self, event: ev.ThoughtEvent) -> None:
         """Know whether somebody is waited for."""
@@ -278,7 +275,7 @@ class LiveRun:
             result=result,
             error=None if error is None else error_shown(error),
         )
-        entry = self._writer.end(ended)
+        entry = await self._writer.ended(ended)
         await journal.finish(self.record.id, entry, status, time.time())
         self.tail.push([entry])
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell import events as ev
-from thinkwell._content import to_builtins
+from thinkwell._content import TextEvent, to_builtins
 from thinkwell._recording._redact import Redactor
 from thinkwell._reducer import ViewReducer
 from thinkwell.journal import Entry, RunEnd
@@ -39,6 +39,9 @@ __all__ = (
 
 SHORT: Final = 16 * 1024
 """Bytes of entries that take no longer to read than another thread takes to begin with them."""
+
+LONG: Final = 256 * 1024
+"""Bytes of JSON beyond which secrets are looked for in another thread: they take about 20 ms."""
 
 _END: Final = b'{"type":"end",'
 """How the end of a log begins. No event has that type."""
@@ -102,12 +105,42 @@ class EntryWriter:
         content["seq"], content["at"] = seq, round(at, 6)
         return Entry(seq, _encoded(self._redactor.redact(content)))
 
+    async def events(self, events: Sequence[ev.ThoughtEvent], first: int, offset: float) -> list[Entry]:
+        """Return the entries of events, without holding others up where they are long.
+
+        Args:
+            events: The events.
+            first: Number of the first one in the log.
+            offset: Seconds after which their time begins.
+        """
+
+        def entries() -> list[Entry]:
+            return [self.event(event, seq, event.at + offset) for seq, event in enumerate(events, first)]
+
+        if sum(map(_work, events)) <= LONG:
+            return entries()
+        return await anyio.to_thread.run_sync(entries)
+
+    async def ended(self, end: RunEnded) -> Entry:
+        """Return the last entry of a run, without holding others up where it is long."""
+        return self.end(end) if _work(end) <= LONG else await anyio.to_thread.run_sync(self.end, end)
+
     def end(self, end: RunEnded) -> Entry:
         """Return the last entry of a run."""
         result, error = self._redactor.redact(end.result), end.error
         if error is not None:
             error = ShownError(name=error.name, message=self._redactor.text(error.message))
         return Entry(end.seq, _encoded(replace(end, result=result, error=error)))
+
+
+def _work(entry: LogEntry) -> int:
+    """Return how many bytes are looked at one by one for secrets: those of texts are looked at as one."""
+    if isinstance(entry, TextEvent) or (isinstance(entry, RunEnded) and isinstance(entry.result, str)):
+        return 0
+    try:
+        return len(_encoder.encode(entry))
+    except UnicodeEncodeError:
+        return LONG + 1  # who knows
 
 
 def _encoded(value: object) -> bytes:

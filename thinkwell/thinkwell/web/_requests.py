@@ -49,6 +49,9 @@ permissions=permissions)``."""
 MOST_SCHEMA: Final = 50_000
 """Bytes of the schema of a result. To look whether it is one takes about half a second for as many."""
 
+MOST_META: Final = 65_536
+"""Bytes of what a caller adds to a run, as it is sent over HTTP: each list of runs has it."""
+
 TITLE: Final = 120
 """Characters of a run's title."""
 
@@ -198,7 +201,7 @@ class StartRun(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     timeout: Annotated[float, Meta(gt=0)] | None = None
     """Seconds that it may take: no more than the agent's runs may, which is the default."""
     meta: dict[str, JsonValue] = {}
-    """Whatever the caller wants to find again in the run's record."""
+    """Whatever the caller wants to find again in the run's record. Over HTTP it has at most 65,536 bytes."""
 
     @property
     def text(self) -> str:

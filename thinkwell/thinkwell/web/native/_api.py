@@ -13,10 +13,19 @@ from starlette.routing import Route
 
 from thinkwell import events as ev
 from thinkwell._version import VERSION
-from thinkwell.web._http import Resource, caller_of, check_depth, json_answer, read_json, read_query
+from thinkwell.web._http import (
+    Resource,
+    caller_of,
+    check_depth,
+    decode_body,
+    json_answer,
+    read_body,
+    read_json,
+    read_query,
+)
 from thinkwell.web._records import is_end, view_as_json
 from thinkwell.web._refusals import RequestInvalid
-from thinkwell.web._requests import MOST_SCHEMA, StartRun
+from thinkwell.web._requests import MOST_META, MOST_SCHEMA, StartRun
 from thinkwell.web._sse import EventStream
 from thinkwell.web._watching import Batch
 from thinkwell.web._wording import no_such
@@ -53,9 +62,6 @@ __all__ = ("routes",)
 RETRY: Final = (1000, 3000)
 """Milliseconds after which a browser comes back, at random between: else all come at once to a server that
 was started again."""
-
-META: Final = 65_536
-"""Bytes of a run's `meta`, as JSON: each list of runs has it."""
 
 
 # The routes
@@ -102,9 +108,9 @@ class _Api:
         )
 
     async def start(self, request: Request) -> ASGIApp:
-        wanted = await read_json(request, StartRun, self._server.limits.max_request)
-        _check_size("meta", wanted.meta, META)
-        _check_size("output", wanted.output, MOST_SCHEMA)
+        body = await read_body(request, self._server.limits.max_request)
+        _check_sizes(body)
+        wanted = decode_body(body, StartRun)
         check_depth(meta=wanted.meta, output=wanted.output)
         key = request.headers.get("idempotency-key")
         if key is not None and not KEY.fullmatch(key):
@@ -162,10 +168,22 @@ class _Api:
         return nothing(202)
 
 
-def _check_size(name: str, value: object, most: int) -> None:
-    size = len(msgspec.json.encode(value))
-    if size > most:
-        raise RequestInvalid(f"{name}: it is too long; give at most {most:,} bytes")
+class _Parts(Struct):
+    """What of a request is kept, or takes time: as it was sent."""
+
+    meta: msgspec.Raw = msgspec.Raw()
+    output: msgspec.Raw = msgspec.Raw()
+
+
+def _check_sizes(body: bytes) -> None:
+    """Look how long the parts are before they are read: those of a long body would hold everybody up."""
+    try:
+        parts = msgspec.json.decode(body, type=_Parts)
+    except (ValueError, RecursionError):
+        return  # whoever reads it says why
+    for name, part, most in (("meta", parts.meta, MOST_META), ("output", parts.output, MOST_SCHEMA)):
+        if len(memoryview(part)) > most:
+            raise RequestInvalid(f"{name}: it is too long; give at most {most:,} bytes")
 
 
 def nothing(status: int = 204) -> Response:
