@@ -106,6 +106,21 @@ def test_all_runs_are_there_again_when_the_server_is(browser: Browser) -> None:
         tab.miss("#link")
 
 
+def test_a_stop_that_does_not_come_through_is_told(browser: Browser) -> None:
+    gate = Gate()
+    with served_page(counts(gate)) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
+        tab.go(stage.start().replace(stage.url, line.url))
+        tab.see(".text")
+        line.cut(stay=True)
+        tab.click("#stop")
+        tab.see("#notice:has-text('It could not be stopped: The server cannot be reached')")
+        tab.see("#stop:enabled")
+        line.mend()
+        tab.click("#stop")
+        tab.see(".final.cancelled")
+        tab.miss("#stop")
+
+
 def test_a_start_that_is_not_answered_is_not_done_twice(browser: Browser) -> None:
     async def ends(turn: Turn) -> None:
         turn.say("Yes.")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from asking import permission
 from page.acting import edits, plans, reads, runs, uses_up
 from page.staging import Gate, served_page
 
@@ -13,7 +14,7 @@ from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from page.browsing import Browser, Tab
-    from scripted import Turn
+    from scripted import Script, Turn
 
 CHECKS = Path(__file__).with_name("script") / "checks.js"
 TABS = ("plan", "changes", "terminal", "result", "usage")
@@ -50,6 +51,18 @@ async def works(turn: Turn) -> None:
     await turn.client.create_elicitation(
         s.ElicitationFormMode(session_id=turn.session_id, message="Where to?", requested_schema=schema)
     )
+
+
+async def asks_long(turn: Turn) -> None:
+    """Ask whether a long command may be run."""
+    command = "\n".join(f"step {number}" for number in range(100))
+    call = s.ToolCallUpdate(
+        tool_call_id="t1",
+        title="Do all of that",
+        kind="execute",
+        raw_input={"command": command, "sudo": True},
+    )
+    await turn.client.request_permission(permission(turn.session_id, call))
 
 
 def faults(tab: Tab) -> list[Any]:
@@ -146,12 +159,13 @@ def test_a_narrow_window_shows_one_thing_at_a_time(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize(
-    "size", [(640, 400), (320, 256), (844, 390)], ids=lambda size: f"{size[0]}x{size[1]}"
+    "size", [(640, 400), (320, 256), (844, 390), (1200, 800)], ids=lambda size: f"{size[0]}x{size[1]}"
 )
-def test_a_low_window_has_room_for_an_answer(browser: Browser, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("asks", [works, asks_long], ids=["form", "permission"])
+def test_a_low_window_has_room_for_an_answer(browser: Browser, size: tuple[int, int], asks: Script) -> None:
     """As when all of a window is twice as large, or four times (WCAG 2.2, 1.4.4 and 1.4.10)."""
     width, height = size
-    with served_page(works) as stage, browser.tab(viewport={"width": width, "height": height}) as tab:
+    with served_page(asks) as stage, browser.tab(viewport={"width": width, "height": height}) as tab:
         tab.go(stage.start("A title that is much too long for such a window, whatever is left out of it"))
         tab.see(".question button:enabled")
         assert tab.value("document.documentElement.scrollWidth") == width
@@ -161,7 +175,7 @@ def test_a_low_window_has_room_for_an_answer(browser: Browser, size: tuple[int, 
                 f"(document.querySelector('{part}').getBoundingClientRect())?.matches('{part}')"
             )
             assert seen is True, part
-        tab.click(".question button:has-text('Decline')")
+        tab.press("n")
         tab.see(".final", attached=True)
         tab.see("#replay")
 

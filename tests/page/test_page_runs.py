@@ -272,6 +272,27 @@ def test_a_typed_result_fills_in(browser: Browser) -> None:
         assert tab.text("#panel dd:last-of-type") == "low"
 
 
+def test_what_the_result_has_to_fit_is_known_late(browser: Browser) -> None:
+    gate = Gate()
+
+    async def waits(turn: Turn) -> None:
+        await gate.wait()
+
+    with served_page(waits) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
+        schema = {"type": "object", "properties": {"summary": {"type": "string"}}}
+        address = stage.start(output=schema, meta={"page": {"output": schema}})
+        tab.go(line.url)
+        tab.see("#runs li")
+        line.cut(stay=True)
+        tab.value(f"void (location.hash = '{address.partition('#')[2]}')")
+        tab.click("#tab-result")
+        tab.see("#panel:has-text('There is no result so far.')")
+        line.mend()
+        tab.see("#panel dd.waits")
+        tab.click("#stop")
+        tab.see(".final")
+
+
 def test_a_schema_that_is_none_is_refused_where_it_was_written(browser: Browser) -> None:
     with served_page(works) as stage, browser.tab(clean=False) as tab:
         tab.go(stage.url)

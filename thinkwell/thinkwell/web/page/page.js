@@ -556,38 +556,25 @@ const REDUCERS = table(
       tokens: isObject(event.usage) ? added(state.tokens, event.usage) : state.tokens,
     }),
     notice: (state, event, at) =>
-      begun(state, {
-        kind: "note",
-        at,
-        severity: event.severity,
-        title: event.title,
-        detail: event.description ?? "",
-      }),
-    report: (state, event, at) =>
-      begun(state, { kind: "note", at, severity: "report", title: event.kind, detail: json(event.body, 1) }),
-    compaction: (state, event, at) =>
-      find(state.where, `compaction/${event.id}`) >= 0
-        ? state
-        : begun(
-            state,
-            { kind: "note", at, severity: "info", title: "the agent shortens its context", detail: "" },
-            `compaction/${event.id}`,
-          ),
-    replay_start: (state, _, at) =>
-      begun(state, { kind: "note", at, severity: "info", title: "what follows was said before", detail: "" }),
-    replay_end: (state, _, at) =>
-      begun(state, {
-        kind: "note",
-        at,
-        severity: "info",
-        title: "that was the history of the session",
-        detail: "",
-      }),
+      begun(state, note(at, event.title, event.severity, event.description ?? "")),
+    report: (state, event, at) => begun(state, note(at, event.kind, "report", json(event.body, 1))),
+    compaction: (state, event, at) => {
+      const name = `compaction/${event.id}`;
+      const known = find(state.where, name) >= 0;
+      return known ? state : begun(state, note(at, "the agent shortens its context"), name);
+    },
+    replay_start: (state, _, at) => begun(state, note(at, "what follows was said before")),
+    replay_end: (state, _, at) => begun(state, note(at, "that was the history of the session")),
     dropped: (state, event) => ({ ...state, dropped: state.dropped + event.count }),
     unknown: (state) => ({ ...state, unknown: state.unknown + 1 }),
     end: ended,
   }),
 );
+
+/** @param {number} at @param {string} title @param {string} [severity] @param {string} [detail] @returns {NoteItem} */
+function note(at, title, severity = "info", detail = "") {
+  return { kind: "note", at, severity, title, detail };
+}
 
 /**
  * @param {State} state
@@ -1036,7 +1023,7 @@ export function describe(tool, cwd) {
   const name = toolName(tool);
   const own = name && (tool.does === "other" || tool.does === "think");
   const target = line(targetOf(tool, cwd), 500);
-  const taken = tool.ended === null ? null : Math.max(tool.ended - tool.began, 0);
+  const taken = takenBy(tool);
   const status = STATUSES[tool.status] ?? "pending";
   if (own) {
     const rest = target === name || target === tool.name ? "" : target;
@@ -1050,6 +1037,11 @@ export function describe(tool, cwd) {
   }
   const bare = withoutVerb(target, plain);
   return { verb: plain, target: bare, status, seconds: taken, doing: bare ? `${doing} ${bare}` : alone };
+}
+
+/** Seconds that a call took; null while it goes on. @param {ToolItem} tool */
+function takenBy(tool) {
+  return tool.ended === null ? null : Math.max(tool.ended - tool.began, 0);
 }
 
 /** @param {ToolItem} tool */
@@ -1721,12 +1713,14 @@ function wayBack(x, y, reached) {
 }
 
 /**
+ * @typedef {[from: number, to: number]} Span Characters of a line.
+ *
  * @typedef {object} DiffLine
  * @property {" " | "+" | "-"} sign
  * @property {string} text
  * @property {number | null} old Its number in the old file; null: it has none there, or it is not known.
  * @property {number | null} fresh The same in the new one.
- * @property {[number, number][]} spans Which parts changed, where a similar line stands in its place.
+ * @property {Span[]} spans Which parts changed, where a similar line stands in its place.
  *
  * @typedef {{lines: DiffLine[], more: number}} Hunk Lines that changed, with some around them.
  *
@@ -1782,6 +1776,12 @@ export function changeOf(diff, number, how = "clean") {
   };
   changesKnown[how].set(diff, change);
   return change;
+}
+
+/** Lines that changes have added, and removed. @param {{added: number, removed: number}[]} changes */
+function sumsOf(changes) {
+  const sum = (/** @type {"added" | "removed"} */ what) => changes.reduce((sum, each) => sum + each[what], 0);
+  return /** @type {const} */ ([sum("added"), sum("removed")]);
 }
 
 /** @param {string} text */
@@ -1855,7 +1855,7 @@ function hunkOf(group, old, fresh, base, show) {
         text,
         old: number(change.oldFrom + i),
         fresh: null,
-        spans: spans(marks[i]?.[0]),
+        spans: marks[i][0],
       }),
     );
     added.forEach((text, i) =>
@@ -1864,7 +1864,7 @@ function hunkOf(group, old, fresh, base, show) {
         text,
         old: null,
         fresh: number(change.newFrom + i),
-        spans: spans(marks[i]?.[1]),
+        spans: marks[i]?.[1] ?? [],
       }),
     );
     gone += change.oldTo - change.oldFrom - (change.newTo - change.newFrom);
@@ -1873,11 +1873,6 @@ function hunkOf(group, old, fresh, base, show) {
   const end = Math.min(at + CONTEXT, fresh.length);
   while (at < end) same(at++);
   return { lines, more };
-}
-
-/** @param {any} value @returns {[number, number][]} */
-function spans(value) {
-  return value ?? [];
 }
 
 /** @param {string} text @param {"clean" | "exact"} how */
@@ -1891,7 +1886,7 @@ function lineText(text, how) {
  * Which parts of two lines differ; nothing where they have little in common.
  * @param {string} was
  * @param {string} now
- * @returns {[number, number][][]}
+ * @returns {[Span[], Span[]]}
  */
 export function spansOf(was, now) {
   const old = was.match(/\w+|\s+|[^\w\s]/gu) ?? [];
@@ -1910,11 +1905,11 @@ export function spansOf(was, now) {
   return !exact || !length || (length - changed) / length < 0.4 ? [[], []] : [removed, added];
 }
 
-/** Where words are, in characters. @param {string[]} words @param {number[][]} ranges @returns {[number, number][]} */
+/** Where words are, in characters. @param {string[]} words @param {number[][]} ranges @returns {Span[]} */
 function extents(words, ranges) {
   const starts = [0];
   for (const word of words) starts.push(starts[starts.length - 1] + word.length);
-  /** @type {[number, number][]} */
+  /** @type {Span[]} */
   const found = [];
   for (const [from, to] of ranges) {
     if (from === to) continue;
@@ -2774,14 +2769,18 @@ const SHAPES = table({
   system: "M2.5 3.5h11v7.5h-11zM6 13.5h4M8 11v2.5",
 });
 
+/** @param {string} tag @param {Attributes} attributes @param {...Node} inner */
+function svg(tag, attributes, ...inner) {
+  const element = document.createElementNS(SVG, tag);
+  set(element, attributes);
+  element.append(...inner);
+  return element;
+}
+
 /** @param {string} name */
 function icon(name) {
-  const svg = document.createElementNS(SVG, "svg");
-  set(svg, { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" });
-  const path = document.createElementNS(SVG, "path");
-  path.setAttribute("d", SHAPES[name] ?? SHAPES.other ?? "");
-  svg.append(path);
-  return svg;
+  const path = svg("path", { d: SHAPES[name] ?? SHAPES.other });
+  return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, path);
 }
 
 /** How far something is, as a picture with words for those who do not see it. @param {string} status */
@@ -2871,9 +2870,7 @@ const DIFF_LINES = 2000;
  * @param {{two?: boolean, title?: string | null, about?: Inner, most?: number}} [how] `two`: both sides.
  */
 function diffNode(change, { two = false, title = null, about = null, most = DIFF_LINES } = {}) {
-  const columns = two ? 4 : 4;
-  const gap = (/** @type {string} */ text) =>
-    el("tr", { class: "gap" }, el("td", { colspan: columns }, text));
+  const gap = (/** @type {string} */ text) => el("tr", { class: "gap" }, el("td", { colspan: 4 }, text));
   const rows = [];
   let left = most;
   for (const [i, hunk] of change.hunks.entries()) {
@@ -2981,6 +2978,21 @@ class Refused extends Error {
     super(message);
     this.status = status;
   }
+}
+
+/** What went wrong, in words. @param {unknown} error */
+function messageOf(error) {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Where the server has a run, or something of it. @param {string} id @param {string} [what] */
+function runPath(id, what = "") {
+  return `api/runs/${encodeURIComponent(id)}${what}`;
+}
+
+/** Where the page has a run. @param {string} id */
+function runAddress(id) {
+  return `#run=${encodeURIComponent(id)}`;
 }
 
 /** @param {string} path */
@@ -3135,9 +3147,7 @@ class Watch {
   open() {
     clearTimeout(this.timer);
     this.source?.close();
-    const source = new EventSource(
-      address(`api/runs/${encodeURIComponent(this.id)}/events?after=${this.last}`),
-    );
+    const source = new EventSource(address(runPath(this.id, `/events?after=${this.last}`)));
     this.source = source;
     source.onopen = () => {
       this.wait = PATIENCE[0];
@@ -3171,7 +3181,7 @@ class Watch {
   /** Find out why the server has refused, and come back later unless there is nothing to come back for. */
   async lost() {
     try {
-      const { data } = await request("GET", `api/runs/${encodeURIComponent(this.id)}`);
+      const { data } = await request("GET", runPath(this.id));
       if (this.over) return;
       if (data.run.status !== "running" && data.seq <= this.last) return this.close("over");
     } catch (error) {
@@ -3373,6 +3383,11 @@ function foldHead({ key, open, view, glyph, verb, status }, ...inner) {
   );
 }
 
+/** What can be unfolded, as it is unfolded. @param {Node} head @param {Inner[]} inner @param {string} [status] */
+function card(head, inner, status = "") {
+  return el("div", { class: `card ${status}`.trim() }, head, el("div", { class: "body" }, ...inner));
+}
+
 /** How far a call is, in a run that may have ended before it. @param {ToolItem} tool @param {State} state */
 function statusOf(tool, state) {
   if (tool.ended !== null) return STATUSES[tool.status] ?? "pending";
@@ -3402,15 +3417,13 @@ function toolNode(tool, key, view) {
   );
   const some =
     changes.length || output || pictures.length || tool.input !== null || tool.locations.length > 2;
-  const lines = changes.reduce((sum, each) => sum + each.added + each.removed, 0);
-  const unfolded = (changes.length > 0 && lines <= SHORT) || status === "failed" || (goesOn && output !== "");
+  const [added, removed] = sumsOf(changes);
+  const unfolded =
+    (changes.length > 0 && added + removed <= SHORT) || status === "failed" || (goesOn && output !== "");
   const open = some ? view.isOpen(key, unfolded) : null;
   const code = exitCode(tool);
   const sums = changes.length
-    ? counts(
-        changes.reduce((sum, each) => sum + each.added, 0),
-        changes.reduce((sum, each) => sum + each.removed, 0),
-      )
+    ? counts(added, removed)
     : code
       ? el("span", { class: "minus" }, `exit ${code}`)
       : null;
@@ -3420,12 +3433,7 @@ function toolNode(tool, key, view) {
     el("span", { class: "end" }, sums, timeNode(tool.began, call.seconds, goesOn)),
   );
   if (!open) return head;
-  const body = el(
-    "div",
-    { class: "body" },
-    ...toolBody(tool, key, view, { changes, output, goesOn, pictures }),
-  );
-  return el("div", { class: `card ${status}` }, head, body);
+  return card(head, toolBody(tool, key, view, { changes, output, goesOn, pictures }), status);
 }
 
 /** Files of a call whose changes are drawn in its row. */
@@ -3493,17 +3501,10 @@ function foldNode(row, view) {
   );
   if (!open) return head;
   const more = row.folded.length - FOLDED;
-  return el(
-    "div",
-    { class: "card" },
-    head,
-    el(
-      "div",
-      { class: "body" },
-      ...row.folded.slice(0, FOLDED).map((tool, i) => toolNode(tool, `${row.key}/${i}`, view)),
-      more > 0 ? el("div", { class: "dim" }, `… ${plural(more, "more call")}`) : null,
-    ),
-  );
+  return card(head, [
+    ...row.folded.slice(0, FOLDED).map((tool, i) => toolNode(tool, `${row.key}/${i}`, view)),
+    more > 0 ? el("div", { class: "dim" }, `… ${plural(more, "more call")}`) : null,
+  ]);
 }
 
 /** @param {QuestionItem} item @param {string} key @param {RunView} view */
@@ -3521,19 +3522,12 @@ function pastQuestion(item, key, view) {
     el("span", { class: "end" }, el("span", { class: "told" }, told)),
   );
   if (!open) return head;
-  return el(
-    "div",
-    { class: "card" },
-    head,
-    el(
-      "div",
-      { class: "body" },
-      el("div", { class: "asked" }, exact(shortened(item.title, 8000))),
-      item.url ? el("div", { class: "address" }, exact(item.url)) : null,
-      ...verdicts,
-      el("div", { class: "dim" }, told),
-    ),
-  );
+  return card(head, [
+    el("div", { class: "asked" }, exact(shortened(item.title, 8000))),
+    item.url ? el("div", { class: "address" }, exact(item.url)) : null,
+    ...verdicts,
+    el("div", { class: "dim" }, told),
+  ]);
 }
 
 /** @param {AttemptItem} item @param {string} key @param {RunView} view */
@@ -3554,17 +3548,7 @@ function attemptNode(item, key, view) {
   const errors = item.errors
     .slice(0, 50)
     .map((error) => el("div", { class: "problem" }, clean(shortened(error, 2000))));
-  return el(
-    "div",
-    { class: "card" },
-    head,
-    el(
-      "div",
-      { class: "body" },
-      ...errors,
-      el("pre", { class: "wrap" }, clean(shortened(json(item.value), 8000))),
-    ),
-  );
+  return card(head, [...errors, el("pre", { class: "wrap" }, clean(shortened(json(item.value), 8000)))]);
 }
 
 /** @param {HTMLElement} host @param {State} state */
@@ -3573,11 +3557,11 @@ function paintFinal(host, state) {
   const { end } = state;
   if (end === null) return;
   const files = filesChanged(state);
-  const sums = files.reduce(([added, removed], file) => [added + file.added, removed + file.removed], [0, 0]);
+  const [added, removed] = sumsOf(files);
   const work = [
     `in ${seconds(end.at)}`,
     state.tools ? plural(state.tools, "tool") + (state.failed ? `, ${state.failed} failed` : "") : "",
-    files.length ? `${plural(files.length, "file")} changed, +${sums[0]} −${sums[1]}` : "",
+    files.length ? `${plural(files.length, "file")} changed, +${added} −${removed}` : "",
     state.denied ? `${state.denied} denied` : "",
     ...usageParts(state),
   ];
@@ -3953,7 +3937,7 @@ class QuestionCard {
     this.problem.hidden = true;
     for (const each of this.buttons) each.disabled = true;
     try {
-      await request("POST", `api/runs/${encodeURIComponent(this.view.id)}/answer`, {
+      await request("POST", runPath(this.view.id, "/answer"), {
         body: { question: this.question.id, answer },
       });
     } catch (error) {
@@ -3961,11 +3945,7 @@ class QuestionCard {
       this.view.answered.delete(this.question.id);
       for (const each of this.buttons) each.disabled = false;
       const gone = error instanceof Refused && error.status === 404;
-      this.problem.textContent = gone
-        ? "That question is not open any more."
-        : error instanceof Error
-          ? error.message
-          : String(error);
+      this.problem.textContent = gone ? "That question is not open any more." : messageOf(error);
       this.problem.hidden = false;
     }
   }
@@ -3984,14 +3964,8 @@ class QuestionCard {
 }
 
 function ringNode() {
-  const svg = document.createElementNS(SVG, "svg");
-  set(svg, { viewBox: "0 0 34 34", "aria-hidden": "true" });
-  for (let i = 0; i < 2; i++) {
-    const circle = document.createElementNS(SVG, "circle");
-    set(circle, { cx: 17, cy: 17, r: 15 });
-    svg.append(circle);
-  }
-  return svg;
+  const circle = () => svg("circle", { cx: 17, cy: 17, r: 15 });
+  return svg("svg", { viewBox: "0 0 34 34", "aria-hidden": "true" }, circle(), circle());
 }
 
 /**
@@ -4315,8 +4289,7 @@ function drawChanges(host, state, view) {
   const files = filesChanged(state);
   if (!files.length) return host.replaceChildren(nothing("The agent has changed no files so far."));
   const chosen = files.find((file) => file.path === view.file) ?? files[0];
-  const sums = files.reduce(([added, removed], file) => [added + file.added, removed + file.removed], [0, 0]);
-  const head = el("h2", {}, `${plural(files.length, "file")} changed`, counts(sums[0], sums[1]));
+  const head = el("h2", {}, `${plural(files.length, "file")} changed`, counts(...sumsOf(files)));
   const two = host.clientWidth >= TWO_SIDES;
   const edits = chosen.edits.slice(-50);
   host.replaceChildren(
@@ -4397,7 +4370,7 @@ function shellNode(tool, state) {
   const command = commandLine(tool.input) ?? bareTitle(tool.title);
   const output = outputOf(tool);
   const code = exitCode(tool);
-  const taken = tool.ended === null ? null : Math.max(tool.ended - tool.began, 0);
+  const taken = takenBy(tool);
   return el(
     "div",
     {},
@@ -4774,7 +4747,6 @@ class RunView {
     this.conversation = [];
     this.target = 0;
     this.link = "connecting";
-    this.problem = "";
     this.stopping = false;
     /** When the run began, in seconds of this page's clock; null: not known. @type {number | null} */
     this.began = null;
@@ -4833,8 +4805,7 @@ class RunView {
 
   async load() {
     try {
-      const path = `api/runs/${encodeURIComponent(this.id)}`;
-      const [{ data, response }] = await Promise.all([request("GET", path), about()]);
+      const [{ data, response }] = await Promise.all([request("GET", runPath(this.id)), about()]);
       if (this.closed) return;
       this.record = data.run;
       this.about = isObject(data.run.meta?.page) ? data.run.meta.page : {};
@@ -5115,7 +5086,7 @@ class RunView {
     const { needs, draw } = PANELS[tab];
     if (
       tab !== "timeline" &&
-      this.changed("panel", [tab, this.file, this.more.get("terminal"), ...needs(this.state)])
+      this.changed("panel", [tab, this.file, this.record, this.more.get("terminal"), ...needs(this.state)])
     ) {
       const focus =
         byId("panel").contains(document.activeElement) && document.activeElement !== byId("panel");
@@ -5158,7 +5129,7 @@ class RunView {
       const number = String(from + i + 1);
       return run.id === this.id
         ? el("strong", { "aria-current": "page" }, number)
-        : el("a", { href: `#run=${encodeURIComponent(run.id)}`, title: line(run.title, 300) }, number);
+        : el("a", { href: runAddress(run.id), title: line(run.title, 300) }, number);
     });
     const name = `Turns of the conversation, ${turns.length} in all`;
     this.timeline.host.before(
@@ -5294,10 +5265,10 @@ class RunView {
     this.stopping = true;
     this.schedule();
     try {
-      await request("POST", `api/runs/${encodeURIComponent(this.id)}/cancel`);
+      await request("POST", runPath(this.id, "/cancel"));
     } catch (error) {
       this.stopping = false;
-      notify(`It could not be stopped: ${error instanceof Error ? error.message : error}.`);
+      notify(`It could not be stopped: ${messageOf(error)}.`);
       this.schedule();
     }
   }
@@ -5408,7 +5379,7 @@ async function startRun({ prompt, agent, folder, permissions, output, thread }) 
     headers: { "Idempotency-Key": requestName(body) },
   });
   requestNames.clear();
-  location.hash = `run=${encodeURIComponent(data.run.id)}`;
+  location.hash = runAddress(data.run.id);
 }
 
 /** @type {Map<string, string>} */
@@ -5530,7 +5501,7 @@ class Home {
     const status = run.status ?? "running";
     const link = el(
       "a",
-      { href: `#run=${encodeURIComponent(run.id)}` },
+      { href: runAddress(run.id) },
       mark(status),
       el("span", { class: "name" }, line(run.title, 300) || "a run"),
       el(
@@ -5555,7 +5526,7 @@ class Home {
   async remove(id, remove) {
     remove.disabled = true;
     try {
-      await request("DELETE", `api/runs/${encodeURIComponent(id)}`);
+      await request("DELETE", runPath(id));
     } catch (error) {
       this.problem(error);
     }
@@ -5566,7 +5537,7 @@ class Home {
   /** @param {unknown} error */
   problem(error) {
     const host = byId("start-problem");
-    host.textContent = error instanceof Error ? error.message : String(error);
+    host.textContent = messageOf(error);
     host.hidden = false;
   }
 
@@ -5579,9 +5550,7 @@ class Home {
       output = schema.value.trim() ? JSON.parse(schema.value) : null;
       if (output !== null && !isObject(output)) throw new Error("it has to be an object");
     } catch (error) {
-      return this.problem(
-        new Error(`The schema is no JSON Schema: ${error instanceof Error ? error.message : error}`),
-      );
+      return this.problem(new Error(`The schema is no JSON Schema: ${messageOf(error)}`));
     }
     go.disabled = true;
     const picked = Object.fromEntries(
@@ -5814,7 +5783,7 @@ async function sendFurther() {
     await page.run.further(field.value);
     field.value = "";
   } catch (error) {
-    problem.textContent = error instanceof Error ? error.message : String(error);
+    problem.textContent = messageOf(error);
     problem.hidden = false;
   } finally {
     go.disabled = false;
