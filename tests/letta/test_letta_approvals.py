@@ -475,6 +475,11 @@ async def test_a_decision_and_another_message(tokens: bool) -> None:
         said = [m["content"] for m in await stage.messages(agent) if m["message_type"] == "user_message"]
         assert said == ["Go.", "Then this."]
 
+        for _ in range(25):  # however much was said since then
+            await stage.send(agent)
+        resumed = await stage.read(f"/v1/runs/{runs[0]}/stream", {"starting_after": 1})
+        assert resumed.text == streamed.text
+
 
 async def test_a_decision_and_another_message_answered_completely() -> None:
     async with letta_served(asking, echoing) as stage:

@@ -13,8 +13,8 @@ from thinkwell.web.letta._answers import complete_answer, stream_answer
 from thinkwell.web.letta._bodies import CancelMessages, Resume, SendMessages
 from thinkwell.web.letta._endpoint import read_struct
 from thinkwell.web.letta._failures import BadRequest, NotKnown
-from thinkwell.web.letta._history import Runs, run_messages, run_usage, running_in, thread_messages
-from thinkwell.web.letta._lists import many, read_page
+from thinkwell.web.letta._history import run_messages, run_usage, running_in, thread_messages
+from thinkwell.web.letta._lists import Runs, many, read_page
 from thinkwell.web.letta._runs import RunsQuery, Wanted, list_runs, state_of
 from thinkwell.web.letta._segments import Options, Segment
 from thinkwell.web.letta._sending import Place, Sender

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from thinkwell.events import QuestionAnswered
 from thinkwell.web._records import RunEnded, read_entry
+from thinkwell.web.letta._lists import Runs
 from thinkwell.web.letta._mapping import Asked, Mapper, date_of, otid_of
 from thinkwell.web.letta._messages import ApprovalGiven, ApprovalResponse, SystemMessage, UserMessage
 from thinkwell.web.letta._segments import Segment
@@ -17,78 +18,17 @@ from thinkwell.web.letta._streaming import BY
 from thinkwell.web.letta._turns import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-    from typing import Self
+    from collections.abc import Callable, Collection
 
-    from thinkwell.journal import Journal, RunRecord, RunStatus
+    from thinkwell.journal import Journal, RunRecord
     from thinkwell.web._records import LogEntry
     from thinkwell.web._serving import RunServer
     from thinkwell.web.letta._lists import Page
     from thinkwell.web.letta._messages import Message, UsageStatistics
 
-__all__ = ("Runs", "pending_calls", "run_messages", "run_usage", "running_in", "thread_messages")
-
-FIRST: Final = 100
-"""Records that are asked for at first. Then it is twice as many each time: whoever wants more wants many."""
-
-MOST: Final = 1000
-"""Records that are asked for at once."""
+__all__ = ("pending_calls", "run_messages", "run_usage", "running_in", "thread_messages")
 
 _MESSAGE: Final = re.compile(r"message-([0-9a-f]{1,64})-.{1,40}")
-
-
-class Runs:
-    """A caller's runs, the newest first, read from the journal as far as somebody wants them.
-
-    Args:
-        server: Where they are.
-        caller: Whose.
-        thread: Only those of this conversation.
-        status: Only those.
-        before: Only those that come behind the one with this id.
-        until: Only those that come before the one with this id.
-    """
-
-    def __init__(
-        self,
-        server: RunServer,
-        *,
-        caller: str,
-        thread: str | None = None,
-        status: RunStatus | None = None,
-        before: str | None = None,
-        until: str | None = None,
-    ) -> None:
-        self._server = server
-        self._caller = caller
-        self._thread = thread
-        self._status: RunStatus | None = status
-        self._before = before
-        self._until = until
-        self._limit = FIRST
-        self._page: Iterator[RunRecord] = iter(())
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> RunRecord:
-        record = next(self._page, None)
-        if record is None:
-            self._page = iter(
-                await self._server.runs(
-                    caller=self._caller,
-                    thread=self._thread,
-                    status=self._status,
-                    before=self._before,
-                    limit=self._limit,
-                )
-            )
-            self._limit = min(2 * self._limit, MOST)
-            record = next(self._page, None)
-        if record is None or record.id == self._until:
-            raise StopAsyncIteration
-        self._before = record.id
-        return record
 
 
 async def running_in(server: RunServer, *, caller: str, thread: str | None = None) -> list[RunRecord]:

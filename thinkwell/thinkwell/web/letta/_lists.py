@@ -9,14 +9,25 @@ from msgspec import Struct
 from thinkwell.web._http import read_query
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from typing import Self
 
     from starlette.requests import Request
 
-__all__ = ("Page", "many", "read_page")
+    from thinkwell.journal import RunRecord, RunStatus
+    from thinkwell.web._serving import RunServer
+
+__all__ = ("Page", "Runs", "many", "read_page")
 
 MOST: Final = 1000
 """What a page has at most."""
+
+
+FIRST: Final = 100
+"""Records that are asked for at first. Then it is twice as many each time: whoever wants more wants many."""
+
+MOST_AT_ONCE: Final = 1000
+"""Records that are asked for at once."""
 
 
 class _Named(Protocol):
@@ -76,6 +87,60 @@ class Page(Struct, frozen=True, kw_only=True):
             items = items[: ids.index(self.before)] if self.before in ids else []
             return items[-self.limit :]
         return items[: self.limit]
+
+
+class Runs:
+    """A caller's runs, the newest first, read from the journal as far as somebody wants them.
+
+    Args:
+        server: Where they are.
+        caller: Whose.
+        thread: Only those of this conversation.
+        status: Only those.
+        before: Only those that come behind the one with this id.
+        until: Only those that come before the one with this id.
+    """
+
+    def __init__(
+        self,
+        server: RunServer,
+        *,
+        caller: str,
+        thread: str | None = None,
+        status: RunStatus | None = None,
+        before: str | None = None,
+        until: str | None = None,
+    ) -> None:
+        self._server = server
+        self._caller = caller
+        self._thread = thread
+        self._status: RunStatus | None = status
+        self._before = before
+        self._until = until
+        self._limit = FIRST
+        self._page: Iterator[RunRecord] = iter(())
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> RunRecord:
+        record = next(self._page, None)
+        if record is None:
+            self._page = iter(
+                await self._server.runs(
+                    caller=self._caller,
+                    thread=self._thread,
+                    status=self._status,
+                    before=self._before,
+                    limit=self._limit,
+                )
+            )
+            self._limit = min(2 * self._limit, MOST_AT_ONCE)
+            record = next(self._page, None)
+        if record is None or record.id == self._until:
+            raise StopAsyncIteration
+        self._before = record.id
+        return record
 
 
 def read_page(request: Request, limit: int = 50) -> Page:

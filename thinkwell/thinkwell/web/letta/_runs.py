@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from thinkwell.web._records import RunEnded, read_entry
-from thinkwell.web.letta._history import Runs
+from thinkwell.web.letta._lists import Runs
 from thinkwell.web.letta._mapping import date_of
 from thinkwell.web.letta._segments import Segment, stop_reason_of
 from thinkwell.web.letta._turns import Turn

@@ -10,6 +10,7 @@ import anyio
 
 from thinkwell.events import QuestionAnswered
 from thinkwell.web._records import read_entry
+from thinkwell.web.letta._lists import Runs
 from thinkwell.web.letta._messages import ErrorMessage, Ping, StopReason, UsageStatistics, frame_as_sse
 from thinkwell.web.letta._turns import Turn
 
@@ -29,9 +30,6 @@ BY: Final = "letta"
 
 SETTLE: Final = 0.2
 """Seconds that a question may be open before a stream ends with it: a program would answer it at once."""
-
-LATEST: Final = 20
-"""Runs of a conversation among which the one is looked for that was sent behind another."""
 
 DONE: Final = b"data: [DONE]\n\n"
 """What ends a stream."""
@@ -95,7 +93,8 @@ class Teller:
         record = self._record
         if self.reader.end is None or self.reader.error is not None:
             return None
-        for other in await self._server.runs(caller=record.caller, thread=record.thread, limit=LATEST):
+        newer = Runs(self._server, caller=record.caller, thread=record.thread, until=record.id)
+        async for other in newer:
             turn = Turn.of(other)
             if turn is not None and turn.follows == record.id:
                 return other, turn
