@@ -12,10 +12,12 @@ import anyio
 import uvicorn
 from msgspec.structs import replace
 
-from thinkwell._display.text import clean
+from thinkwell._display.text import clean, line
 from thinkwell.cli._ending import Ending, log_to_stderr
 from thinkwell.cli._exit import NO_RESULT, OK
+from thinkwell.cli._serve_connections import Connection
 from thinkwell.cli._serve_plan import IDLE_AFTER, is_loopback
+from thinkwell.cli._serve_privacy import keep_private
 from thinkwell.cli._serve_sockets import ListenError, listen, make_room
 from thinkwell.web import Limits, RunServer, web_app
 from thinkwell_acp._tasks import background_tasks
@@ -66,6 +68,7 @@ def run_plan(plan: Plan) -> int:
     Raises:
         JournalError: Runs cannot be kept.
     """
+    keep_private()
     for name in NAMES:
         log_to_stderr(logging.INFO if plan.verbose and name == "thinkwell" else logging.WARNING, name)
     with ExitStack() as opened:
@@ -191,6 +194,7 @@ def _http_server(plan: Plan, server: RunServer, sockets: list[socket]) -> _HttpS
     app: ASGIApp = web_app(server, access=plan.access, page=plan.page, letta=plan.letta)
     config = uvicorn.Config(
         _Noted(app) if plan.verbose else app,
+        http=Connection,
         lifespan="off",  # the server of runs is entered already
         ws="none",
         log_config=None,
@@ -211,7 +215,8 @@ class _Noted:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def noted(message: Message) -> None:
             if message["type"] == "http.response.start":
-                logger.info("%s %s: %s", scope["method"], scope["path"][:LONGEST_PATH], message["status"])
+                path = line(scope["path"], LONGEST_PATH)  # it may have ends of lines in it
+                logger.info("%s %s: %s", scope["method"], path, message["status"])
             await send(message)
 
         await self._app(scope, receive, noted)

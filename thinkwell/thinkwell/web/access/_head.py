@@ -127,6 +127,11 @@ class HeadReader:
         headers: dict[bytes, list[str]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value.decode("latin-1").strip())
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            # A proxy may have read the one and we the other, and then not agree what is the next request (RFC
+            # 9112, section 6.1).
+            words = "the request says twice how long its body is; send Content-Length or Transfer-Encoding"
+            raise RequestMalformed(words, {"Connection": "close"})
         hosts = headers.get(b"host", [])
         host = read_authority(hosts[0]) if len(hosts) == 1 else None
         if host is None:
