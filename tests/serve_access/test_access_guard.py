@@ -189,6 +189,15 @@ async def test_no_name(host: str | None) -> None:
     assert (reply.status, reply.code) == (400, "malformed")
 
 
+async def test_two_lengths() -> None:
+    headers = [("content-length", "5"), ("transfer-encoding", "chunked")]
+    guarded = Guarded()
+    reply = await guarded.ask("POST", token=ADA, headers=headers)
+    assert (reply.status, reply.code) == (400, "malformed")
+    assert reply.header("connection") == "close"
+    assert guarded.echo.scopes == []
+
+
 @pytest.mark.parametrize("second", ["evil.example.org", HOST])
 async def test_two_names(second: str) -> None:
     for headers in ([("host", second)], [("Host", second)]):

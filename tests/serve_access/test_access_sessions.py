@@ -52,6 +52,15 @@ async def test_each_browser_has_a_value_of_its_own() -> None:
         assert (await guarded.ask(cookie=cookie)).status == 200
 
 
+async def test_a_value_that_somebody_else_has_chosen_is_never_known() -> None:
+    guarded = Guarded()
+    theirs = f"thinkwell-8283={'a' * 43}"
+    begun = await guarded.log_in(cookie=theirs)
+    assert begun.status == 204
+    assert begun.cookie != theirs
+    assert (await guarded.ask(cookie=theirs)).status == 401
+
+
 async def test_over_https_the_cookie_is_for_https_alone() -> None:
     guarded = Guarded(who=access(hosts=["think.example.org"]))
     begun = await guarded.log_in(host="think.example.org", scheme="https")

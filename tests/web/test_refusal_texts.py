@@ -323,3 +323,38 @@ async def test_bodies_that_are_no_json(content: bytes, text: str, tmp_path: Path
 
 def test_names_of_nothing() -> None:
     assert no_such("x", ()) == "there is no 'x'; there is none to choose"
+
+
+async def test_other_clients_are_told_in_the_same_words(tmp_path: Path) -> None:
+    runs: dict[str, JsonValue] = {
+        "threadId": "t",
+        "runId": "r",
+        "state": None,
+        "messages": [{"id": "1", "role": "user", "content": "Go."}],
+        "tools": [],
+        "context": [],
+        "forwardedProps": {"thinkwell": {"folder": 5}},
+    }
+    async with client(tmp_path) as asked:
+        assert await refused(asked, "POST", "/ag-ui/claude", {**runs, "messages": 5}) == (
+            "messages: it is an integer; give an array"
+        )
+        assert await refused(asked, "POST", "/ag-ui/claude", runs) == (
+            "forwardedProps.thinkwell.folder: it is an integer; give a string or null"
+        )
+
+        async def of_letta(url: str, body: JsonValue) -> str:
+            answered = await asked.post(url, body)
+            assert answered.status == 422
+            detail: str = (await answered.json())["detail"]
+            return detail
+
+        assert await of_letta("/v1/agents/", {"name": 5}) == "name: it is an integer; give a string or null"
+        assert await of_letta("/v1/agents/", {"metadata": {"thinkwell": {"agnt": "x"}}}) == (
+            "metadata.thinkwell.agnt: there is no such field; do you mean agent?"
+        )
+        agent = (await (await asked.post("/v1/agents/", {"name": "a"})).json())["id"]
+        said: JsonValue = {"messages": [{"role": "user", "content": "x", "otid": 5}]}
+        assert await of_letta(f"/v1/agents/{agent}/messages", said) == (
+            "messages[0].otid: it is an integer; give a string or null"
+        )

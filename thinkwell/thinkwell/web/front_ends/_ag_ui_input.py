@@ -19,6 +19,7 @@ from thinkwell.events import JsonValue
 from thinkwell.questions import ChooseOption, FormValue, Reply
 from thinkwell.web._refusals import RequestInvalid
 from thinkwell.web._requests import ImagePart, StartRun, TextPart
+from thinkwell.web._wording import type_words
 from thinkwell.web.front_ends._ag_ui import Point, read_point
 from thinkwell.web.front_ends._requests import (
     Choices,
@@ -207,7 +208,7 @@ class RunInput(Struct, frozen=True, kw_only=True, rename="camel"):
         try:
             return msgspec.convert(chosen, Choices)
         except msgspec.ValidationError as exc:
-            raise RequestInvalid(f"forwardedProps.thinkwell: {exc}") from None
+            raise RequestInvalid(type_words(exc, Choices, at="forwardedProps.thinkwell")) from None
 
 
 def _prompt(content: JsonValue) -> Iterator[TextPart | ImagePart]:

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
 from thinkwell.web._refusals import RequestInvalid
+from thinkwell.web._wording import type_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -138,4 +139,4 @@ def read_chosen(metadata: Mapping[str, JsonValue] | None) -> Chosen:
     try:
         return msgspec.convert((metadata or {}).get("thinkwell", {}), Chosen)
     except msgspec.ValidationError as exc:
-        raise RequestInvalid(f"metadata.thinkwell: {exc}") from None
+        raise RequestInvalid(type_words(exc, Chosen, at="metadata.thinkwell")) from None

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from thinkwell.journal import JournalError
 from thinkwell.web._http import read_body
 from thinkwell.web._refusals import Refusal, RequestInvalid, ServerUnavailable
+from thinkwell.web._wording import type_words
 from thinkwell.web.letta._failures import MethodUnknown, detail_answer
 
 if TYPE_CHECKING:
@@ -72,5 +73,7 @@ async def read_struct(request: Request, kind: type[X], most: int) -> X:
     body = await read_body(request, most)
     try:
         return msgspec.json.decode(body or b"{}", type=kind)
-    except (ValueError, RecursionError) as exc:  # no JSON, no UTF-8, nested too deep, or something else
+    except msgspec.ValidationError as exc:
+        raise RequestInvalid(type_words(exc, kind)) from None
+    except (ValueError, RecursionError) as exc:  # no JSON, no UTF-8, nested too deep
         raise RequestInvalid(f"the body of the request cannot be read: {exc}") from None

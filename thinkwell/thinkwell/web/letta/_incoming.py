@@ -13,6 +13,7 @@ from thinkwell._json_schema import is_object
 from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
 from thinkwell.web._refusals import RequestInvalid
 from thinkwell.web._requests import ImagePart, TextPart
+from thinkwell.web._wording import type_words
 from thinkwell.web.letta._bodies import Otid  # noqa: TC001 - type of a field
 from thinkwell.web.letta._messages import MESSAGE_TYPES
 
@@ -149,7 +150,7 @@ def _read(where: str, value: JsonValue, kind: type[X]) -> X:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as exc:
-        raise RequestInvalid(f"{where}: {exc}") from None
+        raise RequestInvalid(type_words(exc, kind, at=where)) from None
 
 
 def _kind(where: str, message: JsonValue) -> str:
