@@ -65,6 +65,17 @@ async def test_a_run_that_has_just_ended_is_there_for_those_who_watch_it(journal
     assert await Retention(max_age=10.0).prune(journal, 160.0) == ["run-2"]  # as was asked for
 
 
+async def test_who_waits_for_a_run_that_is_forgotten_waits_no_more(journal: Journal) -> None:
+    await have(journal, 10.0)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(journal.wait, "run-1", 1)
+            assert await Retention(max_age=5.0, max_bytes=0).prune(journal, 100.0) == ["run-1"]
+        await journal.wait("run-1", 1)
+    assert await journal.get("run-1") is None
+    assert await journal.read("run-1") == []
+
+
 async def have_more(journal: Journal, run_id: str, size: int) -> None:
     await journal.create(run_record(run_id))
     await journal.finish(run_id, Entry(1, b"x" * size), "failed", 405.0)

@@ -18,7 +18,7 @@ from journals import entries, run_record
 from thinkwell.journal import Entry, JournalError, SqliteJournal
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
 PROGRAMS = Path(__file__).with_name("programs")
 
@@ -221,6 +221,55 @@ def test_a_full_disk_costs_what_was_not_stored_and_nothing_else(path: Path) -> N
     assert "the disk failed, or is full; look at it, then try again" in told
     assert int(before) > 10
     assert int(after) == int(before) + 1
+
+
+def delete(path: Path) -> None:
+    path.unlink()
+
+
+def delete_its_log(path: Path) -> None:
+    path.with_name(f"{path.name}-wal").unlink()
+
+
+def replace_it(path: Path) -> None:
+    path.rename(path.with_name("other"))
+    path.write_bytes(path.with_name("other").read_bytes())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no file can be deleted that is open")
+@pytest.mark.parametrize("do", [delete, delete_its_log, replace_it])
+async def test_a_file_that_is_taken_away_while_it_is_open_is_told(
+    path: Path, do: Callable[[Path], None]
+) -> None:
+    async with SqliteJournal(path) as journal:
+        await journal.create(run_record("run-1"))
+        await journal.append("run-1", entries(1, 1))
+        do(path)
+        for _ in range(2):
+            with pytest.raises(JournalError, match="it was deleted, moved or replaced while it was open"):
+                await journal.append("run-1", entries(2, 2))
+        with pytest.raises(JournalError, match="put it back, or end the server"):
+            await journal.create(run_record("run-2"))
+        if do is replace_it:
+            assert len(await journal.read("run-1")) == 1
+        else:
+            with pytest.raises(JournalError, match="it was deleted, moved or replaced"):
+                await journal.read("run-1")
+    async with SqliteJournal(path) as journal:
+        assert {run.id for run in await journal.runs()} <= {"run-1"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no file can be moved that is open")
+async def test_a_file_that_was_moved_goes_on_when_it_is_put_back(path: Path) -> None:
+    async with SqliteJournal(path) as journal:
+        await journal.create(run_record("run-1"))
+        path.rename(path.with_name("other"))
+        with pytest.raises(JournalError, match="it was deleted, moved or replaced"):
+            await journal.append("run-1", entries(1, 1))
+        path.with_name("other").rename(path)
+        await journal.append("run-1", entries(1, 1))
+    async with SqliteJournal(path) as journal:
+        assert len(await journal.read("run-1")) == 1
 
 
 async def test_a_damaged_file_is_told(path: Path) -> None:

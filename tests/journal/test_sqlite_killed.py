@@ -123,11 +123,12 @@ async def test_a_power_cut_costs_the_last_moments_only(tmp_path: Path) -> None:
         file, log = path.read_bytes(), path.with_name("runs.sqlite-wal").read_bytes()
     dice = random.Random(1)
     last = -1
-    for cut in sorted([0, 1, len(log), *(dice.randrange(len(log)) for _ in range(30))]):
+    for turn, cut in enumerate(sorted([0, 1, len(log), *(dice.randrange(len(log)) for _ in range(30))])):
         again = tmp_path / str(cut) / "runs.sqlite"
         again.parent.mkdir()
         again.write_bytes(file)
-        again.with_name("runs.sqlite-wal").write_bytes(log[:cut])
+        torn = dice.randbytes(len(log) - cut) if turn % 2 else b""  # half of a page is on the disk
+        again.with_name("runs.sqlite-wal").write_bytes(log[:cut] + torn)
         async with SqliteJournal(again) as journal:
             records = await journal.runs()
             for record in records:

@@ -204,6 +204,30 @@ async def test_a_program_that_writes_to_the_file_for_too_long(
         assert seqs(await journal.read("run-1")) == [1]
 
 
+async def test_those_who_wait_for_such_a_program_wait_together(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_sqlite_file, "PATIENCE", 0.3)
+    told: list[str] = []
+
+    async def append(journal: SqliteJournal, run_id: str) -> None:
+        with pytest.raises(JournalError) as caught:
+            await journal.append(run_id, entries(1, 1))
+        told.append(caught.value.reason)
+
+    async with SqliteJournal(path) as journal:
+        for number in range(30):
+            await journal.create(run_record(f"run-{number}"))
+        with Blockade(path), anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                for number in range(30):
+                    tasks.start_soon(append, journal, f"run-{number}")
+        for number in range(30):
+            await journal.append(f"run-{number}", entries(1, 1))
+    assert len(told) == 30
+    assert all("another program is writing to it" in reason for reason in told)
+
+
 async def test_a_record_that_could_not_be_read_again_is_not_stored(file: SqliteJournal) -> None:
     for bad in (run_record("run-1", created=float("nan")), run_record("run-1", title="\ud800")):
         with pytest.raises(Exception, match=r"Expected `float`|surrogates"):

@@ -36,7 +36,7 @@ class _Open:
 
     def __init__(self, file: JournalFile, where: str) -> None:
         self.file = file
-        self.writer = Writer(file.connection, file.running, where)
+        self.writer = Writer(file, where)
         self.limiter = anyio.CapacityLimiter(READERS)
 
     def close(self) -> None:
@@ -133,8 +133,8 @@ class SqliteJournal(LocalJournal):
         return await self._read(lambda connection: reading.read_entries(connection, run_id, after, most))
 
     async def delete(self, run_id: str) -> bool:
-        gone = await self._write(Job(lambda changes: changes.delete(run_id)))
-        if gone:
+        gone, is_untidy = await self._write(Job(lambda changes: changes.delete(run_id)))
+        if is_untidy:
             await self._tidy()
         return gone
 

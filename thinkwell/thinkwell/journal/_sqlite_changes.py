@@ -24,8 +24,11 @@ MOST_ROWS: Final = 250
 SLICE_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a run that is gone that are deleted at once, about."""
 
+ROW_BYTES: Final = 16
+"""Bytes that an entry takes beside its own."""
+
 SPARE_PAGES: Final = 256
-"""Empty pages that the file keeps for what comes: a megabyte."""
+"""Empty pages that the file keeps for what comes: a megabyte. It may have a slice more before they go."""
 
 SLICE_PAGES: Final = 512
 """Empty pages that are given back at once."""
@@ -95,22 +98,33 @@ class Changes:
             (status, at, line, run.number),
         )
 
-    def delete(self, run_id: str) -> bool:
-        """Forget a run but for its entries, for which there is `sweep`."""
+    def delete(self, run_id: str) -> tuple[bool, bool]:
+        """Forget a run; of a long one all but its entries.
+
+        Returns:
+            Whether there was one, and whether there is something left to `sweep` or to `give_back`.
+        """
         self.flush()
         number = self._number(run_id)
         if number is None:
-            return False
+            return False, False
         if self._known(run_id) is not None:
             raise JournalConflict(self._where, f"run {run_id} is running; cancel it first")
-        step = "max(1, ? * last_seq / max(size, 1))"
-        self._connection.execute(
-            f"INSERT INTO doomed SELECT number, {step} FROM logs WHERE number = ?",  # noqa: S608 - ours
-            (SLICE_BYTES, number),
-        )
+        last_seq, size = self._connection.execute(
+            "SELECT last_seq, size FROM logs WHERE number = ?", (number,)
+        ).fetchone()
+        is_long = size + last_seq * ROW_BYTES > SLICE_BYTES
+        if is_long:
+            step = max(1, SLICE_BYTES // (size // last_seq + ROW_BYTES))
+            self._connection.execute("INSERT INTO doomed VALUES (?, ?)", (number, step))
+        else:
+            place = number << 32
+            self._connection.execute(
+                "DELETE FROM entries WHERE place > ? AND place <= ?", (place, place + LAST_SEQ)
+            )
         self._connection.execute("DELETE FROM runs WHERE number = ?", (number,))
         self._connection.execute("DELETE FROM logs WHERE number = ?", (number,))
-        return True
+        return True, is_long or self._empty_pages() > SPARE_PAGES + SLICE_PAGES
 
     def sweep(self) -> bool:
         """Delete some entries of a run that is gone. Return whether there may be more."""
@@ -159,7 +173,7 @@ class Changes:
 
         Not in a transaction.
         """
-        (empty,) = self._connection.execute("PRAGMA freelist_count").fetchone()
+        empty = self._empty_pages()
         if empty <= SPARE_PAGES:
             return False
         pages = min(empty - SPARE_PAGES, SLICE_PAGES)
@@ -168,6 +182,10 @@ class Changes:
         )  # by `execute` a row for each page
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()  # makes the file shorter
         return True
+
+    def _empty_pages(self) -> int:
+        (empty,) = self._connection.execute("PRAGMA freelist_count").fetchone()
+        return int(empty)
 
     def _insert(self, head: str, row_places: str, rows: Sequence[tuple[int | bytes, ...]]) -> None:
         for first in range(0, len(rows), MOST_ROWS):

@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import sys
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -17,11 +18,10 @@ from thinkwell.journal._sqlite_reading import find_running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
-    from pathlib import Path
 
     from thinkwell.journal._types import RunRecord
 
-__all__ = ("JournalFile", "understood")
+__all__ = ("FileAway", "JournalFile", "understood")
 
 T = TypeVar("T")
 
@@ -37,8 +37,11 @@ READERS: Final = 4
 STATEMENTS: Final = 512
 """Statements that a connection keeps translated: those that add entries differ by how many they add."""
 
-PATIENCE: Final = 5.0
+PATIENCE: Final = 30.0
 """Seconds to wait for a program that writes to the file without asking for it, such as a shell of SQLite."""
+
+OPENING: Final = 5.0
+"""The same, when the file is opened: an early error is better than silence."""
 
 WAL_BYTES: Final = 8 * 1024 * 1024
 """Bytes to which SQLite cuts its write-ahead log when it begins it anew."""
@@ -103,6 +106,16 @@ REASONS: Final = {
 }
 
 
+MOVED: Final = (
+    "it was deleted, moved or replaced while it was open, and what is written to it would be lost; put it "
+    "back, or end the server and start it again"
+)
+
+
+class FileAway(JournalError):  # noqa: N818 - says what happened, to be tried again
+    """Nothing can be written now, whatever it is."""
+
+
 @contextmanager
 def understood(where: str) -> Generator[None]:
     """Turn what SQLite says into errors of the journal."""
@@ -110,7 +123,8 @@ def understood(where: str) -> Generator[None]:
         yield
     except sqlite3.Error as exc:
         code = getattr(exc, "sqlite_errorcode", 0) & 0xFF  # what is above says more, and is rarely of use
-        raise JournalError(where, f"{REASONS.get(code, 'SQLite failed')} ({exc})") from exc
+        kind = FileAway if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) else JournalError
+        raise kind(where, f"{REASONS.get(code, 'SQLite failed')} ({exc})") from exc
     except MsgspecError as exc:
         raise JournalError(where, f"{REASONS[sqlite3.SQLITE_CORRUPT]} ({exc})") from exc
 
@@ -142,8 +156,19 @@ class JournalFile:
                 reader = _connect(path, stack)
                 reader.execute("PRAGMA query_only = ON")
                 self._readers.put(reader)
+            self.connection.execute(f"PRAGMA busy_timeout = {round(PATIENCE * 1000)}")
+            self._places = {each: _identity(each) for each in (path, Path(f"{path}-wal"))}
             self._stack = stack.pop_all()
             refused.pop_all()
+
+    def check(self) -> None:
+        """Look whether the file is still where it was. SQLite would go on in one that nobody finds again.
+
+        Raises:
+            FileAway: It is not.
+        """
+        if any(_identity(path) != known for path, known in self._places.items()):
+            raise FileAway(self._where, MOVED)
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Read with a connection that nobody else has meanwhile. For any thread.
@@ -157,6 +182,10 @@ class JournalFile:
                 raise JournalError(self._where, "it was closed meanwhile")
             with understood(self._where):
                 return work(connection)
+        except JournalError:
+            if connection is not None:
+                self.check()  # which says more than SQLite does
+            raise
         finally:
             self._readers.put(connection)
 
@@ -167,6 +196,15 @@ class JournalFile:
         self._readers.put(None)
         with understood(self._where):
             self._stack.close()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what a file is, whatever it is called; ``None``: there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _take(path: Path, where: str) -> tuple[Path, int, bool]:
@@ -239,7 +277,7 @@ def _lock(lock: int, where: str) -> None:
 
 def _connect(path: Path, stack: ExitStack) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        path, timeout=PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS
+        path, timeout=OPENING, isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS
     )
     stack.callback(connection.close)
     return connection

@@ -15,12 +15,12 @@ from anyio.lowlevel import current_token
 
 from thinkwell.journal._errors import JournalConflict
 from thinkwell.journal._sqlite_changes import Changes, Running
-from thinkwell.journal._sqlite_file import understood
+from thinkwell.journal._sqlite_file import FileAway, understood
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
-    from thinkwell.journal._types import RunRecord
+    from thinkwell.journal._sqlite_file import JournalFile
 
 __all__ = ("Job", "Writer")
 
@@ -92,16 +92,14 @@ class Writer:
     """Writes for the event loop in which it is made, in a thread of its own.
 
     Args:
-        connection: To the file. Nobody else may use it.
-        running: The runs that are running, with their numbers in the file.
-        where: How errors call the file.
+        file: The file. Nobody else may write to it.
+        where: How errors call it.
     """
 
-    def __init__(
-        self, connection: sqlite3.Connection, running: Iterable[tuple[int, RunRecord]], where: str
-    ) -> None:
-        self._connection = connection
-        self._running = {record.id: Running(number, record) for number, record in running}
+    def __init__(self, file: JournalFile, where: str) -> None:
+        self._file = file
+        self._connection = file.connection
+        self._running = {record.id: Running(number, record) for number, record in file.running}
         self._where = where
         self._jobs: SimpleQueue[AnyJob | None] = SimpleQueue()
         self._loop: Any = current_token().native_token
@@ -145,12 +143,16 @@ class Writer:
 
     def _do(self, jobs: Sequence[AnyJob], *, alone: bool) -> None:
         try:
+            self._file.check()
             changes = Changes(self._connection, self._running, self._where)
             with understood(self._where), nullcontext() if alone else _transaction(self._connection):
                 for job in jobs:
                     job.run(changes)
                 changes.flush()
             changes.keep()
+        except FileAway as exc:
+            for job in jobs:
+                job.fail(FileAway(exc.where, exc.reason))
         except Exception as exc:  # whoever waits gets it
             if len(jobs) == 1:
                 jobs[0].fail(exc)
