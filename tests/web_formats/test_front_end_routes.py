@@ -16,7 +16,7 @@ from scripted import ScriptedAgent, scripted
 from web_stage import Client, Sse, Stage, frames_of, scripted_agent, served
 
 from thinkwell import events as ev
-from thinkwell.journal import JournalError, MemoryJournal, RunRecord
+from thinkwell.journal import JournalError, MemoryJournal, Retention, RunRecord
 from thinkwell.permissions import PermissionPolicy, Rule
 from thinkwell.testing import virtual_backend
 from thinkwell.web import Access, ServedAgent, web_app
@@ -302,6 +302,27 @@ async def test_a_server_that_closes_says_so() -> None:
         chunks = chunks_of(seen)
         assert chunks[-1]["type"] in ("error", "RUN_ERROR")
         assert "resume the stream" in json.dumps(chunks[-1])
+
+
+async def test_a_run_that_is_forgotten_while_it_is_watched_says_so() -> None:
+    async def long(turn: Turn) -> None:
+        for _ in range(8):
+            turn.say("x" * 50_000)
+
+    for path, body in (("/ai-sdk/scripted", chat(user())), ("/ag-ui/scripted", run(says()))):
+        async with asking(long) as (stage, client):
+            await (await client.post(path, body)).body()
+            (record,) = await stage.server.runs(caller="")
+            async with client.stream("POST", path, json_body=body) as answer:
+                frames = answer.events()
+                seen = [await anext(frames)]
+                gone = await Retention(max_age=0.0, max_bytes=0).prune(stage.server.journal, time.time() + 1)
+                assert gone == [record.id]
+                seen += [frame async for frame in frames]
+            chunks = chunks_of(seen)
+            assert chunks[-1]["type"] in ("error", "RUN_ERROR")
+            assert "the run was deleted" in json.dumps(chunks[-1])
+            assert (await client.get(f"/api/runs/{record.id}/events")).status == 404
 
 
 class Unreadable(MemoryJournal):
