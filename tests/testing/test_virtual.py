@@ -186,10 +186,16 @@ def test_time_goes_on_for_a_thread_that_waits_for_it_unseen(
 def test_threads_of_other_event_loops_hold_up_nobody(backend: str) -> None:
     virtual_backend(backend)
 
-    async def work() -> int:
-        return await anyio.to_thread.run_sync(anyio.from_thread.run_sync, time.monotonic) > 0
+    def work() -> float:
+        return anyio.from_thread.run(here)
 
-    assert anyio.run(work, backend=backend)
+    async def here() -> float:
+        return anyio.current_time()
+
+    async def wait() -> float:
+        return await anyio.to_thread.run_sync(work)
+
+    assert anyio.run(wait, backend=backend) > 0
 
 
 async def test_trio_has_its_own_dice_again(anyio_backend_name: str) -> None:

@@ -202,9 +202,7 @@ class _Impatience:
 
 def _hold(clock: Callable[[], Any], held: bool) -> None:
     """Let a clock of trio's stand still while there are threads, or go on."""
-    known = clock()
-    if known is not None:
-        known.autojump_threshold = _virtual_threads.PATIENCE if held else 0
+    clock().autojump_threshold = _virtual_threads.PATIENCE if held else 0
 
 
 def _threads_of_asyncio() -> Threads | None:
