@@ -96,7 +96,7 @@ def wrong(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
         ('[callers.ada]\ntoken_file = "nowhere"', "callers.ada.token_file: "),
         (
             '[callers.ada]\ntoken_env = "SHORT"',
-            "serve.toml: callers.ada.token_env: the token in SHORT has 5 characters; it needs 16 to 512; this",
+            "serve.toml: callers.ada.token_env: the token in SHORT has 5 characters; it needs 16 to 512;",
         ),
         (
             '[callers.ada]\ntoken_file = "short"',
@@ -155,6 +155,10 @@ def test_a_file_that_cannot_be_used(config: str | bytes, told: str, wrong: Calla
         (["--journal", "redis"], "there is no address of Redis"),
         (["--journal", "redis://:word@localhost"], "an address may have a password in it"),
         (["--config", "nowhere.toml"], "nowhere.toml: No such file or directory"),
+        (
+            ["--config", "~nobody-of-that-name/a.toml"],
+            "~nobody-of-that-name/a.toml: No such file or directory",
+        ),
     ],
 )
 def test_options_that_cannot_be_used(arguments: list[str], told: str, wrong: Callable[..., str]) -> None:
