@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
 import subprocess
@@ -189,6 +190,13 @@ async def test_what_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for name in ("folder", "file/runs.sqlite", "loop/runs.sqlite", "nul\0", "n" * 300):
         assert "it cannot be opened (" in await reason(tmp_path / name)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes with names")
+async def test_what_is_a_file_by_name_only_is_left_alone(path: Path) -> None:
+    os.mkfifo(path)
+    assert "it is a device, and no file; give the journal a file of its own" in await reason(path)
+    assert list(path.parent.iterdir()) == [path]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions are of another kind")

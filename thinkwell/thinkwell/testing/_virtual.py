@@ -106,6 +106,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         future.add_done_callback(lambda _: self.threads.end(work))
         return future
 
+    async def shutdown_default_executor(self, *args: Any) -> None:
+        """Wait for those threads, while the clock stands still: else the time for that is over at once."""
+        work = self.threads.begin()
+        try:
+            await super().shutdown_default_executor(*args)
+        finally:
+            self.threads.end(work)
+
     def _new_task(self, loop: asyncio.AbstractEventLoop, coro: Any, **options: Any) -> asyncio.Task[Any]:
         task: Coroutine[Any, Any, Any] = coro
         made = _Task(task, loop=loop, **options)
