@@ -89,7 +89,7 @@ async def test_an_answer_that_does_not_fit_leaves_the_question_open() -> None:
             await stage.server.answer(run.id, question.id, {"a": "b"}, caller=ADA)
         with pytest.raises(RequestInvalid, match="is no answer; say one of allow"):
             await stage.server.answer(run.id, question.id, "perhaps", caller=ADA)  # type: ignore[arg-type]
-        with pytest.raises(QuestionClosed, match="there is no .other. that is open"):
+        with pytest.raises(QuestionClosed, match=r"there is no .other. that is open"):
             await stage.server.answer(run.id, "other", "allow", caller=ADA)
         await stage.server.answer(run.id, question.id, "allow", caller=ADA)
         await stage.ended(run.id)
