@@ -229,10 +229,10 @@ async def test_a_recording_of_long_lines_goes_on(tmp_path: Path) -> None:
 
 
 async def test_an_answer_beyond_the_limit_ends_the_connection() -> None:
-    async with played(permissions="ask", on_question=lambda _: {"answer": "x" * (65 * MIB)}) as (
-        agent,
-        program,
-    ):
+    def too_much(_: Question) -> dict[str, str]:
+        return {"answer": "x" * (65 * MIB)}
+
+    async with played(permissions="ask", on_question=too_much) as (agent, program):
         stream = agent.think().text("Go").stream()
         await program.hear()
         await program.say("question", question="How many?")

@@ -290,7 +290,7 @@ async def test_a_program_is_read_no_faster_than_it_is_heard() -> None:
     async with background_tasks() as tasks:
         line = LineTransport(ours, tasks, name="program")
         await line.send(b'{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}\n')
-        written = 0
+        written, heard = 0, b""
 
         async def speak() -> None:
             nonlocal written
@@ -303,7 +303,6 @@ async def test_a_program_is_read_no_faster_than_it_is_heard() -> None:
             speaking.start_soon(speak)
             await anyio.wait_all_tasks_blocked()
             assert written < 10
-            heard = b""
             try:
                 while True:
                     heard += await line.receive()
