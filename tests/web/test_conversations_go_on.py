@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
@@ -10,15 +11,17 @@ from scripted import EVERY_SESSION_CALL, ScriptedAgent, scripted
 from web_stage import ADA, Stage, served, watched
 
 from thinkwell import events as ev
+from thinkwell import open_agent
 from thinkwell.journal import JournalError, MemoryJournal, Retention
 from thinkwell.testing import virtual_backend
 from thinkwell.web import RunServer, ServedAgent
 from thinkwell.web._records import RunEnded
 from thinkwell.web._threads import FORGOTTEN
-from thinkwell_acp import RpcError
+from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
     from contextlib import AbstractAsyncContextManager
 
     from scripted import Turn
@@ -141,6 +144,33 @@ async def test_conversations_of_two_callers_by_one_name_are_two() -> None:
             await stage.ended(run.id, caller=caller)
         assert stage.handler is not None
         assert len(stage.handler.sessions) == 2
+
+
+async def test_an_agent_that_dies_while_it_is_to_go_on() -> None:
+    journal = MemoryJournal()
+    handler = ScriptedAgent([hello], capabilities=EVERY_SESSION_CALL)
+    async with served(agents=agents_of(handler), journal=journal) as stage:
+        await one_turn(stage)
+
+    class Dies(ScriptedAgent):
+        async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
+            await theirs.aclose()
+            return await super().resume_session(request)
+
+    @asynccontextmanager
+    async def opened(permissions: object) -> AsyncGenerator[Agent]:
+        async with serve_agent(theirs, again), open_agent("scripted", transport=ours) as agent:
+            yield agent
+
+    ours, theirs = memory_transport_pair()
+    again = Dies([hello], capabilities=EVERY_SESSION_CALL)
+    async with served(agents={"scripted": ServedAgent(open=opened)}, journal=journal) as stage:
+        run = await stage.start(thread="talk")
+        end = (await stage.ended(run.id))[-1]
+    assert isinstance(end, RunEnded)
+    assert end.error is not None
+    assert end.error.name == "AgentExited"
+    assert again.sessions == [], "nor does it begin anew"
 
 
 class TestRetention:

@@ -46,6 +46,9 @@ class Elsewhere(MemoryJournal):
         return b"{}"
 
 
+END = b'{"type":"end","seq":1,"at":0,"status":"completed"}'
+
+
 async def nothing(turn: Turn) -> None:
     pass
 
@@ -79,3 +82,64 @@ async def test_a_run_elsewhere_is_told_of_watchers_in_time_and_delays_none(
         : len(journal.called)
     ]
     assert len(journal.called) >= 6
+
+
+async def test_a_run_that_can_be_followed_no_further(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(MemoryJournal):
+        async def wait(self, run_id: str, after: int) -> None:
+            raise JournalError("the journal", "there is no connection")
+
+    agent, _ = scripted_agent(nothing)
+    async with RunServer({"a": agent}, journal=Broken()) as server:
+        record = await server.journal.create(run_record("run-1", caller=ADA))
+        async with server.watch(record.id, caller=ADA) as watcher:
+            assert await watcher.next() is None
+            assert not watcher.ended
+    assert "Run run-1 can be followed no further: the journal: there is no connection" in caplog.messages
+
+
+async def test_a_run_that_is_gone_is_followed_no_further() -> None:
+    class Forgets(MemoryJournal):
+        async def wait(self, run_id: str, after: int) -> None:
+            await super().finish(run_id, Entry(1, END), "completed", 1)
+            await super().delete(run_id)
+
+    agent, _ = scripted_agent(nothing)
+    async with RunServer({"a": agent}, journal=Forgets()) as server:
+        record = await server.journal.create(run_record("run-1", caller=ADA))
+        async with server.watch(record.id, caller=ADA) as watcher:
+            assert await watcher.next() is None
+            assert not watcher.ended
+
+
+async def test_a_run_elsewhere_that_ends_while_it_is_to_be_cancelled() -> None:
+    class Ends(MemoryJournal):
+        async def call(self, run_id: str, body: bytes, *, timeout: float = 10.0) -> bytes:  # noqa: ASYNC109
+            await super().finish(run_id, Entry(1, END), "completed", 1)
+            raise JournalConflict("the journal", "its process does not answer")
+
+    agent, _ = scripted_agent(nothing)
+    async with RunServer({"a": agent}, journal=Ends()) as server:
+        record = await server.journal.create(run_record("run-1", caller=ADA))
+        await server.cancel(record.id, caller=ADA)
+        assert (await server.get(record.id, caller=ADA)).status == "completed"
+
+
+async def test_one_who_waits_and_is_woken_for_nothing() -> None:
+    class Restless(MemoryJournal):
+        async def wait(self, run_id: str, after: int) -> None:
+            with anyio.move_on_after(1):
+                await super().wait(run_id, after)
+
+    agent, _ = scripted_agent(nothing)
+    async with RunServer({"a": agent}, journal=Restless()) as server:
+        record = await server.journal.create(run_record("run-1", caller=ADA))
+        async with server.watch(record.id, caller=ADA) as watcher, anyio.create_task_group() as tasks:
+
+            async def end() -> None:
+                await anyio.sleep(10.5)
+                await server.journal.finish(record.id, Entry(1, END), "completed", 1)
+
+            tasks.start_soon(end)
+            assert await watcher.next() is not None
+            assert watcher.ended

@@ -16,7 +16,7 @@ from thinkwell.errors import AgentNotFound
 from thinkwell.journal import JournalConflict, JournalError, MemoryJournal, RunRecord
 from thinkwell.web import ImagePart, RunServer, ServedAgent, StartRun, TextPart, served_agent
 from thinkwell.web._records import RunEnded, view_as_json
-from thinkwell.web._refusals import RequestInvalid
+from thinkwell.web._refusals import RequestInvalid, RunNotFound
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -188,3 +188,38 @@ async def test_a_run_that_somebody_else_has_ended_is_left_alone(caplog: pytest.L
     async with served(hello, journal=Taken()):
         pass
     assert "Run run-1 could not be ended" in caplog.text
+
+
+async def test_a_request_that_no_http_could_say() -> None:
+    async with served() as stage:
+        requests: tuple[tuple[dict[str, Any], str], ...] = (
+            ({"prompt": "\ud800"}, "prompt: it has lone surrogates"),
+            ({"output": {"description": "x" * 50_000}}, "output: it is too long; give at most 50,000 bytes"),
+            ({"output": nested(900)}, "output: it is nested too deep"),
+        )
+        for request, message in requests:
+            with pytest.raises(RequestInvalid, match=message):
+                await stage.start(**request)
+
+
+def nested(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {}
+    for _ in range(levels):
+        schema = {"items": schema}
+    return schema
+
+
+async def test_a_run_that_two_delete_at_once() -> None:
+    class Gone(MemoryJournal):
+        async def delete(self, run_id: str) -> bool:
+            await super().delete(run_id)
+            return await super().delete(run_id)
+
+    async def hello(turn: Turn) -> None:
+        turn.say("Hello.")
+
+    async with served(hello, journal=Gone()) as stage:
+        run = await stage.start()
+        await stage.ended(run.id)
+        with pytest.raises(RunNotFound):
+            await stage.server.delete(run.id, caller=ADA)

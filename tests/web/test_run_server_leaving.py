@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from web_stage import ADA, served, started, watched
+from web_stage import ADA, scripted_agent, served, started, watched
 
-from thinkwell.web import RunEnded, ServerUnavailable
+from thinkwell.journal import JournalError, MemoryJournal, RunRecord
+from thinkwell.web import RunEnded, RunServer, ServerUnavailable
 
 if TYPE_CHECKING:
     from scripted import Turn
@@ -41,3 +42,47 @@ async def test_it_can_be_opened_again() -> None:
         stage.server.begin_leaving()
     async with stage.server as server:
         assert isinstance((await watched(server, (await started(server)).id))[-1], RunEnded)
+
+
+class Slow(MemoryJournal):
+    """A journal that answers one call only when its server has left."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__()
+        self.method = method
+        self.called, self.go = anyio.Event(), anyio.Event()
+
+    async def _slowly(self, method: str) -> None:
+        if method == self.method:
+            self.called.set()
+            await self.go.wait()
+
+    async def create(self, record: RunRecord) -> RunRecord:
+        await self._slowly("create")
+        raise JournalError("the journal", "it is closed")
+
+    async def pick(self, kind: str, name: str) -> bytes | None:
+        await self._slowly("pick")
+        return None
+
+
+@pytest.mark.parametrize(("method", "error"), [("create", JournalError), ("pick", ServerUnavailable)])
+async def test_a_run_that_is_asked_for_while_it_leaves(method: str, error: type[Exception]) -> None:
+    journal = Slow(method)
+    agent, _ = scripted_agent(wait)
+    raised: list[Exception] = []
+
+    async with anyio.create_task_group() as tasks:
+
+        async def start() -> None:
+            try:
+                await started(server, thread="talk")
+            except (JournalError, ServerUnavailable) as exc:
+                raised.append(exc)
+
+        async with RunServer({"a": agent}, journal=journal) as server:
+            tasks.start_soon(start)
+            with anyio.fail_after(LIMIT):
+                await journal.called.wait()
+        journal.go.set()
+    assert [type(exc) for exc in raised] == [error]

@@ -209,8 +209,8 @@ class Conversation:
         return check_context("session", opening, "lambda agent, user_id: agent.session(cwd=…)")
 
     def _reach(self, phase: PhaseChanged) -> None:
-        if self._turn is not None:
-            self._turn.reach(phase)
+        assert self._turn is not None  # for which a session is opened
+        self._turn.reach(phase)
 
     @contextmanager
     def _authenticating(self) -> Generator[None]:
