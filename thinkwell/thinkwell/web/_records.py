@@ -130,7 +130,7 @@ class EntryWriter:
         result, error = self._redactor.redact(end.result), end.error
         if error is not None:
             error = ShownError(name=error.name, message=self._redactor.text(error.message))
-        return Entry(end.seq, _encoded(replace(end, result=result, error=error)))
+        return Entry(end.seq, _encoded(replace(end, at=round(end.at, 6), result=result, error=error)))
 
 
 def _work(entry: LogEntry) -> int:
