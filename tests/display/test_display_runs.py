@@ -28,6 +28,10 @@ ASKED = ev.QuestionAsked(id="q", title="May I?", tool_id="r")
     ("events", "words"),
     [
         ([], "opening a session"),
+        (
+            [ev.PhaseChanged(phase="starting", detail="another run\x1b[2J goes first")],
+            "waiting: another run goes first",
+        ),
         ([ev.PhaseChanged(phase="launching")], "looking for mine"),
         (
             [ev.PhaseChanged(phase="installing", detail="npm package x@1\x1b[2J")],

@@ -79,8 +79,10 @@ def words(view: RunView, *, cancelling: bool = False) -> str:
 def phase_words(phase: PhaseView, agent: str = "") -> str:
     """Return what happens in a phase, as a clean line."""
     name = line(agent, DOING) or "the agent"
-    detail = line(phase.detail, DOING) or name
-    return _WORDS[phase.phase].format(agent=name, detail=detail)
+    detail = line(phase.detail, DOING)
+    if phase.phase == "starting" and detail:
+        return f"waiting: {detail}"
+    return _WORDS[phase.phase].format(agent=name, detail=detail or name)
 
 
 def running(view: RunView) -> tuple[ToolView, ...]:
