@@ -63,6 +63,12 @@ async def test_a_wrong_token(authorization: str) -> None:
     assert guarded.echo.scopes == []
 
 
+async def test_a_token_without_its_scheme() -> None:
+    reply = await Guarded().ask(headers=[("authorization", ADA)])
+    assert reply.status == 401
+    assert b"send one so: Authorization: Bearer" in reply.body
+
+
 async def test_two_tokens_are_none() -> None:
     reply = await Guarded().ask(token=ADA, headers=[("authorization", f"Bearer {BOB}")])
     assert (reply.status, reply.code) == (400, "malformed")

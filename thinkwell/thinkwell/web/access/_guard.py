@@ -51,6 +51,9 @@ SECRET_LIMIT: Final = 4096
 _NAMES: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,1000}")
 """Names of headers, with commas between them."""
 
+_NOBODY: Final = "the token is nobody's; the operator of the server has given out others"
+_UNNAMED: Final = "there is no token; send one so: Authorization: Bearer …"
+
 logger = logging.getLogger("thinkwell")
 
 
@@ -169,9 +172,7 @@ class AccessGuard:
         if token is not None:
             caller = self._access.tokens.caller(token)
             if caller is None:
-                raise self._wrong(
-                    asked, "the token is nobody's; the operator of the server has given out others"
-                )
+                raise self._wrong(asked, _NOBODY if token else _UNNAMED)
             return caller
         for value in asked.sessions:
             caller = await _kept(self._sessions.caller, value)
