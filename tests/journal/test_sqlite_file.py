@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
 import stat
 import subprocess
 import sys
 import tempfile
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -141,6 +142,37 @@ async def test_two_journals_of_a_process_cannot_have_it(path: Path) -> None:
         await journal.create(run_record("run-1"))
     async with SqliteJournal(link) as journal:
         assert len(await journal.runs()) == 1
+
+
+async def test_of_two_that_come_at_once_one_has_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock, flock = path.with_name("runs.sqlite-lock"), fcntl.flock
+    with ExitStack() as other:
+
+        def late(descriptor: int, operation: int) -> None:
+            monkeypatch.setattr(fcntl, "flock", flock)
+            its_own = other.enter_context(lock.open())
+            flock(its_own, operation)
+            flock(descriptor, operation)
+
+        monkeypatch.setattr(fcntl, "flock", late)
+        assert "another server has it" in await reason(path)
+        assert "another server has it" in await reason(path)  # the lock of the other one is still there
+    async with SqliteJournal(path):
+        pass
+
+
+async def test_a_lock_that_was_removed_is_none(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock, flock = path.with_name("runs.sqlite-lock"), fcntl.flock
+
+    def late(descriptor: int, operation: int) -> None:
+        lock.unlink()  # by one that was refused, who had it first
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    assert "another server has it" in await reason(path)
+    monkeypatch.undo()
+    async with SqliteJournal(path):
+        pass
 
 
 # What it is

@@ -221,11 +221,14 @@ def _take(path: Path, where: str) -> tuple[Path, int, bool]:
             missing.mkdir(0o700, exist_ok=True)
         lock, is_new = _open_lock(path)
         try:
-            _lock(lock, where)
-            _make(path, where)
+            _lock(lock, path, where)
+            try:
+                _make(path, where)
+            except BaseException:
+                if is_new:
+                    _remove_lock(path)
+                raise
         except BaseException:
-            if is_new:
-                _remove_lock(path)
             os.close(lock)
             raise
     except (OSError, RuntimeError, ValueError) as exc:  # of links in a circle, and a name that can be none
@@ -246,7 +249,7 @@ def _open_lock(path: Path) -> tuple[int, bool]:
 
 
 def _remove_lock(path: Path) -> None:
-    """Leave nothing beside a file that is not ours. Whoever waits for the lock is refused as well."""
+    """Leave nothing beside a file that is not ours. Only for whoever has the lock."""
     with suppress(OSError):
         os.unlink(f"{path}-lock")  # noqa: PTH108 - the path as it was opened
 
@@ -260,7 +263,8 @@ def _make(path: Path, where: str) -> None:
         os.close(file)
 
 
-def _lock(lock: int, where: str) -> None:
+def _lock(lock: int, path: Path, where: str) -> None:
+    taken = "another server has it; end that one, or give this one a file of its own"
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -271,8 +275,10 @@ def _lock(lock: int, where: str) -> None:
 
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        taken = "another server has it; end that one, or give this one a file of its own"
         raise JournalError(where, taken) from None
+    found = os.fstat(lock)
+    if _identity(Path(f"{path}-lock")) != (found.st_dev, found.st_ino):  # it was removed meanwhile
+        raise JournalError(where, taken)
 
 
 def _connect(path: Path, stack: ExitStack) -> sqlite3.Connection:
