@@ -411,3 +411,9 @@ async def test_runs_are_listed() -> None:
         assert await listed(f"before={first}-7") == []  # a part of it is where it is
         assert await listed(f"after={first}-7") == [second, third]
         assert [run["id"] for run in await stage.get("/v1/runs?limit=2")] == [third, second]
+        assert await listed(f"active=true&after={second}") == [third]
+        async with stage.server.watch(third, caller="") as watcher:
+            await stage.server.cancel(third, caller="")
+            while await watcher.next():
+                pass
+        assert await listed(f"active=true&after={third}") == []  # what is behind one that has ended since

@@ -103,12 +103,13 @@ async def list_runs(server: RunServer, wanted: Wanted, page: Page, *, caller: st
         if known is None or known.caller != caller:
             return []
         beside = known.id
+    until = beside if page.forwards else None
     runs = Runs(
         server,
         caller=caller,
-        status="running" if wanted.is_running else None,
+        status="running" if wanted.is_running and until is None else None,  # that one may have ended
         before=None if page.forwards else beside,
-        until=beside if page.forwards else None,
+        until=until,
     )
     # The newest come first: those are wanted that are found first, or those that are found last.
     found: deque[tuple[RunRecord, Turn, RunState | None]] = deque(maxlen=page.limit)
