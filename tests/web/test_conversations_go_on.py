@@ -205,6 +205,15 @@ class TestRetention:
             await anyio.sleep(7_300)
             assert await journal.pick_all("thread") == []
 
+    async def test_what_another_version_has_kept_ends_nothing(self) -> None:
+        journal = MemoryJournal()
+        async with served(hello, journal=journal, idle_after=None) as stage:
+            for key in ("no JSON", '{"place":"of another form"}'):
+                await journal.put("thread", key, b"{}")
+            await anyio.sleep(10_000)
+            assert await one_turn(stage) == []
+            assert len(await journal.pick_all("thread")) == 3
+
     async def test_a_journal_that_fails_ends_nothing(self) -> None:
         class Broken(MemoryJournal):
             async def pick_all(self, kind: str) -> list[tuple[str, bytes]]:

@@ -129,7 +129,10 @@ class Threads:
         """
         empty: dict[str, bytes] = {}
         for key, data in await self._journal.pick_all(KIND):
-            place = msgspec.json.decode(key, type=Place)
+            try:
+                place = msgspec.json.decode(key, type=Place)
+            except msgspec.DecodeError:  # of another version
+                continue
             if key in is_open or await self._journal.runs(caller=place.caller, thread=place.name, limit=1):
                 continue
             if self._empty.get(key) == data:
