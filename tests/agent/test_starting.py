@@ -101,6 +101,26 @@ def test_a_command_may_be_a_line() -> None:
     assert (profile.name, profile.command) == ("agent", ("/opt/bin/agent", "--model", "big one"))
 
 
+def test_a_line_knows_where_home_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert choose(None, "~/agent ~/rules ~ a~/b").command == (
+        "/home/ada/agent",
+        "/home/ada/rules",
+        "~",
+        "a~/b",
+    )
+    assert choose(None, ["~/agent"]).command == ("~/agent",)
+
+
+def test_a_line_where_nobody_is_at_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(_: int) -> None:
+        raise KeyError  # as in a container with a user of a number alone
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    assert choose(None, "~/agent --acp").command == ("~/agent", "--acp")
+
+
 @pytest.mark.parametrize("command", ["", "  ", []])
 def test_an_empty_command_is_refused(command: Any) -> None:
     with pytest.raises(ValueError, match="the command is empty"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -70,7 +71,8 @@ def _of_command(command: str | Sequence[str], source: str) -> AgentProfile:
     if not words:
         raise ValueError(f"{source}: the command is empty")
     if isinstance(command, str):
-        words = [str(Path(word).expanduser()) if word.startswith("~/") else word for word in words]
+        with suppress(RuntimeError):  # of pathlib: whoever runs this has no home here
+            words = [str(Path(word).expanduser()) if word.startswith("~/") else word for word in words]
     return AgentProfile(name=_name_of(words), program=Program(command=tuple(words)))
 
 
