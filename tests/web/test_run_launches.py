@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
@@ -17,11 +18,12 @@ from thinkwell_acp import schema as s
 from thinkwell_acp.errors import AUTH_REQUIRED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     import pytest
     from scripted import Turn
 
+    from thinkwell import Agent, PermissionMode, PermissionPolicy
     from thinkwell.web._records import LogEntry
     from thinkwell.web._watching import Watcher
 
@@ -158,6 +160,7 @@ class LoginAgent(ScriptedAgent):
     def __init__(self) -> None:
         super().__init__([hello])
         self.may_log_in = anyio.Event()
+        self.is_logged_in = False
 
     async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
         browser = s.AuthMethodAgent(id="browser", name="In the browser")
@@ -165,10 +168,11 @@ class LoginAgent(ScriptedAgent):
 
     async def authenticate(self, request: s.AuthenticateRequest, /) -> s.AuthenticateResponse:
         await self.may_log_in.wait()
+        self.is_logged_in = True
         return s.AuthenticateResponse()
 
     async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-        if not self.may_log_in.is_set():
+        if not self.is_logged_in:
             raise RpcError(AUTH_REQUIRED, "Authentication required")
         return await super().new_session(request)
 
@@ -187,6 +191,25 @@ async def test_a_run_whose_agent_wants_a_login_says_so() -> None:
         handler.may_log_in.set()
         log = await watched(server, run.id)
     assert phases(log)[3:5] == ["starting", "connecting_tools"]
+
+
+async def test_a_later_login_of_others_is_none_of_a_run_s() -> None:
+    handler, closing = LoginAgent(), list[str]()
+    handler.may_log_in.set()
+
+    @asynccontextmanager
+    async def opened(policy: PermissionMode | PermissionPolicy) -> AsyncGenerator[Agent]:
+        async with scripted(agent=handler, permissions=policy, login="browser") as agent:
+            yield agent
+            handler.is_logged_in = False
+            async with agent.session() as session:
+                closing.append(session.id)
+
+    async with RunServer({"login": ServedAgent(open=opened)}) as server:
+        run = await started(server)
+        log = await watched(server, run.id)
+    assert phases(log)[1:5] == ["starting", "authenticating", "starting", "connecting_tools"]
+    assert len(closing) == 1
 
 
 async def test_the_log_of_the_program_has_one_name_for_a_run(caplog: pytest.LogCaptureFixture) -> None:

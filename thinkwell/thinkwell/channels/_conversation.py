@@ -209,8 +209,9 @@ class Conversation:
         return check_context("session", opening, "lambda agent, user_id: agent.session(cwd=…)")
 
     def _reach(self, phase: PhaseChanged) -> None:
-        assert self._turn is not None  # for which a session is opened
-        self._turn.reach(phase)
+        if self._opening:  # else it is of others, whose tasks have begun in this one's context
+            assert self._turn is not None  # for which a session is opened
+            self._turn.reach(phase)
 
     @contextmanager
     def _authenticating(self) -> Generator[None]:
