@@ -260,6 +260,18 @@ async def test_runs_that_cannot_be_started(tmp_path: Path) -> None:
     assert said == [text for _, text in STARTED]
 
 
+async def test_a_name_that_looks_like_a_place(tmp_path: Path) -> None:
+    name = " - at `$.b" + ".c" * 1000
+    async with client(tmp_path) as asked:
+        said = await refused(asked, "POST", "/api/runs", {"prompt": [{"type": name}]})
+        assert said == f"prompt[0].type: there is no {name[:100]!r}; choose one of text, image"
+        said = await refused(asked, "POST", "/api/runs", {"prompt": "x", f"a{name}": 1})
+        assert said.endswith(": object contains unknown field `a")
+        assert len(said) < 200
+        said = await refused(asked, "POST", "/api/runs", {"prompt": "x", f"{'a' * 1000}{name}": 1})
+        assert len(said) < 700
+
+
 async def test_answers_that_cannot_be_read(tmp_path: Path) -> None:
     async with client(tmp_path) as asked:
         said = [await refused(asked, "POST", "/api/runs/run-1/answer", body) for body, _ in ANSWERS]

@@ -29,7 +29,7 @@ LONGEST: Final = 100
 """Characters that are repeated of what somebody has sent."""
 
 LONGEST_WHY: Final = 500
-"""Characters of why a schema cannot be used."""
+"""Characters of why something cannot be used, where others say it."""
 
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING: Final = re.compile(r"Object missing required field `(.*)`")
@@ -101,8 +101,9 @@ def type_words(error: msgspec.ValidationError, kind: type[Struct], *, at: str = 
         kind: The type.
         at: Where all of it stands; ``""``: it is the body of a request, or its query.
     """
-    what, _, path = str(error).partition(" - at `$")
-    path = path.removesuffix("`")
+    said = str(error)
+    what, _, path = said.rpartition(" - at `$") if " - at `$" in said else (said, "", "")
+    path = path.removesuffix("`")[:LONGEST]  # it may be of a name that looks like a place
 
     def place(field: str = "") -> str:
         return f"{at}{path}{field and f'.{field}'}".removeprefix(".") or "the body"
@@ -121,7 +122,7 @@ def _wrong(what: str, wanted: Sequence[Type]) -> str:
         return _beyond(found[1], found[2], found[3].removesuffix(".0"))
     if found := _KIND.fullmatch(what):
         return f"it is {_TERMS.get(found[2], 'something else')}; give {_wanted(wanted)}"
-    return _OTHERS.get(what, f"{what[:1].lower()}{what[1:]}")
+    return _OTHERS.get(what, f"{what[:1].lower()}{what[1:LONGEST_WHY]}")
 
 
 def _beyond(kind: str, sign: str, bound: str) -> str:
