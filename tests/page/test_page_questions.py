@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from asking import permission
-from page.acting import edits
+from page.acting import edits, plans, runs
 from page.staging import Gate, served_page
 from scripted import scripted
 
@@ -430,3 +430,194 @@ def test_a_stop_withdraws_the_question(browser: Browser) -> None:
         tab.see(".final.cancelled")
         tab.miss(".question")
         assert "withdrawn" in tab.text(".row[data-kind=question]")
+
+
+IN_SIGHT = """(() => {
+    const inside = (node, x, y) => node.contains(document.elementFromPoint(x, y));
+    const middle = (box) => [box.x + box.width / 2, box.y + box.height / 2];
+    const card = document.querySelector('.question');
+    const last = [...card.querySelectorAll('.answers button')].at(-1);
+    return inside(last, ...middle(last.getBoundingClientRect()))
+        && inside(card, ...middle(card.querySelector('h2').getBoundingClientRect()))
+        && last.getBoundingClientRect().bottom <= innerHeight;
+})()"""
+"""Whether one sees what is asked, and the last of the answers."""
+
+ROOM = """(() => {
+    const [panel, dock] = ['panel', 'dock'].map((id) => document.getElementById(id).getBoundingClientRect());
+    const whole = [panel, dock].every((box) => box.left === 0 && box.width === innerWidth);
+    return whole && panel.bottom <= dock.top + 1 ? panel.height : -1;
+})()"""
+"""The height of what is above the question; negative where they share the place or the width."""
+
+PARTS = ("plan", "changes", "terminal", "result", "usage")
+
+
+@pytest.mark.parametrize(
+    "size", [(390, 844), (320, 568), (844, 390), (640, 400)], ids=lambda size: f"{size[0]}x{size[1]}"
+)
+def test_a_question_stays_in_sight_whichever_tab_is_shown(browser: Browser, size: tuple[int, int]) -> None:
+    async def works_and_asks(turn: Turn) -> None:
+        plans(turn, "Look", "Change", "Test", done=1)
+        edits(turn, "/w/a.py", "a = 2\n" * 40, "a = 1\n" * 40)
+        runs(turn, "make", "\n".join(f"line {number}" for number in range(80)))
+        await asks(turn)
+
+    viewport = dict(zip(("width", "height"), size, strict=True))
+    with served_page(works_and_asks) as stage, browser.tab(viewport=viewport) as tab:
+        tab.go(stage.start())
+        ready(tab)
+        assert tab.value(IN_SIGHT) is True
+        for name in PARTS:
+            tab.click(f"#tab-{name}")
+            tab.see(f"#panel[aria-labelledby=tab-{name}]")
+            assert tab.value(IN_SIGHT) is True, name
+            assert tab.value(ROOM) >= 48, name
+            assert tab.value("document.documentElement.scrollHeight <= innerHeight"), name
+        tab.press("y")
+        tab.miss(".question")
+        tab.click("#tab-timeline")
+        tab.see(".text p:text-is('y')")
+
+
+def test_a_question_that_comes_is_seen_in_any_tab(browser: Browser) -> None:
+    gate = Gate()
+
+    async def asks_later(turn: Turn) -> None:
+        runs(turn, "make")
+        await gate.wait()
+        await asks(turn)
+
+    with (
+        served_page(asks_later) as stage,
+        browser.tab(viewport={"width": 390, "height": 844}) as tab,
+        browser.tab() as other,
+    ):
+        address = stage.start()
+        other.go(address)
+        tab.go(address)
+        tab.click("#tab-terminal")
+        tab.see("#panel .shell")
+        gate.open()
+        ready(tab)
+        ready(other)
+        assert tab.value(IN_SIGHT) is True
+        tab.do("focus", ".question")
+        other.press("n")
+        tab.see(".settled:has-text('rm -rf build: denied elsewhere')")
+        assert tab.value("document.activeElement.id") == "panel"  # the timeline is not to be seen
+
+
+def test_a_window_that_becomes_narrow_shows_the_timeline_with_a_question(browser: Browser) -> None:
+    async def asks_form(turn: Turn) -> None:
+        runs(turn, "make")
+        await turn.client.create_elicitation(form(turn, {"name": s.StringPropertySchema(title="Name")}))
+
+    wide, narrow = {"width": 1200, "height": 800}, {"width": 390, "height": 844}
+    with served_page(asks_form) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        ready(tab)
+        tab.click("#tab-terminal")
+        tab.do("fill", ".question textarea", "Ada")
+        tab.do("setViewportSize", narrow)
+        tab.see("#tab-timeline[aria-selected=true]")
+        tab.see("#timeline .row")
+        assert tab.value(IN_SIGHT) is True
+        assert tab.value("[document.activeElement.tagName, document.activeElement.value]") == [
+            "TEXTAREA",
+            "Ada",
+        ]
+        tab.do("setViewportSize", wide)
+        tab.see("#tab-terminal[aria-selected=true]")  # as it was
+        tab.do("setViewportSize", narrow)
+        tab.see("#tab-timeline[aria-selected=true]")
+        tab.click("#tab-usage")
+        tab.do("setViewportSize", wide)
+        tab.see("#tab-usage[aria-selected=true]")
+        tab.do("focus", ".question textarea")
+        tab.press("Control+Enter")
+        tab.see(".final")
+        tab.do("setViewportSize", narrow)  # nothing is asked any more
+        tab.see("#tab-usage[aria-selected=true]")
+        assert tab.value("document.querySelector('#run').dataset.tab") == "usage"
+
+
+@pytest.mark.parametrize("key", ["y", "a", "n", "d"])
+def test_a_key_answers_nothing_that_is_not_in_sight(browser: Browser, key: str) -> None:
+    viewport = {"width": 390, "height": 844}
+    with served_page(asks) as stage, browser.tab(viewport=viewport) as tab:
+        tab.go(stage.start())
+        ready(tab)
+        tab.do("setViewportSize", {"width": 390, "height": 100})
+        tab.requests  # noqa: B018 - those from before
+        tab.press(key)
+        tab.do("setViewportSize", viewport)
+        ready(tab)
+        tab.value("document.querySelector('#dock').style.visibility = 'hidden'")
+        tab.press(key)
+        tab.value("document.querySelector('#dock').style.visibility = ''")
+        ready(tab)
+        assert not any("/answer" in request for request in tab.requests)
+        tab.press(key)
+        tab.miss(".question")
+        tab.see(".final", attached=True)
+
+
+def test_a_key_leads_to_the_timeline_where_there_is_no_room_beside_a_question(browser: Browser) -> None:
+    """As in a window that is four times as large (WCAG 2.2, 1.4.10): the answers cover what is asked."""
+    with served_page(asks) as stage, browser.tab(viewport={"width": 320, "height": 256}) as tab:
+        tab.go(stage.start())
+        ready(tab)
+        tab.click("#tab-terminal")
+        tab.see("#panel[aria-labelledby=tab-terminal]")
+        assert tab.value(ROOM) >= 48
+        tab.press("y")
+        tab.see("#tab-timeline[aria-selected=true]")
+        ready(tab)
+        assert not any("/answer" in request for request in tab.requests)
+        assert tab.value(IN_SIGHT) is True
+        tab.press("y")
+        tab.see(".text p:text-is('y')")
+
+
+def test_a_key_brings_a_question_into_sight_before_it_answers(browser: Browser) -> None:
+    answers: list[str] = []
+
+    async def asks_twice(turn: Turn) -> None:
+        async def ask(name: str) -> None:
+            command = "\n".join(f"{name} {number}" for number in range(60))
+            call = s.ToolCallUpdate(
+                tool_call_id=name, title=name, kind="execute", raw_input={"command": command}
+            )
+            response = await turn.client.request_permission(permission(turn.session_id, call))
+            assert isinstance(response.outcome, s.SelectedPermissionOutcome)
+            answers.append(f"{name} {response.outcome.option_id}")
+
+        async with anyio.create_task_group() as tasks:
+            for name in ("one", "two", "three"):
+                tasks.start_soon(ask, name)
+
+    to_end = "(dock => { dock.scrollTop = dock.scrollHeight })(document.querySelector('#dock'))"
+    with served_page(asks_twice) as stage, browser.tab(viewport={"width": 390, "height": 600}) as tab:
+        tab.go(stage.start())
+        for number in (1, 2, 3):
+            tab.see(f".question:nth-child({number}) .answers button:enabled")
+        order = tab.texts(".question h2")
+        tab.click("#tab-plan")
+        tab.do("focus", f".question:has(h2:text-is('{order[0]}')) button")
+        tab.value(to_end)
+        tab.press("y")  # the focus is in one that is out of sight
+        tab.see(".question:nth-child(1) .answers button:enabled")
+        assert tab.value("document.activeElement.querySelector('h2').textContent") == order[0]
+        assert tab.value("document.querySelector('#dock').scrollTop") < 100
+        assert answers == []
+        tab.press("y")
+        tab.miss(f".question:has(h2:text-is('{order[0]}'))")
+        tab.value("document.activeElement.blur()")
+        tab.value(to_end)
+        tab.press("n")  # the one that is in sight
+        tab.miss(f".question:has(h2:text-is('{order[2]}'))")
+        tab.press("y")
+        tab.miss(".question")
+        tab.see(".final", attached=True)
+    assert answers == [f"{order[0]} y", f"{order[2]} x", f"{order[1]} y"]

@@ -3771,6 +3771,9 @@ function sameDrawn(one, other) {
 /** Milliseconds for which a new question takes no answer: a key or a click then was meant for something else. */
 const SETTLE = 400;
 
+/** Pixels of a question, besides its answers, that have to be visible for a key to answer it: a line of it. */
+const IN_SIGHT = 24;
+
 /** Milliseconds for which it is said that others have answered a question. */
 const SETTLED = 15000;
 
@@ -3796,6 +3799,7 @@ class QuestionCard {
         ? button("Send", { class: "button main", type: "submit", disabled: true })
         : null;
     if (fill) this.buttons.unshift(fill);
+    this.answers = el("div", { class: "answers" }, ...this.buttons);
     const form = el(
       "form",
       {
@@ -3806,7 +3810,7 @@ class QuestionCard {
           event.key === "Enter" && event.ctrlKey && this.fill(event),
       },
       ...[...this.inputs.values()].map((input) => input.node),
-      el("div", { class: "answers" }, ...this.buttons),
+      this.answers,
     );
     this.node = el(
       "section",
@@ -3825,6 +3829,7 @@ class QuestionCard {
     );
     this.sent = false;
     this.armed = false;
+    this.arming = 0;
     this.arm();
     /** @type {ToolItem | null} */
     this.tool = null;
@@ -3837,10 +3842,34 @@ class QuestionCard {
       document.addEventListener("visibilitychange", () => this.arm(), { once: true });
       return;
     }
-    setTimeout(() => {
+    clearTimeout(this.arming);
+    this.arming = setTimeout(() => {
       this.armed = true;
       for (const each of this.buttons) each.disabled = this.sent;
     }, SETTLE);
+  }
+
+  /** Whether one sees what a key would answer. Where there is little room, the answers may cover all of it. */
+  get inSight() {
+    const dock = byId("dock").getBoundingClientRect();
+    const [whole, answers] = [this.node, this.answers].map((node) => {
+      const { top, bottom } = node.getBoundingClientRect();
+      return Math.max(Math.min(bottom, dock.bottom, window.innerHeight) - Math.max(top, dock.top, 0), 0);
+    });
+    return whole - answers >= IN_SIGHT && this.node.checkVisibility({ visibilityProperty: true });
+  }
+
+  /** Bring it into sight, where it takes answers from a moment later as if it were new. */
+  reveal() {
+    this.armed = false;
+    for (const each of this.buttons) each.disabled = true;
+    this.node.focus({ preventScroll: true });
+    this.node.scrollIntoView({ block: "start" });
+    if (!this.inSight && isNarrow()) {
+      this.view.show("timeline"); // it has the most room there
+      this.node.scrollIntoView({ block: "start" });
+    }
+    this.arm();
   }
 
   /** @param {Choice} choice */
@@ -3950,15 +3979,23 @@ class QuestionCard {
     }
   }
 
-  /** Do what a key means here, and tell whether it means anything. @param {string} key */
-  press(key) {
+  /** What a key does here; null where it means nothing. @param {string} key @returns {(() => unknown) | null} */
+  meaning(key) {
     const choice = this.choices.find((each) => each.key === key);
-    if (choice) this.answer(choice.answer);
-    else if (key === "o" && this.question.url)
-      /** @type {HTMLElement | null} */ (this.node.querySelector("a.button"))?.click();
-    else if (key === "f" && this.inputs.size)
-      /** @type {HTMLElement | null} */ (this.node.querySelector("input, select, textarea"))?.focus();
-    else return false;
+    if (choice) return () => this.answer(choice.answer);
+    /** @type {(what: string) => HTMLElement | null} */
+    const first = (what) => this.node.querySelector(what);
+    if (key === "o" && this.question.url) return () => first("a.button")?.click();
+    if (key === "f" && this.inputs.size) return () => first("input, select, textarea")?.focus();
+    return null;
+  }
+
+  /** Do what a key means here, if that can be seen, and tell whether it means anything. @param {string} key */
+  press(key) {
+    const does = this.meaning(key);
+    if (does === null) return false;
+    if (this.inSight) does();
+    else this.reveal();
     return true;
   }
 }
@@ -4757,6 +4794,9 @@ class RunView {
     const kept = recall(sessionStorage, `run:${id}`) ?? {};
     this.tab = PANELS[kept.tab] ? kept.tab : isNarrow() ? "timeline" : "plan";
     this.chosen = kept.chosen ?? false;
+    this.narrow = isNarrow();
+    /** The tab that gave way to the timeline when the window became narrow. @type {string | null} */
+    this.beside = null;
     /** @type {Map<string, boolean>} */
     this.folds = new Map(kept.folds ?? []);
     /** @type {Map<string, number>} */
@@ -5003,8 +5043,8 @@ class RunView {
       const focused = card.node.contains(document.activeElement);
       card.node.replaceWith(...(this.moment === null ? this.settled(id) : []));
       this.cards.delete(id);
-      if (focused)
-        /** @type {HTMLElement} */ ([...this.cards.values()][0]?.node ?? this.timeline.host).focus();
+      const below = byId(isNarrow() && this.tab !== "timeline" ? "panel" : "timeline");
+      if (focused) ([...this.cards.values()][0]?.node ?? below).focus();
     }
     for (const question of open.slice(0, 20)) {
       const known = this.cards.get(question.id);
@@ -5070,6 +5110,20 @@ class RunView {
     }
     set(byId("panel"), { "aria-labelledby": `tab-${shown}` });
     return shown;
+  }
+
+  /** Show what was beside the timeline in its place, or the timeline itself where something is asked. */
+  resized() {
+    const { narrow } = this;
+    this.narrow = isNarrow();
+    if (this.narrow && !narrow && this.cards.size) [this.beside, this.tab] = [this.tab, "timeline"];
+    else if (narrow && !this.narrow) {
+      if (this.tab === "timeline") this.tab = this.beside ?? this.tab;
+      this.beside = null;
+    }
+    this.drawTab();
+    this.drawn.delete("panel");
+    this.schedule();
   }
 
   drawBadges() {
@@ -5688,7 +5742,8 @@ function pressed(event) {
 /** @param {string} key @param {HTMLElement} target */
 function answeredBy(key, target) {
   const cards = [...(page.run?.cards.values() ?? [])];
-  const card = cards.find((each) => each.node.contains(target)) ?? cards[0];
+  const card =
+    cards.find((each) => each.node.contains(target)) ?? cards.find((each) => each.inSight) ?? cards[0];
   return card?.press(key) ?? false;
 }
 
@@ -5838,11 +5893,7 @@ function wire() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => page.run?.replay.lanes(true));
   document.addEventListener("keydown", pressed);
   window.addEventListener("pagehide", () => page.run?.keep());
-  window.addEventListener("resize", () => {
-    page.run?.drawTab();
-    page.run?.drawn.delete("panel");
-    page.run?.schedule();
-  });
+  window.addEventListener("resize", () => page.run?.resized());
   new ResizeObserver(() => {
     if (byId("run").dataset.tab !== "changes") return;
     page.run?.drawn.delete("panel");
