@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from web_stage import ADA, Client, served, watched
+from web_stage import ADA, PATIENCE, Client, served, watched
 
 from thinkwell import events as ev
 from thinkwell.web import web_app
@@ -83,3 +83,27 @@ async def test_a_long_result_is_kept_as_it_is(monkeypatch: pytest.MonkeyPatch) -
     end = log[-1]
     assert isinstance(end, RunEnded)
     assert attempt.value == end.result == {"lines": lines, "note": "It was [redacted:SERVICE_API_KEY]."}
+
+
+async def test_tools_that_block_all_threads_hold_no_log_up() -> None:
+    lines = ["a line"] * 40_000
+
+    async def count(turn: Turn) -> None:
+        await turn.returns(lines=lines)
+
+    threads, tools = anyio.to_thread.current_default_thread_limiter(), list[object]()
+    while threads.available_tokens:
+        tools.append(object())
+        threads.acquire_on_behalf_of_nowait(tools[-1])
+    try:
+        with anyio.fail_after(PATIENCE):
+            async with served(count) as stage:
+                run = await stage.start(output={"type": "object"})
+                end = (await watched(stage.server, run.id))[-1]
+                assert isinstance(end, RunEnded)
+                assert end.result == {"lines": lines}
+                state = await stage.server.state(run.id, caller=ADA)
+                assert state.view.phase == "completed"
+    finally:
+        for tool in tools:
+            threads.release_on_behalf_of(tool)

@@ -6,11 +6,13 @@ import dataclasses
 import os
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 import anyio
 import anyio.to_thread
 import msgspec
+from anyio.lowlevel import RunVar
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -21,7 +23,7 @@ from thinkwell._reducer import ViewReducer
 from thinkwell.journal import Entry, RunEnd
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from thinkwell.journal import Journal, RunRecord
     from thinkwell.view import RunView
@@ -37,11 +39,18 @@ __all__ = (
     "view_as_json",
 )
 
+X = TypeVar("X")
+
 SHORT: Final = 16 * 1024
 """Bytes of entries that take no longer to read than another thread takes to begin with them."""
 
 LONG: Final = 256 * 1024
 """Bytes of JSON beyond which secrets are looked for in another thread: they take about 20 ms."""
+
+THREADS: Final = 4
+"""Threads that read and write long entries at the same time."""
+
+_threads: Final[RunVar[anyio.CapacityLimiter | None]] = RunVar("_threads")
 
 _END: Final = b'{"type":"end",'
 """How the end of a log begins. No event has that type."""
@@ -119,11 +128,11 @@ class EntryWriter:
 
         if sum(map(_work, events)) <= LONG:
             return entries()
-        return await anyio.to_thread.run_sync(entries)
+        return await _in_thread(entries)
 
     async def ended(self, end: RunEnded) -> Entry:
         """Return the last entry of a run, without holding others up where it is long."""
-        return self.end(end) if _work(end) <= LONG else await anyio.to_thread.run_sync(self.end, end)
+        return self.end(end) if _work(end) <= LONG else await _in_thread(partial(self.end, end))
 
     def end(self, end: RunEnded) -> Entry:
         """Return the last entry of a run."""
@@ -131,6 +140,15 @@ class EntryWriter:
         if error is not None:
             error = ShownError(name=error.name, message=self._redactor.text(error.message))
         return Entry(end.seq, _encoded(replace(end, at=round(end.at, 6), result=result, error=error)))
+
+
+async def _in_thread(work: Callable[[], X]) -> X:
+    """Do something in a thread. They are of their own: tools may keep anyio's for as long as they like."""
+    threads = _threads.get(None)
+    if threads is None:
+        threads = anyio.CapacityLimiter(THREADS)
+        _threads.set(threads)
+    return await anyio.to_thread.run_sync(work, limiter=threads)
 
 
 def _work(entry: LogEntry) -> int:
@@ -201,7 +219,7 @@ class Reduced:
                     self.end = self._take(entries)
                 else:
                     with anyio.CancelScope(shield=True):  # else it is not known what the reducer has
-                        self.end = await anyio.to_thread.run_sync(self._take, entries)
+                        self.end = await _in_thread(partial(self._take, entries))
                 self.seq = entries[-1].seq
             return self._reducer.snapshot(None)
 
