@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -223,3 +224,12 @@ async def test_the_log_has_what_the_operator_can_do(caplog: pytest.LogCaptureFix
     with caplog.at_level(logging.WARNING, "thinkwell"):
         await failure(served_agent(command=["there-is-no-such-program"]))
     assert "there-is-no-such-program" in caplog.text
+
+
+async def test_the_log_keeps_the_lines_of_an_error_apart(caplog: pytest.LogCaptureFixture) -> None:
+    program = [sys.executable, "-c", "import sys; sys.exit('one\\ntwo')"]
+    with caplog.at_level(logging.WARNING, "thinkwell"):
+        await failure(served_agent(command=program))
+    (record,) = [each for each in caplog.records if "failed" in each.message]
+    assert "one | two" in record.message
+    assert "\n" not in record.message

@@ -263,7 +263,8 @@ class LiveRun:
         if error is not None and status == "failed":
             about = "Run %s of agent %s failed: %s: %s"
             notes: list[str] = getattr(error, "__notes__", [])
-            said = line("\n".join([str(error), *notes]), LOGGED)  # an agent's words may be in it
+            parts = "\n".join([str(error), *notes]).splitlines()
+            said = line(" | ".join(filter(str.strip, parts)), LOGGED)  # an agent's words may be in it
             logger.warning(about, self.record.id, self.record.agent, type(error).__name__, said)
         if stream is None and (status == "failed" or status == "cancelled"):
             await self._tell(journal, ev.PhaseChanged(phase=status))
