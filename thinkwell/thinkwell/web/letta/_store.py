@@ -243,7 +243,7 @@ class Store:
         for conversation in await self.conversations(agent_id):
             await self.forget_conversation(conversation.id)
         await self._journal.put(self._answers, agent_id, None)
-        # The list first: what is listed and not there could not be forgotten again, were this cut off between.
+        # The list first: what is listed and not there could not be forgotten, were this cut off between.
         await self._journal.put(self._listed, agent_id, None)
         await self._journal.put(self._agents, agent_id, None)
 
