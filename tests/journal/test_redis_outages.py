@@ -418,6 +418,8 @@ async def test_who_waits_sees_what_was_told_while_his_line_was_cut(
                 await anyio.wait_all_tasks_blocked()
                 line.refuse()
                 await direct.append("run-1", entries(1, 1))
+                while not caplog.records:  # it was found out
+                    await checkpoint()
                 line.refuse(refusing=False)
                 await direct.append("run-2", entries(1, 1))
             while len(caplog.records) < 2:
