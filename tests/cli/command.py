@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 from typer.testing import CliRunner
 
 from thinkwell.cli._app import app
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 
 class Done(NamedTuple):
@@ -19,7 +24,22 @@ class Done(NamedTuple):
 
 def run_command(*arguments: str, stdin: str = "") -> Done:
     """Run ``thinkwell`` with these arguments, without a terminal."""
-    result = CliRunner().invoke(app, list(arguments), input=stdin, prog_name="thinkwell")
+    with _logging_as_before():
+        result = CliRunner().invoke(app, list(arguments), input=stdin, prog_name="thinkwell")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Done(result.exit_code, result.stdout, result.stderr)
+
+
+@contextmanager
+def _logging_as_before() -> Generator[None]:
+    """Undo what a program does to the logs that ends with its process."""
+    loggers = [logging.getLogger(name) for name in ("thinkwell", "uvicorn")]
+    before = [(logger.level, tuple(logger.handlers)) for logger in loggers]
+    try:
+        yield
+    finally:
+        for logger, (level, handlers) in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+            for handler in set(logger.handlers) - set(handlers):
+                logger.removeHandler(handler)
