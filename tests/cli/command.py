@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from typer.testing import CliRunner
 
 from thinkwell.cli._app import app
+from thinkwell.cli._serve_privacy import PR_SET_DUMPABLE
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -24,7 +27,7 @@ class Done(NamedTuple):
 
 def run_command(*arguments: str, stdin: str = "") -> Done:
     """Run ``thinkwell`` with these arguments, without a terminal."""
-    with _logging_as_before():
+    with _process_as_before():
         result = CliRunner().invoke(app, list(arguments), input=stdin, prog_name="thinkwell")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -32,9 +35,9 @@ def run_command(*arguments: str, stdin: str = "") -> Done:
 
 
 @contextmanager
-def _logging_as_before() -> Generator[None]:
-    """Undo what a program does to the logs that ends with its process."""
-    loggers = [logging.getLogger(name) for name in ("thinkwell", "uvicorn")]
+def _process_as_before() -> Generator[None]:
+    """Undo what a program does to the logs and to its own process, which ends with it."""
+    loggers = [logging.getLogger(name) for name in ("thinkwell", "uvicorn.error")]
     before = [(logger.level, tuple(logger.handlers)) for logger in loggers]
     try:
         yield
@@ -43,3 +46,5 @@ def _logging_as_before() -> Generator[None]:
             logger.setLevel(level)
             for handler in set(logger.handlers) - set(handlers):
                 logger.removeHandler(handler)
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
