@@ -166,8 +166,8 @@ MUTANTS: Final = (
     Mutant(
         "an agent that ignores SIGTERM is not killed",
         _STDIO,
-        '            if not await self._signal("kill", self._graces.kill):\n',
-        "            if not self._exited.is_set():\n",
+        '        if not await self._signal("kill", self._graces.kill):\n',
+        "        if not self._exited.is_set():\n",
     ),
 )
 
