@@ -63,6 +63,38 @@ def test_an_answer_by_mouse(browser: Browser) -> None:
         assert "allowed by you" in tab.text(".row[data-kind=question]")
 
 
+def test_the_list_shows_where_an_answer_is_waited_for(browser: Browser) -> None:
+    gate = Gate()
+
+    async def works(turn: Turn) -> None:
+        turn.say("I begin.")
+        await gate.wait()
+
+    with served_page(works, asks) as stage, browser.tab() as tab:
+        tab.go(stage.start("Work"))
+        tab.see(".text:has-text('I begin.')")
+        stage.start("Clean up")
+        tab.click("#brand")
+        tab.see("#runs .asks")
+        assert tab.texts("#runs .name") == ["Clean up", "Work"]
+        about = tab.texts("#runs .about")
+        assert about[0].endswith("just now · waiting for your answer")
+        assert about[1].endswith("just now · running")
+        assert len(tab.texts("#runs .mark.ask")) == 1
+        assert tab.value("document.title") == "? thinkwell"
+        assert tab.text("#polite") == "Clean up is waiting for your answer"
+        tab.click("#runs a:has-text('Clean up')")
+        ready(tab)
+        tab.press("y")
+        tab.see(".final")
+        tab.click("#brand")
+        tab.see("#runs .mark.completed")
+        assert tab.texts("#runs .asks") == []
+        assert tab.value("document.title") == "thinkwell"
+        gate.open()
+        tab.see("#runs li:has-text('Work') .mark.completed")
+
+
 @pytest.mark.parametrize(("key", "said"), [("y", "y"), ("a", "a"), ("n", "x"), ("d", "n")])
 def test_an_answer_by_keyboard(browser: Browser, key: str, said: str) -> None:
     with served_page(asks) as stage, browser.tab() as tab:

@@ -171,6 +171,7 @@ async def test_a_run_is_started_watched_and_looked_at() -> None:
             "thread": "t",
             "meta": {"a": [1]},
             "status": "running",
+            "input_required": False,
             "ended": None,
             "last_seq": 0,
         }
@@ -343,6 +344,46 @@ async def test_a_question_is_answered(answer: object, said: str) -> None:
         events = await client.events(f"{run}/events?include=answer")
         assert events[-1].json()["result"] == said
         assert events[0].json()["by"] == "human"
+
+
+async def waits(client: Browser, run: str) -> list[bool]:
+    """Return whether a run waits for an answer, as the list has it, and its state."""
+    listed = await (await client.get("/api/runs")).json()
+    state = await (await client.get(run)).json()
+    shown = [each for each in listed["runs"] if run.endswith(each["id"])]
+    return [each["input_required"] for each in (*shown, state["run"])]
+
+
+async def test_the_list_says_which_run_waits_for_an_answer() -> None:
+    async with browser(ask_first) as client:
+        run, other = await client.start(), await client.start()
+        question = await question_of(client, run)
+        assert await waits(client, run) == [True, True]
+        await client.post(f"{run}/answer", {"question": question, "answer": "allow"})
+        await client.events(f"{run}/events")
+        assert await waits(client, run) == [False, False]
+        await question_of(client, other)
+        assert await waits(client, other) == [True, True]
+        await client.post(f"{other}/cancel")  # nobody answers it any more
+        await client.events(f"{other}/events")
+        assert await waits(client, other) == [False, False]
+
+
+async def test_a_run_that_a_policy_answers_for_waits_for_nobody() -> None:
+    go = anyio.Event()
+
+    async def ask(turn: Turn) -> None:
+        await turn.client.request_permission(permission(turn.session_id))
+        turn.say("I go on.")
+        await go.wait()
+
+    agent, _ = scripted_agent(ask, permissions={"trust": "allow"})
+    async with browser(agents={"a": agent}) as client:
+        run = await client.start()
+        async with client.stream("GET", f"{run}/events?include=message") as answered:
+            await first(answered)
+        assert await waits(client, run) == [False, False]
+        go.set()
 
 
 async def test_an_answer_has_a_reason() -> None:

@@ -11,6 +11,7 @@ from web_stage import ADA, Stage, entries_of, served
 
 from thinkwell import ChooseOption, Reply, StopRun
 from thinkwell import events as ev
+from thinkwell.journal import JournalError, MemoryJournal
 from thinkwell.web._records import RunEnded
 from thinkwell.web._refusals import AnswerRefused, QuestionClosed, RequestInvalid
 from thinkwell_acp import schema as s
@@ -18,6 +19,7 @@ from thinkwell_acp import schema as s
 if TYPE_CHECKING:
     from scripted import Turn
 
+    from thinkwell.journal import Entry, RunEnd
     from thinkwell.questions import Answer
 
 
@@ -115,3 +117,31 @@ async def test_a_run_that_waits_for_its_turn_has_asked_nothing() -> None:
         assert all(isinstance(entry, ev.PhaseChanged) for entry in waited)
         go.set()
         await stage.ended(first.id)
+
+
+async def test_a_run_that_waited_for_an_answer_when_its_server_died_waits_no_more() -> None:
+    class Dying(MemoryJournal):
+        dead = False
+
+        async def finish(self, run_id: str, end: Entry, status: RunEnd, at: float) -> None:
+            self.look()
+            await super().finish(run_id, end, status, at)
+
+        async def put(self, kind: str, name: str, data: bytes | None) -> None:
+            self.look()
+            await super().put(kind, name, data)
+
+        def look(self) -> None:
+            if self.dead:
+                raise JournalError("the journal", "its process has ended")
+
+    journal = Dying()
+    async with served(ask_first, journal=journal) as stage:
+        run = await stage.start()
+        await asked(stage, run.id)
+        assert await stage.server.waiting([run]) == {run.id}
+        journal.dead = True
+    journal.dead = False
+    async with served(ask_first, journal=journal) as stage:
+        assert (await stage.server.get(run.id, caller=ADA)).status == "interrupted"
+        assert await stage.server.waiting([run]) == set()  # as it was when it was started

@@ -95,11 +95,13 @@ async def test_a_run_of_one_is_watched_and_answered_at_the_other(redis: RedisSer
                                 await there.answer(run.id, "other", "allow", caller=ADA)
                             state = await there.state(run.id, caller=ADA)
                             assert [each.id for each in state.view.questions] == [entry.id]
+                            assert await there.waiting([state.record]) == {run.id}
                             await there.answer(run.id, entry.id, "allow", caller=ADA, by="Ada")
         end = log[-1]
         assert isinstance(end, RunEnded)
         assert end.result == "y"
         assert log == await both.first.ended(run.id)
+        assert await there.waiting([run]) == set()  # as it was when it was started
         assert [each.id for each in await there.runs(caller=ADA)] == [run.id]
         with pytest.raises(QuestionClosed, match="the run has ended"):
             await there.answer(run.id, "q", "allow", caller=ADA)

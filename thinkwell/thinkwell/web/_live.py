@@ -21,6 +21,7 @@ from thinkwell.web._refusals import AnswerRefused, QuestionClosed
 from thinkwell.web._requests import TextPart
 from thinkwell.web._shown_errors import error_shown
 from thinkwell.web._threads import FORGOTTEN, Place
+from thinkwell.web._waiting import keep_waiting
 from thinkwell.web._watching import PIECE, Tail
 from thinkwell.web._wording import answer_words, closed_words
 
@@ -83,6 +84,8 @@ class LiveRun:
         """Set when nobody does any more."""
         self._waiting: set[str] = set()
         """Ids of the questions that somebody is waited for: he may be gone, and come back with an answer."""
+        self._waits = False
+        """Whether the journal says that somebody is waited for."""
         self._tools = tuple(tools)
         self._reader: EventReader | None = None
         self._began = anyio.current_time()
@@ -234,6 +237,7 @@ class LiveRun:
             await journal.append(self.record.id, entries)
             for event in events:
                 self._note(event)
+            await self._tell_waiting(journal)  # before anybody can look for it who has seen the question
             for piece in _pieces(entries):
                 self.tail.push(piece)
 
@@ -245,6 +249,12 @@ class LiveRun:
         elif isinstance(event, ev.QuestionAnswered):
             self._waiting.discard(event.id)
             self.unwatched.set()
+
+    async def _tell_waiting(self, journal: Journal) -> None:
+        waits = bool(self._waiting)
+        if waits != self._waits:
+            await keep_waiting(journal, self.record.id, waits=waits)
+            self._waits = waits
 
     async def _end(self, journal: Journal, error: Exception | None, *, leaving: bool) -> None:
         at, stop_reason, result = anyio.current_time() - self._began, None, None
@@ -277,6 +287,8 @@ class LiveRun:
             error=None if error is None else error_shown(error),
         )
         entry = await self._writer.ended(ended)
+        self._waiting.clear()
+        await self._tell_waiting(journal)
         await journal.finish(self.record.id, entry, status, time.time())
         self.tail.push([entry])
 

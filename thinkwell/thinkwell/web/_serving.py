@@ -34,10 +34,11 @@ from thinkwell.web._refusals import (
 )
 from thinkwell.web._requests import Limits, check_request
 from thinkwell.web._threads import Place, Threads
+from thinkwell.web._waiting import forget_waiting, waiting_runs
 from thinkwell.web._watching import Watcher
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from typing import Self
 
@@ -282,6 +283,10 @@ class RunServer(AsyncContextManagerMixin):
             caller=caller, thread=thread, status=status, before=before, limit=limit
         )
 
+    async def waiting(self, records: Iterable[RunRecord]) -> frozenset[str]:
+        """Return the ids of those runs that wait for an answer, whichever server has them."""
+        return await waiting_runs(self.journal, records)
+
     async def state(self, run_id: str, *, caller: str) -> RunState:
         """Return a run as it stands.
 
@@ -522,6 +527,7 @@ class RunServer(AsyncContextManagerMixin):
             for entry in await self.journal.read(record.id, record.last_seq - 1):
                 with suppress(msgspec.ValidationError):  # of another version
                     at = max(at, read_entry(entry).at)
+        await forget_waiting(self.journal, record.id)
         end = RunEnded(seq=record.last_seq + 1, at=at, status="interrupted")
         await self.journal.finish(record.id, EntryWriter().end(end), "interrupted", time.time())
 

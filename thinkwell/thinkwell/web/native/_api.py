@@ -41,18 +41,20 @@ from thinkwell.web.native._types import (
     RunList,
     ShownAgent,
     ShownLimits,
+    ShownRun,
     Started,
     State,
     shown_run,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Self
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from thinkwell.journal import Entry
+    from thinkwell.journal import Entry, RunRecord
     from thinkwell.web._serving import RunServer
     from thinkwell.web._watching import Watcher
     from thinkwell.web.front_ends import FormatName
@@ -121,7 +123,8 @@ class _Api:
         record = await self._server.start(wanted, caller=caller_of(request.scope), key=key)
         known = key is not None and record.created < now
         path = f"{request.scope.get('root_path', '')}/api/runs/{record.id}"
-        return json_answer(Started(run=shown_run(record)), 200 if known else 201, {"Location": path})
+        (run,) = await self._shown(record)
+        return json_answer(Started(run=run), 200 if known else 201, {"Location": path})
 
     async def list(self, request: Request) -> ASGIApp:
         query = read_query(request, ListQuery)
@@ -132,13 +135,14 @@ class _Api:
             before=None if query.before is UNSET else query.before,
             limit=query.limit + 1,  # whether there are more
         )
-        runs = [shown_run(record) for record in records[: query.limit]]
+        runs = [*await self._shown(*records[: query.limit])]
         return json_answer(RunList(runs=runs, next=runs[-1].id if len(records) > query.limit else None))
 
     async def state(self, request: Request) -> ASGIApp:
         state = await self._server.state(request.path_params["run"], caller=caller_of(request.scope))
         view = view_as_json(state.view, None if state.end is None else state.end.error)
-        return json_answer(State(run=shown_run(state.record), seq=state.seq, view=view, end=state.end))
+        (run,) = await self._shown(state.record)
+        return json_answer(State(run=run, seq=state.seq, view=view, end=state.end))
 
     async def delete(self, request: Request) -> ASGIApp:
         await self._server.delete(request.path_params["run"], caller=caller_of(request.scope))
@@ -166,6 +170,10 @@ class _Api:
     async def cancel(self, request: Request) -> ASGIApp:
         await self._server.cancel(request.path_params["run"], caller=caller_of(request.scope))
         return nothing(202)
+
+    async def _shown(self, *records: RunRecord) -> Sequence[ShownRun]:
+        waiting = await self._server.waiting(records)
+        return [shown_run(record, waiting) for record in records]
 
 
 class _Parts(Struct):

@@ -14,7 +14,7 @@ from thinkwell.web._records import RunEnded  # noqa: TC001
 from thinkwell.web._refusals import RequestInvalid
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from thinkwell.journal import RunRecord
     from thinkwell.questions import Answer
@@ -121,6 +121,8 @@ class ShownRun(Struct, frozen=True, kw_only=True):
     meta: dict[str, JsonValue]
     """What the caller has added."""
     status: RunStatus
+    input_required: bool
+    """Whether it waits for an answer to a question."""
     ended: float | None
     """When it has ended, in seconds since the epoch."""
     last_seq: int
@@ -236,6 +238,12 @@ class Secret(Struct, frozen=True, kw_only=True):
     """The server's secret, or a token."""
 
 
-def shown_run(record: RunRecord) -> ShownRun:
-    """Return what callers may know of a run."""
-    return ShownRun(**{name: getattr(record, name) for name in ShownRun.__struct_fields__})
+def shown_run(record: RunRecord, waiting: Collection[str]) -> ShownRun:
+    """Return what callers may know of a run.
+
+    Args:
+        record: The run.
+        waiting: Ids of runs that wait for an answer.
+    """
+    same = set(ShownRun.__struct_fields__).intersection(record.__struct_fields__)
+    return ShownRun(input_required=record.id in waiting, **{name: getattr(record, name) for name in same})

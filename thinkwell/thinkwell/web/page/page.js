@@ -5467,6 +5467,8 @@ class Home {
     this.next = null;
     this.pages = 1;
     this.shown = "";
+    /** Ids of the runs that waited for an answer when the list was drawn. @type {Set<string>} */
+    this.waiting = new Set();
     document.title = "thinkwell";
     byId("title").textContent = "";
     byId("prompt").value = recall(sessionStorage, "prompt") ?? "";
@@ -5532,6 +5534,7 @@ class Home {
     const sign = json([this.runs, Math.floor(now / 30)], 0);
     if (sign === this.shown) return;
     this.shown = sign;
+    this.tellWaiting();
     const focused = document.activeElement?.closest("li")?.dataset.run;
     const empty = byId("filter").value
       ? "There are no such runs."
@@ -5548,15 +5551,26 @@ class Home {
         ?.focus();
   }
 
+  /** Say which runs have begun to wait for an answer. */
+  tellWaiting() {
+    const waiting = this.runs.filter((run) => run.input_required);
+    document.title = waiting.length ? "? thinkwell" : "thinkwell";
+    for (const run of waiting)
+      if (!this.waiting.has(run.id)) say(`${line(run.title, 100) || "A run"} is waiting for your answer`);
+    this.waiting = new Set(waiting.map((run) => run.id));
+  }
+
   /** @param {Json} run @param {number} now */
   row(run, now) {
-    const taken = run.ended ? ` · took ${seconds(run.ended - run.created)}` : "";
-    const about = `${line(run.agent, 100)} · ${ago(now - run.created)}${run.status === "running" ? " · running" : taken}`;
     const status = run.status ?? "running";
+    const goesOn = run.input_required
+      ? el("span", { class: "asks" }, " · waiting for your answer")
+      : status === "running" && " · running";
+    const taken = run.ended ? ` · took ${seconds(run.ended - run.created)}` : "";
     const link = el(
       "a",
       { href: runAddress(run.id) },
-      mark(status),
+      mark(run.input_required ? "ask" : status),
       el("span", { class: "name" }, line(run.title, 300) || "a run"),
       el(
         "time",
@@ -5565,7 +5579,8 @@ class Home {
           datetime: new Date(run.created * 1000).toISOString(),
           title: new Date(run.created * 1000).toLocaleString(),
         },
-        about,
+        `${line(run.agent, 100)} · ${ago(now - run.created)}`,
+        goesOn || taken,
       ),
     );
     const remove = button("Delete", {
