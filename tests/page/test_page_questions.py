@@ -95,6 +95,22 @@ def test_the_list_shows_where_an_answer_is_waited_for(browser: Browser) -> None:
         tab.see("#runs li:has-text('Work') .mark.completed")
 
 
+def test_the_title_of_the_list_tells_that_an_answer_is_waited_for(browser: Browser) -> None:
+    gate = Gate()
+
+    async def asks_later(turn: Turn) -> None:
+        await gate.wait()
+        await asks(turn)
+
+    with served_page(asks_later) as stage, browser.tab() as tab:
+        stage.start("Clean up")
+        tab.go(stage.url)
+        tab.see("#runs .mark.running")
+        tab.value("void Object.defineProperty(document, 'hidden', { value: true })")  # in another tab
+        gate.open()
+        tab.until("document.title === '? thinkwell'")
+
+
 @pytest.mark.parametrize(("key", "said"), [("y", "y"), ("a", "a"), ("n", "x"), ("d", "n")])
 def test_an_answer_by_keyboard(browser: Browser, key: str, said: str) -> None:
     with served_page(asks) as stage, browser.tab() as tab:

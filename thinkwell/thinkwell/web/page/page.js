@@ -5495,7 +5495,7 @@ class Home {
     clearTimeout(this.timer);
     let wait = 0;
     try {
-      if (!document.hidden) await this.list();
+      await this.list(); // in a hidden tab too: its title says where an answer is waited for
       if (!this.closed) byId("link").hidden = true;
       wait = LOOK_AGAIN[this.runs.some((run) => run.status === "running") ? 0 : 1];
     } catch {
@@ -5563,10 +5563,7 @@ class Home {
   /** @param {Json} run @param {number} now */
   row(run, now) {
     const status = run.status ?? "running";
-    const goesOn = run.input_required
-      ? el("span", { class: "asks" }, " · waiting for your answer")
-      : status === "running" && " · running";
-    const taken = run.ended ? ` · took ${seconds(run.ended - run.created)}` : "";
+    const stands = run.ended ? `took ${seconds(run.ended - run.created)}` : "running";
     const link = el(
       "a",
       { href: runAddress(run.id) },
@@ -5579,8 +5576,8 @@ class Home {
           datetime: new Date(run.created * 1000).toISOString(),
           title: new Date(run.created * 1000).toLocaleString(),
         },
-        `${line(run.agent, 100)} · ${ago(now - run.created)}`,
-        goesOn || taken,
+        `${line(run.agent, 100)} · ${ago(now - run.created)} · `,
+        run.input_required ? el("span", { class: "asks" }, "waiting for your answer") : stands,
       ),
     );
     const remove = button("Delete", {
