@@ -283,7 +283,7 @@ def test_settings_of_how_long_things_take(home: Path) -> None:
         bot.until_told("7: completed")
         assert bot.texts[-1] == "Not tested."
         bot.ada.says("Go on.")
-        bot.until(lambda: bool(bot.api.drafts))  # 1.1 s after the message before, as fast as Telegram takes them
+        bot.until(lambda: bool(bot.api.drafts))  # 1.1 s after the message before, as Telegram takes them
         bot.until_told("7: stalled")
         assert bot.texts[-1].startswith("Hm\n\n⏳")
 
