@@ -284,7 +284,11 @@ class RunServer(AsyncContextManagerMixin):
         )
 
     async def waiting(self, records: Iterable[RunRecord]) -> frozenset[str]:
-        """Return the ids of those runs that wait for an answer, whichever server has them."""
+        """Return the ids of those runs that wait for an answer, whichever server has them.
+
+        Args:
+            records: The runs, as `runs` and `get` return them.
+        """
         return await waiting_runs(self.journal, records)
 
     async def state(self, run_id: str, *, caller: str) -> RunState:
