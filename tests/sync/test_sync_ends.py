@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from sync.playing import playing, program
+from sync.playing import playing, program, until_it_waits
 
 from thinkwell import AgentExited, ThoughtCancelled
 from thinkwell.sync import open_agent
@@ -163,21 +163,12 @@ def test_a_thread_that_goes_on_after_the_main_one() -> None:
 
 def interrupted() -> threading.Thread:
     """Send Ctrl-C to the main thread when it waits, from another one."""
-    main = threading.main_thread().ident
-    assert main is not None
-
-    def waits() -> bool:
-        frame = sys._current_frames()[main]
-        names: list[str] = []
-        while frame.f_back is not None:
-            names.append(f"{Path(frame.f_code.co_filename).name} {frame.f_code.co_name}")
-            frame = frame.f_back
-        return names[0] == "threading.py wait" and "_loop.py _result" in names
 
     def interrupt() -> None:
-        while not waits():
-            time.sleep(0.01)
-        signal.pthread_kill(main, signal.SIGINT)
+        main = threading.main_thread()
+        until_it_waits(main)
+        assert main.ident is not None
+        signal.pthread_kill(main.ident, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
     thread.start()

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext
 from itertools import count
 from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from sync.playing import until_it_waits
 
 from thinkwell import AgentClosed
 from thinkwell.sync import _loop
 from thinkwell.sync._held import Held
-from thinkwell.sync._loop import LoopEnded, WaitedTooLong, hold, wait
+from thinkwell.sync._loop import LoopEnded, WaitedTooLong, hold
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -67,14 +69,15 @@ def test_what_is_left_before_it_was_entered() -> None:
     assert inner.leave()
     blocked.release()
     inner.close()
-    assert inner.entered.cancelled()
+    with pytest.raises(CancelledError):
+        inner.entered.result()
     never = Held(outer.loop, nothing)  # Ctrl-C came before it was admitted
     never.close()
     never.kill()
     outer.kill()  # nothing that can be killed
     outer.close()
     with pytest.raises(LoopEnded):
-        outer.loop.submit(forever)
+        outer.loop.call(forever)
     with pytest.raises(LoopEnded):
         hold(nothing, within=outer)
     never = Held(outer.loop, nothing)
@@ -115,14 +118,20 @@ def test_what_comes_in_the_moment_in_which_the_loop_ends() -> None:
     late = [Held(outer.loop, nothing) for _ in range(2)]
     for held in late:
         outer.loop.admit(held)
+    opened: list[tuple[Held[int], int]] = []
+    opening = threading.Thread(target=lambda: opened.append(hold(nothing)))
+    opening.start()
+    until_it_waits(opening)
     release.set()
     for held in late:
+        assert held.entered.wait(30)
         with pytest.raises(LoopEnded):
-            held.entered.result(30)
+            held.entered.result()
         held.close()
-    with ThreadPoolExecutor(1) as threads:
-        held, _ = threads.submit(hold, nothing).result(30)
-    held.close()
+    opening.join(30)
+    ((again, _),) = opened
+    assert again.loop is not outer.loop
+    again.close()
     outer.close()
 
 
@@ -171,8 +180,71 @@ def test_a_call_that_is_given_up_is_cancelled() -> None:
     held.close()
 
 
+def test_a_call_that_is_given_up_before_it_begins_never_begins() -> None:
+    held, _ = hold(nothing)
+    begun: list[int] = []
+
+    async def begin() -> None:
+        begun.append(1)
+
+    blocked = Blocked(held)
+    with pytest.raises(WaitedTooLong):
+        held.loop.call(begin, timeout=0.01)
+    blocked.release()
+    held.close()
+    assert begun == []
+
+
 def test_a_call_that_raises_a_timeout_of_its_own() -> None:
-    future: Future[None] = Future()
-    future.set_exception(TimeoutError("its own"))
+    async def fail() -> None:
+        raise TimeoutError("its own")
+
+    held, _ = hold(nothing)
     with pytest.raises(TimeoutError, match="its own"):
-        wait(future, 1)
+        held.loop.call(fail, timeout=30)
+    held.close()
+
+
+def test_ctrl_c_at_any_moment_of_a_wait_is_raised_and_the_loop_goes_on() -> None:
+    held, _ = hold(nothing)
+
+    async def later() -> int:
+        await anyio.sleep(0.002)  # so that it is waited for
+        return 5
+
+    def returned_from(moment: int) -> int | None:
+        """Call, with Ctrl-C at one of the moments at which Python looks for it; ``None``: it was told so."""
+        steps = count()
+
+        def interrupt(frame: FrameType, event: str, _: object) -> None:
+            if frame.f_code is not returned_from.__code__ and event != "c_call" and next(steps) == moment:
+                raise KeyboardInterrupt
+
+        sys.setprofile(interrupt)
+        try:
+            return held.loop.call(later)
+        except KeyboardInterrupt:
+            return None
+        finally:
+            sys.setprofile(None)
+
+    with ThreadPoolExecutor(1) as threads:
+        moment = 0
+        while returned_from(moment) is None:
+            assert threads.submit(held.loop.call, later).result(30) == 5
+            moment += 1
+    assert moment > 20
+    held.close()
+
+
+def test_ctrl_c_in_the_instant_before_a_wait_is_raised_soon() -> None:
+    """As where another thread gets the signal, nothing interrupts the wait itself."""
+    held, _ = hold(nothing)
+
+    async def interrupt() -> None:
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # not the thread that waits
+        await anyio.sleep_forever()
+
+    with pytest.raises(KeyboardInterrupt):
+        held.loop.call(interrupt, timeout=30)
+    held.close()

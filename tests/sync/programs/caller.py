@@ -7,6 +7,7 @@ It says ``ready`` when it is about to wait.
 
 import sys
 import threading
+import time
 
 import thinkwell
 from thinkwell.listen import Handlers
@@ -60,7 +61,8 @@ def block() -> None:
             case "sleep":
                 begun(agent)
                 ready()
-                threading.Event().wait()
+                while True:  # Ctrl-C does not end one that it comes just before
+                    time.sleep(0.1)
             case _:
                 raise AssertionError(WHAT)
 

@@ -213,7 +213,7 @@ class Agent(Opened[AsyncAgent]):
         self._call(lambda: self._agent.authenticate(method_id))
 
     def _call(self, function: Callable[[], Awaitable[T]]) -> T:
-        if self._held.left.done():
+        if self._held.left.done:
             raise AgentClosed
         return self._held.loop.call(function)
 

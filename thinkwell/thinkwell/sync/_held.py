@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from concurrent.futures import Future
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
+
+from thinkwell.sync._call import Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +39,8 @@ class Held(Generic[T]):
         kill: Callable[[T], None] | None = None,
     ) -> None:
         self.loop = loop
-        self.entered: Future[T] = Future()
-        self.left: Future[None] = Future()
+        self.entered: Call[T] = Call()
+        self.left: Call[None] = Call()
         """Done when it was left, or was never entered."""
         self._manager = manager
         self._outer = outer
@@ -58,11 +60,12 @@ class Held(Generic[T]):
                 if not self._leaving.is_set():
                     await self._hold()
         except BaseException as exc:
-            if self.entered.done():
+            if self.entered.done:
                 raise
             self.entered.set_exception(exc)
         finally:
-            self.entered.cancel()
+            if not self.entered.done:
+                self.entered.set_exception(CancelledError())
             if self._outer is not None:
                 del self._outer._inner[self]
             self._over.set()
@@ -90,7 +93,7 @@ class Held(Generic[T]):
     def let_go(self) -> None:
         """Leave it. Called in the loop."""
         self._leaving.set()
-        if not self.entered.done() and self._scope is not None:
+        if not self.entered.done and self._scope is not None:
             self._scope.cancel()
 
     def kill(self) -> None:
@@ -98,7 +101,7 @@ class Held(Generic[T]):
         self.loop.post(self._end)
 
     def _end(self) -> None:
-        if self._kill is not None and self.entered.done() and not self._over.is_set():
+        if self._kill is not None and self.entered.done and not self._over.is_set():
             self._kill(self.entered.result())
 
     def close(self) -> None:
@@ -110,7 +113,7 @@ class Held(Generic[T]):
         while True:
             try:
                 if self.leave():
-                    self.left.exception()
+                    self.left.wait()
                 self.loop.join()
                 break
             except KeyboardInterrupt as exc:
@@ -118,5 +121,5 @@ class Held(Generic[T]):
                 self.kill()
         if interrupted is not None:
             raise interrupted
-        if self.left.done():
+        if self.left.done:
             self.left.result()

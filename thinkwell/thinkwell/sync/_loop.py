@@ -12,11 +12,12 @@ import contextlib
 import os
 import sys
 import threading
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
 
 from thinkwell.errors import AgentClosed
+from thinkwell.sync._call import Call
 from thinkwell.sync._held import Held
 
 if TYPE_CHECKING:
@@ -39,18 +40,6 @@ FORKED: Final = (
     "agent in this process"
 )
 
-WAIT_SLICE: Final = 0.1
-"""Seconds after which a wait is begun anew on Windows, where Ctrl-C does not interrupt it."""
-
-
-def _result(future: Future[T], timeout: float | None) -> T:
-    if sys.platform == "win32":
-        while not future.done() and (timeout is None or timeout > WAIT_SLICE):
-            with contextlib.suppress(TimeoutError):
-                future.exception(WAIT_SLICE)
-            timeout = None if timeout is None else timeout - WAIT_SLICE
-    return future.result(timeout)
-
 
 class LoopEnded(RuntimeError):  # noqa: N818
     """Nothing is open any more that the loop would run for."""
@@ -58,24 +47,6 @@ class LoopEnded(RuntimeError):  # noqa: N818
 
 class WaitedTooLong(TimeoutError):  # noqa: N818
     """The caller's time is up. What it waited for goes on."""
-
-
-def wait(future: Future[T], timeout: float | None = None) -> T:
-    """Wait for a call and return what it returns. A caller who does not wait to its end cancels it.
-
-    Raises:
-        WaitedTooLong: The time is up.
-    """
-    try:
-        return _result(future, timeout)
-    except TimeoutError:
-        if future.done():  # it is the call's own, or it came just when the time was up
-            return future.result()
-        future.cancel()
-        raise WaitedTooLong from None
-    except BaseException:
-        future.cancel()
-        raise
 
 
 class LoopThread:
@@ -118,17 +89,6 @@ class LoopThread:
     def _is_here(self) -> bool:
         return threading.get_ident() == self._thread.ident
 
-    def submit(self, function: Callable[[*Args], Awaitable[T]], *args: *Args) -> Future[T]:
-        """Begin a call in the loop, which sees the caller's context variables.
-
-        Raises:
-            LoopEnded: Nothing is open any more.
-            RuntimeError: This process is a fork.
-        """
-        future: Future[T] = Future()
-        self._post(self._begin, future, function, args)
-        return future
-
     def _post(self, function: Callable[[*Args], None], *args: *Args) -> None:
         """Call a function in the loop, for sure; it sees the caller's context variables.
 
@@ -143,16 +103,11 @@ class LoopThread:
                 raise LoopEnded
             self._loop.call_soon_threadsafe(function, *args, context=_context())
 
-    def _begin(self, future: Future[T], function: Callable[..., Awaitable[T]], args: tuple[Any, ...]) -> None:
-        task = self._loop.create_task(_settle(future, function, args))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-        def cancelled(future: Future[T]) -> None:
-            if future.cancelled():
-                self.post(task.cancel)
-
-        future.add_done_callback(cancelled)
+    def _begin(self, call: Call[T], function: Callable[..., Awaitable[T]], args: tuple[Any, ...]) -> None:
+        if not call.given_up:
+            call.task = self._loop.create_task(_settle(call, function, args))
+            self._tasks.add(call.task)
+            call.task.add_done_callback(self._tasks.discard)
 
     def post(self, function: Callable[[], object]) -> None:
         """Call a function in the loop some time, unless it has ended. It must not raise."""
@@ -175,7 +130,29 @@ class LoopThread:
             RuntimeError: This is the loop's own thread, or a fork.
         """
         self.check_elsewhere()
-        return wait(self.submit(function, *args), timeout)
+        return self._call(function, args, timeout)
+
+    def _call(
+        self, function: Callable[..., Awaitable[T]], args: tuple[Any, ...], timeout: float | None = None
+    ) -> T:
+        call: Call[T] = Call()
+        try:
+            self._post(self._begin, call, function, args)
+            if not call.wait(timeout):
+                raise WaitedTooLong
+        except BaseException:
+            self._give_up(call)
+            raise
+        return call.result()
+
+    def _give_up(self, call: Call[T]) -> None:
+        call.given_up = True
+
+        def cancel() -> None:
+            if call.task is not None:
+                call.task.cancel()
+
+        self.post(cancel)
 
     def ask(self, function: Callable[[*Args], T], *args: *Args) -> T:
         """Call a function that does not block where nothing changes meanwhile.
@@ -186,12 +163,12 @@ class LoopThread:
         if self._is_here:
             return function(*args)
         try:
-            future = self.submit(_called, function, args)
+            value: T = self._call(_called, (function, args))
         except LoopEnded:
             self._thread.join()
             with _lock:
                 return function(*args)
-        return wait(future)
+        return value
 
     # What is held open
 
@@ -224,7 +201,7 @@ class LoopThread:
     def _leave(self, held: Held[Any]) -> None:
         if held in self._held:
             held.let_go()
-        elif not held.left.done():
+        elif not held.left.done:
             held.refuse(LoopEnded())
 
     def dismiss(self, held: Held[Any]) -> None:
@@ -280,19 +257,16 @@ class LoopThread:
             await asyncio.wait(tuple(self._tasks))
 
 
-async def _settle(future: Future[T], function: Callable[..., Awaitable[T]], args: tuple[Any, ...]) -> None:
+async def _settle(call: Call[T], function: Callable[..., Awaitable[T]], args: tuple[Any, ...]) -> None:
     """Call a function and pass on what comes of it."""
     try:
         value = await function(*args)
     except asyncio.CancelledError:
-        future.cancel()
-        future.set_running_or_notify_cancel()
+        call.set_exception(CancelledError())
     except BaseException as exc:
-        if future.set_running_or_notify_cancel():
-            future.set_exception(exc)
+        call.set_exception(exc)
     else:
-        if future.set_running_or_notify_cancel():  # pragma: no branch - else it was given up just now
-            future.set_result(value)
+        call.set_result(value)
 
 
 async def _called(function: Callable[..., T], args: tuple[Any, ...]) -> T:
@@ -336,7 +310,8 @@ def hold(
         held = Held(loop, manager, outer=within, kill=kill)
         try:
             loop.admit(held)
-            return held, _result(held.entered, None)
+            held.entered.wait()
+            return held, held.entered.result()
         except LoopEnded:
             if within is not None:
                 raise

@@ -65,6 +65,6 @@ class Opened(Generic[T]):
     def __del__(self) -> None:
         """Close what nobody has closed and nobody can any more."""
         held: Held[T] | None = getattr(self, "_held", None)
-        if held is not None and not held.loop.forked and not held.left.done():
+        if held is not None and not held.loop.forked and not held.left.done:
             held.leave()
             warnings.warn(f"{self!r} was never closed", ResourceWarning, source=self, stacklevel=1)
