@@ -34,7 +34,7 @@ def until_it_waits(thread: threading.Thread) -> None:
     assert thread.ident is not None
     while True:
         code = sys._current_frames()[thread.ident].f_code
-        if code is Call.wait.__code__:
+        if code is Call[None].wait.__code__:
             return
         assert time.monotonic() < until, code
         time.sleep(0.001)
