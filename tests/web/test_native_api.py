@@ -857,6 +857,16 @@ async def test_a_journal_that_cannot_be_used(caplog: pytest.LogCaptureFixture) -
     assert "/var/runs.db: the disk is full" in caplog.text
 
 
+async def test_a_run_that_was_started_is_told_whatever_else_cannot_be_read() -> None:
+    class Forgetful(MemoryJournal):
+        async def pick_all(self, kind: str) -> list[tuple[str, bytes]]:
+            raise JournalError("the journal", "it is away")
+
+    async with browser(journal=Forgetful()) as client:
+        run = await client.start()  # else it would be started again
+        assert (await client.events(f"{run}/events"))[-1].json()["status"] == "completed"
+
+
 async def test_a_mistake_in_the_middle_of_a_stream_breaks_it_off() -> None:
     journal = Broken()
     async with browser(journal=journal) as client:

@@ -123,8 +123,9 @@ class _Api:
         record = await self._server.start(wanted, caller=caller_of(request.scope), key=key)
         known = key is not None and record.created < now
         path = f"{request.scope.get('root_path', '')}/api/runs/{record.id}"
-        (run,) = await self._shown(record)
-        return json_answer(Started(run=run), 200 if known else 201, {"Location": path})
+        waiting = await self._server.waiting([record]) if known else ()  # one that begins has asked nothing
+        started = Started(run=shown_run(record, waiting))
+        return json_answer(started, 200 if known else 201, {"Location": path})
 
     async def list(self, request: Request) -> ASGIApp:
         query = read_query(request, ListQuery)

@@ -245,5 +245,5 @@ def shown_run(record: RunRecord, waiting: Collection[str]) -> ShownRun:
         record: The run.
         waiting: Ids of runs that wait for an answer.
     """
-    same = set(ShownRun.__struct_fields__).intersection(record.__struct_fields__)
-    return ShownRun(input_required=record.id in waiting, **{name: getattr(record, name) for name in same})
+    same = {name: getattr(record, name) for name in ShownRun.__struct_fields__ if name != "input_required"}
+    return ShownRun(input_required=record.id in waiting, **same)
