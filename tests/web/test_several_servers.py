@@ -23,6 +23,7 @@ from thinkwell_acp import schema as s
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator
 
+    from anyio.abc import TaskStatus
     from redis_servers import RedisServer
     from scripted import Turn
 
@@ -170,13 +171,14 @@ async def test_those_who_watch_at_the_other_are_let_go(redis: RedisServer, name:
         run = await both.first.start("wait")
         ended: list[bool] = []
 
-        async def watch() -> None:
+        async def watch(*, task_status: TaskStatus[None]) -> None:
             async with both.second.server.watch(run.id, caller=ADA) as watcher:
+                task_status.started()
                 while await watcher.next() is not None:
                     pass
                 ended.append(watcher.ended)
 
-        tasks.start_soon(watch)
+        await tasks.start(watch)
         async with both.second.server.watch(run.id, caller=ADA) as watcher:
             await watcher.next()
         both.second.server.close_watchers()
