@@ -19,13 +19,17 @@ BIN := $(VENV)/bin
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: help demo test check static test-all interop simulate deliveries soak fuzz bench coverage docs fmt clean
+# Python's bytecode is kept: without it each process that a test starts compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help demo test check static test-all test-pythons interop simulate deliveries soak fuzz bench coverage docs fmt clean
 
 help:
 	@echo "make demo       stream a run of the built-in agent over this folder"
-	@echo "make test       run the tests"
+	@echo "make test       run the tests; those of one folder with FOLDER=tests/web"
 	@echo "make check      the tests, and formatting, lint, types and the layers of imports"
-	@echo "make test-all   run the tests on every Python from 3.11 on that this machine has"
+	@echo "make test-all   run the tests that take long: browsers, npm, servers, many seeds, packages, types"
+	@echo "make test-pythons  run the tests on every Python from 3.11 on that this machine has"
 	@echo "make interop    drive agents from npm against a stand-in for their model; needs node"
 	@echo "                MATRIX=write puts what they came to into docs/reference/agents.md"
 	@echo "make simulate   run the simulation: SEEDS=10000 runs of agents that stall, lie and die"
@@ -42,8 +46,14 @@ help:
 demo: $(VENV)/.installed
 	@$(BIN)/python examples/quickstart.py .
 
+# The workers share the cases; MOST_CPU=1200 fails a run that takes more seconds of processor time.
+PARALLEL = -n auto --dist loadgroup
+
 test: $(VENV)/.installed-test
-	$(PYTEST) -m "not interop"
+	$(PYTEST) $(PARALLEL) -m "not interop and not long" $(if $(MOST_CPU),--most-cpu $(MOST_CPU)) $(FOLDER)
+
+test-all: $(VENV)/.installed-test
+	$(PYTEST) $(PARALLEL) -m "long and not interop" $(FOLDER)
 
 check: static test
 
@@ -53,8 +63,9 @@ static: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+	$(BIN)/python tests/suite/private_imports.py
 
-test-all:
+test-pythons:
 	@set -eu; for python in $$($(FIND_PYTHONS)); do \
 		version=$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
 		echo "== Python $$version"; \
@@ -85,7 +96,7 @@ bench: $(VENV)/.installed-bench
 
 coverage: $(VENV)/.installed-test
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -m "not interop"
+	$(BIN)/coverage run -m pytest $(PARALLEL) -m "not interop" $(FOLDER)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=100
 
@@ -111,4 +122,5 @@ $(VENV)/.installed: pyproject.toml
 $(VENV)/.installed-%: $(VENV)/.installed
 	@echo "Installing what is needed: $*"
 	@$(PIP) install --group $*
+	@$(BIN)/python -m compileall -q acp thinkwell tests
 	@touch $@

@@ -87,7 +87,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "order", [("thinkwell", "agent-client-protocol"), ("agent-client-protocol", "thinkwell")]
 )

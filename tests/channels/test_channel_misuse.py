@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 
     from thinkwell import Agent
     from thinkwell.channels import Channel, ChannelQuestion
-    from thinkwell.testing import Script
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend, Script
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -15,7 +15,7 @@ from thinkwell.channels import Channel, Delivery, DeliverySettings, deliver
 from thinkwell.testing import Script, ScriptedAgent, script, virtual_backend
 
 if TYPE_CHECKING:
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 LONG_THOUGHT = script.thinks("First, ").pauses(3).thinks("then.")
 

@@ -14,8 +14,7 @@ from thinkwell.testing import ScriptedAgent, script, virtual_backend
 
 if TYPE_CHECKING:
     from thinkwell.channels import Channel
-    from thinkwell.testing import Script
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend, Script
 
 TALK = script.says("a").pauses(3).says("b").pauses(3).says("c")
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from thinkwell.channels import Channel, ChannelQuestion
-    from thinkwell.testing import Script
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend, Script
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from thinkwell.channels import Channel, ChannelQuestion
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 ASKS = script.asks("rm -rf build", kind="execute", input={"command": "rm -rf build"})
 

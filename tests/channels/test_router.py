@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
     from pathlib import Path
 
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -14,8 +14,7 @@ from thinkwell.channels import ConversationBusy, MessageRouter, RouterEvent
 from thinkwell.testing import ScriptedAgent, script, virtual_backend
 
 if TYPE_CHECKING:
-    from thinkwell.testing import Script
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend, Script
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from thinkwell import Agent, Session
     from thinkwell.channels import Channel
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 Stage = Literal["waiting", "agent", "session", "handler", "middleware", "running", "ending", "handler after"]
 """Where somebody stands who has written a message."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from thinkwell import Agent, Session
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 ANEW = "The agent had to be started anew. It does not remember what was said before."
 

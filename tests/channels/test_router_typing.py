@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from thinkwell import Agent
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -153,7 +153,7 @@ def test_it_runs(project: Path) -> None:
     assert shown.startswith("# Review\n\n")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_linters_and_type_checkers_are_content(project: Path) -> None:
     check(project, "-m", "ruff", "check", "--no-cache")
     check(project, "-m", "ruff", "format", "--check", "--no-cache", "src", "tests")

@@ -45,7 +45,7 @@ def test_what_is_on_path_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert not (tmp_path / "cache").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("hidden")
 def test_what_is_not_on_path_is_fetched_with_its_libraries_and_only_once(tmp_path: Path) -> None:
     status = tmp_path / "status"  # a machine that has nothing of Redis
@@ -68,7 +68,7 @@ def test_what_is_not_on_path_is_fetched_with_its_libraries_and_only_once(tmp_pat
     assert fetched.stat() == before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("hidden")
 def test_lists_of_packages_are_fetched_where_there_are_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -13,7 +13,7 @@ from thinkwell.testing import virtual_backend
 if TYPE_CHECKING:
     from deliveries.chats import ChatType
 
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 
 @pytest.fixture(params=["asyncio", "trio"])

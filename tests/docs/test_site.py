@@ -83,7 +83,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_site_has_every_page(site: Path) -> None:
     """Those that are written and not in the navigation would be found by nobody."""
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
@@ -105,7 +105,7 @@ def field_names(thing: object) -> set[str]:
     return {name for name in names if not name.startswith("_")}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_site_has_a_place_for_each_name_and_each_field(site: Path) -> None:
     pages = {page.parent.name: page.read_text("utf-8") for page in site.glob("reference/*/index.html")}
     found = {id_ for text in pages.values() for id_ in re.findall(r'\bid="([\w.]+)"', text)}

@@ -16,7 +16,7 @@ from thinkwell_acp import schema as s
 if TYPE_CHECKING:
     from scripted import Turn
 
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -403,7 +403,6 @@ async def test_an_agent_that_is_gone_ends_it() -> None:
         ({"timeout": 0}, ValueError),
         ({"timeout": "1"}, TypeError),
     ],
-    ids=repr,
 )
 async def test_what_serve_lines_cannot_use_is_told_at_once(options: Any, error: type[Exception]) -> None:
     async with ScriptedAgent(script).open() as agent:

@@ -484,7 +484,7 @@ def phases_of(error: AgentStartFailed, phases: list[PhaseChanged]) -> list[str]:
     return [event.phase for event in phases]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("npx") is None, reason="there is no npx")
 async def test_npx_itself(tmp_path: Path) -> None:
     profile = AgentProfile(name="semver", npx=Npx(package="semver", version="7.7.2", args=("1.2.3",)))
@@ -497,7 +497,7 @@ async def test_npx_itself(tmp_path: Path) -> None:
         assert caught.value.exit_code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("uvx") is None, reason="there is no uvx")
 async def test_uvx_itself(tmp_path: Path) -> None:
     profile = AgentProfile(name="pycowsay", uvx=Uvx(package="pycowsay", version="0.0.0.2", args=("moo",)))

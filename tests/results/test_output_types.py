@@ -273,7 +273,7 @@ WRONG: tuple[object, ...] = (
 )
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: str(wrong)[:40])
+@pytest.mark.parametrize("wrong", WRONG)
 async def test_a_wrong_type_is_refused_at_once_with_what_to_give_instead(wrong: Any) -> None:
     async with scripted(agent=None) as agent:
         with pytest.raises(TypeError, match=r"^think\(") as caught:

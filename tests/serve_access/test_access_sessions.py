@@ -17,7 +17,7 @@ from thinkwell.web.access._callers import KIND, Attempts
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
 
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 OWN = f"http://{HOST}"
 OURS = [("origin", OWN)]

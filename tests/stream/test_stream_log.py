@@ -477,7 +477,9 @@ async def test_the_clock_of_a_log_is_the_event_loops() -> None:
     assert before <= clock() <= anyio.current_time()
 
 
-@pytest.mark.parametrize("anyio_backend", [virtual_backend("asyncio"), virtual_backend("trio")], ids=str)
+@pytest.mark.parametrize(
+    "anyio_backend", [virtual_backend("asyncio"), virtual_backend("trio")], ids=["asyncio", "trio"]
+)
 async def test_the_clock_of_a_log_goes_with_virtual_time(anyio_backend: object) -> None:
     log = RunLog(clock=running_clock())
     await anyio.sleep(3600)

@@ -13,7 +13,7 @@ from thinkwell.channels import deliver
 from thinkwell.testing import ScriptedAgent, script, virtual_backend
 
 if TYPE_CHECKING:
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 
 @pytest.fixture(params=["asyncio", "trio"])

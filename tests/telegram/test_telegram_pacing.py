@@ -21,7 +21,7 @@ from thinkwell.testing import virtual_backend
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 PRIVATE = 77
 GROUP = -1001

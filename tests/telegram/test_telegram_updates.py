@@ -33,7 +33,7 @@ from thinkwell.testing import virtual_backend
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 
 @pytest.fixture(params=["asyncio", "trio"])

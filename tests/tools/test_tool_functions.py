@@ -241,7 +241,6 @@ def test_as_a_decorator() -> None:
             '[1, "2", 3, 4]',
         ),
     ],
-    ids=lambda value: str(value)[:30],
 )
 async def test_anything_that_can_be_called_with_names_can_be_a_tool(
     function: Callable[..., object],
@@ -428,7 +427,7 @@ REFUSED: list[tuple[Callable[..., object], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "options", "message"), REFUSED, ids=lambda value: str(value)[:30])
+@pytest.mark.parametrize(("function", "options", "message"), REFUSED)
 def test_what_cannot_be_a_tool_is_refused_with_the_line_to_fix(
     function: Callable[..., object], options: dict[str, Any], message: str
 ) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scripted import Turn
 
     from thinkwell import Agent
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 
 async def hello(turn: Turn) -> None:

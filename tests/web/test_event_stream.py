@@ -14,7 +14,7 @@ from thinkwell.web._sse import COMMENT, KEEP_ALIVE, EventStream, sse_frame
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping
 
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from web_stage import Script
 
     from thinkwell.journal import RunRecord
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
     from thinkwell.web._records import ShownError
 
 PYTHON = re.compile(r"[`_=()\\/]|\bopen_agent\b|\bBudget\b|\bNone\b")

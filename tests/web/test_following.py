@@ -18,7 +18,7 @@ from thinkwell.web._records import EntryWriter, RunEnded
 if TYPE_CHECKING:
     from scripted import Turn
 
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scripted import Turn
 
     from thinkwell import Agent
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
     from thinkwell_acp import Transport
 
 

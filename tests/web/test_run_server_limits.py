@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from scripted import Turn
 
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
     from thinkwell.web._records import LogEntry
     from thinkwell.web._watching import Watcher
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 ADA, BOB = "ada-has-this-token-1", "bob-has-this-token-2"
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import Entry
     from thinkwell.questions import Answer, Question
-    from thinkwell.testing._virtual import Backend
+    from thinkwell.testing import Backend
 
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 

@@ -31,10 +31,11 @@ from thinkwell.testing._sent import (
 )
 from thinkwell.testing._simulate import simulate, simulate_once
 from thinkwell.testing._simulation import Simulation, SimulationFailed, SimulationReport
-from thinkwell.testing._virtual import virtual_backend
+from thinkwell.testing._virtual import Backend, virtual_backend
 
 __all__ = (
     "DEFAULT_RATES",
+    "Backend",
     "Chaos",
     "ChaoticTransport",
     "Fault",

@@ -1,0 +1,1 @@
+"""Random mutants of the sources: does the suite find a bug wherever one is put?"""

@@ -1,0 +1,169 @@
+"""Each case is checked for what it leaves: processes, threads, listening sockets, files outside its folder.
+
+What fixtures of a wider scope keep is theirs: they begin before the check does.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from shutil import rmtree
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+PATIENCE: Final = 3.0
+"""Seconds for what has been told to end to be gone."""
+
+KEPT_THREADS: Final = ("Trio thread", "execnet", "pytest_timeout")
+"""Threads of libraries that wait for more work."""
+
+IGNORED: Final = (
+    ".coverage",
+    ".hypothesis",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".cache",
+    "__pycache__",
+)
+
+LINUX: Final = sys.platform == "linux"
+
+MARK: Final = "SUITE_WORKER"
+"""The variable by which processes are known whose parents are gone."""
+
+_folder = pytest.StashKey[str]()
+
+_foreign: set[int] = set()
+"""Processes that are not this worker's."""
+
+
+class Found(NamedTuple):
+    """What is there at one moment."""
+
+    processes: frozenset[int]
+    threads: frozenset[threading.Thread]
+    sockets: frozenset[str]
+    files: frozenset[str]
+
+    @classmethod
+    def now(cls) -> Found:
+        """Look."""
+        return cls(_processes(), _threads(), _sockets(), _files())
+
+    def more_than(self, other: Found) -> str:
+        """Return what is here that was not there, in words; an empty text for nothing."""
+        names = [f"process {process}: {_command(process)}" for process in self.processes - other.processes]
+        names += [f"thread {thread.name!r}" for thread in self.threads - other.threads]
+        names += [
+            f"a socket that listens: {name}" for name in map(_listening, self.sockets - other.sockets) if name
+        ]
+        names += [f"file {path}" for path in self.files - other.files]
+        return "; ".join(sorted(names))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give this process a folder for temporary files, and those that it starts a mark."""
+    config.stash[_folder] = folder = tempfile.mkdtemp(prefix="tw-")
+    os.environ["TMPDIR"] = tempfile.tempdir = folder
+    os.environ[MARK] = str(os.getpid())
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove that folder."""
+    tempfile.tempdir = None
+    rmtree(config.stash[_folder], ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Generator[None]:
+    """Fail a case that leaves a process, a thread, an open port or a file outside its folder."""
+    before = Found.now()
+    yield
+    left = Found.now().more_than(before)
+    if left:
+        gc.collect()
+        until = time.monotonic() + PATIENCE
+        while left and time.monotonic() < until:
+            time.sleep(0.01)
+            left = Found.now().more_than(before)
+        if left:
+            pytest.fail(f"The test has left {left}", pytrace=False)
+
+
+def _processes() -> frozenset[int]:
+    if not LINUX:
+        return frozenset()
+    here = {int(name) for name in os.listdir("/proc") if name.isdigit()}  # noqa: PTH208 - twice for each case
+    _foreign.intersection_update(here)
+    ours = {process for process in here - _foreign if _is_ours(process)}
+    _foreign.update(here - ours)
+    return frozenset(ours)
+
+
+def _is_ours(process: int) -> bool:
+    state, parent = (*_read(f"/proc/{process}/stat").rpartition(")")[2].split()[:2], "", "")[:2]
+    marked = f"{MARK}={os.getpid()}\0" in _read(f"/proc/{process}/environ")
+    return state not in ("", "Z") and process != os.getpid() and (marked or parent == str(os.getpid()))
+
+
+def _threads() -> frozenset[threading.Thread]:
+    return frozenset(
+        thread
+        for thread in threading.enumerate()
+        if thread.is_alive() and not thread.name.startswith(KEPT_THREADS)
+    )
+
+
+def _sockets() -> frozenset[str]:
+    if not LINUX:
+        return frozenset()
+    links: set[str] = set()
+    for descriptor in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        try:
+            link = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
+        except OSError:
+            continue
+        if link.startswith("socket:"):
+            links.add(f"{descriptor} {link}")
+    return frozenset(links)
+
+
+def _listening(link: str) -> str | None:
+    try:
+        with socket.socket(fileno=os.dup(int(link.split()[0]))) as opened:
+            if opened.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                return str(opened.getsockname())
+    except OSError:
+        pass
+    return None
+
+
+def _files() -> frozenset[str]:
+    return frozenset(
+        f"{folder}/{name}"
+        for folder in {Path.cwd().as_posix(), tempfile.gettempdir()}
+        for name in os.listdir(folder)  # noqa: PTH208
+        if not name.startswith(IGNORED)
+    )
+
+
+def _command(process: int) -> str:
+    return _read(f"/proc/{process}/cmdline").replace("\0", " ")
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,67 @@
+"""Which cases `make test` runs, and which `make test-all` adds: those marked `long`.
+
+An asynchronous case runs on asyncio and on trio. Outside of `BOTH_LOOPS` nothing knows which loop it runs on:
+one of the two, drawn by the name of the case, is enough for `make test`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from zlib import crc32
+
+import pytest
+
+BOTH_LOOPS: Final = frozenset(
+    {
+        "acp",
+        "agent",
+        "limits",
+        "lines",
+        "listen",
+        "mcp",
+        "questions",
+        "results",
+        "sessions",
+        "simulation",
+        "stream",
+        "sync",
+        "terminals",
+        "testing",
+        "tools",
+        "workspace",
+    }
+)
+"""The folders of what differs by the loop: tasks, cancellation, processes, sockets, threads, time."""
+
+LOOPS: Final = ("asyncio", "trio")
+
+
+@pytest.fixture(params=LOOPS)
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """The event loop that the test runs on."""
+    backend: str = request.param
+    return backend
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the other loop's half of the cases as `long`."""
+    tests = config.rootpath / "tests"
+    for item in items:
+        if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+            continue
+        loop = item.callspec.params.get("anyio_backend")
+        if isinstance(loop, tuple):  # with the options of a virtual clock
+            loop = loop[0]
+        if (
+            loop in LOOPS
+            and item.path.relative_to(tests).parts[0] not in BOTH_LOOPS
+            and loop != _drawn(item.nodeid)
+        ):
+            item.add_marker(pytest.mark.long)
+
+
+def _drawn(name: str) -> str:
+    for loop in LOOPS:
+        name = name.replace(loop, "")
+    return LOOPS[crc32(name.encode()) % 2]
