@@ -21,9 +21,6 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-PATIENCE: Final = 3.0
-"""Seconds for what has been told to end to be gone."""
-
 KEPT_THREADS: Final = ("Trio thread", "execnet", "pytest_timeout")
 """Threads of libraries that wait for more work."""
 
@@ -72,8 +69,14 @@ class Found(NamedTuple):
         return "; ".join(sorted(names))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the patience with what has been told to end."""
+    parser.addoption("--patience", type=float, default=3.0, help="seconds for what a case leaves to be gone")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Give this process a folder for temporary files, and those that it starts a mark."""
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # where ``tmp_path`` goes on to be
     config.stash[_folder] = folder = tempfile.mkdtemp(prefix="tw-")
     os.environ["TMPDIR"] = tempfile.tempdir = folder
     os.environ[MARK] = str(os.getpid())
@@ -86,14 +89,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True)
-def nothing_left() -> Generator[None]:
+def nothing_left(pytestconfig: pytest.Config) -> Generator[None]:
     """Fail a case that leaves a process, a thread, an open port or a file outside its folder."""
     before = Found.now()
     yield
     left = Found.now().more_than(before)
     if left:
         gc.collect()
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + pytestconfig.getoption("--patience")
         while left and time.monotonic() < until:
             time.sleep(0.01)
             left = Found.now().more_than(before)

@@ -88,25 +88,21 @@ class Progress:
         """Print what the run has cost, when the workers are gone and their time is known."""
         yield
         reporter = self._reporter
-        if self.total > SHOWN:
-            reporter.ensure_newline()
-            slowest = (
-                f"{folder} {spent:.0f} s, {self.cases[folder]} cases" for folder, spent in self._slowest()
-            )
-            reporter.write_line("slowest folders: " + "; ".join(slowest))
-            wall, used = time.monotonic() - self.begun, sum(os.times()[:4])
-            reporter.write_line(f"{wall:.0f} s of wall time, {used:.0f} s of processor time")
-            most = session.config.getoption("--most-cpu")
-            if most is not None and used > most:
-                reporter.write_line(f"That is more than {most:.0f} s of processor time.", red=True)
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        reporter.ensure_newline()
+        if len(self.seconds) > 1:
+            slowest = sorted(self.seconds.items(), key=lambda item: -item[1])[:SHOWN]
+            costs = (f"{folder} {spent:.0f} s, {self.cases[folder]} cases" for folder, spent in slowest)
+            reporter.write_line("slowest folders: " + "; ".join(costs))
+        wall, used = time.monotonic() - self.begun, sum(os.times()[:4])
+        reporter.write_line(f"{wall:.0f} s of wall time, {used:.0f} s of processor time")
+        most = session.config.getoption("--most-cpu")
+        if most is not None and used > most:
+            reporter.write_line(f"That is more than {most:.0f} s of processor time.", red=True)
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @property
     def _reporter(self) -> TerminalReporter:
         return cast("TerminalReporter", self.config.pluginmanager.get_plugin("terminalreporter"))
-
-    def _slowest(self) -> list[tuple[str, float]]:
-        return sorted(self.seconds.items(), key=lambda item: -item[1])[:SHOWN]
 
     def _show(self) -> None:
         done, now = sum(self.cases.values()), time.monotonic()
