@@ -6,10 +6,16 @@ one of the two, drawn by the name of the case, is enough for `make test`.
 
 from __future__ import annotations
 
-from typing import Final
+import gc
+import re
+from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
 
 BOTH_LOOPS: Final = frozenset(
     {
@@ -65,3 +71,25 @@ def _drawn(name: str) -> str:
     for loop in LOOPS:
         name = name.replace(loop, "")
     return LOOPS[crc32(name.encode()) % 2]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Leave what is collected, which stays to the end, out of every later collection of garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import a file of which no case runs."""
+    left_out = [tier for tier in ("long", "interop") if f"not {tier}" in config.option.markexpr]
+    if left_out and collection_path.name.startswith("test_"):
+        marked = re.search(
+            r"^pytestmark = pytest\.mark\.(\w+)$", collection_path.read_text(encoding="utf-8"), re.MULTILINE
+        )
+        return True if marked and marked[1] in left_out else None
+    return None
