@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 import anyio
+import msgspec
 from scripted import ScriptedAgent, Turn, scripted
 
-from thinkwell.journal import MemoryJournal
-from thinkwell.web import RunServer, ServedAgent, StartRun
-from thinkwell.web._records import read_entry
+from thinkwell import events as ev
+from thinkwell.journal import Entry, MemoryJournal
+from thinkwell.web import RunEnded, RunServer, ServedAgent, StartRun
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 
     from thinkwell import Agent, PermissionMode, PermissionPolicy
     from thinkwell.journal import Journal, RunRecord
-    from thinkwell.web._records import LogEntry
-    from thinkwell.web._watching import Batch
+    from thinkwell.web import Batch
 
     Permissions: TypeAlias = PermissionMode | PermissionPolicy
     Script: TypeAlias = Callable[[Turn], Awaitable[str | None]]
@@ -31,15 +31,21 @@ __all__ = (
     "ADA",
     "Answered",
     "Client",
+    "LogEntry",
     "Sse",
     "Stage",
     "entries_of",
     "frames_of",
+    "read_entry",
     "scripted_agent",
     "served",
     "started",
     "watched",
+    "written",
 )
+
+LogEntry: TypeAlias = ev.ThoughtEvent | RunEnded
+"""What the log of a run holds: its events, and how it has ended."""
 
 ADA = "ada"
 """Who calls, where a test does not say."""
@@ -106,6 +112,19 @@ async def watched(server: RunServer, run_id: str, *, caller: str = ADA, after: i
 def entries_of(batch: Batch) -> list[LogEntry]:
     """What a batch has."""
     return [read_entry(entry) for entry in batch.entries]
+
+
+def read_entry(entry: Entry) -> LogEntry:
+    """What an entry is, as its JSON says, which clients are sent too: the end is of a type of its own."""
+    if json.loads(entry.data)["type"] == "end":
+        return msgspec.json.decode(entry.data, type=RunEnded)
+    return ev.event_from_json(entry.data)
+
+
+def written(entry: LogEntry) -> Entry:
+    """An entry of a log, for a journal: what `read_entry` reads."""
+    data = msgspec.json.encode(entry) if isinstance(entry, RunEnded) else ev.event_to_json(entry)
+    return Entry(entry.seq, data)
 
 
 # A client in memory

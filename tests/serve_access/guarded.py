@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from thinkwell.web.access._access import Access
+from thinkwell.web import Access
 from thinkwell.web.access._guard import AccessGuard
 
 if TYPE_CHECKING:

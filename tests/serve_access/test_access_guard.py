@@ -12,8 +12,7 @@ from serve_access.guarded import ADA, BOB, HOST, Guarded, Reply, access
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, StreamingResponse
 
-from thinkwell.web import Limits
-from thinkwell.web._refusals import RunNotFound
+from thinkwell.web import Limits, RunNotFound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -10,8 +10,7 @@ from serve_access.guarded import ADA, BOB, HOST, Guarded, access
 
 from thinkwell.journal import JournalError, MemoryJournal
 from thinkwell.testing import virtual_backend
-from thinkwell.web import Limits
-from thinkwell.web.access._access import Access
+from thinkwell.web import Access, Limits
 from thinkwell.web.access._callers import KIND, Attempts
 
 if TYPE_CHECKING:

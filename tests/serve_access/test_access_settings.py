@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from serve_access.guarded import ADA, BOB, access
 
-from thinkwell.web.access._access import Access
+from thinkwell.web import Access
 from thinkwell.web.access._origins import read_authority, read_origin
 
 SECRET = "a secret\twith blanks"

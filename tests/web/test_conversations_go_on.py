@@ -14,8 +14,7 @@ from thinkwell import events as ev
 from thinkwell import open_agent
 from thinkwell.journal import JournalError, MemoryJournal, Retention
 from thinkwell.testing import virtual_backend
-from thinkwell.web import RunServer, ServedAgent
-from thinkwell.web._records import RunEnded
+from thinkwell.web import RunEnded, RunServer, ServedAgent
 from thinkwell.web._threads import FORGOTTEN
 from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s

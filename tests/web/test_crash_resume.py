@@ -18,9 +18,10 @@ import pytest
 from soak.plays import Play, pieces_of
 from soak.watching_client import Broken, Frames, ask, connected
 from web.dying_server import Life, Point
+from web_stage import read_entry
 
 from thinkwell.journal import Entry, SqliteJournal
-from thinkwell.web._records import RunEnded, read_entry
+from thinkwell.web import RunEnded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Sequence

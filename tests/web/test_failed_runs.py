@@ -16,8 +16,7 @@ from web_stage import scripted_agent, started, watched
 from thinkwell import Budget
 from thinkwell.testing import ScriptedAgent as PlayedAgent
 from thinkwell.testing import script, virtual_backend
-from thinkwell.web import ImagePart, RunServer, ServedAgent, served_agent
-from thinkwell.web._records import RunEnded
+from thinkwell.web import ImagePart, RunEnded, RunServer, ServedAgent, served_agent
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp.errors import AUTH_REQUIRED
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import RunRecord
     from thinkwell.testing import Backend
-    from thinkwell.web._records import ShownError
+    from thinkwell.web import ShownError
 
 PYTHON = re.compile(r"[`_=()\\/]|\bopen_agent\b|\bBudget\b|\bNone\b")
 """What no caller wants to read."""

@@ -9,8 +9,7 @@ import pytest
 from web_stage import ADA, PATIENCE, Client, served, watched
 
 from thinkwell import events as ev
-from thinkwell.web import web_app
-from thinkwell.web._records import RunEnded
+from thinkwell.web import RunEnded, web_app
 
 if TYPE_CHECKING:
     from scripted import Turn

@@ -12,8 +12,7 @@ from web_stage import ADA, Stage, served, watched
 
 from thinkwell import open_agent
 from thinkwell.testing import virtual_backend
-from thinkwell.web import RunServer, ServedAgent
-from thinkwell.web._records import RunEnded
+from thinkwell.web import RunEnded, RunServer, ServedAgent
 from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from web_stage import ADA, Stage, served, watched
 
 from thinkwell.journal import Entry, JournalError, MemoryJournal, Retention, RunRecord
 from thinkwell.testing import virtual_backend
-from thinkwell.web._records import RunEnded
-from thinkwell.web._refusals import RunNotFound, ServerUnavailable
+from thinkwell.web import RunEnded, RunNotFound, ServerUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -11,8 +11,7 @@ from scripted import ScriptedAgent, scripted
 from web_stage import ADA, PATIENCE, entries_of, served, started, watched
 
 from thinkwell import events as ev
-from thinkwell.web import RunServer, ServedAgent, served_agent
-from thinkwell.web._records import RunEnded
+from thinkwell.web import RunEnded, RunServer, ServedAgent, served_agent
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp.errors import AUTH_REQUIRED
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
 
     import pytest
     from scripted import Turn
+    from web_stage import LogEntry
 
     from thinkwell import Agent, PermissionMode, PermissionPolicy
-    from thinkwell.web._records import LogEntry
-    from thinkwell.web._watching import Watcher
+    from thinkwell.web import Watcher
 
 
 async def hello(turn: Turn) -> None:

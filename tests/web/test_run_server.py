@@ -12,9 +12,16 @@ from web_stage import ADA, scripted_agent, served, started, watched
 
 from thinkwell import events as ev
 from thinkwell.journal import MemoryJournal
-from thinkwell.web import Limits, RunServer, StartRun
-from thinkwell.web._records import RunEnded
-from thinkwell.web._refusals import RequestInvalid, RunNotFound, RunStillRunning, TooManyRuns
+from thinkwell.web import (
+    Limits,
+    RequestInvalid,
+    RunEnded,
+    RunNotFound,
+    RunServer,
+    RunStillRunning,
+    StartRun,
+    TooManyRuns,
+)
 
 if TYPE_CHECKING:
     from scripted import Turn

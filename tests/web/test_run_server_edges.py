@@ -14,9 +14,18 @@ from web_stage import ADA, served, started, watched
 from thinkwell import PermissionPolicy, tool
 from thinkwell.errors import AgentNotFound
 from thinkwell.journal import JournalConflict, JournalError, MemoryJournal, RunRecord
-from thinkwell.web import ImagePart, RunServer, ServedAgent, StartRun, TextPart, served_agent
-from thinkwell.web._records import RunEnded, view_as_json
-from thinkwell.web._refusals import RequestInvalid, RunNotFound
+from thinkwell.web import (
+    ImagePart,
+    RequestInvalid,
+    RunEnded,
+    RunNotFound,
+    RunServer,
+    ServedAgent,
+    StartRun,
+    TextPart,
+    served_agent,
+)
+from thinkwell.web._records import view_as_json
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:

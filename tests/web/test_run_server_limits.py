@@ -14,18 +14,25 @@ from web_stage import ADA, entries_of, scripted_agent, served, started, watched
 from thinkwell import events as ev
 from thinkwell.journal import Entry, JournalError, MemoryJournal, Retention, RunRecord
 from thinkwell.testing import virtual_backend
-from thinkwell.web import Limits, RunServer, StartRun
-from thinkwell.web._records import RunEnded
-from thinkwell.web._refusals import RequestInvalid, RunNotFound, ServerUnavailable, TooManyRuns
+from thinkwell.web import (
+    Limits,
+    RequestInvalid,
+    RunEnded,
+    RunNotFound,
+    RunServer,
+    ServerUnavailable,
+    StartRun,
+    TooManyRuns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scripted import Turn
+    from web_stage import LogEntry
 
     from thinkwell.testing import Backend
-    from thinkwell.web._records import LogEntry
-    from thinkwell.web._watching import Watcher
+    from thinkwell.web import Watcher
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -12,8 +12,7 @@ from web_stage import ADA, Stage, entries_of, served
 from thinkwell import ChooseOption, Reply, StopRun
 from thinkwell import events as ev
 from thinkwell.journal import JournalError, MemoryJournal
-from thinkwell.web._records import RunEnded
-from thinkwell.web._refusals import AnswerRefused, QuestionClosed, RequestInvalid
+from thinkwell.web import AnswerRefused, QuestionClosed, RequestInvalid, RunEnded
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:

@@ -15,9 +15,7 @@ from web_stage import ADA, Stage, entries_of, scripted_agent, watched
 from thinkwell import events as ev
 from thinkwell.journal import JournalConflict
 from thinkwell.journal.redis import RedisJournal
-from thinkwell.web import RunServer
-from thinkwell.web._records import RunEnded
-from thinkwell.web._refusals import AnswerRefused, QuestionClosed, ServerUnavailable
+from thinkwell.web import AnswerRefused, QuestionClosed, RunEnded, RunServer, ServerUnavailable
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from web_stage import ADA, served
+from web_stage import ADA, read_entry, served
 
 from thinkwell import events as ev
-from thinkwell.web._records import RunEnded, read_entry
+from thinkwell.web import RunEnded
 from thinkwell.web._watching import PIECE, WINDOW
 
 if TYPE_CHECKING:
