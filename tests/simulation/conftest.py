@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from thinkwell.testing._simulation import SimulationReport
+from thinkwell.testing import SimulationReport
 
 
 @pytest.fixture

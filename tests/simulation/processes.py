@@ -14,7 +14,7 @@ import anyio
 from thinkwell import AgentError, AgentExited, AgentStartFailed, ThinkwellError, open_agent
 
 if TYPE_CHECKING:
-    from thinkwell.testing._simulation import SimulationReport
+    from thinkwell.testing import SimulationReport
 
 PROGRAM: Final = str(Path(__file__).parent / "programs" / "faulty_agent.py")
 PROC: Final = Path("/proc")

@@ -10,15 +10,15 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
 
-from thinkwell.testing._simulate import simulate_once
-from thinkwell.testing._simulation import SEED_VARIABLE, SimulationFailed, SimulationReport
+from thinkwell.testing import Simulation, SimulationFailed, SimulationReport, simulate_once
 
 from .processes import SCENES, play
 from .sweeps import sweep
@@ -27,7 +27,9 @@ from .worlds import world
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from thinkwell.testing._simulation import Program
+Program: TypeAlias = Callable[[Simulation], Awaitable[object]]
+
+SEED_VARIABLE: Final = "THINKWELL_SEED"
 
 CHUNK: Final = 50
 """Seeds that a worker process does at once."""
@@ -95,7 +97,7 @@ def main(arguments: Sequence[str] | None = None, program: Program = world) -> in
     parser.add_argument("--seeds", type=int, default=1000, help="how many")
     parser.add_argument("--first", type=int, default=0, help="the first of them")
     parser.add_argument("--backend", action="append", choices=["asyncio", "trio"], help="both by default")
-    parser.add_argument("--workers", type=int, default=2, help="processes to use")
+    parser.add_argument("--workers", type=int, default=2, help="processes to use; 1: this one")
     parser.add_argument("--processes", type=int, default=40, help="scenes with agents that are processes")
     parser.add_argument("--no-sweep", action="store_true", help="leave out the faults at each message")
     parser.add_argument(
@@ -111,17 +113,11 @@ def main(arguments: Sequence[str] | None = None, program: Program = world) -> in
         return look(options, backends, program)
     began = time.perf_counter()
     report, failures = SimulationReport(), list[SimulationFailed]()
-    with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
-        waiting = [pool.submit(simulated, program, chunk, backends) for chunk in chunks(options)]
-        if not options.no_sweep:
-            waiting.append(pool.submit(swept, backends))
-        for done in as_completed(waiting):
-            part, failed = done.result()
-            report.add(part)
-            failures += failed
-            if len(failures) >= FAILURES_SHOWN:
-                pool.shutdown(wait=False, cancel_futures=True)
-                break
+    for part, failed in in_parts(options, backends, program):
+        report.add(part)
+        failures += failed
+        if len(failures) >= FAILURES_SHOWN:
+            break
     if not failures and options.processes:
         report.add(processes(options.processes, backends))
     seconds = time.perf_counter() - began
@@ -131,6 +127,27 @@ def main(arguments: Sequence[str] | None = None, program: Program = world) -> in
     speed = f"{report.runs / seconds:.0f} a second"
     print(f"{report.runs} runs in {seconds:.0f} s: {speed}; {len(failures)} failed")  # noqa: T201 - the figures
     return 1 if failures else 0
+
+
+def in_parts(
+    options: argparse.Namespace, backends: Sequence[str], program: Program
+) -> Iterator[tuple[SimulationReport, list[SimulationFailed]]]:
+    """Play the worlds, here or in worker processes."""
+    if options.workers == 1:
+        for chunk in chunks(options):
+            yield simulated(program, chunk, backends)
+        if not options.no_sweep:
+            yield swept(backends)
+        return
+    with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
+        waiting = [pool.submit(simulated, program, chunk, backends) for chunk in chunks(options)]
+        if not options.no_sweep:
+            waiting.append(pool.submit(swept, backends))
+        try:
+            for done in as_completed(waiting):
+                yield done.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def look(options: argparse.Namespace, backends: Sequence[str], program: Program) -> int:

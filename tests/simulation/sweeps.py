@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import anyio
 
 from thinkwell import ThinkwellError, open_agent
-from thinkwell.testing._chaos import Fault
-from thinkwell.testing._simulate import simulate_once
+from thinkwell.testing import Fault, simulate_once
 from thinkwell_acp import memory_transport_pair
 
 from .player import Plan, Player, Step
 
 if TYPE_CHECKING:
     from thinkwell import Agent, Session, ThinkBuilder, ThoughtStream
-    from thinkwell.testing._simulation import Program, Simulation
+    from thinkwell.testing import Simulation
+
+    from .runner import Program
 
 FAULTS: Final = (Fault.DROP, Fault.HALF_LINE, Fault.HANG, Fault.STUCK, Fault.ERROR_ANSWER)
 CANCEL_WAYS: Final = ("cancel", "task", "leave stream", "leave session", "leave agent", "raise")

@@ -14,14 +14,12 @@ import pytest
 
 from thinkwell import events as ev
 from thinkwell import open_agent
-from thinkwell.testing import ScriptedAgent, script
-from thinkwell.testing._simulate import simulate_once
-from thinkwell.testing._simulation import SimulationFailed
+from thinkwell.testing import ScriptedAgent, SimulationFailed, script, simulate_once
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from thinkwell.testing._simulation import Simulation
+    from thinkwell.testing import Simulation
     from thinkwell_acp import Transport
 
 Wrong: TypeAlias = Callable[[Any], dict[str, Any]]

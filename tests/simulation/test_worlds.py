@@ -1,7 +1,4 @@
-"""Some worlds, and how to repeat one: ``make simulate`` plays ten thousand.
-
-``THINKWELL_WORLDS=1000 python -m pytest -s tests/simulation`` plays a thousand here.
-"""
+"""Some worlds, and how to repeat one: ``make simulate`` plays ten thousand."""
 
 from __future__ import annotations
 
@@ -14,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from thinkwell.testing._chaos import Fault
-from thinkwell.testing._simulate import simulate, simulate_once
+from thinkwell.testing import Fault, simulate, simulate_once
 
 from .processes import FEW, PROC, play, survivors
 from .runner import main
@@ -23,18 +19,17 @@ from .sweeps import sweep
 from .worlds import world
 
 if TYPE_CHECKING:
-    from thinkwell.testing._simulation import Simulation, SimulationReport
+    from thinkwell.testing import Simulation, SimulationReport
 
 ROOT = Path(__file__).parents[2]
-MANY = int(os.environ.get("THINKWELL_WORLDS", "300"))
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 
 
 @BACKENDS
-def test_what_must_hold_holds_in_every_world(backend: str) -> None:
-    report = simulate(world, seeds=MANY, backends=[backend])
-    print(f"\n{report}")  # noqa: T201 - the figures
-    if report.runs >= 300:  # the dice have been everywhere
+@pytest.mark.parametrize("many", [10, pytest.param(300, marks=pytest.mark.long)])
+def test_what_must_hold_holds_in_every_world(backend: str, many: int) -> None:
+    report = simulate(world, seeds=many, backends=[backend])
+    if many == 300:  # the dice have been everywhere
         assert set(report.injected) == set(Fault)
         outcomes = {name.removeprefix("runs that came to ") for name in report.noted}
         assert {"a result", "ThoughtCancelled", "ThoughtTimeout", "AgentExited", "ResultInvalid"} <= outcomes
@@ -42,12 +37,14 @@ def test_what_must_hold_holds_in_every_world(backend: str) -> None:
 
 @BACKENDS
 @pytest.mark.parametrize("in_session", [False, True])
-def test_a_fault_and_a_cancellation_at_each_message(backend: str, in_session: bool) -> None:
+@pytest.mark.parametrize("each", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_fault_and_a_cancellation_at_each_message(backend: str, in_session: bool, each: bool) -> None:
     names = set[str]()
-    for name, at, program in sweep(backend, in_session=in_session):
+    kinds = 10 + in_session
+    for name, at, program in sweep(backend, in_session=in_session)[:: 1 if each else kinds + 1]:
         names.add(name)
         simulate_once(program, at, backend)
-    assert len(names) == 10 + in_session
+    assert len(names) == kinds
 
 
 @pytest.mark.skipif(not PROC.exists(), reason="looks at processes in /proc")
@@ -88,17 +85,21 @@ def run(*arguments: str, **variables: str) -> str:
     return result.stdout
 
 
-def test_the_same_seed_is_the_same_world_in_every_process() -> None:
-    options = ("--seeds", "15", "--digests")
+@pytest.mark.parametrize("many", [2, pytest.param(15, marks=pytest.mark.long)])
+def test_the_same_seed_is_the_same_world_in_every_process(many: int) -> None:
+    options = ("--seeds", str(many), "--digests")
     one, two = (run(*options, PYTHONHASHSEED=seed) for seed in ("1", "2"))
     assert one == two
-    assert len(set(re.findall(r"[0-9a-f]{16}", one))) > 20
+    assert len(set(re.findall(r"[0-9a-f]{16}", one))) > 1.3 * many
 
 
-def test_a_named_seed_is_repeated_and_shown() -> None:
-    shown = run("--backend", "trio", "--trace", THINKWELL_SEED="5")
+def test_a_named_seed_is_repeated_and_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THINKWELL_SEED", "5")
+    assert main(["--backend", "trio", "--trace"]) == 0
     done = simulate_once(world, 5, "trio")
-    assert shown.startswith("\n".join(done.trace()))
+    assert capsys.readouterr().out.startswith("\n".join(done.trace()))
 
 
 async def broken(simulation: Simulation) -> None:
@@ -126,8 +127,17 @@ def test_a_named_seed_that_fails_is_a_failure(
     assert "Seed 9 on asyncio" in capsys.readouterr().out
 
 
-def test_a_report_is_printed() -> None:
-    shown = run("--seeds", "2", "--workers", "1", "--processes", "1", "--no-sweep")
+def test_a_report_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seeds", "2", "--workers", "1", "--processes", "1", "--no-sweep"]) == 0
+    check_report(capsys.readouterr().out)
+
+
+@pytest.mark.long
+def test_workers_share_the_worlds() -> None:
+    check_report(run("--seeds", "2", "--workers", "2", "--processes", "1", "--no-sweep"))
+
+
+def check_report(shown: str) -> None:
     assert "invariants checked" in shown
     assert "5 runs in" in shown
     assert "0 failed" in shown

@@ -9,7 +9,7 @@ import anyio
 
 from thinkwell import AgentError, ResultInvalid, ThinkwellError, open_agent, wait_for_answer
 from thinkwell import events as ev
-from thinkwell.testing._chaos import DEFAULT_RATES, FATAL, Fault
+from thinkwell.testing import DEFAULT_RATES, Fault
 from thinkwell_acp import memory_transport_pair
 
 from .plans import Dice, RunPlan
@@ -18,10 +18,12 @@ from .readers import READER_OF, Read
 
 if TYPE_CHECKING:
     from thinkwell import Agent, Session, ThoughtStream
-    from thinkwell.testing._chaotic import ChaoticTransport
-    from thinkwell.testing._simulation import Simulation
+    from thinkwell.testing import ChaoticTransport, Simulation
 
 Json: TypeAlias = dict[str, Any]
+
+FATAL: Final = (Fault.DROP, Fault.HALF_LINE, Fault.HANG, Fault.STUCK)
+"""What ends a connection."""
 
 RARE: Final = {Fault.HUGE_NOISE: 0.01, Fault.HUGE_UPDATE: 0.01, Fault.ERROR_ANSWER: 0.02}
 

@@ -9,11 +9,12 @@ from typing import Any
 import anyio
 import pytest
 
-from thinkwell.testing._chaos import DEFAULT_RATES, FATAL, HUGE, Chaos, Fault
-from thinkwell.testing._chaotic import ChaoticTransport, chaotic
+from thinkwell.testing import DEFAULT_RATES, Chaos, ChaoticTransport, Fault, chaotic
 from thinkwell_acp import ConnectionBroken, memory_transport_pair
 
 Json = dict[str, Any]
+
+HUGE = 8 * 1024 * 1024
 
 
 def line(message: Json) -> bytes:
@@ -106,9 +107,8 @@ def test_bytes_are_split_anywhere() -> None:
     ],
 )
 def test_lines_are_made_up(fault: Fault, extra: int) -> None:
-    chaos = Chaos(5, rates={})
+    chaos = Chaos(5, rates={}, at={2: fault})
     through(chaos, update("first"))
-    chaos._rates = {fault: 1.0}
     pieces = chaos.incoming([line(update("a"))])
     lines = [made for piece in pieces for made in piece.lines]
     assert len(lines) == 1 + extra
@@ -205,8 +205,8 @@ def test_what_is_no_message_passes() -> None:
 
 
 def test_nothing_is_likely_by_default_that_would_break_a_run() -> None:
-    assert not FATAL & DEFAULT_RATES.keys()
-    assert Fault.ERROR_ANSWER not in DEFAULT_RATES
+    fatal = {Fault.DROP, Fault.HALF_LINE, Fault.HANG, Fault.STUCK}
+    assert not {*fatal, Fault.ERROR_ANSWER} & DEFAULT_RATES.keys()
 
 
 # The transport

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from thinkwell import Answer, Question
     from thinkwell.testing import Script
     from thinkwell_acp import AcpError
-    from thinkwell_acp._jsonrpc import Malformed, Request, RequestId
 
 
 VIRTUAL = pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
@@ -132,12 +131,12 @@ class OddClient:
         self.asked = anyio.Event()
 
     def updates(self, batch: list[s.SessionNotification], /) -> None: ...
-    def arrived(self, request: Request, /) -> None: ...
+    def arrived(self, request: object, /) -> None: ...
     def notification(self, method: str, params: Raw, /) -> None: ...
-    def malformed(self, report: Malformed, /) -> None: ...
+    def malformed(self, report: object, /) -> None: ...
     def closed(self, reason: AcpError, /) -> None: ...
 
-    async def request(self, id: RequestId, method: str, params: Raw, /) -> object:  # noqa: A002
+    async def request(self, id: object, method: str, params: Raw, /) -> object:  # noqa: A002
         match method:
             case "session/request_permission":
                 return {"outcome": {"outcome": "selected", "optionId": "mine"}}

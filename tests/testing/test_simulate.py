@@ -16,13 +16,12 @@ import anyio
 import pytest
 
 from thinkwell import AgentError, Buffer, ThoughtCancelled
-from thinkwell.testing import ScriptedAgent, script
-from thinkwell.testing._chaos import Fault
-from thinkwell.testing._simulate import simulate, simulate_once
-from thinkwell.testing._simulation import SimulationFailed
+from thinkwell.testing import Fault, ScriptedAgent, SimulationFailed, script, simulate, simulate_once
 
 if TYPE_CHECKING:
-    from thinkwell.testing._simulation import Program, Simulation, SimulationReport
+    from collections.abc import Awaitable, Callable
+
+    from thinkwell.testing import Simulation, SimulationReport
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 TOLD = script.thinks("Hm. ").says("One. ").uses("Read").pauses(600).says("Two.")
@@ -36,7 +35,9 @@ async def review(simulation: Simulation) -> None:
         simulation.check("there is a result", (await stream.result).endswith("Two."))
 
 
-def fails(program: Program, match: str, backend: str = "asyncio", **options: Any) -> SimulationFailed:
+def fails(
+    program: Callable[[Simulation], Awaitable[object]], match: str, backend: str = "asyncio", **options: Any
+) -> SimulationFailed:
     with pytest.raises(SimulationFailed, match=match) as caught:
         simulate_once(program, 3, backend, **options)
     return caught.value
