@@ -44,6 +44,12 @@ _folder = pytest.StashKey[str]()
 _foreign: set[int] = set()
 """Processes that are not this worker's."""
 
+_newest_without = ""
+"""The id of the newest process when there was none of ours."""
+
+_listed: dict[str, tuple[int, frozenset[str]]] = {}
+"""What a folder held when it was last changed: the check runs twice for each case."""
+
 
 class Found(NamedTuple):
     """What is there at one moment."""
@@ -105,12 +111,17 @@ def nothing_left(pytestconfig: pytest.Config) -> Generator[None]:
 
 
 def _processes() -> frozenset[int]:
+    global _newest_without
     if not LINUX:
         return frozenset()
-    here = {int(name) for name in os.listdir("/proc") if name.isdigit()}  # noqa: PTH208 - twice for each case
+    newest = _read("/proc/loadavg").split()[-1]
+    if newest == _newest_without:  # there was none of ours, and none has begun since
+        return frozenset()
+    here = {int(name) for name in os.listdir("/proc") if name.isdigit()}  # noqa: PTH208
     _foreign.intersection_update(here)
     ours = {process for process in here - _foreign if _is_ours(process)}
     _foreign.update(here - ours)
+    _newest_without = "" if ours else newest
     return frozenset(ours)
 
 
@@ -153,12 +164,16 @@ def _listening(link: str) -> str | None:
 
 
 def _files() -> frozenset[str]:
-    return frozenset(
-        f"{folder}/{name}"
-        for folder in {Path.cwd().as_posix(), tempfile.gettempdir()}
-        for name in os.listdir(folder)  # noqa: PTH208
-        if not name.startswith(IGNORED)
-    )
+    return _names(Path.cwd().as_posix()) | _names(tempfile.gettempdir())
+
+
+def _names(folder: str) -> frozenset[str]:
+    changed = os.stat(folder).st_mtime_ns  # noqa: PTH116
+    if _listed.get(folder, (0,))[0] != changed:
+        names = os.listdir(folder)  # noqa: PTH208
+        kept = frozenset(f"{folder}/{name}" for name in names if not name.startswith(IGNORED))
+        _listed[folder] = changed, kept
+    return _listed[folder][1]
 
 
 def _command(process: int) -> str:
