@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import warnings
 
+import pytest
+
 from mutation.sites import ROOT, drawn
+
+pytestmark = pytest.mark.long
 
 
 def test_a_seed_draws_the_same_mutants_and_each_changes_one_line_of_a_source_that_still_compiles() -> None:
