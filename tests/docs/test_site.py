@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
 MODULES = (
     "thinkwell",
+    "thinkwell.builtin",
     "thinkwell.channels",
     "thinkwell.channels.telegram",
     "thinkwell.events",

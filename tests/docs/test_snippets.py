@@ -14,12 +14,18 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from builtin_stage import builtin_in_memory, run_here
 from docs.pages import PAGES, ROOT, files, is_program, snippets
 
 import thinkwell
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+LONG = pytest.mark.long
+
+ELSEWHERE = ("docs/howto/mcp-servers.md",)
+"""Pages whose programs other tests run."""
 
 
 @pytest.fixture
@@ -31,24 +37,49 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def programs() -> list[object]:
+def programs(*, here: bool) -> list[object]:
+    """The programs of all pages.
+
+    Those that block open their agent by a process, and OpenTelemetry is set up once in a process.
+    """
     return [
         pytest.param(page, line, code, id=f"{page.relative_to(ROOT)}:{line}")
         for page in PAGES
         for line, code in snippets(page)
         if is_program(code)
+        and not (here and ("opentelemetry" in code or page.relative_to(ROOT).as_posix() in ELSEWHERE))
     ]
 
 
-@pytest.mark.parametrize(("page", "line", "code"), programs())
-def test_program(page: Path, line: int, code: str, project: Path) -> None:
-    """A snippet that is a whole program runs as one, beside the files that its page shows."""
+def saved(page: Path, line: int, code: str, project: Path) -> Path:
+    """Write a program beside the files that its page shows."""
     for name, text in files(page).items():
         (project / name).write_text(text, "utf-8")
     script = project / "snippet.py"
     script.write_text("\n" * (line - 1) + code, "utf-8")
+    return script
+
+
+@pytest.mark.parametrize(("page", "line", "code"), programs(here=True))
+def test_program(
+    page: Path,
+    line: int,
+    code: str,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A snippet that is a whole program runs as one."""
+    run_here(saved(page, line, code, project), project, monkeypatch)
+    assert capsys.readouterr().out.strip()
+
+
+@LONG
+@pytest.mark.parametrize(("page", "line", "code"), programs(here=False))
+def test_program_as_a_process(page: Path, line: int, code: str, project: Path) -> None:
+    """And as a process, with the agent as another one."""
     result = subprocess.run(
-        [sys.executable, "-W", "error", str(script)],
+        [sys.executable, "-W", "error", str(saved(page, line, code, project))],
         cwd=project,
         env={**os.environ, "THINKWELL_BUILTIN_PACE": "0"},
         capture_output=True,
@@ -60,16 +91,20 @@ def test_program(page: Path, line: int, code: str, project: Path) -> None:
     assert result.stdout.strip()
 
 
+@pytest.mark.parametrize("process", [False, pytest.param(True, marks=LONG)], ids=["memory", "process"])
 @pytest.mark.parametrize("page", [p for p in PAGES if snippets(p)], ids=lambda p: p.name)
-async def test_fragments(page: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_fragments(page: Path, process: bool, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other snippets of a page run one after another, where `agent` is the built-in agent."""
     for folder in ("examples", "docs/skills"):
         shutil.copytree(ROOT / folder, project / folder, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.chdir(project)  # some write files
+    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
+    if not process:
+        builtin_in_memory(monkeypatch)
     fragments = [(line, code) for line, code in snippets(page) if not is_program(code)]
     names: dict[str, object] = {"anyio": anyio, "__name__": "snippets", "__builtins__": builtins}
     with anyio.fail_after(60):
-        async with thinkwell.open_agent("builtin", cwd=project, env={"THINKWELL_BUILTIN_PACE": "0"}) as agent:
+        async with thinkwell.open_agent("builtin", cwd=project) as agent:
             names["agent"] = agent
             for line, code in fragments:
                 source = "\n" * (line - 1) + code

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
-import subprocess
 import sys
+from collections.abc import Callable
 from mailbox import Maildir
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 import pytest
 from bot_api.server import TOKEN, BotApi
 from bot_api.serving import client
+from builtin_stage import builtin_in_memory, run_here
 
 from thinkwell.channels.telegram import TelegramChannel
 
 if TYPE_CHECKING:
     from thinkwell.channels import AgentResponded
 
+Run: TypeAlias = Callable[..., str]
+
 EXAMPLES = Path(__file__).parents[2] / "examples" / "channels"
 
-PROGRAM = """
-import sys, importlib, anyio
-sys.path.insert(0, {folder!r})
-anyio.run(importlib.import_module({name!r}).main, backend={backend!r})
-"""
+ON_EACH_LOOP = pytest.mark.parametrize("backend", ["asyncio", pytest.param("trio", marks=pytest.mark.long)])
 
 
 @pytest.fixture
@@ -38,26 +36,17 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(name: str, backend: str, cwd: Path) -> str:
-    """Run an example and return what it prints."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("THINKWELL_")}
-    finished = subprocess.run(
-        [
-            sys.executable,
-            "-W",
-            "error",
-            "-c",
-            PROGRAM.format(folder=str(EXAMPLES), name=name, backend=backend),
-        ],
-        cwd=cwd,
-        env={**environment, "THINKWELL_BUILTIN_PACE": "0", "PYTHONIOENCODING": "utf-8"},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
-    assert (finished.returncode, finished.stderr) == (0, "")
-    return finished.stdout
+@pytest.fixture
+def run(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs an example and returns what it prints."""
+
+    def ran(name: str, backend: str | None = None, *arguments: str) -> str:
+        run_here(EXAMPLES / f"{name}.py", project, monkeypatch, *arguments, backend=backend)
+        said, errors = capsys.readouterr()
+        assert errors == ""
+        return said
+
+    return ran
 
 
 def test_every_example_of_a_channel_is_tested() -> None:
@@ -69,18 +58,18 @@ def test_every_example_of_a_channel_is_tested() -> None:
     }
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_log_file_gets_the_whole_text(backend: str, project: Path) -> None:
-    said = run("log_file", backend, project)
+@ON_EACH_LOOP
+def test_a_log_file_gets_the_whole_text(backend: str, project: Path, run: Run) -> None:
+    said = run("log_file", backend)
     written = (project / "answers.log").read_text("utf-8").splitlines()
     assert said == f"completed: {len(written)} lines in answers.log\n"
     assert {line.partition(": ")[0] for line in written} == {"ada"}
     assert "parser.py" in "\n".join(written)
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_mail_has_the_result_in_words(backend: str, project: Path) -> None:
-    said = run("mail", backend, project)
+@ON_EACH_LOOP
+def test_a_mail_has_the_result_in_words(backend: str, project: Path, run: Run) -> None:
+    said = run("mail", backend)
     assert said == "completed after 1 attempt: a mail to ada@example.org\n"
     [mail] = Maildir(project / "outbox")
     title, empty, *suggestions = str(mail.get_payload()).splitlines()
@@ -88,9 +77,9 @@ def test_a_mail_has_the_result_in_words(backend: str, project: Path) -> None:
     assert all(line.startswith("- ") for line in suggestions)
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_two_conversations_at_once(backend: str, project: Path) -> None:
-    said = run("conversations", backend, project)
+@ON_EACH_LOOP
+def test_two_conversations_at_once(backend: str, project: Path, run: Run) -> None:
+    said = run("conversations", backend)
     assert re.fullmatch(
         r"ada has seen \d+ pieces, and the last message begins: '.{40}'\nben has 2 letters\n", said
     ), said
@@ -101,8 +90,7 @@ async def test_a_telegram_bot_answers_whom_it_may(
 ) -> None:
     monkeypatch.chdir(project)
     monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
-    monkeypatch.setenv("THINKWELL_AGENT", "builtin")
-    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
+    builtin_in_memory(monkeypatch)
     example = importlib.import_module("telegram_bot")
     answered, note = anyio.Event(), example.note
 
@@ -126,11 +114,7 @@ async def test_a_telegram_bot_answers_whom_it_may(
     assert re.fullmatch(r"7: completed, \d+ characters\n", capsys.readouterr().out)
 
 
-def test_a_telegram_bot_needs_a_token(project: Path) -> None:
-    environment = {key: value for key, value in os.environ.items() if key != "TELEGRAM_BOT_TOKEN"}
-    program = [sys.executable, str(EXAMPLES / "telegram_bot.py"), "7"]
-    finished = subprocess.run(
-        program, cwd=project, env=environment, capture_output=True, text=True, check=False
-    )
-    assert finished.returncode == 1
-    assert "set the environment variable TELEGRAM_BOT_TOKEN" in finished.stderr
+def test_a_telegram_bot_needs_a_token(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.delenv("TELEGRAM_BOT_TOKEN", raising=False)
+    with pytest.raises(ValueError, match="set the environment variable TELEGRAM_BOT_TOKEN"):
+        run("telegram_bot", None, "7")

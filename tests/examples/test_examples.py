@@ -9,14 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from builtin_stage import run_here
+
+from thinkwell import AgentNotFound
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
-ON_TRIO = """
-import sys, importlib, anyio
-sys.path.insert(0, {folder!r})
-anyio.run(importlib.import_module({name!r}).main, backend="trio")
-"""
+LOOPS = ("asyncio", "trio")
 
 EXPECTED = {
     "quickstart": r"""\[>\] Find out what to read .*
@@ -79,26 +78,39 @@ def test_every_example_is_tested() -> None:
 
 
 BLOCKING = ("blocking",)
-"""Those that have no event loop to choose."""
+"""Those that have no event loop to choose; their agent is a process."""
+
+PROMISES = [
+    pytest.param(name, backend, marks=pytest.mark.long if backend != LOOPS[place % 2] else ())
+    for place, name in enumerate(sorted(set(EXPECTED) - set(BLOCKING)))
+    for backend in LOOPS
+]
+"""Each example on each event loop; `make test` takes the loops in turn."""
+
+
+@pytest.mark.parametrize(("name", "backend"), [*PROMISES, *((name, None) for name in BLOCKING)])
+def test_an_example_prints_what_it_promises(
+    name: str,
+    backend: str | None,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run_here(EXAMPLES / f"{name}.py", project, monkeypatch, backend=backend)
+    said, errors = capsys.readouterr()
+    assert errors == ""
+    assert re.search(EXPECTED[name], said, re.DOTALL), said
+    assert "\x1b" not in said
 
 
 @pytest.mark.parametrize(
-    ("name", "backend"),
-    [
-        (name, backend)
-        for name in sorted(EXPECTED)
-        for backend in ("asyncio", "trio")
-        if backend == "asyncio" or name not in BLOCKING
-    ],
+    "name", [pytest.param(name, marks=pytest.mark.long if name != "quickstart" else ()) for name in EXPECTED]
 )
-def test_an_example_prints_what_it_promises(name: str, backend: str, project: Path) -> None:
-    if backend == "asyncio":
-        arguments = [str(EXAMPLES / f"{name}.py")]
-    else:
-        arguments = ["-c", ON_TRIO.format(folder=str(EXAMPLES), name=name)]
+def test_an_example_is_a_program(name: str, project: Path) -> None:
+    """Run as the documentation says: a process, with the agent as another one."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("THINKWELL_")}
     finished = subprocess.run(
-        [sys.executable, "-W", "error", *arguments],
+        [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py")],
         cwd=project,
         env={**environment, "THINKWELL_BUILTIN_PACE": "0", "PYTHONIOENCODING": "utf-8"},
         capture_output=True,
@@ -106,22 +118,14 @@ def test_an_example_prints_what_it_promises(name: str, backend: str, project: Pa
         timeout=60,
         check=False,
     )
-    assert finished.stderr == ""
-    assert finished.returncode == 0
+    assert (finished.returncode, finished.stderr) == (0, "")
     assert re.search(EXPECTED[name], finished.stdout, re.DOTALL), finished.stdout
     assert "\x1b" not in finished.stdout
 
 
 @pytest.mark.parametrize("variable", ["THINKWELL_AGENT", "THINKWELL_AGENT_CMD"])
-def test_the_environment_swaps_in_another_agent(variable: str, project: Path) -> None:
-    finished = subprocess.run(
-        [sys.executable, str(EXAMPLES / "await_result.py")],
-        cwd=project,
-        env={**os.environ, variable: "no-such-agent"},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
-    assert finished.returncode == 1
-    assert "no-such-agent" in finished.stderr
+def test_the_environment_swaps_in_another_agent(
+    variable: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(AgentNotFound, match="no-such-agent"):
+        run_here(EXAMPLES / "await_result.py", project, monkeypatch, env={variable: "no-such-agent"})

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
+from builtin_stage import run_here
 from docs.pages import DOCS, files
+
+Run: TypeAlias = Callable[..., str]
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 
-PROGRAM = """
-import sys, importlib, anyio
-sys.path.insert(0, {folder!r})
-sys.argv[1:] = {arguments!r}
-anyio.run(importlib.import_module({name!r}).main, backend={backend!r})
-"""
+LOOPS = ("asyncio", "trio")
 
 PATTERNS = {
     "answers": r"""^> Move auth to JWT
@@ -52,7 +49,7 @@ $""",
 Do this: Run make test done\.
 $""",
     "parallel": r"""^(Move (auth|billing) to JWT: Run make test done\.
-){2}(run-\d: 5 answers
+){2}(run-\d+: 5 answers
 ){2}$""",
 }
 SPOKEN = "HS256\n15 minutes\nyes\n"
@@ -74,30 +71,29 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(path: Path, backend: str, cwd: Path, *arguments: str, spoken: str = "") -> str:
-    """Run an example and return what it prints."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("THINKWELL_")}
-    program = PROGRAM.format(
-        folder=str(path.parent), name=path.stem, backend=backend, arguments=list(arguments)
-    )
-    finished = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
-        cwd=cwd,
-        env={**environment, "THINKWELL_BUILTIN_PACE": "0", "PYTHONIOENCODING": "utf-8"},
-        input=spoken,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
-    assert (finished.returncode, finished.stderr) == (0, "")
-    return finished.stdout
+@pytest.fixture
+def run(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs an example and returns what it prints."""
+
+    def ran(path: Path, backend: str, *arguments: str, spoken: str = "") -> str:
+        run_here(path, project, monkeypatch, *arguments, backend=backend, spoken=spoken)
+        said, errors = capsys.readouterr()
+        assert errors == ""
+        return said
+
+    return ran
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
-@pytest.mark.parametrize("name", PATTERNS)
-def test_a_pattern_prints_what_it_promises(name: str, backend: str, project: Path) -> None:
-    said = run(EXAMPLES / "supervision" / f"{name}.py", backend, project, spoken=SPOKEN)
+@pytest.mark.parametrize(
+    ("name", "backend"),
+    [
+        pytest.param(name, backend, marks=pytest.mark.long if backend != LOOPS[place % 2] else ())
+        for place, name in enumerate(PATTERNS)
+        for backend in LOOPS
+    ],
+)
+def test_a_pattern_prints_what_it_promises(name: str, backend: str, run: Run) -> None:
+    said = run(EXAMPLES / "supervision" / f"{name}.py", backend, spoken=SPOKEN)
     assert re.search(PATTERNS[name], said), said
 
 
@@ -106,17 +102,27 @@ def test_every_pattern_is_tested() -> None:
     assert found == {*PATTERNS, "worker"}
 
 
-def test_a_person_who_is_not_there_allows_nothing(project: Path) -> None:
-    said = run(EXAMPLES / "supervision" / "human.py", "asyncio", project)
+def test_a_person_who_is_not_there_allows_nothing(run: Run) -> None:
+    said = run(EXAMPLES / "supervision" / "human.py", "asyncio")
     assert said.endswith("Move auth to JWT: Run make test done.\n")
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
-@pytest.mark.parametrize("program", ["agent.py", "agent.sh"])
-def test_an_agent_of_a_few_lines_is_heard_and_answered(program: str, backend: str, project: Path) -> None:
+@pytest.mark.parametrize(
+    ("program", "backend"),
+    [
+        *(("agent.py", "asyncio"), ("agent.sh", "trio")),
+        *(
+            pytest.param(*rest, marks=pytest.mark.long)
+            for rest in (("agent.py", "trio"), ("agent.sh", "asyncio"))
+        ),
+    ],
+)
+def test_an_agent_of_a_few_lines_is_heard_and_answered(
+    program: str, backend: str, project: Path, run: Run
+) -> None:
     if program == "agent.sh" and shutil.which("sh") is None:
         pytest.skip("there is no shell")
-    said = run(EXAMPLES / "line_agent" / "run.py", backend, project, program)
+    said = run(EXAMPLES / "line_agent" / "run.py", backend, program)
     assert sorted(said.splitlines()) == sorted(LISTING)  # messages of different types keep no order
     written = (project / "CONTENTS.md").read_text("utf-8")
     assert written.startswith("# Files\n\n")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 
 import anyio
@@ -18,14 +16,10 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "web"
 
 TOKEN = "a-token-of-this-test"
 
-TRIO = """
-import sys, importlib, anyio
-sys.path.insert(0, {folder!r})
-anyio.run(importlib.import_module("watch").main, backend={backend!r})
-"""
 
-
-@pytest.fixture(params=SERVERS)
+@pytest.fixture(
+    params=[pytest.param(kind, marks=pytest.mark.long if kind != "uvicorn" else ()) for kind in SERVERS]
+)
 def kind(request: pytest.FixtureRequest) -> ServerKind:
     """The server."""
     kind: ServerKind = request.param
@@ -39,37 +33,24 @@ def anyio_backend(kind: ServerKind) -> str:
 
 
 async def test_a_run_of_an_application_is_watched(
-    kind: ServerKind, anyio_backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: ServerKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "README.md").write_text("# Sample\n\nA small project.\n", "utf-8")
+    for name in [name for name in os.environ if name.startswith("THINKWELL_")]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("HELPER_TOKEN", TOKEN)
+    monkeypatch.setenv("THINKWELL_TOKEN", TOKEN)
     monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
-    monkeypatch.delitem(sys.modules, "app", raising=False)
-    app = importlib.import_module("app").app
-    monkeypatch.delitem(sys.modules, "app")
+    app = runpy.run_path(str(EXAMPLES / "app.py"))["app"]
     async with listening(app, kind) as server:
-        async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:
+        async with httpx.AsyncClient(base_url=server.url, timeout=30, verify=False) as client:
             assert (await client.get("/")).text == "The helper is under /helper\n"
             assert (await client.get("/helper/api")).status_code == 401
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("THINKWELL_")}
-        environment |= {
-            "THINKWELL_URL": f"{server.url}/helper",
-            "THINKWELL_TOKEN": TOKEN,
-            "PYTHONIOENCODING": "utf-8",
-        }
-        program = TRIO.format(folder=str(EXAMPLES), backend=anyio_backend)
+        monkeypatch.setenv("THINKWELL_URL", f"{server.url}/helper")
         with anyio.fail_after(60):
-            finished = await anyio.run_process(
-                [sys.executable, "-W", "error", "-c", program],
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                check=False,
-            )
-    said = finished.stdout.decode()
-    assert finished.returncode == 0, said
+            await runpy.run_path(str(EXAMPLES / "watch.py"))["main"]()
+    said = capsys.readouterr().out
     assert said.count("… cut off …") == 1
     assert re.search(r"\ncompleted after \d+\.\d s and \d\d+ events\n$", said)
     assert "README.md" in said

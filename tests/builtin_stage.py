@@ -1,0 +1,116 @@
+"""The built-in agent without a process of its own, and programs that run in the process of their test."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+import thinkwell
+from thinkwell import open_agent
+from thinkwell.builtin import BuiltinAgent
+from thinkwell_acp import memory_transport_pair, serve_agent
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Generator, Mapping
+    from contextlib import AbstractAsyncContextManager
+
+    import pytest
+
+    from thinkwell import Agent
+
+CHOOSING = ("THINKWELL_AGENT", "THINKWELL_AGENT_CMD")
+"""The variables that choose an agent."""
+
+
+@asynccontextmanager
+async def open_builtin(**options: Any) -> AsyncGenerator[Agent]:
+    """Open the built-in agent, connected in memory."""
+    ours, theirs = memory_transport_pair()
+    async with (
+        BuiltinAgent() as handler,
+        serve_agent(theirs, handler),
+        open_agent("builtin", transport=ours, **options) as agent,
+    ):
+        yield agent
+
+
+def builtin_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let programs that open the built-in agent find it in memory, speaking without pauses."""
+
+    def opened(agent: Any = None, /, **options: Any) -> AbstractAsyncContextManager[Agent]:
+        chosen = any(map(os.environ.get, CHOOSING)) or not options.keys().isdisjoint({"command", "transport"})
+        if agent == "builtin" or (agent is None and not chosen):
+            return open_builtin(**options)
+        return open_agent(agent, **options)
+
+    monkeypatch.setattr(thinkwell, "open_agent", opened)
+    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
+
+
+def run_here(
+    script: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *arguments: str,
+    backend: str | None = None,
+    spoken: str = "",
+    env: Mapping[str, str] | None = None,
+) -> None:
+    """Run a program as `python script arguments` would, in this process, its built-in agent in memory.
+
+    Args:
+        script: Where it lies; modules beside it are found.
+        folder: The folder to run it in.
+        monkeypatch: Takes back what the program was given.
+        arguments: Those of its command line.
+        backend: The event loop, for a program whose `main` is to be run on another one than its own.
+        spoken: Its standard input.
+        env: Its own variables; those of thinkwell are not handed down.
+    """
+    with monkeypatch.context() as patch, _what_programs_leave(script.parent):
+        for name in [name for name in os.environ if name.startswith("THINKWELL_")]:
+            patch.delenv(name)
+        for name, value in (env or {}).items():
+            patch.setenv(name, value)
+        builtin_in_memory(patch)
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", [str(script), *arguments])
+        patch.setattr(sys, "path", [str(script.parent), *sys.path])
+        patch.setattr(sys, "stdin", io.StringIO(spoken))
+        name = "__main__" if backend is None else script.stem
+        module = ModuleType(name)
+        module.__file__ = str(script)
+        patch.setitem(sys.modules, name, module)
+        try:
+            exec(compile(script.read_bytes(), script, "exec", dont_inherit=True), vars(module))
+            if backend is not None:
+                anyio.run(module.main, backend=backend)
+        except SystemExit as exc:
+            if exc.code:
+                raise
+
+
+@contextmanager
+def _what_programs_leave(folder: Path) -> Generator[None]:
+    """Forget the modules of a folder that were imported in the block, and how loggers were set."""
+    modules = set(sys.modules)
+    loggers = [logging.getLogger(), logging.getLogger("thinkwell")]
+    kept = [(logger, logger.level, logger.handlers[:]) for logger in loggers]
+    try:
+        yield
+    finally:
+        for name in set(sys.modules) - modules:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file is not None and Path(file).is_relative_to(folder):
+                del sys.modules[name]
+        for logger, level, handlers in kept:
+            logger.setLevel(level)
+            logger.handlers[:] = handlers
