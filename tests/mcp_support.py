@@ -14,7 +14,6 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.message import SessionMessage
 
-from thinkwell_acp import _jsonrpc as rpc
 from thinkwell_acp.mcp import (
     AcpToolHost,
     CallContext,
@@ -246,27 +245,22 @@ class AcpLink:
     ) -> None:
         async for item in messages:
             plain = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
-            match rpc.parse(msgspec.json.encode(plain)):
-                case rpc.Request() as request:
-                    tasks.start_soon(self._ask, connection_id, request)
-                case rpc.Notification(method, params):
-                    decoded = msgspec.json.decode(params)
-                    await self.host.notification(
-                        MessageMcpNotification(connection_id=connection_id, method=method, params=decoded)
-                    )
-                case other:
-                    raise AssertionError(other)
+            method, params = plain["method"], plain.get("params") or {}
+            if "id" in plain:
+                request = MessageMcpRequest(connection_id=connection_id, method=method, params=params)
+                tasks.start_soon(self._ask, request, plain["id"])
+            else:
+                await self.host.notification(
+                    MessageMcpNotification(connection_id=connection_id, method=method, params=params)
+                )
 
-    async def _ask(self, connection_id: str, request: rpc.Request) -> None:
-        message = MessageMcpRequest(
-            connection_id=connection_id, method=request.method, params=msgspec.json.decode(request.params)
-        )
-        answer: JsonObject = {"jsonrpc": "2.0", "id": request.id}
+    async def _ask(self, message: MessageMcpRequest, id_: int | str) -> None:
+        answer: JsonObject = {"jsonrpc": "2.0", "id": id_}
         try:
-            answer["result"] = await self.host.message(message, request.id)
+            answer["result"] = await self.host.message(message, id_)
         except McpError as exc:
             answer["error"] = {"code": exc.code, "message": exc.message, "data": exc.data}
-        await self._clients[connection_id].send(
+        await self._clients[message.connection_id].send(
             SessionMessage(types.jsonrpc_message_adapter.validate_python(answer))
         )
 

@@ -6,23 +6,21 @@ import copy
 import inspect
 import pickle
 
+import anyio
 import pytest
-from msgspec import Raw
+from scripted import ScriptedAgent, Turn, scripted
+from stream.wire_agent import answer, wire_agent
 
-from thinkwell import errors
-from thinkwell._wire_errors import start_failure, translate
+from thinkwell import errors, open_agent
 from thinkwell.errors import ThinkwellError
-from thinkwell_acp import CapabilityMissing as WireCapabilityMissing
 from thinkwell_acp import (
-    ConnectionBroken,
-    ConnectionClosed,
-    DecodeError,
     FrameTooLong,
     ProcessExited,
     RpcError,
-    VersionMismatch,
+    Transport,
+    memory_transport_pair,
+    serve_agent,
 )
-from thinkwell_acp.schema import InitializeResponse, decode
 
 LOGINS = (
     errors.AuthMethod(id="a", name="A", description="opens"),
@@ -166,6 +164,26 @@ def test_what_an_error_says(error: ThinkwellError, part: str) -> None:
     assert part in str(error)
 
 
+class Breaking(Transport):
+    """A connection that ends with an error of its own."""
+
+    def __init__(self, inner: Transport, error: Exception) -> None:
+        self._inner = inner
+        self._error = error
+
+    async def send(self, item: bytes, /) -> None:
+        await self._inner.send(item)
+
+    async def receive(self) -> bytes:
+        try:
+            return await self._inner.receive()
+        except anyio.EndOfStream:
+            raise self._error from None
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
 @pytest.mark.parametrize(
     ("wire", "expected"),
     [
@@ -176,32 +194,51 @@ def test_what_an_error_says(error: ThinkwellError, part: str) -> None:
             FrameTooLong(5),
             errors.AgentExited(None, reason="the other side sent a line of more than 5 bytes", agent="odd"),
         ),
-        (ConnectionBroken(), errors.AgentExited(None, agent="odd")),
-        (ConnectionClosed(), errors.AgentClosed()),
-        (WireCapabilityMissing("x", "y"), errors.CapabilityMissing("x", "y")),
+        (anyio.EndOfStream(), errors.AgentExited(None, agent="odd")),
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_errors_of_the_protocol_become_ours(wire: Exception, expected: ThinkwellError) -> None:
-    ours = translate(wire, "odd")
-    assert type(ours) is type(expected)
-    assert vars(ours) == vars(expected)
+async def test_errors_of_the_protocol_become_ours(wire: Exception, expected: ThinkwellError) -> None:
+    ours, theirs = memory_transport_pair()
+
+    async def ends(_: Turn) -> None:
+        if isinstance(wire, RpcError):
+            raise wire
+        await theirs.aclose()
+        await anyio.sleep_forever()
+
+    async with (
+        serve_agent(theirs, ScriptedAgent([ends])),
+        open_agent("odd", transport=Breaking(ours, wire)) as agent,
+    ):
+        with anyio.fail_after(20), pytest.raises(type(expected)) as caught:
+            await agent.think().text("Go").run()
+    assert type(caught.value) is type(expected)
+    assert vars(caught.value) == vars(expected)
 
 
-def test_an_answer_that_cannot_be_read_is_the_agents_error() -> None:
-    with pytest.raises(DecodeError) as caught:
-        decode(InitializeResponse, Raw(b'{"protocolVersion": "one"}'))
-    ours = translate(caught.value, "odd")
-    assert isinstance(ours, errors.AnswerUnreadable)
-    assert "protocolVersion" in ours.reason
+async def test_an_agent_that_is_closed_meanwhile_is_our_own_doing() -> None:
+    async def sleeps(_: Turn) -> None:
+        await anyio.sleep_forever()
+
+    async with scripted(sleeps) as agent:
+        stream = agent.think().text("Go").stream()
+    assert isinstance(stream.result.exception(), errors.AgentClosed)
 
 
-def test_any_other_error_stays_what_it_is() -> None:
-    error = OSError("disk")
-    assert translate(error, "odd") is error
+async def test_an_answer_that_cannot_be_read_is_the_agents_error() -> None:
+    async with wire_agent() as (agent, wire):
+        stream = agent.think().text("Go").stream()
+        await wire.write(answer(await wire.expect("session/new"), {"session": "s"}))
+        with pytest.raises(errors.AnswerUnreadable) as caught:
+            await stream.result
+    assert "sessionId" in caught.value.reason
 
 
-def test_a_failed_start_says_what_was_printed() -> None:
-    error = start_failure(VersionMismatch(1, 2), "odd", ())
-    assert "version 2" in str(error)
-    assert "Usage" in str(start_failure(ConnectionBroken(), "odd", (b"Usage: odd", b"more")))
+async def test_a_failed_start_says_what_was_printed() -> None:
+    ours, theirs = memory_transport_pair()
+    await theirs.send(b"Usage: odd\nmore\n")
+    await theirs.aclose()
+    with pytest.raises(errors.AgentStartFailed, match="Usage: odd"):
+        async with open_agent("odd", transport=ours):
+            raise AssertionError("it opened")

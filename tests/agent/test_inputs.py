@@ -11,7 +11,6 @@ from pydantic import BaseModel
 from scripted import ScriptedAgent, scripted
 
 from thinkwell import AgentNotFound, Buffer, Question, open_agent, tool, wait_for_answer
-from thinkwell.agents._choosing import choose
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator
@@ -169,29 +168,35 @@ async def test_the_output_of_a_session_is_checked_when_it_is_called() -> None:
 # Which agent
 
 
-def test_quotes_that_are_never_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def opening(agent: str | None = None, **options: Any) -> None:
+    """Open an agent that there is not."""
+    async with open_agent(agent, **options):
+        raise AssertionError("it opened")
+
+
+async def test_quotes_that_are_never_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("THINKWELL_AGENT_CMD", raising=False)
     with pytest.raises(ValueError, match=r"open_agent\(command=…\): No closing quotation") as caught:
-        choose(None, "foo 'secret")
+        await opening(command="foo 'secret")
     assert "secret" not in str(caught.value)
     monkeypatch.setenv("THINKWELL_AGENT_CMD", "foo 'secret")
     with pytest.raises(ValueError, match="the environment variable THINKWELL_AGENT_CMD: No closing"):
-        choose(None, None)
+        await opening()
     monkeypatch.setenv("THINKWELL_AGENT_CMD", "  ")
     with pytest.raises(
         ValueError, match="the environment variable THINKWELL_AGENT_CMD: the command is empty"
     ):
-        choose(None, None)
+        await opening()
 
 
-def test_a_wrong_name_from_the_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_wrong_name_from_the_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("THINKWELL_AGENT_CMD", raising=False)
     monkeypatch.setenv("THINKWELL_AGENT", "cloud")
     with pytest.raises(AgentNotFound, match="the environment variable THINKWELL_AGENT") as caught:
-        choose(None, None)
+        await opening()
     assert caught.value.agent == "cloud"
     with pytest.raises(AgentNotFound) as caught:
-        choose("cloudy", None)
+        await opening("cloudy")
     assert "THINKWELL_AGENT" not in str(caught.value)
 
 

@@ -12,7 +12,6 @@ from pydantic import BaseModel
 from scripted import ScriptedAgent, Turn, scripted
 
 from thinkwell import Agent, CapabilityMissing
-from thinkwell import _prompt as prompt
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -67,16 +66,21 @@ async def test_texts_are_joined_as_they_are() -> None:
         assert agent.think().code("x", language="python").explain().prompt[0]["text"] == "```python\nx\n```\n"
 
 
-@given(content=st.text(alphabet="`\n </quote>_a"), tag=st.sampled_from(["quote", "a"]))
-def test_nothing_in_a_quote_or_code_can_end_it(content: str, tag: str) -> None:
-    quoted = prompt.quoted(content, tag)
-    opening, closing = quoted.split("\n", 1)[0], quoted.rstrip("\n").rsplit("\n", 1)[1]
-    assert closing == opening.replace("<", "</")
-    assert quoted.count(closing) == 1
-    fenced = prompt.fenced(content, "")
-    fence = fenced.split("\n", 1)[0]
-    assert fence not in content
-    assert fenced.rstrip("\n").endswith(fence)
+async def test_nothing_in_a_quote_or_code_can_end_it() -> None:
+    async with scripted() as agent:
+
+        @given(content=st.text(alphabet="`\n </quote>_a"), tag=st.sampled_from(["quote", "a"]))
+        def check(content: str, tag: str) -> None:
+            quoted = agent.think().line("See").quote(content, tag=tag).explain().prompt[0]["text"][4:]
+            opening, closing = quoted.split("\n", 1)[0], quoted.rstrip("\n").rsplit("\n", 1)[1]
+            assert closing == opening.replace("<", "</")
+            assert quoted.count(closing) == 1
+            fenced = agent.think().line("See").code(content).explain().prompt[0]["text"][4:]
+            fence = fenced.split("\n", 1)[0]
+            assert fence not in content
+            assert fenced.rstrip("\n").endswith(fence)
+
+        check()
 
 
 @pytest.mark.parametrize("tag", ["", "two words", "<x>", "1st", "a\n"])

@@ -25,9 +25,7 @@ from thinkwell import (
     LoginRequired,
     open_agent,
 )
-from thinkwell.agents import find_agent
-from thinkwell.agents._choosing import choose, environment
-from thinkwell.agents._sources import BUILTIN
+from thinkwell.agents import AgentProfile, Program, find_agent
 from thinkwell_acp import memory_transport_pair
 from thinkwell_acp import schema as s
 
@@ -82,49 +80,74 @@ def gone(pid: int) -> bool:
 # Which one
 
 
-def test_the_argument_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+async def tried(agent: str | None = None, command: str | list[str] | None = None) -> tuple[str, ...]:
+    """Return the command that is started where it ends at once, or else the agent that there is not."""
+    with pytest.raises((AgentStartFailed, AgentNotFound)) as caught:
+        async with open_agent(agent, command=command, cwd="/"):
+            raise AssertionError("it started")
+    return caught.value.command if isinstance(caught.value, AgentStartFailed) else (caught.value.agent,)
+
+
+async def test_the_argument_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/no/programs")
     monkeypatch.setenv("THINKWELL_AGENT_CMD", "from-env --acp")
     monkeypatch.setenv("THINKWELL_AGENT", "codex")
-    assert choose("claude", None) == find_agent("claude")
-    assert choose(None, ["mine", "--acp"]).command == ("mine", "--acp")
-    assert choose(None, None).command == ("from-env", "--acp")
+    assert await tried("claude") == ("claude",)
+    assert await tried(command=["mine", "--acp"]) == ("mine",)
+    assert await tried() == ("from-env",)
     monkeypatch.setenv("THINKWELL_AGENT_CMD", "")
-    assert choose(None, None) == find_agent("codex")
-    monkeypatch.setenv("THINKWELL_AGENT", "")
-    assert choose(None, None) is BUILTIN
-    monkeypatch.delenv("THINKWELL_AGENT")
-    assert choose(None, None) is BUILTIN
+    assert await tried() == ("codex",)
 
 
-def test_a_command_may_be_a_line() -> None:
-    profile = choose(None, "/opt/bin/agent --model 'big one'")
-    assert (profile.name, profile.command) == ("agent", ("/opt/bin/agent", "--model", "big one"))
+@pytest.mark.parametrize("name", ["", None])
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_without_a_choice_it_is_the_built_in_one(
+    name: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if name is not None:
+        monkeypatch.setenv("THINKWELL_AGENT", name)
+    async with open_agent() as agent:
+        assert agent.name == "builtin"
 
 
-def test_a_line_knows_where_home_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/ada")
-    assert choose(None, "~/agent ~/rules ~ a~/b").command == (
-        "/home/ada/agent",
-        "/home/ada/rules",
-        "~",
-        "a~/b",
-    )
-    assert choose(None, ["~/agent"]).command == ("~/agent",)
+@pytest.fixture
+def ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A program in the user's home."""
+    program = tmp_path / "agent"
+    program.write_text("#!/bin/sh\nexit 3\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return str(program)
 
 
-def test_a_line_where_nobody_is_at_home(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_command_may_be_a_line(ends_at_once: str) -> None:
+    assert await tried(command=f"{ends_at_once} --model 'big one'") == (ends_at_once, "--model", "big one")
+
+
+async def test_a_line_knows_where_home_is(ends_at_once: str) -> None:
+    home = str(Path.home())
+    assert await tried(command="~/agent ~/rules ~ a~/b") == (ends_at_once, f"{home}/rules", "~", "a~/b")
+    with pytest.raises(AgentNotFound, match="~/agent"):
+        async with open_agent(command=["~/agent"]):
+            pass
+
+
+async def test_a_line_where_nobody_is_at_home(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(_: int) -> None:
         raise KeyError  # as in a container with a user of a number alone
 
     monkeypatch.delenv("HOME")
     monkeypatch.setattr("pwd.getpwuid", unknown)
-    assert choose(None, "~/agent --acp").command == ("~/agent", "--acp")
+    with pytest.raises(AgentNotFound, match="~/agent"):
+        async with open_agent(command="~/agent --acp"):
+            pass
 
 
 @pytest.mark.parametrize("command", ["", "  ", []])
-def test_an_empty_command_is_refused(command: Any) -> None:
+async def test_an_empty_command_is_refused(command: Any) -> None:
     with pytest.raises(ValueError, match="the command is empty"):
-        choose(None, command)
+        async with open_agent(command=command):
+            pass
 
 
 @pytest.mark.parametrize(
@@ -164,9 +187,15 @@ async def test_the_environment_is_the_callers_without_guards(monkeypatch: pytest
     assert (env["ANTHROPIC_API_KEY"], env["COLOUR"], env["MORE"]) == ("secret", "blue", "1")
 
 
-def test_an_agent_gets_what_it_needs_unless_the_caller_says_otherwise() -> None:
-    assert environment(find_agent("claude"), None)["ENABLE_TOOL_SEARCH"] == "0"
-    assert environment(find_agent("claude"), {"ENABLE_TOOL_SEARCH": "1"})["ENABLE_TOOL_SEARCH"] == "1"
+@pytest.mark.parametrize(("env", "found"), [(None, "0"), ({"ENABLE_TOOL_SEARCH": "1"}, "1")])
+async def test_an_agent_gets_what_it_needs_unless_the_caller_says_otherwise(
+    env: dict[str, str] | None, found: str
+) -> None:
+    program = Program(command=tuple(odd("works")))
+    profile = AgentProfile(name="odd", program=program, env=find_agent("claude").env)
+    with anyio.fail_after(20):
+        async with open_agent(profile, env=env) as agent:
+            assert (await facts(agent))["env"]["ENABLE_TOOL_SEARCH"] == found
 
 
 async def test_the_agent_works_in_the_folder_that_was_named(tmp_path: Path) -> None:

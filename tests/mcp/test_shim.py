@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import anyio
 import msgspec
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.stapled import StapledByteStream
 from mcp_raw import HANDSHAKE, rpc
 from mcp_support import OTHER, Workbench
 
-from thinkwell_acp._framing import LineSplitter
 from thinkwell_acp.mcp import ShimToolHost, shim
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ class Lines:
 
     def __init__(self, stream: ByteStream) -> None:
         self.stream = stream
-        self._splitter = LineSplitter()
-        self._lines: list[bytes] = []
+        self._received = BufferedByteReceiveStream(stream)
 
     async def say(self, *messages: JsonObject | bytes) -> None:
         lines = [item if isinstance(item, bytes) else msgspec.json.encode(item) + b"\n" for item in messages]
@@ -47,9 +46,8 @@ class Lines:
 
     async def hear(self) -> JsonObject:
         with anyio.fail_after(5):
-            while not self._lines:
-                self._lines += map(bytes, self._splitter.feed(await self.stream.receive()))
-        message: JsonObject = msgspec.json.decode(self._lines.pop(0))
+            line = await self._received.receive_until(b"\n", 64 * 1024 * 1024)
+        message: JsonObject = msgspec.json.decode(line)
         return message
 
     async def closed(self) -> bool:
