@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pytest
 
     from thinkwell import Agent
+    from thinkwell.testing import ScriptedAgent
 
 CHOOSING = ("THINKWELL_AGENT", "THINKWELL_AGENT_CMD")
 """The variables that choose an agent."""
@@ -63,6 +64,7 @@ def run_here(
     backend: str | None = None,
     spoken: str = "",
     env: Mapping[str, str] | None = None,
+    agent: ScriptedAgent | None = None,
 ) -> None:
     """Run a program as `python script arguments` would, in this process, its built-in agent in memory.
 
@@ -74,13 +76,17 @@ def run_here(
         backend: The event loop, for a program whose `main` is to be run on another one than its own.
         spoken: Its standard input.
         env: Its own variables; those of thinkwell are not handed down.
+        agent: Who is opened in the place of the built-in agent.
     """
     with monkeypatch.context() as patch, _what_programs_leave(script.parent):
         for name in [name for name in os.environ if name.startswith("THINKWELL_")]:
             patch.delenv(name)
         for name, value in (env or {}).items():
             patch.setenv(name, value)
-        builtin_in_memory(patch)
+        if agent is None:
+            builtin_in_memory(patch)
+        else:
+            patch.setattr(thinkwell, "open_agent", agent.open)
         patch.chdir(folder)
         patch.setattr(sys, "argv", [str(script), *arguments])
         patch.setattr(sys, "path", [str(script.parent), *sys.path])
@@ -94,7 +100,7 @@ def run_here(
             if backend is not None:
                 anyio.run(module.main, backend=backend)
         except SystemExit as exc:
-            if exc.code:
+            if exc.code or agent:
                 raise
 
 

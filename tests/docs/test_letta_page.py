@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
+import runpy
+from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 import pytest
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scripted import Turn
+
+Ran: TypeAlias = Callable[[str, dict[str, str]], Awaitable[str]]
 
 PAGE = DOCS / "howto" / "letta.md"
 TOKEN = "a-token-for-ada-0123456789"
@@ -41,53 +44,57 @@ async def serving(agent: ServedAgent) -> AsyncGenerator[dict[str, str]]:
         yield {"LETTA_BASE_URL": at.url, "LETTA_API_KEY": TOKEN}
 
 
-async def ran(name: str, folder: Path, environment: dict[str, str]) -> str:
-    """Run a program of the page, and return what it prints."""
-    script = folder / name
-    script.write_text(files(PAGE)[name], "utf-8")
-    if script.suffix == ".mjs":
-        return await node_answers(script, env=environment)
-    with anyio.fail_after(60):
-        done = await anyio.run_process(
-            [sys.executable, "-W", "error", str(script)], env={**os.environ, **environment}, check=False
-        )
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout.decode()
+@pytest.fixture
+def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ran:
+    """Runs a program of the page, and returns what it prints."""
+
+    async def run(name: str, environment: dict[str, str]) -> str:
+        script = tmp_path / name
+        script.write_text(files(PAGE)[name], "utf-8")
+        if script.suffix == ".mjs":
+            return await node_answers(script, env=environment)
+        for variable, value in environment.items():
+            monkeypatch.setenv(variable, value)
+        with anyio.fail_after(60):
+            await anyio.to_thread.run_sync(partial(runpy.run_path, str(script), run_name="__main__"))
+        return capsys.readouterr().out
+
+    return run
 
 
-@pytest.mark.parametrize("name", ["talk.py", "talk.mjs"])
-async def test_talk(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["talk.py", pytest.param("talk.mjs", marks=pytest.mark.long)])
+async def test_talk(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ran: Ran) -> None:
     monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
     (tmp_path / "parser.py").write_text("# TODO: more\n", "utf-8")
     async with serving(served_agent("builtin", folders={"here": tmp_path})) as environment:
-        assert "parser.py" in await ran(name, tmp_path, environment)
+        assert "parser.py" in await ran(name, environment)
 
 
-async def test_choose(tmp_path: Path) -> None:
+async def test_choose(tmp_path: Path, ran: Ran) -> None:
     async def hello(turn: Turn) -> None:
         turn.say("Hello.")
 
     wishes: dict[str, Any] = {"folders": {"api": tmp_path}, "permissions": {"ask": "ask", "careful": "deny"}}
     async with serving(scripted_agent(hello, **wishes)[0]) as environment:
-        assert await ran("choose.py", tmp_path, environment) == ""
+        assert await ran("choose.py", environment) == ""
 
 
-async def test_approve(tmp_path: Path) -> None:
+async def test_approve(ran: Ran) -> None:
     async def asks(turn: Turn) -> None:
         turn.say(f"I was told: {await allowed(turn)}.")
 
     async with serving(scripted_agent(asks)[0]) as environment:
-        told = await ran("approve.py", tmp_path, environment)
+        told = await ran("approve.py", environment)
     assert told == 'It wants to execute: {"command":"ls"}\nI was told: no.\n'
 
 
-async def test_tools(tmp_path: Path) -> None:
+async def test_tools(ran: Ran) -> None:
     async def adds(turn: Turn) -> None:
         result = await turn.call("add", {"a": 1, "b": 2})
         turn.say(f"It is {result['content'][0]['text']}.")
 
     async with serving(scripted_agent(adds)[0]) as environment:
-        assert await ran("tools.py", tmp_path, environment) == "It is 3.\n"
+        assert await ran("tools.py", environment) == "It is 3.\n"
 
 
 def test_all_programs_are_run() -> None:

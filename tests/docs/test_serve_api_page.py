@@ -94,6 +94,7 @@ async def talk(turn: Turn) -> None:
     turn.say("a, b and c.")
 
 
+@pytest.mark.long
 async def test_what_a_page_does_works_with_an_event_source(tmp_path: Path) -> None:
     """The script of the page, with the `EventSource` that Node.js has, and nothing else of a browser."""
     async with listening(web_app(RunServer({"a": scripted_agent(talk)[0]})), "uvicorn") as server:

@@ -81,16 +81,6 @@ def test_the_unit_starts_a_command_that_there_is() -> None:
         command.make_parser(context).parse_args(arguments)
 
 
-def test_what_is_said_at_the_beginning(home: Path) -> None:
-    said = re.findall(r"^(Serving .*)\n(Ready .*)$", TEXT, re.MULTILINE)[0]
-    with serving_web("--agent", "builtin") as web:
-        for shown, told in zip(said, web.told, strict=True):
-            shape = re.escape(shown).replace("claude", "builtin").replace("8283", r"\d+")
-            shape = re.sub(r"secret=.*", r"secret=[\\w-]{43}", shape)
-            shape = re.sub(r"/home.*?runs", r"/.*/thinkwell/runs", shape)
-            assert re.fullmatch(shape, told)
-
-
 @contextmanager
 def nginx(folder: Path, port: int, without: str) -> Generator[int]:
     """Run nginx with the settings of the page but one, for a server on a port. Yields its own port."""
@@ -138,6 +128,7 @@ def nginx(folder: Path, port: int, without: str) -> Generator[int]:
             process.terminate()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("without", ["", "proxy_buffering off;"])
 def test_behind_nginx(without: str, home: Path, tmp_path: Path) -> None:
     script.says("Hello").hangs().save(home / "script.json")
@@ -180,9 +171,15 @@ def test_behind_nginx(without: str, home: Path, tmp_path: Path) -> None:
             assert browser.get("/api", headers={"host": "evil.example.org"}).status_code == 421
 
 
-def test_a_run_from_a_shell(home: Path) -> None:
-    """What the lines with curl do, for a client that is everywhere."""
-    with serving_web("--agent", "builtin", "--journal", "memory") as web, web.client() as client:
+def test_what_is_said_at_the_beginning_and_a_run_from_a_shell(home: Path) -> None:
+    """Also what the lines with curl do, for a client that is everywhere."""
+    said = re.findall(r"^(Serving .*)\n(Ready .*)$", TEXT, re.MULTILINE)[0]
+    with serving_web("--agent", "builtin") as web, web.client() as client:
+        for shown, told in zip(said, web.told, strict=True):
+            shape = re.escape(shown).replace("claude", "builtin").replace("8283", r"\d+")
+            shape = re.sub(r"secret=.*", r"secret=[\\w-]{43}", shape)
+            shape = re.sub(r"/home.*?runs", r"/.*/thinkwell/runs", shape)
+            assert re.fullmatch(shape, told)
         run_id = started(client, "What is in this folder?")
         with watching(client, run_id) as one:
             assert next(iter(one))["seq"] == 1

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from builtin_stage import open_builtin
 from docs.pages import DOCS, snippets
 from pydantic import BaseModel
 
@@ -57,7 +58,7 @@ def test_what_it_refers_to_is_there() -> None:
 async def test_a_mistake_fails_as_it_says(code: str, error: str, tmp_path: Path) -> None:
     expected: type[Exception] = getattr(builtins, error, None) or getattr(thinkwell, error)
     with anyio.fail_after(30):
-        async with open_agent("builtin", cwd=tmp_path, env={"THINKWELL_BUILTIN_PACE": "0"}) as agent:
+        async with open_builtin(cwd=tmp_path) as agent:
             names: dict[str, object] = {"agent": agent, "open_agent": open_agent, "Review": Review}
             flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
             if code.startswith("open_agent"):

@@ -6,17 +6,21 @@ import os
 import shlex
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import pytest
+from builtin_stage import run_here
 from docs.pages import DOCS, snippets
 
 from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from thinkwell.testing import Script
+
+Review: TypeAlias = "Callable[[Script], Reviewed]"
 
 PAGE = DOCS / "tutorial.md"
 
@@ -56,58 +60,66 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def review(folder: Path, told: Script) -> tuple[subprocess.CompletedProcess[str], ScriptedAgent]:
-    """Run the script with an agent that does as it is told."""
-    played = ScriptedAgent(told, complete=False)
-    command = shlex.join(played.program(folder.parent))
-    finished = subprocess.run(
-        [sys.executable, "-W", "error", "review.py"],
-        cwd=folder,
-        env={**os.environ, "THINKWELL_AGENT_CMD": command},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return finished, played
+class Reviewed(NamedTuple):
+    """What the script came to."""
+
+    code: int
+    out: str
+    errors: str
+    played: ScriptedAgent
+
+
+@pytest.fixture
+def review(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Review:
+    """Runs the script with an agent that does as it is told."""
+
+    def reviewed(told: Script) -> Reviewed:
+        played = ScriptedAgent(told, complete=False)
+        with pytest.raises(SystemExit) as ended:
+            run_here(project / "review.py", project, monkeypatch, agent=played)
+        assert isinstance(ended.value.code, int)
+        return Reviewed(ended.value.code, *capsys.readouterr(), played)
+
+    return reviewed
 
 
 @pytest.mark.parametrize(("severity", "code"), [("note", 0), ("mistake", 1)])
-def test_it_says_what_it_found(project: Path, severity: str, code: int) -> None:
-    told = script.calls("changes").returns({"summary": "It takes one.", "findings": [finding(severity)]})
-    finished, played = review(project, told)
+def test_it_says_what_it_found(review: Review, severity: str, code: int) -> None:
+    done = review(
+        script.calls("changes").returns({"summary": "It takes one.", "findings": [finding(severity)]})
+    )
     line = f"parser.py:2: {severity}: An empty text has no first word."
-    assert finished.stdout.splitlines() == ["It takes one.", line]
-    assert finished.returncode == code, finished.stderr
-    assert "+    return text.split()[0]" in played.sent.results[0].text
+    assert done.out.splitlines() == ["It takes one.", line]
+    assert done.code == code, done.errors
+    assert "+    return text.split()[0]" in done.played.sent.results[0].text
 
 
-def test_it_lets_the_agent_read_and_nothing_else(project: Path) -> None:
+def test_it_lets_the_agent_read_and_nothing_else(project: Path, review: Review) -> None:
     inside = str(project / "parser.py")
-    told = (
+    done = review(
         script.asks("Read parser.py", kind="read", path=inside, expect="allow_once")
         .asks("Read a key", kind="read", path="/etc/key", expect="reject_once")
         .asks("Change parser.py", kind="edit", path=inside, expect="reject_once")
         .returns({"summary": "Fine.", "findings": []})
     )
-    finished, played = review(project, told)
-    assert (finished.returncode, finished.stdout) == (0, "Fine.\n"), finished.stderr
-    assert len(played.sent.answers) == 3
+    assert (done.code, done.out) == (0, "Fine.\n"), done.errors
+    assert len(done.played.sent.answers) == 3
 
 
-def test_what_goes_wrong_has_an_exit_code_of_its_own(project: Path) -> None:
-    finished, _ = review(project, script.crashes(3))
-    assert (finished.returncode, finished.stdout) == (2, "")
-    assert "exited with code 3" in finished.stderr
+def test_what_goes_wrong_has_an_exit_code_of_its_own(review: Review) -> None:
+    done = review(script.fails(message="out of order"))
+    assert (done.code, done.out) == (2, "")
+    assert "out of order" in done.errors
 
 
-def test_without_git_the_agent_is_told(project: Path) -> None:
+def test_without_git_the_agent_is_told(project: Path, review: Review) -> None:
     (project / ".git").rename(project / "elsewhere")
-    told = script.calls("changes", expect_error="Not a git repository").returns(
-        {"summary": "Nothing to see.", "findings": []}
+    done = review(
+        script.calls("changes", expect_error="Not a git repository").returns(
+            {"summary": "Nothing to see.", "findings": []}
+        )
     )
-    finished, _ = review(project, told)
-    assert (finished.returncode, finished.stdout) == (0, "Nothing to see.\n"), finished.stderr
+    assert (done.code, done.out) == (0, "Nothing to see.\n"), done.errors
 
 
 def test_a_mistake_keeps_a_commit_from_being_made(project: Path) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from builtin_stage import builtin_in_memory
 from docs.pages import DOCS, snippets
 from web_stage import Client
 
@@ -118,8 +119,7 @@ async def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGener
     """A browser, and the application that it talks to."""
     (tmp_path / "parser.py").write_text("def parse(text):\n    return text.split()\n", "utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("THINKWELL_AGENT", "builtin")
-    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
+    builtin_in_memory(monkeypatch)
     names: dict[str, Any] = {"__name__": "app"}
     exec(compile(source(), "app.py", "exec"), names)  # the page's own text
     with anyio.fail_after(60):
@@ -234,6 +234,7 @@ def test_a_server_that_is_to_end_waits_for_no_watcher(tmp_path: Path) -> None:
     assert process.returncode in (0, -15)
 
 
+@pytest.mark.long
 def test_it_is_served_as_the_page_says(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(source(), "utf-8")
     with socket.create_server(("127.0.0.1", 0)) as listener:
