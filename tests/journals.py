@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from secrets import token_hex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from thinkwell.journal import Entry, MemoryJournal, RunRecord, SqliteJournal
-from thinkwell.journal.redis import RedisJournal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,8 +17,9 @@ if TYPE_CHECKING:
 
     from thinkwell.events import JsonValue
     from thinkwell.journal import Journal
+    from thinkwell.journal.redis import RedisJournal
 
-__all__ = ("PLACES", "Place", "entries", "run_record", "seqs")
+__all__ = ("PLACES", "Place", "entries", "redis_journal", "run_record", "seqs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,14 @@ def redis(request: pytest.FixtureRequest) -> Place:
     """Return a place in the Redis of all tests."""
     server: RedisServer = request.getfixturevalue("redis_server")
     prefix = token_hex(8)
-    return Place(journal=lambda: RedisJournal(server.url, prefix=prefix), shared=True)
+    return Place(journal=lambda: redis_journal(server.url, prefix=prefix), shared=True)
+
+
+def redis_journal(url: str, **options: Any) -> RedisJournal:
+    """Return a journal in Redis, not open. To import it takes half a second, so that is done here."""
+    from thinkwell.journal.redis import RedisJournal
+
+    return RedisJournal(url, **options)
 
 
 PLACES: dict[str, Callable[[pytest.FixtureRequest], Place]] = {

@@ -41,7 +41,8 @@ class RedisLine:
         self._chunk = 65536
         self._refusing = False
         self._dead: set[socket.socket] = set()
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     # What can be done to it
 
@@ -96,7 +97,10 @@ class RedisLine:
     def close(self) -> None:
         """End it."""
         self._flowing.set()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # or it would be waited at for ever
         self._listener.close()
+        self._accepting.join()
         self.cut()
 
     # What it does

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from debian_packages import find_program
-from redis import Redis
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -41,6 +40,8 @@ class RedisServer:
         lines = ("port 0", f"unixsocket {self.socket}", f"dir {folder}", 'save ""', *options)
         self._settings.write_text("\n".join(lines), "utf-8")
         self._process: subprocess.Popen[str] | None = None
+        from redis import Redis  # takes half a second
+
         self._client = Redis(unix_socket_path=str(self.socket))
 
     def start(self) -> None:

@@ -7,12 +7,13 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, TypeAlias
 
+import anyio
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from journals import run_record
+from journals import redis_journal, run_record
 
 from thinkwell.journal import Entry, JournalConflict, MemoryJournal, SqliteJournal
-from thinkwell.journal.redis import RedisJournal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -141,15 +142,31 @@ async def outcome(journal: Journal, step: Step) -> object:
         return exc.reason
 
 
-@settings(deadline=None, max_examples=100)
-@given(plan=st.lists(st.one_of(kinds), max_size=40))
-async def test_a_file_answers_as_memory_does(plan: list[Step]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        async with MemoryJournal() as memory, SqliteJournal(Path(folder, "runs.sqlite")) as file:
-            for journal in (memory, file):
-                journal.serve(answer)
-            for step in [*plan, *LAST]:
-                assert await outcome(file, step) == await outcome(memory, step)
+EXAMPLES = pytest.mark.parametrize("examples", [8, pytest.param(100, marks=pytest.mark.long)])
+
+
+def check(backend: str, examples: int, play: Callable[[list[Step]], Awaitable[None]]) -> None:
+    """Play so many plans."""
+
+    @settings(deadline=None, max_examples=examples)
+    @given(plan=st.lists(st.one_of(kinds), min_size=10, max_size=40))
+    def each(plan: list[Step]) -> None:
+        anyio.run(play, plan, backend=backend)
+
+    each()
+
+
+@EXAMPLES
+def test_a_file_answers_as_memory_does(anyio_backend: str, examples: int) -> None:
+    async def play(plan: list[Step]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            async with MemoryJournal() as memory, SqliteJournal(Path(folder, "runs.sqlite")) as file:
+                for journal in (memory, file):
+                    journal.serve(answer)
+                for step in [*plan, *LAST]:
+                    assert await outcome(file, step) == await outcome(memory, step)
+
+    check(anyio_backend, examples, play)
 
 
 async def take_over(journal: Journal) -> object:
@@ -158,12 +175,14 @@ async def take_over(journal: Journal) -> object:
     return await journal.orphans()
 
 
-@settings(deadline=None, max_examples=100)
-@given(plan=st.lists(st.one_of(kinds), max_size=40))
-async def test_redis_answers_as_memory_does(redis_server: RedisServer, plan: list[Step]) -> None:
-    async with MemoryJournal() as memory, RedisJournal(redis_server.url, prefix=token_hex(8)) as redis:
-        for journal in (memory, redis):
-            journal.serve(answer)
-        for step in [*plan, *LAST]:
-            told = take_over if step is reopen else step
-            assert await outcome(redis, told) == await outcome(memory, told)
+@EXAMPLES
+def test_redis_answers_as_memory_does(redis_server: RedisServer, anyio_backend: str, examples: int) -> None:
+    async def play(plan: list[Step]) -> None:
+        async with MemoryJournal() as memory, redis_journal(redis_server.url, prefix=token_hex(8)) as redis:
+            for journal in (memory, redis):
+                journal.serve(answer)
+            for step in [*plan, *LAST]:
+                told = take_over if step is reopen else step
+                assert await outcome(redis, told) == await outcome(memory, told)
+
+    check(anyio_backend, examples, play)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from journals import run_record
+from journals import redis_journal, run_record
 from redis_lines import redis_line
 
-from thinkwell.journal import JournalConflict, _redis_calls
-from thinkwell.journal.redis import RedisJournal
+from thinkwell.journal import JournalConflict
 
 if TYPE_CHECKING:
+    from journal.conftest import Clock
     from redis_servers import RedisServer
+
+    from thinkwell.journal.redis import RedisJournal
 
 
 class Handler:
@@ -35,26 +36,11 @@ class Handler:
         return b"the answer to " + body
 
 
-@pytest.fixture
-def prefix() -> str:
-    return secrets.token_hex(8)
-
-
-@pytest.fixture
-def one(redis_server: RedisServer, prefix: str) -> RedisJournal:
-    return RedisJournal(redis_server.url, prefix=prefix)
-
-
-@pytest.fixture
-def other(redis_server: RedisServer, prefix: str) -> RedisJournal:
-    return RedisJournal(redis_server.url, prefix=prefix)
-
-
 async def test_an_answer_that_is_lost_is_sent_again(
     redis_server: RedisServer, prefix: str, other: RedisJournal, caplog: pytest.LogCaptureFixture
 ) -> None:
     with redis_line(redis_server) as line:
-        async with RedisJournal(line.url, prefix=prefix) as one, other:
+        async with redis_journal(line.url, prefix=prefix) as one, other:
             await one.create(run_record("run-1"))
             handler = Handler()
             one.serve(handler)
@@ -69,7 +55,7 @@ async def test_who_is_asked_while_his_line_is_cut(
     redis_server: RedisServer, prefix: str, other: RedisJournal
 ) -> None:
     with redis_line(redis_server) as line:
-        async with RedisJournal(line.url, prefix=prefix) as one, other, anyio.create_task_group() as tasks:
+        async with redis_journal(line.url, prefix=prefix) as one, other, anyio.create_task_group() as tasks:
             await one.create(run_record("run-1"))
             handler = Handler()
             one.serve(handler)
@@ -139,15 +125,16 @@ async def test_more_is_asked_than_can_be_answered_at_once(one: RedisJournal, oth
         assert len(handler.asked) == 120
 
 
+@pytest.mark.parametrize("anyio_backend", ["trio"])
 async def test_what_was_answered_long_ago_is_forgotten(
-    one: RedisJournal, other: RedisJournal, monkeypatch: pytest.MonkeyPatch
+    one: RedisJournal, other: RedisJournal, clock: Clock
 ) -> None:
-    monkeypatch.setattr(_redis_calls, "REMEMBERED", 0.0)
     async with one, other:
         await one.create(run_record("run-1"))
         one.serve(Handler())
         for _ in range(3):
             assert await other.call("run-1", b"what") == b"the answer to what"
+            clock.ahead += 121
 
 
 async def test_who_closes_answers_nothing_any_more(one: RedisJournal, other: RedisJournal) -> None:
@@ -170,15 +157,17 @@ def test_a_process_whose_event_loop_has_ended_is_as_good_as_dead(
 ) -> None:
     """It did not close its journal, and its threads live on."""
     caplog.set_level(logging.ERROR)
+    opened: list[RedisJournal] = []
 
     async def begin() -> None:
-        one = RedisJournal(redis_server.url, prefix=prefix, lease=0.6)
+        one = redis_journal(redis_server.url, prefix=prefix, lease=0.6)
         await one.open()
+        opened.append(one)
         await one.create(run_record("run-1"))
         handler = Handler(may=False)
         one.serve(handler)
         async with (
-            RedisJournal(redis_server.url, prefix=prefix) as other,
+            redis_journal(redis_server.url, prefix=prefix) as other,
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(other.call, "run-1", b"what")
@@ -186,7 +175,7 @@ def test_a_process_whose_event_loop_has_ended_is_as_good_as_dead(
             tasks.cancel_scope.cancel()
 
     async def take_over() -> None:
-        async with RedisJournal(redis_server.url, prefix=prefix) as other:
+        async with redis_journal(redis_server.url, prefix=prefix) as other:
             with anyio.fail_after(30):
                 while not (found := await other.orphans()):
                     pass
@@ -194,4 +183,5 @@ def test_a_process_whose_event_loop_has_ended_is_as_good_as_dead(
 
     anyio.run(begin, backend=anyio_backend)
     anyio.run(take_over, backend=anyio_backend)
+    anyio.run(opened[0].close, backend=anyio_backend)
     assert not [record for record in caplog.records if record.name == "thinkwell"]

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 import pytest
 from anyio.lowlevel import cancel_shielded_checkpoint, checkpoint
-from journals import entries, run_record, seqs
+from journals import entries, redis_journal, run_record, seqs
 from redis_lines import RedisLine, redis_line
 from redis_servers import RedisServer, running_redis
 
 from thinkwell.journal import Entry, JournalConflict, JournalError
-from thinkwell.journal.redis import RedisJournal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+
+    from thinkwell.journal.redis import RedisJournal
 
 PATIENCE = 10.0
 """Less than the time after which a journal looks for itself: whoever is told of nothing, fails."""
 
 SHORT = 0.6
 """Seconds of a lease that is to end in the test."""
-
-
-@pytest.fixture
-def prefix() -> str:
-    return secrets.token_hex(8)
 
 
 @pytest.fixture
@@ -50,7 +45,7 @@ def behind(line: RedisLine, prefix: str) -> Callable[..., RedisJournal]:
     """Makes journals behind the line."""
 
     def make(**options: Any) -> RedisJournal:
-        return RedisJournal(line.url, prefix=prefix, **options)
+        return redis_journal(line.url, prefix=prefix, **options)
 
     return make
 
@@ -58,7 +53,7 @@ def behind(line: RedisLine, prefix: str) -> Callable[..., RedisJournal]:
 @pytest.fixture
 def direct(redis_server: RedisServer, prefix: str) -> RedisJournal:
     """A journal of the same place, past the line."""
-    return RedisJournal(redis_server.url, prefix=prefix)
+    return redis_journal(redis_server.url, prefix=prefix)
 
 
 async def all_of(journal: RedisJournal, run_id: str) -> list[Entry]:
@@ -74,7 +69,7 @@ async def all_of(journal: RedisJournal, run_id: str) -> list[Entry]:
 async def test_redis_is_killed_and_started_again_while_much_is_written(durable: RedisServer) -> None:
     runs, turns = [f"run-{number}" for number in range(6)], 80
     acknowledged = anyio.Event()
-    async with RedisJournal(durable.url) as journal, RedisJournal(durable.url) as other:
+    async with redis_journal(durable.url) as journal, redis_journal(durable.url) as other:
         await other.create(run_record("run-other"))
         seen: dict[str, list[int]] = {run_id: [] for run_id in runs}
 
@@ -113,7 +108,7 @@ async def test_redis_is_killed_and_started_again_while_much_is_written(durable: 
 
 
 async def test_redis_does_not_come_back(durable: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
-    async with RedisJournal(durable.url, patience=0.5) as journal:
+    async with redis_journal(durable.url, patience=0.5) as journal:
         await journal.create(run_record("run-1"))
         durable.kill()
         for _ in range(2):
@@ -131,7 +126,7 @@ async def test_redis_does_not_come_back(durable: RedisServer, caplog: pytest.Log
 
 
 async def test_a_change_that_is_tried_again_ends_with_the_journal(durable: RedisServer) -> None:
-    journal = RedisJournal(durable.url, patience=3600)
+    journal = redis_journal(durable.url, patience=3600)
     failures: list[JournalError] = []
 
     async def append() -> None:
@@ -173,7 +168,7 @@ async def test_a_journal_ends_behind_what_was_begun_to_be_stored(
 async def test_who_is_cancelled_while_a_change_is_tried_again_gets_to_know_what_came_of_it(
     durable: RedisServer,
 ) -> None:
-    async with RedisJournal(durable.url) as journal:
+    async with redis_journal(durable.url) as journal:
         await journal.create(run_record("run-1"))
         durable.kill()
         returned = False
@@ -194,7 +189,7 @@ async def test_who_is_cancelled_while_a_change_is_tried_again_gets_to_know_what_
 
 
 async def test_who_is_cancelled_while_he_reads_does_not_wait_for_redis(durable: RedisServer) -> None:
-    async with RedisJournal(durable.url, patience=3600) as journal:
+    async with redis_journal(durable.url, patience=3600) as journal:
         durable.kill()
         with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
@@ -205,7 +200,7 @@ async def test_who_is_cancelled_while_he_reads_does_not_wait_for_redis(durable: 
 
 
 async def test_there_is_no_redis() -> None:
-    journal = RedisJournal("redis://127.0.0.1:1", patience=0.2)
+    journal = redis_journal("redis://127.0.0.1:1", patience=0.2)
     with pytest.raises(
         JournalError, match=r"^Redis at 127\.0\.0\.1:1/0: it cannot be reached; is it running"
     ):
@@ -214,7 +209,7 @@ async def test_there_is_no_redis() -> None:
 
 
 async def test_a_journal_that_could_not_be_opened_can_be_opened_later(line: RedisLine, prefix: str) -> None:
-    journal = RedisJournal(line.url, prefix=prefix, patience=0.1)
+    journal = redis_journal(line.url, prefix=prefix, patience=0.1)
     line.refuse()
     with pytest.raises(JournalError, match="cannot be reached"):
         await journal.open()
@@ -231,8 +226,8 @@ async def test_after_redis_was_away_nobody_takes_the_runs_of_others(
         redis_line(redis_server) as early_line,
         redis_line(redis_server) as late_line,
     ):
-        early = RedisJournal(early_line.url, prefix=prefix, lease=2 * SHORT)
-        late = RedisJournal(late_line.url, prefix=prefix, lease=2 * SHORT)
+        early = redis_journal(early_line.url, prefix=prefix, lease=2 * SHORT)
+        late = redis_journal(late_line.url, prefix=prefix, lease=2 * SHORT)
         async with early, late:
             await late.create(run_record("run-1"))
             early_line.refuse()

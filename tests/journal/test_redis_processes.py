@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from journals import entries, run_record, seqs
+from journals import entries, redis_journal, run_record, seqs
 from redis_peers import redis_peer
 
 from thinkwell.journal import Entry, JournalConflict
-from thinkwell.journal.redis import RedisJournal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
     from redis_servers import RedisServer
 
     from thinkwell.journal import RunRecord
+    from thinkwell.journal.redis import RedisJournal
 
 PATIENCE = 10.0
 """Less than the time after which a journal looks for itself: whoever is told of nothing, fails."""
@@ -28,16 +27,11 @@ SHORT = 0.6
 
 
 @pytest.fixture
-def prefix() -> str:
-    return secrets.token_hex(8)
-
-
-@pytest.fixture
 def new(redis_server: RedisServer, prefix: str) -> Callable[..., RedisJournal]:
     """Makes journals of one place."""
 
     def make(*, lease: float = 15.0) -> RedisJournal:
-        return RedisJournal(redis_server.url, prefix=prefix, lease=lease)
+        return redis_journal(redis_server.url, prefix=prefix, lease=lease)
 
     return make
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING
 
 import anyio
@@ -10,29 +9,20 @@ import pytest
 from anyio.lowlevel import checkpoint
 from journals import entries, run_record, seqs
 
-from thinkwell.journal import Entry, JournalConflict, _redis_process, _redis_watches
-from thinkwell.journal.redis import RedisJournal
+from thinkwell.journal import Entry, JournalConflict
+from thinkwell.testing import virtual_backend
 
 if TYPE_CHECKING:
+    from journal.conftest import Clock
     from redis_servers import RedisServer
+
+    from thinkwell.journal.redis import RedisJournal
+
+LOOKS_AFTER = 15.0
+"""Seconds after which a journal looks for itself."""
 
 PATIENCE = 10.0
 """Less than the time after which a journal looks for itself: whoever is told of nothing, fails."""
-
-
-@pytest.fixture
-def prefix() -> str:
-    return secrets.token_hex(8)
-
-
-@pytest.fixture
-def one(redis_server: RedisServer, prefix: str) -> RedisJournal:
-    return RedisJournal(redis_server.url, prefix=prefix)
-
-
-@pytest.fixture
-def other(redis_server: RedisServer, prefix: str) -> RedisJournal:
-    return RedisJournal(redis_server.url, prefix=prefix)
 
 
 def listened(server: RedisServer, prefix: str) -> set[str]:
@@ -56,26 +46,26 @@ async def test_what_is_told_of_a_run_is_nonsense(
                 await one.append("run-1", entries(1, 1))
 
 
+@pytest.mark.parametrize(
+    "anyio_backend", [pytest.param(virtual_backend(name), id=name) for name in ("asyncio", "trio")]
+)
 async def test_who_was_told_of_nothing_looks_for_himself(
-    redis_server: RedisServer,
-    prefix: str,
-    one: RedisJournal,
-    other: RedisJournal,
-    monkeypatch: pytest.MonkeyPatch,
+    redis_server: RedisServer, prefix: str, one: RedisJournal, other: RedisJournal
 ) -> None:
-    monkeypatch.setattr(_redis_process, "POLL", 0.1)
     async with one, other:
         await one.create(run_record("run-1"))
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(2 * LOOKS_AFTER):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(other.wait, "run-1", 0)
                 while not listened(redis_server, prefix):
                     await checkpoint()
                 await one.append("run-1", entries(1, 1))
+            began = anyio.current_time()
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(other.wait, "run-1", 1)
                 await anyio.wait_all_tasks_blocked()
                 redis_server.ask("HSET", f"{prefix}:run:run-1", "last", 2)
+            assert anyio.current_time() - began == pytest.approx(LOOKS_AFTER, abs=1)
 
 
 async def test_redis_ends_the_connection_of_those_who_listen(
@@ -94,25 +84,30 @@ async def test_redis_ends_the_connection_of_those_who_listen(
                     await one.append("run-1", entries(seq, seq))
 
 
+@pytest.mark.parametrize("anyio_backend", ["trio"])
 async def test_runs_that_nobody_waits_for_are_not_listened_for(
-    redis_server: RedisServer,
-    prefix: str,
-    one: RedisJournal,
-    other: RedisJournal,
-    monkeypatch: pytest.MonkeyPatch,
+    redis_server: RedisServer, prefix: str, one: RedisJournal, other: RedisJournal, clock: Clock
 ) -> None:
-    monkeypatch.setattr(_redis_watches, "LINGER", 0.0)
+    returned: set[str] = set()
+
+    async def wait(run_id: str) -> None:
+        await other.wait(run_id, 0)
+        returned.add(run_id)
+
     async with one, other:
         for run_id in ("run-1", "run-2", "run-3"):
             await one.create(run_record(run_id))
         with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
                 for run_id in ("run-1", "run-2", "run-3"):
-                    tasks.start_soon(other.wait, run_id, 0)
+                    tasks.start_soon(wait, run_id)
                 while listened(redis_server, prefix) != {"run-1", "run-2", "run-3"}:
                     await checkpoint()
                 await one.append("run-1", entries(1, 1))
                 await one.finish("run-2", Entry(1, b"{}"), "completed", 5.0)
+                while returned != {"run-1", "run-2"}:
+                    await checkpoint()
+                clock.ahead += 61
                 while listened(redis_server, prefix) != {"run-3"}:
                     redis_server.ask("PUBLISH", f"{prefix}:changed:run-3", b"0")
                     await checkpoint()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from journal.killed_program import content, finished
 from journals import run_record
 
@@ -84,11 +85,14 @@ async def check_run(journal: SqliteJournal, record: RunRecord, told: Told) -> No
     assert int(piece or b"0") in range(told.piece, record.last_seq + 1)
 
 
-async def test_what_was_told_to_be_stored_is_there_after_a_kill(tmp_path: Path, anyio_backend: str) -> None:
+@pytest.mark.parametrize("after", [(1, 20, 121, 250), pytest.param(AFTER, marks=pytest.mark.long)], ids=len)
+async def test_what_was_told_to_be_stored_is_there_after_a_kill(
+    tmp_path: Path, anyio_backend: str, after: tuple[int, ...]
+) -> None:
     path = tmp_path / "runs.sqlite"
     told: dict[str, Told] = {}
     dice = random.Random(anyio_backend)
-    for number, count in enumerate(dice.sample(AFTER, len(AFTER))):
+    for number, count in enumerate(dice.sample(after, len(after))):
         note(told, kill_after(count, path, anyio_backend, f"{number}"))
         async with SqliteJournal(path) as journal:
             records = {record.id: record for record in await journal.runs(limit=100_000)}
