@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from thinkwell_acp import AcpError, Client
-    from thinkwell_acp import _jsonrpc as rpc
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -161,7 +160,7 @@ class Recorder(ClientHandler):
 
     def __init__(self) -> None:
         self.batches: list[Sequence[s.SessionNotification]] = []
-        self.reports: list[rpc.Malformed] = []
+        self.reports: list[Any] = []
         self.extensions: list[tuple[str, s.JsonValue]] = []
         self.completed: list[str] = []
         self.reasons: list[AcpError] = []
@@ -194,7 +193,7 @@ class Recorder(ClientHandler):
         self.batches.append(batch)
         self._change()
 
-    def malformed(self, report: rpc.Malformed, /) -> None:
+    def malformed(self, report: Any, /) -> None:
         super().malformed(report)
         self.reports.append(report)
         self._change()
@@ -287,10 +286,10 @@ class Log:
     def updates(self, batch: list[s.SessionNotification], /) -> None:
         self.note("updates", [text_of(update) for update in batch])
 
-    def arrived(self, request: rpc.Request, /) -> None:
+    def arrived(self, request: Any, /) -> None:
         self.note("arrived", f"arrived {request.method}")
 
-    async def request(self, id: rpc.RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
+    async def request(self, id: int | str | None, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
         del id, params
         self.note("request", f"request {method}")
         return {} if self.serve is None else await self.serve(method)
@@ -299,7 +298,7 @@ class Log:
         del params
         self.note("notification", method)
 
-    def malformed(self, report: rpc.Malformed, /) -> None:
+    def malformed(self, report: Any, /) -> None:
         self.note("malformed", report.reason)
 
     def closed(self, reason: AcpError, /) -> None:

@@ -30,7 +30,6 @@ from thinkwell_acp import (
     RpcError,
     memory_transport_pair,
 )
-from thinkwell_acp._framing import MAX_LINE
 from thinkwell_acp.connection import SEND_HIGH_WATER, Connection, Outcome, open_connection
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def connection(
-    *, max_line: int = MAX_LINE, fail_on: str | None = None
+    *, max_line: int = 64 * 1024 * 1024, fail_on: str | None = None
 ) -> AsyncGenerator[tuple[Connection, Wire, Log]]:
     ours, theirs = memory_transport_pair()
     log = Log()

@@ -26,7 +26,6 @@ from thinkwell_acp import (
     connect,
     stdio_transport,
 )
-from thinkwell_acp._process import Process
 from thinkwell_acp.stdio import STDERR_TAIL
 
 if TYPE_CHECKING:
@@ -460,16 +459,6 @@ async def test_what_an_agent_logs_is_logged_for_debugging(caplog: pytest.LogCapt
         while "a note" not in t.stderr_tail:  # noqa: ASYNC110 - nothing tells
             await anyio.sleep(0.01)
     assert "a note" in caplog.text
-
-
-async def test_error_output_may_go_with_the_output() -> None:
-    process = Process(python("import os; os.write(2, b'both')"), env=None, cwd=None, merge_stderr=True)
-    with anyio.fail_after(LIMIT):
-        assert await process.read_stdout() == b"both"
-        assert await process.read_stderr() == b""
-        await process.wait()
-        process.release()
-    assert process.exit_code == 0
 
 
 # Not starting

@@ -182,6 +182,37 @@ async def test_point_02_the_sessions_whose_turn_was_cancelled_are_not_all_rememb
         assert await t.wire.read() == result("first", SELECTED)
 
 
+@pytest.mark.parametrize("again", ["cancelled", "prompted"])
+async def test_point_02_a_session_that_is_heard_of_again_is_not_the_oldest_any_more(again: str) -> None:
+    handler = Recorder()
+    handler.answer.set()
+    async with talk(handler) as t:
+
+        async def prompt(number: int) -> None:
+            turn = s.PromptRequest(session_id=f"s{number}", prompt=(s.TextContent(text="hi"),))
+            t.client.start_prompt(turn, lambda _: None)
+            asked = await t.wire.expect("session/prompt")
+            if number == 0 and again == "prompted":
+                await t.wire.send(result(asked["id"], {"stopReason": "cancelled"}))
+
+        async def cancel(number: int) -> None:
+            t.client.cancel(f"s{number}")
+            await t.wire.expect("session/cancel")
+
+        await prompt(0)
+        await cancel(0)
+        for number in range(1, CANCELLED_KEPT):
+            await prompt(number)
+            await cancel(number)
+        await (cancel if again == "cancelled" else prompt)(0)
+        await prompt(CANCELLED_KEPT)
+        await cancel(CANCELLED_KEPT)
+        kept = {0: CANCELLED, 1: SELECTED} if again == "cancelled" else {0: SELECTED, 1: CANCELLED}
+        for number, answered in kept.items():
+            await t.wire.send(permission("p", f"s{number}"))
+            assert await t.wire.read() == result("p", answered)
+
+
 async def test_point_02_permissions_of_the_next_turn_are_asked_again() -> None:
     handler = Recorder()
     handler.answer.set()
