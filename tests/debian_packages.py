@@ -74,10 +74,15 @@ def find_program(name: str, *, cache: Path = CACHE, installed: Path | None = Non
     if release is None:
         pytest.skip(f"{name} is not on PATH, and only Debian's packages are known: install it")
     folder = cache / f"{name}-{release}"
-    with _locked(folder.with_suffix(".lock")):
+    try:
         if not folder.exists():
-            _Apt(cache / f"apt-{release}", installed).unpack(source.packages, folder)
-    return Program(path=str(folder / source.file), env=os.environ | _surroundings(folder))
+            with _locked(cache / f"apt-{release}.lock"):
+                if not folder.exists():
+                    _Apt(cache / f"apt-{release}", installed).unpack(source.packages, folder)
+        return Program(path=str(folder / source.file), env=os.environ | _surroundings(folder))
+    except (AssertionError, OSError, subprocess.TimeoutExpired) as exc:
+        why = str(exc).strip().splitlines()[-1]
+        pytest.skip(f"{name} is not on PATH, and cannot be fetched into {cache}: {why}")
 
 
 def _release() -> str | None:
@@ -95,7 +100,7 @@ def _release() -> str | None:
 
 @contextmanager
 def _locked(path: Path) -> Generator[None]:
-    """Let one process after the other fetch a program."""
+    """Let one process after the other use apt: each empties its folder first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
         if sys.platform != "win32":
@@ -193,7 +198,10 @@ def _surroundings(folder: Path) -> dict[str, str]:
         "XDG_DATA_DIRS": f"{folder}/usr/share:{shared}",
     }
     if (folder / "usr/share/fonts").exists():
-        fonts = folder / "fonts.conf"
-        fonts.write_text(FONTS.format(folder=folder), "utf-8")
+        fonts, text = folder / "fonts.conf", FONTS.format(folder=folder)
+        if not fonts.exists() or fonts.read_text("utf-8") != text:  # the checkout may be a copy of another
+            fresh = folder / f"fonts.conf.{os.getpid()}"
+            fresh.write_text(text, "utf-8")
+            fresh.replace(fonts)
         variables["FONTCONFIG_FILE"] = str(fonts)
     return variables

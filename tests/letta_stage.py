@@ -8,27 +8,28 @@ from __future__ import annotations
 import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
-from letta_client.types.agent_state import AgentState
-from letta_client.types.agents.letta_response import LettaResponse
-from letta_client.types.agents.letta_streaming_response import LettaStreamingResponse
-from letta_client.types.agents.message import Message
+from msgspec.structs import replace
 from pydantic import TypeAdapter
-from web_stage import Client, scripted_agent
+from web_stage import Client, scripted_agent, written
 
-from thinkwell.journal import MemoryJournal
-from thinkwell.web import RunServer, web_app
+from thinkwell.journal import MemoryJournal, RunRecord
+from thinkwell.web import RunEnded, RunServer, web_app
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
     from typing import Self
 
     from scripted import ScriptedAgent, Turn
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from thinkwell import events as ev
     from thinkwell.journal import Journal
 
     Script: TypeAlias = Callable[[Turn], Awaitable[str | None]]
@@ -41,6 +42,7 @@ __all__ = (
     "asking",
     "hello",
     "letta_served",
+    "letta_type",
     "read_stream",
     "tool_done",
     "tool_start",
@@ -49,10 +51,15 @@ __all__ = (
 PATIENCE = 1000.0
 """Seconds, in virtual time mostly, after which nothing comes any more."""
 
-_frame = TypeAdapter[Any](LettaStreamingResponse)
-_message = TypeAdapter[Any](Message)
-_agent = TypeAdapter(AgentState)
-_response = TypeAdapter(LettaResponse)
+FRAME = "agents.letta_streaming_response.LettaStreamingResponse"
+MESSAGE = "agents.message.Message"
+
+
+@cache
+def letta_type(name: str) -> TypeAdapter[Any]:
+    """A type of the client, by its name in `letta_client.types`, which takes a second to import."""
+    module, _, name = f"letta_client.types.{name}".rpartition(".")
+    return TypeAdapter(getattr(import_module(module), name))
 
 
 @dataclass
@@ -111,7 +118,7 @@ class Streamed:
             self.error = body
             return
         assert len(lines) == 1, block
-        _frame.validate_python(body)
+        letta_type(FRAME).validate_python(body)
         self.frames.append(body)
 
 
@@ -142,6 +149,9 @@ class LettaStage:
     client: Client
     handler: ScriptedAgent
     """The other side of its agent."""
+    _sent: dict[bool, RunRecord] = field(default_factory=dict[bool, RunRecord], init=False)
+    """Runs that clients have begun, by whether they wanted pieces."""
+    _numbers: Iterator[int] = field(default_factory=lambda: count(0xAB12), init=False)
 
     def of(self, caller: str) -> LettaStage:
         """The same for somebody else."""
@@ -162,14 +172,14 @@ class LettaStage:
     async def agent(self, **body: Any) -> str:
         """Make an agent."""
         state = await self.post("/v1/agents/", body)
-        _agent.validate_python(state)
+        letta_type("agent_state.AgentState").validate_python(state)
         made: str = state["id"]
         return made
 
     async def send(self, agent: str, text: str = "Go.", **body: Any) -> dict[str, Any]:
         """Send a message, and wait for the complete answer."""
         answer: dict[str, Any] = await self.post(f"/v1/agents/{agent}/messages", {"input": text, **body})
-        _response.validate_python(answer)
+        letta_type("agents.letta_response.LettaResponse").validate_python(answer)
         return answer
 
     async def stream(self, agent: str, text: str | None = "Go.", **body: Any) -> Streamed:
@@ -197,8 +207,38 @@ class LettaStage:
         """List messages."""
         found: list[dict[str, Any]] = await self.get(f"/v1/agents/{agent}/messages?{query}")
         for message in found:
-            _message.validate_python(message)
+            letta_type(MESSAGE).validate_python(message)
         return found
+
+    async def keep(
+        self, log: Sequence[ev.ThoughtEvent], end: RunEnded | None = None, *, tokens: bool = False
+    ) -> str:
+        """Put a run of a client's that has ended into the journal, event by event, and return its id.
+
+        Args:
+            log: What happened in it.
+            end: How it has ended.
+            tokens: Whether its client wanted each piece of a message as it came.
+        """
+        if tokens not in self._sent:
+            sent = await self.stream(
+                await self.agent(), background=True, stream_tokens=tokens, include_pings=False
+            )
+            self._sent[tokens] = await self.server.get(sent.run_id, caller="")
+        end = end or RunEnded(seq=0, at=0.0, status="completed", stop_reason="end_turn")
+        numbered = [replace(entry, seq=seq) for seq, entry in enumerate((*log, end), 1)]
+        *entries, last = map(written, numbered)
+        journal = self.server.journal
+        record = RunRecord(
+            id=f"run-{next(self._numbers):04x}",
+            agent="scripted",
+            created=1_000_000.0,
+            meta=self._sent[tokens].meta,
+        )
+        await journal.create(record)
+        await journal.append(record.id, entries)
+        await journal.finish(record.id, last, end.status, record.created + end.at)
+        return record.id
 
 
 class Blocks:

@@ -7,30 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from letta_client.types.agent_state import AgentState
-from letta_client.types.conversation import Conversation
-from letta_client.types.model import Model
-from letta_stage import LettaStage, hello, letta_served
-from pydantic import TypeAdapter
+from letta_stage import LettaStage, hello, letta_served, letta_type
 from web_stage import scripted_agent
 
 from thinkwell.journal import JournalError, MemoryJournal, SqliteJournal
-from thinkwell.web.letta import _store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from scripted import Turn
 
-AGENT = TypeAdapter(AgentState)
-CONVERSATION = TypeAdapter(Conversation)
-MODEL = TypeAdapter(Model)
+AGENT = "agent_state.AgentState"
 
 
 async def made(stage: LettaStage, **body: Any) -> dict[str, Any]:
     """Make an agent, and return what is answered."""
     state: dict[str, Any] = await stage.post("/v1/agents/", body)
-    AGENT.validate_python(state)
+    letta_type(AGENT).validate_python(state)
     return state
 
 
@@ -243,14 +236,32 @@ async def test_a_conversation_is_forgotten_and_its_run_is_stopped() -> None:
     assert reasons == ["cancelled"]
 
 
-async def test_there_may_not_be_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_store, "MOST_AGENTS", 2)
-    async with letta_served(hello) as stage:
+class Noting(MemoryJournal):
+    """Notes what is kept in it last."""
+
+    async def put(self, kind: str, name: str, data: bytes | None) -> None:
+        self.last = kind, name, data
+        await super().put(kind, name, data)
+
+
+async def test_there_may_not_be_too_many() -> None:
+    async with letta_served(hello, journal=(journal := Noting())) as stage:
+
+        async def fill() -> None:
+            """Keep the last one under 998 other names."""
+            kind, name, data = journal.last
+            for number in range(998):
+                await journal.put(kind, f"{name}-{number}", data)
+
         agent = await stage.agent()
+        await fill()
         await stage.agent()
-        assert "no more" in (await stage.post("/v1/agents/", {}, 400))["detail"]
-        for status in (200, 200, 400):
-            await stage.post(f"/v1/conversations/?agent_id={agent}", {}, status)
+        assert "there are 1,000 of them, and no more" in (await stage.post("/v1/agents/", {}, 400))["detail"]
+        await stage.post(f"/v1/conversations/?agent_id={agent}", {})
+        await fill()
+        await stage.post(f"/v1/conversations/?agent_id={agent}", {})
+        refused = await stage.post(f"/v1/conversations/?agent_id={agent}", {}, 400)
+        assert "no more" in refused["detail"]
         other = stage.of("bob")
         await other.agent()
 
@@ -262,7 +273,7 @@ async def test_a_conversation_is_made_changed_and_forgotten() -> None:
     async with letta_served(hello) as stage:
         agent = await stage.agent()
         known = await stage.post(f"/v1/conversations/?agent_id={agent}", {"summary": "First"})
-        CONVERSATION.validate_python(known)
+        letta_type("conversation.Conversation").validate_python(known)
         assert (known["agent_id"], known["summary"], known["archived"]) == (agent, "First", False)
         path = f"/v1/conversations/{known['id']}"
         assert await stage.get(path) == known
@@ -400,7 +411,7 @@ async def test_what_there_is_besides() -> None:
         assert await stage.get("/v1/health") == health
         models = await stage.get("/v1/models/")
         for model in models:
-            MODEL.validate_python(model)
+            letta_type("model.Model").validate_python(model)
         assert [(m["handle"], m["display_name"]) for m in models] == [
             ("thinkwell/scripted", "scripted"),
             ("thinkwell/other", "The other"),

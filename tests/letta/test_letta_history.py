@@ -10,9 +10,6 @@ from letta_stage import LettaStage, asking, hello, letta_served, tool_done, tool
 
 from thinkwell.journal import Entry, MemoryJournal, RunRecord
 from thinkwell.web import StartRun
-from thinkwell.web.letta._incoming import Said
-from thinkwell.web.letta._segments import Options
-from thinkwell.web.letta._turns import Turn as LettaTurn
 
 if TYPE_CHECKING:
     from scripted import Turn
@@ -95,13 +92,15 @@ async def test_a_long_conversation_in_pages(order: str) -> None:
     journal = MemoryJournal()
     async with letta_served(hello, journal=journal) as stage:
         agent, other = await stage.agent(), await stage.agent()
+        sent: dict[str, RunRecord] = {}
+        for thread in (agent, other):
+            run = (await stage.stream(thread)).run_id
+            sent[thread] = await stage.server.get(run, caller="")
+            await stage.server.delete(run, caller="")
         for number in range(350):
             thread = other if number % 7 == 3 else agent
-            turn = LettaTurn(
-                agent=thread, said=(Said(content=f"Do {number}."),), options=Options(background=True)
-            )
             record = RunRecord(
-                id=f"run-{number:08x}", agent="a", created=1e9 + number, thread=thread, meta=turn.meta
+                id=f"run-{number:08x}", agent="a", created=1e9 + number, thread=thread, meta=sent[thread].meta
             )
             await journal.create(record)
             end = b'{"type":"end","seq":1,"at":1.0,"status":"completed"}'

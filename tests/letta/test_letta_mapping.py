@@ -7,34 +7,24 @@ from typing import Any
 
 import msgspec
 import pytest
-from letta_client.types.agents.letta_streaming_response import LettaStreamingResponse
-from letta_client.types.agents.message import Message as LettaMessage
-from pydantic import TypeAdapter
+from letta_stage import MESSAGE, hello, letta_served, letta_type
 
 from thinkwell import events as ev
 from thinkwell.questions import FieldChoice, FormField
-from thinkwell.web.letta._mapping import Mapper
 
-FRAME = TypeAdapter[Any](LettaStreamingResponse)
-MESSAGE = TypeAdapter[Any](LettaMessage)
 OPTIONS = (ev.QuestionOption(id="y", name="Yes", kind="allow_once"),)
 
 
-def mapped(*events: ev.ThoughtEvent, tokens: bool = False) -> list[dict[str, Any]]:
+async def mapped(*events: ev.ThoughtEvent, tokens: bool = False) -> list[dict[str, Any]]:
     """What becomes of events, read as the client in Python would."""
-    mapper = Mapper("ab12", 1_000_000.0, tokens=tokens)
-    found: list[dict[str, Any]] = []
-    for seq, event in enumerate(events, 1):
-        numbered = msgspec.structs.replace(event, seq=seq, at=float(seq))
-        found += map(as_json, mapper.take(numbered))
-    return found + [as_json(message) for message in mapper.flush()]
-
-
-def as_json(message: object) -> dict[str, Any]:
-    body: dict[str, Any] = json.loads(msgspec.json.encode(message))
-    FRAME.validate_python(body)
-    MESSAGE.validate_python(body)
-    return body
+    log = [msgspec.structs.replace(event, at=float(seq)) for seq, event in enumerate(events, 1)]
+    async with letta_served(hello) as stage:
+        run = await stage.keep(log, tokens=tokens)
+        streamed = await stage.read(f"/v1/runs/{run}/stream", {})
+    messages = [frame for frame in streamed.frames if "seq_id" in frame]
+    for message in messages:
+        letta_type(MESSAGE).validate_python(message)
+    return messages
 
 
 def kinds(messages: list[dict[str, Any]]) -> list[str]:
@@ -52,14 +42,14 @@ def think(text: str) -> ev.Thought:
 # Texts
 
 
-def test_whole_messages_come_when_they_are_complete() -> None:
-    messages = mapped(think("Who "), think("is it?"), say("Hel"), say("lo"))
+async def test_whole_messages_come_when_they_are_complete() -> None:
+    messages = await mapped(think("Who "), think("is it?"), say("Hel"), say("lo"))
     assert kinds(messages) == ["reasoning", "assistant"]
     assert [message.get("reasoning") or message["content"] for message in messages] == ["Who is it?", "Hello"]
 
 
-def test_pieces_of_a_message_share_its_names_and_its_date() -> None:
-    messages = mapped(think("Who "), think("is it?"), say("Hel"), say("lo"), tokens=True)
+async def test_pieces_of_a_message_share_its_names_and_its_date() -> None:
+    messages = await mapped(think("Who "), think("is it?"), say("Hel"), say("lo"), tokens=True)
     assert kinds(messages) == ["reasoning", "reasoning", "assistant", "assistant"]
     for key in ("id", "otid", "date", "step_id"):
         values = [message[key] for message in messages]
@@ -69,7 +59,7 @@ def test_pieces_of_a_message_share_its_names_and_its_date() -> None:
     assert messages[0]["date"] == "1970-01-12T13:46:41+00:00"
 
 
-def test_both_ways_of_telling_name_the_messages_alike() -> None:
+async def test_both_ways_of_telling_name_the_messages_alike() -> None:
     events = (
         think("a"),
         say("b", "m1"),
@@ -83,7 +73,7 @@ def test_both_ways_of_telling_name_the_messages_alike() -> None:
         ev.QuestionAsked(id="q1", title="May I?", options=OPTIONS, timeout=300.0),
         say("f"),
     )
-    whole, pieces = mapped(*events), mapped(*events, tokens=True)
+    whole, pieces = await mapped(*events), await mapped(*events, tokens=True)
 
     def named(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
         return list(dict.fromkeys((message["id"], message["step_id"]) for message in messages))
@@ -91,23 +81,23 @@ def test_both_ways_of_telling_name_the_messages_alike() -> None:
     assert named(whole) == named(pieces)
 
 
-def test_another_message_of_the_agents_is_another_one() -> None:
-    messages = mapped(say("one", "m1"), say(" and", "m1"), say("two", "m2"), say("three"))
+async def test_another_message_of_the_agents_is_another_one() -> None:
+    messages = await mapped(say("one", "m1"), say(" and", "m1"), say("two", "m2"), say("three"))
     assert [message["content"] for message in messages] == ["one and", "two", "three"]
 
 
-def test_news_that_nobody_sees_do_not_break_a_message() -> None:
+async def test_news_that_nobody_sees_do_not_break_a_message() -> None:
     between = (
         ev.UsageUpdate(used=1, size=2),
         ev.ModeUpdate(mode_id="x"),
         ev.PhaseChanged(phase="responding"),
     )
-    messages = mapped(say("one"), *between, say(" more"))
+    messages = await mapped(say("one"), *between, say(" more"))
     assert [message["content"] for message in messages] == ["one more"]
 
 
-def test_empty_pieces_are_no_messages() -> None:
-    assert mapped(say(""), think("")) == []
+async def test_empty_pieces_are_no_messages() -> None:
+    assert await mapped(say(""), think("")) == []
 
 
 @pytest.mark.parametrize(
@@ -121,26 +111,26 @@ def test_empty_pieces_are_no_messages() -> None:
         (ev.EmbeddedResource(uri="file:///a", blob=""), "[file:///a]"),
     ],
 )
-def test_what_is_no_text_has_words(block: ev.ContentBlock, text: str) -> None:
-    (message,) = mapped(ev.Message(content=block))
+async def test_what_is_no_text_has_words(block: ev.ContentBlock, text: str) -> None:
+    (message,) = await mapped(ev.Message(content=block))
     assert message["content"] == text
 
 
-def test_what_a_loaded_session_repeats_is_not_said_again() -> None:
-    messages = mapped(ev.ReplayStarted(), say("Old."), ev.ReplayEnded(), say("New."))
+async def test_what_a_loaded_session_repeats_is_not_said_again() -> None:
+    messages = await mapped(ev.ReplayStarted(), say("Old."), ev.ReplayEnded(), say("New."))
     assert [message["content"] for message in messages] == ["New."]
 
 
-def test_what_is_asked_while_a_session_is_loaded_is_asked_now() -> None:
-    messages = mapped(ev.ReplayStarted(), say("Old."), asked(options=OPTIONS), ev.ReplayEnded())
+async def test_what_is_asked_while_a_session_is_loaded_is_asked_now() -> None:
+    messages = await mapped(ev.ReplayStarted(), say("Old."), asked(options=OPTIONS), ev.ReplayEnded())
     assert kinds(messages) == ["approval_request"]
 
 
 # Tools
 
 
-def test_a_call_and_its_return() -> None:
-    call, returned = mapped(
+async def test_a_call_and_its_return() -> None:
+    call, returned = await mapped(
         ev.ToolStart(id="t1", title="Read a.py", kind="read", input={"path": "a.py"}),
         ev.ToolDone(id="t1", status="completed", content=(_text("x = 1"), _text("y = 2"))),
     )
@@ -155,8 +145,8 @@ def test_a_call_and_its_return() -> None:
     assert call["id"] != returned["id"]
 
 
-def test_a_call_in_pieces_has_its_arguments_when_they_are_known() -> None:
-    begun, told, returned = mapped(
+async def test_a_call_in_pieces_has_its_arguments_when_they_are_known() -> None:
+    begun, told, returned = await mapped(
         ev.ToolStart(id="t1", title="Read a.py", name="Read"),
         ev.ToolUpdate(id="t1", status="in_progress"),
         ev.ToolUpdate(id="t1", input={"path": "a.py"}, title="Read a.py now"),
@@ -171,8 +161,8 @@ def test_a_call_in_pieces_has_its_arguments_when_they_are_known() -> None:
 
 
 @pytest.mark.parametrize("tokens", [False, True])
-def test_a_call_that_shows_no_arguments_has_its_title(tokens: bool) -> None:
-    *calls, returned = mapped(
+async def test_a_call_that_shows_no_arguments_has_its_title(tokens: bool) -> None:
+    *calls, returned = await mapped(
         ev.ToolStart(id="t1", title="Look around"), ev.ToolDone(id="t1", status="failed"), tokens=tokens
     )
     assert calls[-1]["tool_call"]["arguments"] == '{"title":"Look around"}'
@@ -180,18 +170,18 @@ def test_a_call_that_shows_no_arguments_has_its_title(tokens: bool) -> None:
     assert returned["status"] == "error"
 
 
-def test_a_call_that_is_not_over_is_told_at_the_end() -> None:
-    (call,) = mapped(ev.ToolStart(id="t1"))
+async def test_a_call_that_is_not_over_is_told_at_the_end() -> None:
+    (call,) = await mapped(ev.ToolStart(id="t1"))
     assert call["tool_call"] == {"name": "tool", "arguments": "{}", "tool_call_id": "t1"}
 
 
-def test_arguments_that_are_no_object_are_put_into_one() -> None:
-    (call, _) = mapped(ev.ToolStart(id="t1", input=[1]), ev.ToolDone(id="t1", status="cancelled"))
+async def test_arguments_that_are_no_object_are_put_into_one() -> None:
+    (call, _) = await mapped(ev.ToolStart(id="t1", input=[1]), ev.ToolDone(id="t1", status="cancelled"))
     assert call["tool_call"]["arguments"] == '{"input":[1]}'
 
 
-def test_a_call_that_is_told_twice_is_one() -> None:
-    messages = mapped(
+async def test_a_call_that_is_told_twice_is_one() -> None:
+    messages = await mapped(
         ev.ToolStart(id="t1", title="Look"),
         ev.ToolStart(id="t1", title="Look", input={"path": "a"}),
         ev.ToolUpdate(id="t1", input={"path": "b"}),
@@ -201,8 +191,8 @@ def test_a_call_that_is_told_twice_is_one() -> None:
     assert kinds(messages) == ["tool_call", "tool_return"]
 
 
-def test_an_id_that_is_used_again_is_another_call() -> None:
-    messages = mapped(
+async def test_an_id_that_is_used_again_is_another_call() -> None:
+    messages = await mapped(
         ev.ToolStart(id="t1", input={"n": 1}),
         ev.ToolDone(id="t1", status="completed"),
         ev.ToolStart(id="t1", input={"n": 2}),
@@ -214,8 +204,8 @@ def test_an_id_that_is_used_again_is_another_call() -> None:
 
 
 @pytest.mark.parametrize("tokens", [False, True])
-def test_a_call_of_which_the_beginning_was_not_told(tokens: bool) -> None:
-    messages = mapped(
+async def test_a_call_of_which_the_beginning_was_not_told(tokens: bool) -> None:
+    messages = await mapped(
         ev.ToolUpdate(id="t1", title="Look", input={"path": "a"}),
         ev.ToolDone(id="t2", status="completed", title="Listen", output={"heard": True}),
         tokens=tokens,
@@ -226,9 +216,9 @@ def test_a_call_of_which_the_beginning_was_not_told(tokens: bool) -> None:
     assert messages[-1]["tool_return"] == '{"heard":true}'
 
 
-def test_what_tools_show_becomes_text() -> None:
+async def test_what_tools_show_becomes_text() -> None:
     diff = ev.DiffContent(path="a.py", old_text="x = 1\n", new_text="x = 2\n")
-    _, changed, _, told = mapped(
+    _, changed, _, told = await mapped(
         ev.ToolStart(id="t1", input={"a": 1}),
         ev.ToolDone(
             id="t1", status="completed", content=(diff, ev.TerminalContent(terminal_id="7")), output="unused"
@@ -240,8 +230,8 @@ def test_what_tools_show_becomes_text() -> None:
     assert told["tool_return"] == "plain"
 
 
-def test_a_step_ends_with_what_its_tools_return() -> None:
-    messages = mapped(
+async def test_a_step_ends_with_what_its_tools_return() -> None:
+    messages = await mapped(
         think("First."),
         ev.ToolStart(id="t1", input={"n": 1}),
         ev.ToolStart(id="t2", input={"n": 2}),
@@ -253,9 +243,9 @@ def test_a_step_ends_with_what_its_tools_return() -> None:
     assert steps == ["1", "1", "1", "1", "1", "2"]
 
 
-def test_a_plan_is_a_call_and_its_return() -> None:
+async def test_a_plan_is_a_call_and_its_return() -> None:
     entries = (ev.PlanEntry(content="Read", status="completed"), ev.PlanEntry(content="Write"))
-    call, returned, other, _, gone, _ = mapped(
+    call, returned, other, _, gone, _ = await mapped(
         ev.PlanUpdate(entries=entries),
         ev.PlanUpdate(id="side", markdown="- a", uri="file:///plan"),
         ev.PlanUpdate(id="side", removed=True, entries=entries),
@@ -286,8 +276,8 @@ def asked(**fields: Any) -> ev.QuestionAsked:
 
 
 @pytest.mark.parametrize("tokens", [False, True])
-def test_a_question_is_a_request_for_approval_of_its_call(tokens: bool) -> None:
-    *calls, request = mapped(
+async def test_a_question_is_a_request_for_approval_of_its_call(tokens: bool) -> None:
+    *calls, request = await mapped(
         ev.ToolStart(id="t1", title="Run ls", kind="execute", input={"command": "ls"}),
         asked(tool_id="t1", options=OPTIONS),
         tokens=tokens,
@@ -299,8 +289,8 @@ def test_a_question_is_a_request_for_approval_of_its_call(tokens: bool) -> None:
     assert request["tool_calls"] == (call if tokens else [call])
 
 
-def test_a_question_about_no_call_is_one_of_its_own() -> None:
-    (request,) = mapped(asked(options=OPTIONS))
+async def test_a_question_about_no_call_is_one_of_its_own() -> None:
+    (request,) = await mapped(asked(options=OPTIONS))
     assert request["tool_call"] == {
         "name": "Really?",
         "arguments": '{"title":"Really?"}',
@@ -308,18 +298,18 @@ def test_a_question_about_no_call_is_one_of_its_own() -> None:
     }
 
 
-def test_what_a_policy_decides_is_not_asked() -> None:
-    assert mapped(asked(timeout=None, options=OPTIONS)) == []
+async def test_what_a_policy_decides_is_not_asked() -> None:
+    assert await mapped(asked(timeout=None, options=OPTIONS)) == []
 
 
-def test_a_form_is_carried_as_a_call() -> None:
+async def test_a_form_is_carried_as_a_call() -> None:
     fields = (
         FormField(name="name", type="string", title="Name", description="Whose?", required=True),
         FormField(
             name="colour", type="choice", choices=(FieldChoice(value="red", title="Red"),), default="red"
         ),
     )
-    (request,) = mapped(asked(asks="form", fields=fields))
+    (request,) = await mapped(asked(asks="form", fields=fields))
     assert request["tool_call"]["name"] == "fill_in_form"
     assert json.loads(request["tool_call"]["arguments"]) == {
         "title": "Really?",
@@ -342,8 +332,8 @@ def test_a_form_is_carried_as_a_call() -> None:
     }
 
 
-def test_a_web_page_is_carried_as_a_call() -> None:
-    (request,) = mapped(asked(asks="url", url="https://example.org/"))
+async def test_a_web_page_is_carried_as_a_call() -> None:
+    (request,) = await mapped(asked(asks="url", url="https://example.org/"))
     assert request["tool_call"]["name"] == "open_url"
     assert json.loads(request["tool_call"]["arguments"])["url"] == "https://example.org/"
 
@@ -356,23 +346,25 @@ def front_end_call(name: str, arguments: str) -> ev.QuestionAsked:
     return asked(asks="form", fields=fields)
 
 
-def test_a_call_of_a_tool_of_the_clients_has_its_own_name() -> None:
-    (request,) = mapped(front_end_call("Bash", '{"command": "ls"}'))
+async def test_a_call_of_a_tool_of_the_clients_has_its_own_name() -> None:
+    (request,) = await mapped(front_end_call("Bash", '{"command": "ls"}'))
     assert request["tool_call"]["name"] == "Bash"
     assert request["tool_call"]["arguments"] == '{"command": "ls"}'
 
 
-def test_a_step_ends_with_what_the_clients_tool_returns() -> None:
-    answered = ev.QuestionAnswered(id="q1", choice="accept", by="letta", why="")
-    messages = mapped(say("a"), front_end_call("Bash", "{}"), answered, say("b"), asked(id="q2"), say("c"))
+async def test_a_step_ends_with_what_the_clients_tool_returns() -> None:
+    answered = ev.QuestionAnswered(id="q1", choice="accept", by="human", why="")
+    messages = await mapped(
+        say("a"), front_end_call("Bash", "{}"), answered, say("b"), asked(id="q2"), say("c")
+    )
     assert [m["step_id"][-1] for m in messages] == ["1", "1", "2", "2", "2"]
-    permitted = ev.QuestionAnswered(id="q1", choice="allow_once", by="letta", why="")
-    messages = mapped(say("a"), asked(options=OPTIONS), permitted, say("b"))
+    permitted = ev.QuestionAnswered(id="q1", choice="allow_once", by="human", why="")
+    messages = await mapped(say("a"), asked(options=OPTIONS), permitted, say("b"))
     assert [m["step_id"][-1] for m in messages] == ["1", "1", "1"]
 
 
-def test_it_is_the_call_that_the_agent_shows() -> None:
-    messages = mapped(
+async def test_it_is_the_call_that_the_agent_shows() -> None:
+    messages = await mapped(
         ev.ToolStart(id="t0", title="Bash", input={"command": "pwd"}),
         ev.ToolDone(id="t0", status="completed"),
         ev.ToolStart(id="t1", title="mcp__thinkwell__Bash", input={"command": "ls"}),
@@ -387,18 +379,22 @@ def test_it_is_the_call_that_the_agent_shows() -> None:
 # The rest
 
 
-def test_usage_is_added_up() -> None:
-    mapper = Mapper("ab12", 0.0, tokens=False)
-    for event in (
+async def test_usage_is_added_up() -> None:
+    log = (
+        say("One."),
         ev.TurnEnded(number=1, stop_reason="end_turn", usage={"inputTokens": 3, "outputTokens": 1, "x": 9}),
+        ev.ToolDone(id="t1", status="completed"),
+        say("Two."),
         ev.TurnEnded(number=2, stop_reason="end_turn", usage={"inputTokens": 4, "totalTokens": 5}),
         ev.TurnEnded(number=3, stop_reason="end_turn"),
         ev.UsageUpdate(used=77, size=100),
-    ):
-        assert mapper.take(event) == []
-    usage = mapper.usage(steps=2, run_id="run-1")
-    assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (7, 1, 5)
-    assert (usage.context_tokens, usage.step_count, usage.run_ids) == (77, 2, ("run-1",))
+    )
+    async with letta_served(hello) as stage:
+        run = await stage.keep(log)
+        (usage,) = (await stage.read(f"/v1/runs/{run}/stream", {})).of("usage_statistics")
+        assert usage.items() <= (await stage.get(f"/v1/runs/{run}/usage")).items()
+    assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (7, 1, 5)
+    assert (usage["context_tokens"], usage["step_count"], usage["run_ids"]) == (77, 2, [run])
 
 
 def _text(text: str) -> ev.BlockContent:

@@ -5,23 +5,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from letta_client.types.agents.letta_streaming_response import LettaStreamingResponse
-from pydantic import TypeAdapter
+from letta_stage import hello, letta_served
 
 from thinkwell import events as ev
-from thinkwell.journal import Entry, RunRecord
 from thinkwell.questions import FormField
-from thinkwell.web._records import RunEnded, ShownError
-from thinkwell.web.letta._messages import ErrorMessage
-from thinkwell.web.letta._segments import Options, Segment, SegmentReader
+from thinkwell.web import RunEnded, ShownError
 
 if TYPE_CHECKING:
-    from thinkwell.web.letta._messages import Frame
-
-FRAME = TypeAdapter[Any](LettaStreamingResponse)
+    from letta_stage import LettaStage, Streamed
 
 texts = st.text(max_size=4)
 names = st.sampled_from(["t1", "t2", "t3"])
@@ -34,10 +28,6 @@ contents = st.lists(
     ),
     max_size=2,
 ).map(tuple)
-FRONT_END_CALL = (
-    FormField(name="front_end_result", type="string"),
-    FormField(name="front_end_error", type="string"),
-)
 questions = st.builds(
     ev.QuestionAsked,
     id=st.sampled_from(["q1", "q2"]),
@@ -73,7 +63,7 @@ events = st.one_of(
         ev.QuestionAnswered,
         id=st.sampled_from(["q1", "q2"]),
         choice=st.sampled_from(["allow_once", "accept", None]),
-        by=st.just("letta"),
+        by=st.just("human"),
         why=texts,
     ),
     st.builds(ev.UsageUpdate, used=st.integers(0, 9), size=st.just(9)),
@@ -90,25 +80,19 @@ ends = st.builds(
 )
 
 
-def read(log: list[ev.ThoughtEvent], end: RunEnded, *, tokens: bool, after: int = 0) -> list[Frame]:
-    """The frames of a part of a run that no question cuts."""
-    record = RunRecord(id="run-ab12", agent="a", created=1_000_000.0)
-    reader = SegmentReader(Segment(run=record.id, after=after), record, Options(tokens=tokens))
-    frames: list[Frame] = [*reader.begin(0.0)]
-    for seq, event in enumerate([*log, end], 1):
-        numbered = msgspec.structs.replace(event, seq=seq)
-        data = msgspec.json.encode(numbered) if isinstance(numbered, RunEnded) else ev.event_to_json(numbered)
-        more, question = reader.take(Entry(seq, data))
-        assert question is None or isinstance(event, ev.QuestionAsked)
-        frames += more
-    assert reader.over
-    return frames
+async def read(
+    stage: LettaStage, log: list[ev.ThoughtEvent], end: RunEnded, *, tokens: bool, after: int = 0
+) -> Streamed:
+    """A part of a run that no question cuts, as it is streamed."""
+    run = await stage.keep(log, end, tokens=tokens)
+    streamed = await stage.read(f"/v1/runs/{run}{f'-{after}' if after else ''}/stream", {})
+    assert streamed.done
+    return streamed
 
 
-def as_json(frame: Frame) -> dict[str, Any]:
-    body: dict[str, Any] = json.loads(msgspec.json.encode(frame))
-    FRAME.validate_python(body)
-    return body
+def own(id_: str) -> str:
+    """The id of a message without that of its run."""
+    return id_.partition("-")[2].partition("-")[2]
 
 
 def joined(frames: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -118,40 +102,52 @@ def joined(frames: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         if "id" not in frame:
             continue
         known = found.setdefault(
-            frame["id"], {"type": frame["message_type"], "text": "", "name": "", "arguments": ""}
+            own(frame["id"]), {"type": frame["message_type"], "text": "", "name": "", "arguments": ""}
         )
         assert known["type"] == frame["message_type"]
         known["text"] += frame.get("content") or frame.get("reasoning") or frame.get("tool_return") or ""
         call: dict[str, Any] = frame.get("tool_call") or {}
         known["name"] += call.get("name") or ""
         known["arguments"] += call.get("arguments") or ""
-        known["step"] = frame["step_id"]
+        known["step"] = own(frame["step_id"])
     return found
 
 
-@settings(deadline=None, database=None)
-@given(st.lists(events, max_size=12), ends, st.integers(0, 12))
-def test_frames(log: list[ev.ThoughtEvent], end: RunEnded, after: int) -> None:
-    whole = [as_json(frame) for frame in read(log, end, tokens=False)]
-    pieces = [as_json(frame) for frame in read(log, end, tokens=True)]
+logs = st.lists(events, max_size=12)
+
+
+async def check(log: list[ev.ThoughtEvent], end: RunEnded, after: int) -> None:
+    async with letta_served(hello) as stage:
+        whole = (await read(stage, log, end, tokens=False)).frames
+        pieces = (await read(stage, log, end, tokens=True)).frames
+        part = (await read(stage, log, end, tokens=True, after=after)).frames
     for frames in (whole, pieces):
         content = [frame for frame in frames if "seq_id" in frame]
         assert [frame["seq_id"] for frame in content] == list(range(1, len(content) + 1))
-        assert [frame["message_type"] for frame in frames if frame["message_type"] == "stop_reason"] == [
-            "stop_reason"
-        ]
+        assert len([frame for frame in frames if frame["message_type"] == "stop_reason"]) == 1
         for frame in content:
             call = frame.get("tool_call")
             if call is not None and call["arguments"] is not None:
                 assert isinstance(json.loads(call["arguments"] or "{}"), dict)
-    ids = [frame["id"] for frame in whole if "id" in frame]
+    ids = [own(frame["id"]) for frame in whole if "id" in frame]
     assert len(ids) == len(set(ids))
     assert _without_late_names(joined(pieces)) == _without_late_names(joined(whole))
     # A part of it has what comes behind its beginning, and nothing else.
-    part = [as_json(frame) for frame in read(log, end, tokens=True, after=after)]
-    rest = [frame for frame in part if "id" in frame]
-    behind = [frame for frame in pieces if "id" in frame][len(pieces) - len(part) :]
-    assert [frame["id"] for frame in rest] == [frame["id"] for frame in behind]
+    rest = [own(frame["id"]) for frame in part if "id" in frame]
+    assert rest == [own(frame["id"]) for frame in pieces if "id" in frame][len(pieces) - len(part) :]
+
+
+@settings(deadline=None, database=None, max_examples=20)
+@given(logs, ends, st.integers(0, 12))
+async def test_frames(log: list[ev.ThoughtEvent], end: RunEnded, after: int) -> None:
+    await check(log, end, after)
+
+
+@pytest.mark.long
+@settings(deadline=None, database=None, max_examples=200)
+@given(logs, ends, st.integers(0, 12))
+async def test_many_frames(log: list[ev.ThoughtEvent], end: RunEnded, after: int) -> None:
+    await check(log, end, after)
 
 
 def _without_late_names(messages: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -159,15 +155,23 @@ def _without_late_names(messages: dict[str, dict[str, Any]]) -> dict[str, dict[s
     return {id_: {**body, "name": bool(body["name"])} for id_, body in messages.items()}
 
 
-@settings(deadline=None, database=None)
-@given(st.lists(events, max_size=6), ends)
-def test_the_same_log_gives_the_same_frames(log: list[ev.ThoughtEvent], end: RunEnded) -> None:
-    for tokens in (False, True):
-        assert read(log, end, tokens=tokens) == read(log, end, tokens=tokens)
+async def test_the_same_run_gives_the_same_frames() -> None:
+    log: list[ev.ThoughtEvent] = [
+        ev.Thought(text="a"),
+        ev.Message(text="b"),
+        ev.ToolUpdate(id="t1", title="c"),
+        ev.PlanUpdate(markdown="d"),
+        ev.QuestionAsked(id="q1", title="e", timeout=300.0),
+    ]
+    async with letta_served(hello) as stage:
+        for tokens in (False, True):
+            run = await stage.keep(log, tokens=tokens)
+            first = await stage.read(f"/v1/runs/{run}/stream", {})
+            assert await stage.read(f"/v1/runs/{run}/stream", {}) == first
 
 
-def test_a_failure_without_a_word() -> None:
-    end = RunEnded(seq=1, at=0.0, status="failed")
-    error = read([], end, tokens=False)[-1]
-    assert isinstance(error, ErrorMessage)
-    assert error.error_type == "run_failed"
+async def test_a_failure_without_a_word() -> None:
+    async with letta_served(hello) as stage:
+        streamed = await read(stage, [], RunEnded(seq=1, at=0.0, status="failed"), tokens=False)
+    assert streamed.error is not None
+    assert streamed.error["error_type"] == "run_failed"

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from real_servers import ServerKind
     from scripted import Turn
 
+pytestmark = pytest.mark.long
+
 TOKEN = "a-token-for-ada-0123456789"
 TALK = Path(__file__).with_name("letta_talk.mjs")
 

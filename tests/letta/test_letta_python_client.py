@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import asynccontextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 import httpx
-import letta_client
 import pytest
-from letta_client import AsyncLetta, Letta
 from letta_stage import allowed, hello, tool_done, tool_start
 from real_servers import SERVERS, backend_of, listening
 from web_stage import scripted_agent
@@ -22,6 +21,7 @@ from thinkwell_acp import RpcError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
+    from letta_client import AsyncLetta
     from real_servers import ServerKind
     from scripted import Turn
 
@@ -33,7 +33,10 @@ pytestmark = pytest.mark.filterwarnings(
 TOKEN = "a-token-for-ada-0123456789"
 
 
-@pytest.fixture(params=SERVERS)
+FIRST, *OTHERS = SERVERS
+
+
+@pytest.fixture(params=[FIRST, *(pytest.param(kind, marks=pytest.mark.long) for kind in OTHERS)])
 def kind(request: pytest.FixtureRequest) -> ServerKind:
     """Which server serves."""
     served: ServerKind = request.param
@@ -65,8 +68,19 @@ async def serving(kind: ServerKind, *scripts: Any) -> AsyncGenerator[tuple[str, 
         yield at.url, server, handler
 
 
-def asynchronous(url: str, **options: Any) -> AsyncLetta:
-    return AsyncLetta(base_url=url, api_key=TOKEN, _strict_response_validation=True, **options)
+@pytest.fixture
+def letta() -> Any:
+    """The client's package, which takes a second to import."""
+    return import_module("letta_client")
+
+
+def asynchronous(url: str, *, token: str = TOKEN, **options: Any) -> AsyncLetta:
+    letta = import_module("letta_client")
+    options.setdefault("http_client", letta.DefaultAsyncHttpxClient(base_url=url, verify=False))
+    client: AsyncLetta = letta.AsyncLetta(
+        base_url=url, api_key=token, _strict_response_validation=True, **options
+    )
+    return client
 
 
 def kinds(frames: list[Any]) -> list[str]:
@@ -136,7 +150,7 @@ async def test_a_conversation(kind: ServerKind, tokens: bool) -> None:
         assert [m.id async for m in client.runs.messages.list(run_id)] == [m.id for m in listed]
 
 
-async def test_conversations(kind: ServerKind) -> None:
+async def test_conversations(kind: ServerKind, letta: Any) -> None:
     async with serving(kind, hello) as (url, _, _), asynchronous(url) as client:
         agent = await client.agents.create()
         conversation = await client.conversations.create(agent_id=agent.id, summary="Tea")
@@ -157,7 +171,7 @@ async def test_conversations(kind: ServerKind) -> None:
         await client.conversations.delete(conversation.id)
         await client.agents.update(agent.id, name="Other")
         await client.agents.delete(agent.id)
-        with pytest.raises(letta_client.NotFoundError):
+        with pytest.raises(letta.NotFoundError):
             await client.agents.retrieve(agent.id)
         assert (await client.health()).status == "ok"
         assert [model.handle for model in await client.models.list()] == ["thinkwell/scripted"]
@@ -178,9 +192,11 @@ async def test_a_complete_answer(kind: ServerKind) -> None:
         assert "assistant_message" in [frame.message_type async for frame in stream]
 
 
-async def test_the_blocking_client(kind: ServerKind) -> None:
+async def test_the_blocking_client(kind: ServerKind, letta: Any) -> None:
     def talk(url: str) -> list[str]:
-        with Letta(base_url=url, api_key=TOKEN, _strict_response_validation=True) as client:
+        http = letta.DefaultHttpxClient(base_url=url, verify=False)
+        options = {"base_url": url, "api_key": TOKEN, "http_client": http}
+        with letta.Letta(**options, _strict_response_validation=True) as client:
             agent = client.agents.create(name="Blocking")
             seen: list[str] = []
             with client.agents.messages.create(agent.id, input="Go.", streaming=True) as stream:
@@ -202,7 +218,7 @@ async def test_the_blocking_client(kind: ServerKind) -> None:
         ]
 
 
-async def test_an_error_in_the_middle_is_raised(kind: ServerKind) -> None:
+async def test_an_error_in_the_middle_is_raised(kind: ServerKind, letta: Any) -> None:
     async def fails(turn: Turn) -> None:
         turn.say("I be")
         raise RpcError(-32603, "no")
@@ -216,12 +232,12 @@ async def test_an_error_in_the_middle_is_raised(kind: ServerKind) -> None:
             async for frame in stream:
                 seen.append(frame)
 
-        with pytest.raises(letta_client.APIStatusError) as raised:
+        with pytest.raises(letta.APIStatusError) as raised:
             await read()
         assert kinds(seen) == ["assistant_message", "stop_reason"]
         body: Any = raised.value.body
         assert body["error_type"] == "agent_reported"
-        with pytest.raises(letta_client.InternalServerError, match="answered with an error"):
+        with pytest.raises(letta.InternalServerError, match="answered with an error"):
             await client.agents.messages.create(agent.id, input="Go.")
         assert len(handler.prompts) == 2  # and not four times
 
@@ -230,7 +246,7 @@ class Counting(httpx.AsyncHTTPTransport):
     """Counts requests, and cuts some of them off when they were answered."""
 
     def __init__(self, cut: Callable[[httpx.Request, int], bool]) -> None:
-        super().__init__()
+        super().__init__(verify=False)
         self.posts = 0
         self._cut = cut
 
@@ -258,31 +274,31 @@ async def test_a_connection_that_is_lost_runs_nothing_twice(kind: ServerKind) ->
         assert len(handler.prompts) == 1
 
 
-async def test_a_conflict_is_not_tried_again(kind: ServerKind) -> None:
+async def test_a_conflict_is_not_tried_again(kind: ServerKind, letta: Any) -> None:
     transport = Counting(lambda request, number: False)
     async with serving(kind, work) as (url, _, _):
         http = httpx.AsyncClient(base_url=url, transport=transport)
         async with asynchronous(url, http_client=http) as client:
             agent = await client.agents.create()
             await client.agents.messages.create(agent.id, input="Go.")
-            with pytest.raises(letta_client.ConflictError, match="waiting for approval"):
+            with pytest.raises(letta.ConflictError, match="waiting for approval"):
                 await client.agents.messages.create(agent.id, input="And now?")
             assert transport.posts == 3
             told = await client.agents.messages.cancel(agent.id)
             assert list(told.values()) == ["cancelled"]
             nothing: Any = {"type": "approval", "approve": True}
-            with pytest.raises(letta_client.BadRequestError, match="No tool call"):
+            with pytest.raises(letta.BadRequestError, match="No tool call"):
                 await client.agents.messages.create(agent.id, messages=[nothing])
-            with pytest.raises(letta_client.UnprocessableEntityError):
+            with pytest.raises(letta.UnprocessableEntityError):
                 await client.agents.messages.create(agent.id, messages=[])
 
 
-async def test_who_has_no_token_is_nobody(kind: ServerKind) -> None:
+async def test_who_has_no_token_is_nobody(kind: ServerKind, letta: Any) -> None:
     async with (
         serving(kind, hello) as (url, _, _),
-        AsyncLetta(base_url=url, api_key="a-token-of-nobody-000000") as client,
+        asynchronous(url, token="a-token-of-nobody-000000") as client,
     ):
-        with pytest.raises(letta_client.AuthenticationError):
+        with pytest.raises(letta.AuthenticationError):
             await client.agents.create()
 
 

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import json
 from contextlib import asynccontextmanager
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 import anyio
-import pytest
 from letta_stage import Blocks, LettaStage, allowed, letta_served
-from redis_servers import running_redis
 
 from thinkwell.journal.redis import RedisJournal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator
+    from collections.abc import AsyncGenerator
 
     from redis_servers import RedisServer
     from scripted import Turn
 
     from thinkwell.journal import RunRecord
-
-
-@pytest.fixture(scope="module")
-def redis() -> Generator[RedisServer]:
-    """A Redis of this module."""
-    with running_redis() as server:
-        yield server
 
 
 async def asks(turn: Turn) -> None:
@@ -41,7 +33,9 @@ async def calls(turn: Turn) -> None:
 
 
 @asynccontextmanager
-async def pair(redis: RedisServer, name: str) -> AsyncGenerator[tuple[LettaStage, LettaStage]]:
+async def pair(redis: RedisServer) -> AsyncGenerator[tuple[LettaStage, LettaStage]]:
+    name = token_hex(8)
+
     def journal() -> RedisJournal:
         return RedisJournal(redis.url, prefix=name)
 
@@ -52,8 +46,8 @@ async def pair(redis: RedisServer, name: str) -> AsyncGenerator[tuple[LettaStage
         yield one, two
 
 
-async def test_a_conversation_over_two_servers(redis: RedisServer, anyio_backend_name: str) -> None:
-    async with pair(redis, f"letta-{anyio_backend_name}") as (one, two):
+async def test_a_conversation_over_two_servers(redis_server: RedisServer) -> None:
+    async with pair(redis_server) as (one, two):
         with anyio.fail_after(30):
             agent = await one.agent(name="Shared")
             assert [state["name"] for state in await two.get("/v1/agents/")] == ["Shared"]
@@ -107,9 +101,9 @@ class Meetings:
 
 
 @asynccontextmanager
-async def meeting(redis: RedisServer, name: str) -> AsyncGenerator[tuple[LettaStage, LettaStage]]:
+async def meeting(redis: RedisServer) -> AsyncGenerator[tuple[LettaStage, LettaStage]]:
     """Two servers that have both seen that nothing goes on when either begins a run."""
-    meetings = Meetings(2)
+    meetings, name = Meetings(2), token_hex(8)
 
     def journal() -> RedisJournal:
         made = Meeting(redis.url, prefix=name)
@@ -123,8 +117,8 @@ async def meeting(redis: RedisServer, name: str) -> AsyncGenerator[tuple[LettaSt
         yield one, two
 
 
-async def test_of_two_messages_at_once_one_is_sent(redis: RedisServer, anyio_backend_name: str) -> None:
-    async with meeting(redis, f"letta-once-{anyio_backend_name}") as stages:
+async def test_of_two_messages_at_once_one_is_sent(redis_server: RedisServer) -> None:
+    async with meeting(redis_server) as stages:
         agent = await stages[0].agent()
         url = f"/v1/agents/{agent}/messages/async"
         answers: dict[int, tuple[int, str]] = {}
@@ -152,8 +146,8 @@ async def test_of_two_messages_at_once_one_is_sent(redis: RedisServer, anyio_bac
             assert (await refused.stream(agent)).stop_reason == "requires_approval"  # and now it may
 
 
-async def test_the_same_message_at_two_servers_at_once(redis: RedisServer, anyio_backend_name: str) -> None:
-    async with meeting(redis, f"letta-same-{anyio_backend_name}") as stages:
+async def test_the_same_message_at_two_servers_at_once(redis_server: RedisServer) -> None:
+    async with meeting(redis_server) as stages:
         agent = await stages[0].agent()
         body = {"messages": [{"role": "user", "content": "Go.", "otid": "o1"}]}
         runs: list[str] = []

@@ -136,12 +136,19 @@ class Browser:
 
 
 @contextmanager
-def browsing() -> Generator[Browser]:
-    """Start a browser for the time of a block."""
+def browsing(folder: Path) -> Generator[Browser]:
+    """Start a browser for the time of a block.
+
+    Args:
+        folder: Where it keeps what it needs while it runs.
+    """
     program = find_program("chromium")
+    environment = node_environment({**program.env, "TMPDIR": str(folder)})
+    # It begins and ends processes as it likes, which no case has to answer for.
+    environment.pop("SUITE_WORKER", None)
     process = subprocess.Popen(
         node_command(SCRIPT, program.path),
-        env=node_environment(program.env),
+        env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

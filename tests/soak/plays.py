@@ -12,7 +12,7 @@ from thinkwell.events import Message, Thought, ToolDone, ToolStart
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
-    from thinkwell.web._records import LogEntry
+    from web_stage import LogEntry
 
 __all__ = ("Burst", "Ending", "Piece", "Play", "pieces_of")
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 from soak.plays import pieces_of
 from soak.watching_client import Broken, Frames, ask, connected
+from web_stage import read_entry
 
 from thinkwell.journal import Entry
-from thinkwell.web._records import RunEnded, read_entry
+from thinkwell.web import RunEnded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from soak.server_process import ServerProcess
     from soak.soak_plan import Phase, PlannedRun, PlannedWatcher
     from soak.watching_client import Answer, Frame
+    from web_stage import LogEntry
 
     from thinkwell.journal import Journal, RunRecord
-    from thinkwell.web._records import LogEntry
 
 __all__ = ("Outcome", "soak")
 
