@@ -6,13 +6,17 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from debian_packages import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,15 +27,16 @@ def measure(
     target: Path, *asked: str, env: Mapping[str, str] | None = None
 ) -> tuple[subprocess.CompletedProcess[str], dict[str, dict[str, Any]]]:
     """Run the quick benchmark, and return what it printed and the samples that it wrote."""
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.serving", "--quick", "--json", str(target), *asked],
-        cwd=ROOT,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as scratch:  # servers are killed, and leave their sockets
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.serving", "--quick", "--json", str(target), *asked],
+            cwd=ROOT,
+            env={**(os.environ if env is None else env), "TMPDIR": scratch},
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     lines = json.loads(target.read_text("utf-8"))["lines"]
     return done, {line["scene"]["action"]: line["samples"] for line in lines}

@@ -63,7 +63,7 @@ def run(folder: Path, source: str, **env: str) -> subprocess.CompletedProcess[st
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "interop.matrix_plugin", "test_cells.py"],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(TESTS), **env},
+        env={**os.environ, "PYTHONPATH": str(TESTS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **env},
         capture_output=True,
         text=True,
         check=False,
