@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import uvicorn
 from mcp.server import MCPServer
 
 if TYPE_CHECKING:
@@ -56,6 +55,8 @@ def main(transport: str) -> None:
     if transport == "stdio":
         server.run("stdio")
         return
+    import uvicorn
+
     app = server.sse_app() if transport == "sse" else server.streamable_http_app()
     listener = socket.create_server(("127.0.0.1", 0))
     sys.stdout.write(f"{listener.getsockname()[1]}\n")
