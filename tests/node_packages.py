@@ -59,7 +59,8 @@ def node_packages(*, source: Path = SOURCE, cache: Path = CACHE) -> Path:
             "--prefer-offline",
             "--loglevel=error",
         )
-        subprocess.run([_node(), npm, *arguments], cwd=fresh, check=True, stdout=subprocess.DEVNULL)
+        command = [_node(), npm, *arguments]
+        subprocess.run(command, cwd=fresh, env=_environment(), check=True, stdout=subprocess.DEVNULL)
         try:
             fresh.rename(folder)
         except OSError:
@@ -75,7 +76,7 @@ def node_command(script: Path, *arguments: str) -> list[str]:
 
 def node_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment in which the command runs; the packages are installed when it is made."""
-    return {**os.environ, "THINKWELL_TEST_PACKAGES": str(node_packages()), **(more or {})}
+    return {**_environment(), "THINKWELL_TEST_PACKAGES": str(node_packages()), **(more or {})}
 
 
 def node_run(script: Path, *arguments: str, stdin: str = "", env: Mapping[str, str] | None = None) -> str:
@@ -105,6 +106,11 @@ async def node_answers(
             node_command(script, *arguments), input=stdin.encode(), env=environment, check=False
         )
     return _output(script, done)
+
+
+def _environment() -> dict[str, str]:
+    """Return an environment in which Node.js leaves nothing in the folder for temporary files."""
+    return {**os.environ, "NODE_DISABLE_COMPILE_CACHE": "1"}
 
 
 def _output(script: Path, done: subprocess.CompletedProcess[bytes]) -> str:

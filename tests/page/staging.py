@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
+from anyio import from_thread
 from anyio.from_thread import start_blocking_portal
+from anyio.lowlevel import current_token
 from real_servers import backend_of, listening
 from scripted import ScriptedAgent, scripted
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from anyio.from_thread import BlockingPortal
+    from anyio.lowlevel import EventLoopToken
     from real_servers import ServerKind
     from scripted import Script
     from starlette.applications import Starlette
@@ -42,22 +45,32 @@ class Gate:
     def __init__(self) -> None:
         self._opened = 0
         self._passed = 0
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._waiting: dict[anyio.Event, EventLoopToken] = {}
 
     def open(self) -> None:
         """Let one go on who waits, or will."""
-        with self._changed:
+        with self._lock:
             self._opened += 1
-            self._changed.notify_all()
+            waiting = dict(self._waiting)
+        for event, token in waiting.items():
+            with suppress(anyio.RunFinishedError):
+                from_thread.run_sync(event.set, token=token)
 
     async def wait(self) -> None:
         """Wait until it is opened once more."""
-        await anyio.to_thread.run_sync(self._wait, abandon_on_cancel=True)
-
-    def _wait(self) -> None:
-        with self._changed:
-            if self._changed.wait_for(lambda: self._opened > self._passed, timeout=30):
-                self._passed += 1
+        while True:
+            event = anyio.Event()
+            with self._lock:
+                if self._opened > self._passed:
+                    self._passed += 1
+                    return
+                self._waiting[event] = current_token()
+            try:
+                await event.wait()
+            finally:
+                with self._lock:
+                    del self._waiting[event]
 
 
 @dataclass

@@ -29,11 +29,6 @@ AGENT = Path(__file__).with_name("ag_ui_agent.mjs")
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
-@pytest.fixture(params=["uvicorn", "hypercorn-trio"])
-def kind(request: pytest.FixtureRequest) -> Any:
-    return request.param
-
-
 @pytest.fixture
 def anyio_backend(kind: Any) -> str:
     return backend_of(kind)

@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 CHAT = Path(__file__).with_name("ai_sdk_chat.mjs")
 
 
-@pytest.fixture(params=["uvicorn", "hypercorn-trio"])
-def kind(request: pytest.FixtureRequest) -> Any:
-    return request.param
-
-
 @pytest.fixture
 def anyio_backend(kind: Any) -> str:
     return backend_of(kind)

@@ -30,11 +30,6 @@ CHAT = Path(__file__).with_name("ai_sdk_chat.mjs")
 AGENT = Path(__file__).with_name("ag_ui_agent.mjs")
 
 
-@pytest.fixture(params=["uvicorn", "hypercorn-trio"])
-def kind(request: pytest.FixtureRequest) -> Any:
-    return request.param
-
-
 @pytest.fixture
 def anyio_backend(kind: Any) -> str:
     return backend_of(kind)

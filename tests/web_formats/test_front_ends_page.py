@@ -28,6 +28,7 @@ async def careful(turn: Turn) -> None:
     turn.say(f"You said {await asks(turn)}.")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_the_program_for_ag_ui_asks_and_answers(tmp_path: Path, anyio_backend: str) -> None:
     script = tmp_path / "ask.ts"
@@ -39,6 +40,7 @@ async def test_the_program_for_ag_ui_asks_and_answers(tmp_path: Path, anyio_back
     assert "status: 'completed'" in output
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_the_options_for_the_ai_sdk_make_a_chat(tmp_path: Path, anyio_backend: str) -> None:
     (tmp_path / "chat.ts").write_text(FILES["chat.ts"], "utf-8")

@@ -13,6 +13,7 @@ from node_packages import SOURCE, node_answers, node_packages, node_run
 VERSIONS = Path(__file__).with_name("versions.mjs")
 
 
+@pytest.mark.long
 def test_what_scripts_import_is_what_is_asked_for() -> None:
     wanted = json.loads((SOURCE / "package.json").read_text("utf-8"))["dependencies"]
     assert json.loads(node_run(VERSIONS, *wanted, stdin="ö\n")) == {"found": wanted, "sent": "ö\n"}
@@ -28,6 +29,7 @@ def test_the_lock_names_no_place_that_packages_come_from() -> None:
         assert "resolved" not in package
 
 
+@pytest.mark.long
 def test_what_is_installed_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     folder = node_packages()
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:1/")
@@ -45,6 +47,7 @@ async def test_a_script_that_fails_is_told_of(tmp_path: Path) -> None:
         await node_answers(script)
 
 
+@pytest.mark.long
 def test_several_install_at_once(tmp_path: Path) -> None:
     source, cache = tmp_path / "source", tmp_path / "cache"
     source.mkdir()
