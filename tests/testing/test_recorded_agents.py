@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import runpy
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-import msgspec
+import anyio
 import pytest
 
 from thinkwell import open_agent
-from thinkwell._recording._records import VERSION, Header, encode_record
 from thinkwell.testing import RecordedAgent, ScriptedAgent, replay_agent, script
 
 if TYPE_CHECKING:
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-async def recording(tmp_path: Path) -> Path:
+def recording(tmp_path: Path, anyio_backend: str) -> Path:
     """A recording of one turn."""
-    played = ScriptedAgent(script.thinks("hm").says("Hello"))
-    async with played.open(record=tmp_path / "run.ndjson", cwd=tmp_path) as agent:
-        assert await agent.think().text("Hi").run() == "Hello"
+
+    async def record() -> None:
+        played = ScriptedAgent(script.thinks("hm").says("Hello"))
+        async with played.open(record=tmp_path / "run.ndjson", cwd=tmp_path) as agent:
+            assert await agent.think().text("Hi").run() == "Hello"
+
+    anyio.run(record, backend=anyio_backend)
     return tmp_path / "run.ndjson"
 
 
@@ -56,37 +61,50 @@ async def test_a_process_that_starts_in_another_folder(
         assert await agent.think().text("Hi").run() == "Hello"
 
 
-def started(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """What comes of an agent that is started with these arguments."""
-    command = [sys.executable, "-m", "thinkwell.testing", *map(str, arguments)]
-    return subprocess.run(command, input="", capture_output=True, text=True, check=False)
+def exit_code(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> object:
+    """With what the program ends that is given these arguments."""
+    monkeypatch.setattr(sys, "argv", ["testing", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("thinkwell.testing", run_name="__main__")
+    return ended.value.code
 
 
-def test_arguments_that_make_no_agent(tmp_path: Path) -> None:
-    recording, script_file = tmp_path / "run.ndjson", tmp_path / "script.json"
-    header = Header(at=0, version=VERSION, thinkwell="0", time="", agent="x")
-    recording.write_bytes(encode_record(header))
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+def test_arguments_that_make_no_agent(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script_file = tmp_path / "script.json"
     script.says("a").save(script_file)
     (tmp_path / "nonsense").write_text('{"steps": 3}', "utf-8")
-    later = msgspec.structs.replace(header, version=VERSION + 1)
-    (tmp_path / "later.ndjson").write_bytes(encode_record(later))
+    header = json.loads(recording.read_text("utf-8").splitlines()[0])
+    later = header["version"] + 1
+    (tmp_path / "later.ndjson").write_text(json.dumps({**header, "version": later}) + "\n", "utf-8")
     for arguments, why in (
         ((), "the following arguments are required: FILE"),
         ((tmp_path / "none",), "No such file or directory"),
         ((tmp_path / "nonsense",), "is neither a script nor a recording"),
         ((recording, "fast"), "the speed has to be a number from 0 on, not 'fast'"),
         ((recording, "-1"), "the speed has to be a number from 0 on, not '-1'"),
-        ((tmp_path / "later.ndjson",), f"its format has version {VERSION + 1}"),
+        ((tmp_path / "later.ndjson",), f"its format has version {later}"),
         ((script_file, tmp_path / "none"), "is no folder"),
     ):
-        ran = started(*arguments)
-        assert ran.returncode == 2, ran
-        assert ran.stderr.startswith("usage: python -m thinkwell.testing "), ran
-        assert why in ran.stderr
-        assert "Traceback" not in ran.stderr
-    assert "plays a script or repeats a recording" in " ".join(started("--help").stdout.split())
-    assert started(recording, "2").returncode == 0
-    assert started(script_file, tmp_path).returncode == 0
+        assert exit_code(monkeypatch, *arguments) == 2
+        told = capsys.readouterr().err
+        assert told.startswith("usage: python -m thinkwell.testing "), told
+        assert why in told
+        assert "Traceback" not in told
+    assert exit_code(monkeypatch, "--help") == 0
+    assert "plays a script or repeats a recording" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("more", ["2", None])
+def test_a_client_that_leaves_at_once(recording: Path, tmp_path: Path, more: str | None) -> None:
+    script.says("a").save(tmp_path / "script.json")
+    given = (recording, more) if more else (tmp_path / "script.json", tmp_path)
+    command = [sys.executable, "-m", "thinkwell.testing", *map(str, given)]
+    ran = subprocess.run(command, input="", capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran
 
 
 @pytest.mark.parametrize("make", [RecordedAgent, replay_agent])

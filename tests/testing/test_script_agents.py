@@ -179,6 +179,19 @@ async def test_a_client_that_chooses_no_option_and_one_that_answers_nonsense() -
     assert [(given.choice, given.option_id) for given in played.sent.answers] == [("selected", "mine")]
 
 
+async def test_a_client_whose_tools_make_no_sense() -> None:
+    class Confused(OddClient):
+        async def request(self, id: object, method: str, params: Raw, /) -> object:  # noqa: A002
+            return {"connectionId": "c"} if method == "mcp/connect" else {"tools": "none"}
+
+    servers = [{"type": "acp", "name": "box", "serverId": "1"}]
+    played = ScriptedAgent(script)
+    async with played.connect() as transport, open_connection(transport, Confused()) as connection:
+        await connection.request("initialize", {"protocolVersion": 1})
+        with pytest.raises(RpcError, match="its answer to tools/list makes no sense"):
+            await connection.request("session/new", {"cwd": "/", "mcpServers": servers})
+
+
 async def test_a_client_that_forgets_its_tools() -> None:
     played, client = ScriptedAgent(script.calls("add")), OddClient()
     server = {"type": "acp", "name": "tools", "serverId": "1"}

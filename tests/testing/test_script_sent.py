@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from thinkwell.testing import ScriptedAgent, Sent, script
-from thinkwell.testing._journal import Line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,28 +58,48 @@ async def test_one_message_or_an_assertion_that_lists_what_there_was() -> None:
     assert repr(Sent(())) == "<Sent, nothing>"
 
 
-def test_many_and_long_messages_are_cut() -> None:
-    sent = Sent(
-        Line(1, "client", f'{{"jsonrpc":"2.0","method":"n{n}","params":{{"text":"{"x" * 500}"}}}}')
-        for n in range(100)
-    )
+async def said(*lines: str, agent: tuple[str, ...] = ()) -> Sent:
+    """What is known of a client that says this, in a turn in which the agent has said something before."""
+    played = ScriptedAgent(script.sends("\n".join((*agent, ""))).hangs(), complete=False)
+    asks: dict[str, dict[str, Any]] = {
+        "initialize": {"protocolVersion": 1},
+        "session/new": {"cwd": "/", "mcpServers": []},
+        "session/prompt": {"sessionId": "", "prompt": []},
+    }
+    async with played.connect() as transport:
+        heard = b""
+        for method, params in asks.items():
+            if method == "session/prompt":
+                params = {**params, "sessionId": re.findall(rb'"sessionId":"(.*?)"', heard)[0].decode()}
+            message = {"jsonrpc": "2.0", "id": method, "method": method, "params": params}
+            await transport.send(json.dumps(message).encode() + b"\n")
+            until = "\n".join(agent).encode() if method == "session/prompt" else f'"{method}"'.encode()
+            while until not in heard:
+                heard += await transport.receive()
+        await transport.send("".join(f"{line}\n" for line in lines).encode())
+        last = b'{"jsonrpc":"2.0","id":"last","method":"session/close","params":{"sessionId":"none"}}\n'
+        await transport.send(last)
+        while b'"last"' not in heard:
+            heard += await transport.receive()
+    return played.sent
+
+
+async def test_many_and_long_messages_are_cut() -> None:
+    params = f'{{"text":"{"x" * 500}"}}'
+    sent = await said(*(f'{{"jsonrpc":"2.0","method":"n{n}","params":{params}}}' for n in range(96)))
     lines = str(sent).splitlines()
+    assert len(sent.messages) == 100
     assert lines[:2] == ["It sent:", "  … 80 before them"]
     assert len(lines) == 22
-    assert lines[-1].startswith('  n99 {"text":"xxx')
-    assert lines[-1].endswith("x…")
-    assert len(lines[-1]) < 180
+    assert lines[-2].startswith('  n95 {"text":"xxx')
+    assert lines[-2].endswith("x…")
+    assert len(lines[-2]) < 180
 
 
-def answers_to(*pairs: tuple[str, str]) -> Sent:
+async def answers_to(*pairs: tuple[str, str]) -> Sent:
     """What there is after these requests of the agent's and their answers."""
-    lines: list[Line] = []
-    for id_, (question, answer) in enumerate(pairs):
-        lines += [
-            Line(1, "agent", f'{{"id":{id_},{question}}}'),
-            Line(1, "client", f'{{"id":{id_},{answer}}}'),
-        ]
-    return Sent(lines)
+    asked = tuple(f'{{"jsonrpc":"2.0","id":{id_},{question}}}' for id_, (question, _) in enumerate(pairs))
+    return await said(*(f'{{"id":{id_},{answer}}}' for id_, (_, answer) in enumerate(pairs)), agent=asked)
 
 
 ASKED = (
@@ -90,28 +111,32 @@ CALLED = '"method":"mcp/message","params":{"connectionId":"m","method":"tools/ca
 REFUSED = '"error":{"code":-32601,"message":"no"}'
 
 
-def test_answers_are_of_the_question_that_they_answer() -> None:
-    cancelled, chosen, refused, form = answers_to(
+async def test_answers_are_of_the_question_that_they_answer() -> None:
+    sent = await answers_to(
         (ASKED, '"result":{"outcome":{"outcome":"cancelled"}}'),
         (ASKED, '"result":{"outcome":{"outcome":"selected","optionId":"o"}}'),
         (ASKED, REFUSED),
         (FORM, REFUSED),
-    ).answers
+    )
+    cancelled, chosen, refused, form = sent.answers
     assert (cancelled.choice, cancelled.option_id, cancelled.title) == ("cancelled", None, "")
     assert (chosen.choice, chosen.option_id) == ("allow_once", "o")
     assert (refused.choice, refused.content) == ("error", "no")
     assert (form.title, form.choice, form.content) == ("Who?", "error", "no")
 
 
-def test_results_that_are_errors_of_the_protocol() -> None:
+async def test_results_that_are_errors_of_the_protocol() -> None:
     listed = '"method":"mcp/message","params":{"connectionId":"m","method":"tools/list"}'
-    sent = answers_to((CALLED, REFUSED), (listed, REFUSED), (listed, '"result":{"tools":[{"name":"a"}]}'))
+    sent = await answers_to(
+        (CALLED, REFUSED), (listed, REFUSED), (listed, '"result":{"tools":[{"name":"a"}]}')
+    )
     (result,) = sent.results
     assert (result.tool, result.arguments, result.text, result.is_error) == ("add", None, "no", True)
     (tool,) = sent.tools
     assert (tool.name, tool.description, tool.schema) == ("a", "", {})
 
 
-def test_an_answer_to_nothing_is_left_out() -> None:
-    sent = Sent([Line(1, "client", '{"id":1,"result":{}}'), Line(1, "agent", "noise")])
-    assert (sent.messages, sent.answers) == ((), ())
+async def test_an_answer_to_nothing_is_left_out() -> None:
+    sent = await said('{"id":1,"result":{}}', agent=("noise",))
+    assert sent.methods == ("initialize", "session/new", "session/prompt", "session/close")
+    assert sent.answers == ()

@@ -10,7 +10,19 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ("pytester",)
+pytestmark = pytest.mark.xdist_group("testing plugin")  # one run is enough for all
+
 GUIDE = (Path(__file__).parents[2] / "docs" / "howto" / "testing.md").read_text("utf-8")
+
+INI = """
+[pytest]
+anyio_mode = auto
+filterwarnings =
+    error
+    # The plugins are there before this run of pytest begins.
+    ignore:Module already imported:pytest.PytestAssertRewriteWarning
+"""
 
 TESTS = """
 import pytest
@@ -111,10 +123,25 @@ def test_the_plugin_alone_imports_nothing_of_the_package(tmp_path: Path) -> None
 
 
 @pytest.fixture(scope="module")
-def output(tmp_path_factory: pytest.TempPathFactory) -> str:
+def printed() -> list[str]:
+    """What was printed by the first case that had them run."""
+    return []
+
+
+@pytest.fixture
+def output(printed: list[str], pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> str:
     """What pytest prints about these tests, as of a user of anyio's plugin with an event loop of his own."""
-    folder = tmp_path_factory.mktemp("project")
-    (folder / "pytest.ini").write_text("[pytest]\nanyio_mode = auto\nfilterwarnings = error\n", "utf-8")
+    if not printed:
+        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        make_project(pytester.path)
+        ran = pytester.runpytest_inprocess("-rA", "--no-header", "-p", "anyio", "-p", "thinkwell")
+        printed.append(f"{ran.stdout}\n{ran.stderr}")
+    return printed[0]
+
+
+def make_project(folder: Path) -> None:
+    """Write the tests, those of the guide too."""
+    (folder / "pytest.ini").write_text(INI, "utf-8")
     (folder / "conftest.py").write_text(
         "import pytest\n\n@pytest.fixture(params=['trio'])\n"
         "def anyio_backend(request):\n    return request.param\n",
@@ -124,7 +151,6 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> str:
     for number, snippet in enumerate(re.findall(r"^```python\n(.*?)^```$", GUIDE, re.DOTALL | re.MULTILINE)):
         if "def test_" in snippet:
             (folder / f"test_guide_{number}.py").write_text(snippet, "utf-8")
-    return run_pytest(folder, "-p", "anyio", "-p", "thinkwell")
 
 
 def test_the_fixture_works_and_fails_the_tests_whose_scripts_are_not_played(output: str) -> None:
