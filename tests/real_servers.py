@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import anyio
+import pytest
 import uvicorn
 from hypercorn.config import Config
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 ServerKind: TypeAlias = Literal["uvicorn", "hypercorn-asyncio", "hypercorn-trio"]
 
 SERVERS: Final[tuple[ServerKind, ...]] = ("uvicorn", "hypercorn-asyncio", "hypercorn-trio")
+
+ONE_OR_ALL: Final = ("uvicorn", *(pytest.param(kind, marks=pytest.mark.long) for kind in SERVERS[1:]))
+"""Parameters of a fixture: one server, and with the cases that take long each of them."""
 
 ERROR_LOGS: Final = ("uvicorn.error", "hypercorn.error")
 """Where the servers tell of what an application has raised."""

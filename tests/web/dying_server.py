@@ -7,15 +7,14 @@ ended ``ended``.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import signal
+import sqlite3
 import sys
-from contextlib import asynccontextmanager
-from functools import wraps
-from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import anyio
 import msgspec
@@ -28,24 +27,28 @@ from thinkwell.web import RunServer, ServedAgent, web_app
 from thinkwell_acp import memory_transport_pair, serve_agent
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Generator, Sequence
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from thinkwell import PermissionMode, PermissionPolicy
+    from thinkwell.journal import Entry, RunEnd, RunRecord
+
+Step: TypeAlias = Literal["create", "append", "finish", "orphans", "UPDATE runs", "COMMIT", "sent"]
+"""What a server does: calls of the journal, statements in its file, and events that are sent."""
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """A moment in a server's work."""
 
-    where: str
-    """A method, such as ``thinkwell.journal:SqliteJournal.append``."""
+    step: Step
     call: int
-    """Which call of it."""
+    """Which time it does that."""
     after: bool
-    """Whether its work is done then."""
+    """Whether it is done then."""
 
     def __str__(self) -> str:
-        when = "after" if self.after else "before"
-        return f"{when} {self.where.partition(':')[2]} {self.call}"
+        return f"{'after' if self.after else 'before'} {self.step} {self.call}"
 
 
 class Life(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,44 +60,79 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     """When it is killed; ``None``: never."""
 
 
-def die() -> None:
-    """End this process as a power cut does."""
-    os.kill(os.getpid(), signal.SIGKILL)
+class Death:
+    """Kills this process at a point, as a power cut does."""
+
+    def __init__(self, point: Point | None) -> None:
+        self._point = point
+        self._left = 0 if point is None else point.call
+
+    @contextmanager
+    def around(self, step: str) -> Generator[None]:
+        """Do a step of the work."""
+        here = self._point is not None and step.startswith(self._point.step)
+        self._left -= here
+        if here and not self._left and self._point is not None:
+            self._come(after=False)
+            yield
+            self._come(after=True)
+        else:
+            yield
+
+    def _come(self, *, after: bool) -> None:
+        if self._point is not None and self._point.after == after:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
-def plant(point: Point) -> None:
-    """Let this process be killed at a point."""
-    module, _, path = point.where.partition(":")
-    owner_name, _, name = path.partition(".")
-    owner = getattr(importlib.import_module(module), owner_name)
-    setattr(owner, name, dying(getattr(owner, name), point))
+class DyingFile(sqlite3.Connection):
+    """A file in which a statement may be the last."""
+
+    def __init__(self, *arguments: Any, death: Death, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._death = death
+
+    def execute(self, sql: str, *arguments: Any) -> sqlite3.Cursor:
+        with self._death.around(sql):
+            return super().execute(sql, *arguments)
 
 
-def dying(method: Callable[..., Any], point: Point) -> Callable[..., Any]:
-    """Return a method that kills its process in one of its calls."""
-    left = point.call
+class DyingJournal(SqliteJournal):
+    """A journal of which a call may be the last."""
 
-    def now(*, after: bool) -> None:
-        nonlocal left
-        left -= after == point.after
-        if not left and after == point.after:
-            die()
+    def __init__(self, path: str, death: Death) -> None:
+        super().__init__(path)
+        self._death = death
 
-    @wraps(method)
-    async def waits(*arguments: Any, **options: Any) -> Any:
-        now(after=False)
-        result = await method(*arguments, **options)
-        now(after=True)
-        return result
+    async def create(self, record: RunRecord) -> RunRecord:
+        with self._death.around("create"):
+            return await super().create(record)
 
-    @wraps(method)
-    def does(*arguments: Any, **options: Any) -> Any:
-        now(after=False)
-        result = method(*arguments, **options)
-        now(after=True)
-        return result
+    async def append(self, run_id: str, entries: Sequence[Entry]) -> None:
+        with self._death.around("append"):
+            await super().append(run_id, entries)
 
-    return waits if iscoroutinefunction(method) else does
+    async def finish(self, run_id: str, end: Entry, status: RunEnd, at: float) -> None:
+        with self._death.around("finish"):
+            await super().finish(run_id, end, status, at)
+
+    async def orphans(self) -> list[RunRecord]:
+        with self._death.around("orphans"):
+            return await super().orphans()
+
+
+class DyingApp:
+    """An application of which an event that is sent may be the last."""
+
+    def __init__(self, app: ASGIApp, death: Death) -> None:
+        self._app = app
+        self._death = death
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sends(message: Message) -> None:
+            with self._death.around("sent" if b"\ndata: " in message.get("body", b"") else "else"):
+                await send(message)
+
+        await self._app(scope, receive, sends)
 
 
 @asynccontextmanager
@@ -107,8 +145,10 @@ async def opened(permissions: PermissionMode | PermissionPolicy) -> AsyncGenerat
 
 async def serve(life: Life) -> None:
     """Serve until this process is killed."""
-    server = RunServer({"playing": ServedAgent(open=opened)}, journal=SqliteJournal(life.journal))
-    async with listening(web_app(server), life.kind) as address:
+    death = Death(life.point)
+    sqlite3.connect = partial(sqlite3.connect, factory=partial(DyingFile, death=death))  # type: ignore[assignment]
+    server = RunServer({"playing": ServedAgent(open=opened)}, journal=DyingJournal(life.journal, death))
+    async with listening(DyingApp(web_app(server), death), life.kind) as address:
         print(json.dumps({"pid": os.getpid(), "port": address.port}), flush=True)  # noqa: T201 - it is read
         await anyio.sleep_forever()
 
@@ -118,8 +158,6 @@ def main() -> None:
         child = os.fork()
         if child == 0:
             life = msgspec.json.decode(line, type=Life)
-            if life.point is not None:
-                plant(life.point)
             anyio.run(serve, life, backend=backend_of(life.kind))
         os.waitpid(child, 0)
         print("ended", flush=True)  # noqa: T201 - it is read

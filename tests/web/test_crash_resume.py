@@ -9,7 +9,7 @@ import subprocess
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from soak.plays import Play, pieces_of
 from soak.watching_client import Broken, Frames, ask, connected
-from web.dying_server import Life, Point
+from web.dying_server import Life, Point, Step
 from web_stage import read_entry
 
 from thinkwell.journal import Entry, SqliteJournal
@@ -29,47 +29,53 @@ if TYPE_CHECKING:
     from real_servers import ServerKind
     from soak.watching_client import Frame
 
+pytestmark = pytest.mark.xdist_group("dying server")
+
 TESTS: Final = Path(__file__).parents[1]
 
 PLAY: Final = Play(seed=4, bursts=4, pause=0.01, width=2)
 
-JOURNAL: Final = "thinkwell.journal:SqliteJournal."
-WRITER: Final = "thinkwell.journal._sqlite_writer:Changes."
-WATCHERS: Final = "thinkwell.web._watching:Tail."
+
+def before(step: Step, call: int = 1) -> Point:
+    return Point(step=step, call=call, after=False)
 
 
-def before(where: str, call: int = 1) -> Point:
-    return Point(where=where, call=call, after=False)
-
-
-def after(where: str, call: int = 1) -> Point:
-    return Point(where=where, call=call, after=True)
+def after(step: Step, call: int = 1) -> Point:
+    return Point(step=step, call=call, after=True)
 
 
 IN_THE_RUN: Final = (
-    before(JOURNAL + "create"),
-    after(WRITER + "flush"),  # written, and not yet kept: the first time it is the run's record
-    before(WRITER + "keep"),  # kept, and nobody knows it
-    after(JOURNAL + "create"),
-    before(JOURNAL + "append"),
-    *(point(WRITER + name, call) for point, name in ((after, "flush"), (before, "keep")) for call in (2, 4)),
-    *(after(JOURNAL + "append", call) for call in (1, 2, 4)),
-    *(after(WATCHERS + "push", call) for call in (1, 3)),
-    before(JOURNAL + "finish"),
-    before(WRITER + "finish"),
-    after(WRITER + "finish"),
-    after(JOURNAL + "finish"),
+    before("create"),
+    before("COMMIT"),  # written, and not yet kept: the first time it is the run's record
+    after("COMMIT"),  # kept, and nobody knows it
+    after("create"),
+    before("append"),
+    *(point("COMMIT", call) for point in (before, after) for call in (2, 4)),
+    *(after("append", call) for call in (1, 2, 4)),
+    *(point("sent", call) for point in (before, after) for call in (1, 3)),
+    before("finish"),
+    before("UPDATE runs"),
+    after("UPDATE runs"),
+    after("finish"),
 )
 """When the server is killed that has the run."""
 
 IN_THE_END: Final = (
-    before(JOURNAL + "orphans"),
-    after(JOURNAL + "orphans"),
-    before(JOURNAL + "finish"),
-    after(WRITER + "flush"),
-    after(JOURNAL + "finish"),
+    before("orphans"),
+    after("orphans"),
+    before("finish"),
+    before("COMMIT"),
+    after("finish"),
 )
 """When the next one is killed, which ends the run that the first one has left."""
+
+USUAL: Final = (after("COMMIT", 2), after("sent", 3), before("finish"))
+"""Those that take a second are tried always, the others with the cases that take long."""
+
+
+def some(points: Sequence[Point]) -> list[Any]:
+    """Return parameters of a case."""
+    return [point if point in USUAL else pytest.param(point, marks=pytest.mark.long) for point in points]
 
 
 @pytest.fixture(scope="module")
@@ -167,18 +173,18 @@ async def lives(
         server.kill()
 
 
-@pytest.mark.parametrize("first", IN_THE_RUN, ids=str)
+@pytest.mark.parametrize("first", some(IN_THE_RUN), ids=str)
 async def test_who_comes_back_misses_nothing(
     first: Point, program: subprocess.Popen[bytes], tmp_path: Path, anyio_backend_name: str
 ) -> None:
     await check(program, tmp_path / "runs.sqlite", anyio_backend_name, [first])
 
 
-@pytest.mark.parametrize("second", IN_THE_END, ids=str)
+@pytest.mark.parametrize("second", some(IN_THE_END), ids=str)
 async def test_the_end_of_an_interrupted_run_is_written_once(
     second: Point, program: subprocess.Popen[bytes], tmp_path: Path, anyio_backend_name: str
 ) -> None:
-    first = after(JOURNAL + "append", 3)
+    first = after("append", 3)
     end = await check(program, tmp_path / "runs.sqlite", anyio_backend_name, [first, second])
     assert end.status == "interrupted"
 
