@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
+import pytest
 
 from thinkwell import open_agent
 from thinkwell_acp import memory_transport_pair
-from thinkwell_acp._framing import LineSplitter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from thinkwell_acp import MemoryTransport
 
 E = TypeVar("E", bound="ev.ThoughtEvent")
+
+LIMIT = 60
+"""Seconds after which a test that waits has failed."""
+
+ON_ONE_LOOP = pytest.mark.parametrize(
+    "anyio_backend", ["asyncio", pytest.param("trio", marks=pytest.mark.long)]
+)
+"""For dear cases in which the event loop makes no difference."""
 
 PRELUDE = """\
 import json, sys
@@ -46,15 +54,14 @@ class Program:
 
     def __init__(self, pipe: MemoryTransport) -> None:
         self.pipe = pipe
-        self._splitter = LineSplitter()
-        self._heard: list[str] = []
+        self._heard = b""
 
     async def hear(self) -> str:
         """Return the next line that was written to the program."""
-        while not self._heard:
-            lines = self._splitter.feed(await self.pipe.receive())
-            self._heard += [bytes(line).decode() for line in lines]
-        return self._heard.pop(0)
+        while b"\n" not in self._heard:
+            self._heard += await self.pipe.receive()
+        line, _, self._heard = self._heard.partition(b"\n")
+        return line.decode()
 
     async def hear_json(self) -> dict[str, Any]:
         line: dict[str, Any] = json.loads(await self.hear())
@@ -82,7 +89,7 @@ class Program:
 async def played(**options: Any) -> AsyncGenerator[tuple[Agent, Program]]:
     """Open an agent whose program the test plays."""
     ours, theirs = memory_transport_pair()
-    with anyio.fail_after(20):
+    with anyio.fail_after(LIMIT):
         async with open_agent(transport=ours, protocol="ndjson", **options) as agent:
             yield agent, Program(theirs)
 
@@ -92,7 +99,7 @@ async def started(path: Path, source: str, **options: Any) -> AsyncGenerator[Age
     """Write a program in Python, and open it."""
     path = path / "program.py"
     path.write_text(PRELUDE + source, "utf-8")
-    with anyio.fail_after(20):
+    with anyio.fail_after(LIMIT):
         async with open_agent(command=[sys.executable, str(path)], protocol="ndjson", **options) as agent:
             yield agent
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from lines.program import every, first, played, started
+from lines.program import LIMIT, ON_ONE_LOOP, every, first, played, started
 
 from thinkwell import (
     AgentExited,
@@ -88,7 +88,7 @@ async def test_a_shell_program_is_an_agent(tmp_path: Path) -> None:
         """,
         "utf-8",
     )
-    with anyio.fail_after(20):
+    with anyio.fail_after(LIMIT):
         async with open_agent(
             command=["sh", str(script)],
             protocol="ndjson",
@@ -179,6 +179,7 @@ open({str(tmp_path / "ended")!r}, "w").close()
         assert (tmp_path / "ended").exists()
 
 
+@ON_ONE_LOOP  # it takes two seconds
 async def test_a_program_that_ignores_the_end_of_its_input_is_terminated(tmp_path: Path) -> None:
     source = f"""
 import signal, time
@@ -254,7 +255,7 @@ end.poll()  # nothing is read, and the end of the input is noticed all the same
         stream = agent.think().text("x" * 5_000_000).stream(include="all")
         await first(stream, ev.TurnStarted)
         stream.cancel()
-        with anyio.fail_after(5):
+        with anyio.fail_after(LIMIT):
             await stream.wait()  # the turn ends at once, whatever the program does
 
 

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from lines.program import every, played, started
+from lines.program import ON_ONE_LOOP, every, played, started
 
 from thinkwell import AgentExited, AgentReported, ThoughtStream
 from thinkwell import events as ev
@@ -184,35 +184,42 @@ say("result", text=text)
     return seconds
 
 
-async def test_a_line_of_20_megabytes_takes_time_in_proportion(tmp_path: Path) -> None:
-    small = min([await took(tmp_path, 4) for _ in range(2)])
-    large = await took(tmp_path, 20)
+@pytest.mark.parametrize("mib", [5, pytest.param(20, marks=pytest.mark.long)])
+async def test_a_line_of_megabytes_takes_time_in_proportion(tmp_path: Path, mib: int) -> None:
+    small = min([await took(tmp_path, mib // 5) for _ in range(2)])
+    large = await took(tmp_path, mib)
     assert large < 5 * 6 * small + 1
 
 
-async def test_a_line_is_as_long_as_it_is_whatever_it_takes_to_hand_it_on() -> None:
-    line = b"\x01" * 20_000_000  # six times as much in the protocol
+@pytest.mark.parametrize("size", [12_000_000, pytest.param(20_000_000, marks=pytest.mark.long)])
+@ON_ONE_LOOP
+async def test_a_line_is_as_long_as_it_is_whatever_it_takes_to_hand_it_on(size: int) -> None:
+    line = b"\x01" * size  # six times as much in the protocol
     stream = await ran(line + b"\n")
     assert await stream.result == line.decode()
 
 
-async def test_a_long_approval_is_asked() -> None:
-    description = "x" * (24 * MIB)  # it is handed on three times
+@ON_ONE_LOOP
+async def test_a_long_approval_is_asked_and_its_recording_goes_on(tmp_path: Path) -> None:
+    description = "x" * (22 * MIB)  # it is handed on three times
     titles: list[str] = []
 
     def decide(question: Question) -> bool:
         titles.append(question.title)
         return True
 
-    async with played(permissions="ask", on_question=decide) as (agent, program):
+    path = tmp_path / "run.ndjson"
+    async with played(permissions="ask", on_question=decide, record=path) as (agent, program):
         stream = agent.think().text("Go").stream()
         await program.hear()
         assert await program.ask("approval", description=description) is True
-        await program.say("result", text="done")
-        assert await stream.result == "done"
+        await program.say("result", text="the very last word")
+        assert await stream.result == "the very last word"
     assert len(titles) == 1
+    assert last_word_is_received(path)
 
 
+@pytest.mark.long
 async def test_a_recording_of_long_lines_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "run.ndjson"
     async with played(record=path) as (agent, program):
@@ -224,10 +231,15 @@ async def test_a_recording_of_long_lines_goes_on(tmp_path: Path) -> None:
         await program.hear()
         await program.say("result", text="the very last word")
         await stream.wait()
+    assert last_word_is_received(path)
+
+
+def last_word_is_received(path: Path) -> bool:
     received = [line for line in path.read_bytes().splitlines() if line.startswith(b'{"type":"received"')]
-    assert any(b"the very last word" in line for line in received)
+    return any(b"the very last word" in line for line in received)
 
 
+@ON_ONE_LOOP
 async def test_an_answer_beyond_the_limit_ends_the_connection() -> None:
     def too_much(_: Question) -> dict[str, str]:
         return {"answer": "x" * (65 * MIB)}
@@ -240,6 +252,7 @@ async def test_an_answer_beyond_the_limit_ends_the_connection() -> None:
             await stream.result
 
 
+@ON_ONE_LOOP
 async def test_a_line_beyond_the_limit_ends_the_connection(tmp_path: Path) -> None:
     source = f"""
 hear()
@@ -259,6 +272,7 @@ sys.stdin.read()
             await agent.think().text("And now?").run()
 
 
+@ON_ONE_LOOP
 async def test_a_prompt_beyond_the_limit_ends_the_connection() -> None:
     async with played() as (agent, _):
         with pytest.raises(AgentExited, match="67108864"):
