@@ -8,6 +8,7 @@ without end, halves of characters, depth) travel through the encoder as `Raw`.
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -15,11 +16,12 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from schema.wire_strategies import JSON, ours
 
-from thinkwell._json_schema import is_array, is_object
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from typing_extensions import TypeIs
 
 LONG_RUN: Final = "THINKWELL_FUZZ" in os.environ
 """Whether there is time for inputs of a size at which too much work shows."""
@@ -28,6 +30,17 @@ LONGEST: Final = 50_000 if LONG_RUN else 1_000
 """Characters of a text that is a piece said over and over."""
 
 DEEPEST: Final = 100_000 if LONG_RUN else 5_000
+
+
+def is_object(value: Any) -> TypeIs[dict[str, Any]]:
+    """Whether a JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeIs[list[Any]]:
+    """Whether a JSON value is an array."""
+    return isinstance(value, list)
+
 
 FROM_AGENT: Final[dict[str, type[s.Model]]] = {
     method.name: method.params for method in s.METHODS if method.side in ("client", "both")
@@ -228,3 +241,11 @@ LINES: Final[st.SearchStrategy[bytes]] = damaged(
 """Whole lines of an agent, line ends among them now and then."""
 
 STREAMS: Final = st.lists(LINES, min_size=1, max_size=6)
+
+CUTS: Final = st.lists(st.integers(min_value=0, max_value=2**20), max_size=6)
+
+
+def blocks_of(stream: bytes, cuts: Iterable[int]) -> list[bytes]:
+    """Cut a stream at the given places."""
+    places = sorted({0, len(stream), *(cut % (len(stream) + 1) for cut in cuts)})
+    return [stream[start:end] for start, end in pairwise(places)]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from fuzz.bounds import CostsTooMuch, bounded
+from fuzz.hostile import is_array, is_object
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from limits.virtual import virtual_backend
 
-from thinkwell._json_schema import is_array, is_object
+from thinkwell.testing import virtual_backend
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator

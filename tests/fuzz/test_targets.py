@@ -5,12 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from fuzz import asking_targets, channel_targets, line_targets, run_targets, tool_targets, wire_targets
+from fuzz import (
+    asking_targets,
+    channel_targets,
+    line_targets,
+    parser_targets,
+    run_targets,
+    tool_targets,
+    wire_targets,
+)
 
 if TYPE_CHECKING:
     from fuzz.target import Target
 
+FEW = 10
+"""Examples for each target in a quick run."""
+
 TARGETS = (
+    *parser_targets.TARGETS,
     *wire_targets.TARGETS,
     *run_targets.TARGETS,
     *asking_targets.TARGETS,
@@ -20,6 +32,7 @@ TARGETS = (
 )
 
 
+@pytest.mark.parametrize("all_of_them", [False, pytest.param(True, marks=pytest.mark.long)])
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
-def test_nothing_that_comes_in_does_harm(target: Target) -> None:
-    assert target.run(target.weight) > 0
+def test_nothing_that_comes_in_does_harm(target: Target, all_of_them: bool) -> None:
+    assert target.run(target.weight if all_of_them else FEW) > 0

@@ -1,130 +1,22 @@
-"""From bytes to messages: framing, JSON-RPC, the schema, and a whole client."""
+"""From bytes to messages: the schema, and a whole client."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
-from fuzz.hostile import FROM_AGENT, LINES, LONG_RUN, LONGEST, RESULTS, STREAMS, bodies, damaged
+from fuzz.hostile import CUTS, FROM_AGENT, LONG_RUN, RESULTS, STREAMS, blocks_of, bodies, damaged
 from fuzz.target import Target, on_both, told
 from hypothesis import strategies as st
 
 from thinkwell_acp import AcpError, ClientHandler, FrameTooLong, connect, memory_transport_pair
-from thinkwell_acp import _jsonrpc as rpc
 from thinkwell_acp import schema as s
-from thinkwell_acp._framing import LineSplitter
-from thinkwell_acp._peer import Answer, Message, Peer
 from thinkwell_acp.schema import DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from thinkwell_acp._peer import Received
-
-CUTS = st.lists(st.integers(min_value=0, max_value=2**20), max_size=6)
-
-
-def blocks_of(stream: bytes, cuts: Iterable[int]) -> list[bytes]:
-    """Cut a stream at the given places."""
-    places = sorted({0, len(stream), *(cut % (len(stream) + 1) for cut in cuts)})
-    return [stream[start:end] for start, end in pairwise(places)]
-
-
-# Framing
-
-
-def _said_over(piece: bytes, times: int) -> bytes:
-    return piece * times
-
-
-_REPEATED = st.builds(
-    _said_over,
-    st.sampled_from([b"\n", b"x", b"\r\n", b"ab\n", b"\xff"]),
-    st.integers(0, min(40 * LONGEST, 100_000)),
-)
-_BLOCKS: st.SearchStrategy[list[bytes]] = st.lists(_REPEATED | st.binary(), max_size=8)
-
-
-def check_framing(given: tuple[list[bytes], int]) -> None:
-    """Lines are those of the whole stream up to the first that is too long, and nothing else is kept."""
-    blocks, limit = given
-    splitter = LineSplitter(limit)
-    lines: list[bytes] = []
-    for block in blocks:
-        try:
-            lines += map(bytes, splitter.feed(block))
-        except FrameTooLong:
-            break
-        if splitter.failure is not None:
-            break
-    *whole, rest = b"".join(blocks).split(b"\n")
-    good = next((index for index, line in enumerate(whole) if len(line) > limit), None)
-    assert lines == (whole if good is None else whole[:good])
-    failed = good is not None or len(rest) > limit
-    assert (splitter.failure is not None) == failed
-    assert splitter.finish() == (b"" if failed else rest)
-
-
-# JSON-RPC
-
-
-def _flat(received: Sequence[Received[str]]) -> list[s.SessionNotification | Message[str]]:
-    return [m for item in received for m in (item if isinstance(item, list) else [item])]
-
-
-def _peer() -> Peer[str]:
-    peer: Peer[str] = Peer()
-    peer.request("session/prompt", b"{}", "asked")
-    abandoned, _ = peer.request("session/new", b"{}", "left")
-    peer.abandon(abandoned)
-    return peer
-
-
-def check_peer(given: tuple[list[bytes], list[int]]) -> None:
-    """What comes out depends neither on how the bytes are cut nor on which of the two ways reads them."""
-    lines, cuts = given
-    stream = b"\n".join(lines)
-    whole = _peer()
-    messages = _flat(whole.receive(stream)) + _flat(whole.receive_eof())
-    cut = _peer()
-    again = [m for block in blocks_of(stream, cuts) for m in _flat(cut.receive(block))]
-    assert again + _flat(cut.receive_eof()) == messages
-    assert sum(isinstance(message, Answer) for message in messages) <= 1
-    served = [message.id for message in messages if isinstance(message, rpc.Request)]
-    assert len(served) == len(set(served)), "a request with an id that is being served"
-    for id_ in served:
-        assert whole.answer(id_, b"{}")
-        assert not whole.answer(id_, b"{}")
-    assert whole.close() == ([] if any(isinstance(m, Answer) for m in messages) else ["asked"])
-    _check_ways(stream)
-
-
-def _check_ways(stream: bytes) -> None:
-    """An update that does not stand at the beginning of a long line is read in another way."""
-    for line in stream.split(b"\n"):
-        direct = _flat(Peer[str]().receive(line + b"\n"))
-        in_steps = _flat(Peer[str]().receive(b" " * 5_000 + line + b"\n"))
-        assert [type(message) for message in direct] == [type(message) for message in in_steps]
-        for one, other in zip(direct, in_steps, strict=True):
-            assert one == other or isinstance(one, rpc.Malformed)
-
-
-def check_envelope(line: bytes) -> None:
-    """Whatever a line is, it is a message or a value that says why not; and what was read can be written."""
-    match rpc.parse(line):
-        case rpc.Malformed(line=kept, reason=reason):
-            assert kept == line
-            assert reason
-        case rpc.Request(id=id_) | rpc.Result(id=id_):
-            msgspec.json.decode(rpc.encode_result(id_, b"{}"))
-        case rpc.Failure() as failure:
-            msgspec.json.decode(rpc.encode_failure(failure.id, failure.error))
-        case rpc.Notification():
-            pass
-
+    from collections.abc import Sequence
 
 # The schema
 
@@ -173,13 +65,12 @@ async def check_client(given: tuple[list[bytes], list[int]]) -> None:
     stream = b"\n".join(lines) + b"\n" + _HEALTHY
     ours, theirs = memory_transport_pair()
     listener = _Listener()
-    answers: list[bytes] = []
+    answered = bytearray()
 
     async def hear() -> None:
-        splitter = LineSplitter()
         with suppress(anyio.EndOfStream, anyio.ClosedResourceError):
-            while b"healthy" not in b"".join(answers):
-                answers.extend(map(bytes, splitter.feed(await theirs.receive())))
+            while not (b"healthy" in answered and answered.endswith(b"\n")):
+                answered.extend(await theirs.receive())
         heard.set()
 
     heard = anyio.Event()
@@ -200,7 +91,7 @@ async def check_client(given: tuple[list[bytes], list[int]]) -> None:
                     assert client.connection.error is None
                     assert listener.sessions[-1] == "healthy"
             tasks.cancel_scope.cancel()
-    _check_answers(answers)
+    _check_answers(bytes(answered).splitlines())
     assert len(listener.reasons) == 1
 
 
@@ -222,13 +113,6 @@ def _check_answers(answers: list[bytes]) -> None:
 
 
 TARGETS = (
-    Target(
-        name="framing",
-        inputs=st.tuples(_BLOCKS, st.sampled_from([0, 1, 10, LONGEST // 2, LONGEST, 10**9])),
-        check=check_framing,
-    ),
-    Target(name="envelope", inputs=LINES, check=check_envelope, weight=100),
-    Target(name="peer", inputs=st.tuples(STREAMS, CUTS), check=check_peer),
     Target(name="schema", inputs=_BODIES, check=check_schema, weight=100),
     Target(
         name="client",
