@@ -41,19 +41,11 @@ class Handle(Protocol):
 class NotebookRenderer:
     """Draws runs as HTML in the output of the cell that made it."""
 
-    def __init__(self, handle: Handle | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Draw into the output of the cell that runs.
+    def __init__(self) -> None:
+        """Draw into the output of the cell that runs."""
+        from IPython.display import DisplayHandle  # an optional program brings it
 
-        Args:
-            handle: Another place to draw to.
-            clock: Tells the seconds between two pages.
-        """
-        if handle is None:
-            from IPython.display import DisplayHandle  # an optional program brings it
-
-            handle = cast("Callable[[], Handle]", DisplayHandle)()
-        self._handle = handle
-        self._clock = clock
+        self._handle = cast("Callable[[], Handle]", DisplayHandle)()
         self._context = copy_context()
         """Of the cell in which this was made: what a worker thread draws first is to stand there."""
         self._drawn_at: float | None = None
@@ -61,7 +53,7 @@ class NotebookRenderer:
 
     def draw(self, runs: Sequence[Shown], /) -> None:
         """Draw the runs, unless they were drawn a moment ago: they are drawn again each second."""
-        if self._drawn_at is None or self._clock() >= self._drawn_at + EVERY:
+        if self._drawn_at is None or time.monotonic() >= self._drawn_at + EVERY:
             self._show(runs, FRAME_LIMIT)
 
     def finish(self, runs: Sequence[Shown], /) -> None:
@@ -71,8 +63,7 @@ class NotebookRenderer:
     def suspend(self) -> None:
         """Do nothing: an output is nobody else's."""
 
-    def resume(self) -> None:
-        """Do nothing."""
+    resume = suspend
 
     def _show(self, runs: Sequence[Shown], limit: int | None) -> None:
         pictures = [_picture(run) for run in runs]
@@ -85,7 +76,7 @@ class NotebookRenderer:
             self._context.run(self._handle.display, bundle, raw=True)
         else:  # the output is known by its name; some programs listen only to the cell that runs now
             Context().run(self._handle.update, bundle, raw=True)
-        self._drawn, self._drawn_at = html, self._clock()
+        self._drawn, self._drawn_at = html, time.monotonic()
 
 
 def _picture(run: Shown) -> Picture:
