@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, TypeGuard, cast, get_args
 
-import acp.schema as official  # noqa: TID251 - it is the peer here
 import msgspec
 import pydantic
 import pytest
-from acp.meta import AGENT_METHODS, CLIENT_METHODS  # noqa: TID251 - it is the peer here
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schema.wire_strategies import ours, theirs
@@ -34,13 +32,30 @@ from thinkwell_acp.schema import (
     to_builtins,
 )
 
-few = settings(
-    max_examples=25,
-    deadline=None,
-    database=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
-)
+FEW = pytest.mark.parametrize("examples", [10, pytest.param(25, marks=pytest.mark.long)])
+
+
+def few(examples: int) -> settings:
+    """Try so many messages, always the same."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+            HealthCheck.large_base_example,
+        ],
+    )
+
+
+def official() -> Any:
+    """The models of the official SDK, which take a second to import."""
+    import acp.schema  # noqa: TID251 - it is the peer here
+
+    return acp.schema
+
 
 TYPES: list[type[Model]] = sorted(
     {
@@ -55,8 +70,20 @@ TYPES: list[type[Model]] = sorted(
 
 UPDATES: tuple[type[Model], ...] = get_args(KnownUpdate)
 
-THEIR_UPDATES: tuple[type[pydantic.BaseModel], ...] = get_args(
-    official.SessionNotification.model_fields["update"].annotation
+THEIR_UPDATES = (
+    "UserMessageChunk",
+    "AgentMessageChunk",
+    "AgentThoughtChunk",
+    "ToolCallStart",
+    "ToolCallProgress",
+    "AgentPlanUpdate",
+    "AgentPlanContentUpdate",
+    "AgentPlanRemovedUpdate",
+    "AvailableCommandsUpdate",
+    "CurrentModeUpdate",
+    "ConfigOptionUpdate",
+    "SessionInfoUpdate",
+    "UsageUpdate",
 )
 
 ALWAYS_WRITTEN: dict[str, Any] = {"clientCapabilities": {}}
@@ -65,20 +92,17 @@ ALWAYS_WRITTEN: dict[str, Any] = {"clientCapabilities": {}}
 YOUNGER = (NoticeUpdate, CompactionUpdate, CompactionSummaryChunk)
 """Kinds of update that the official SDK does not have yet."""
 
-SPLIT = {
-    "SetSessionConfigOptionRequest": (
-        official.SetSessionConfigOptionBooleanRequest | official.SetSessionConfigOptionSelectRequest
-    )
-}
-"""What the official SDK has under other names."""
-
 
 def name_of(type_: type) -> str:
     return type_.__name__
 
 
 def their_type(type_: type[Model]) -> Any:
-    return SPLIT.get(type_.__name__) or getattr(official, type_.__name__)
+    if type_.__name__ == "SetSessionConfigOptionRequest":  # which it has under other names
+        return (
+            official().SetSessionConfigOptionBooleanRequest | official().SetSessionConfigOptionSelectRequest
+        )
+    return getattr(official(), type_.__name__)
 
 
 def dumped(value: pydantic.BaseModel) -> Any:
@@ -134,10 +158,11 @@ def check_theirs(type_: type[Model], message: pydantic.BaseModel) -> None:
 
 
 @pytest.mark.parametrize("type_", TYPES, ids=name_of)
-def test_every_message_of_ours_is_read_by_the_official_models(type_: type[Model]) -> None:
+@FEW
+def test_every_message_of_ours_is_read_by_the_official_models(type_: type[Model], examples: int) -> None:
     adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(their_type(type_))
 
-    @few
+    @few(examples)
     @given(ours(type_))
     def check(message: Model) -> None:
         check_ours(type_, message, adapter)
@@ -146,8 +171,9 @@ def test_every_message_of_ours_is_read_by_the_official_models(type_: type[Model]
 
 
 @pytest.mark.parametrize("type_", TYPES, ids=name_of)
-def test_every_message_of_the_official_models_is_read_by_ours(type_: type[Model]) -> None:
-    @few
+@FEW
+def test_every_message_of_the_official_models_is_read_by_ours(type_: type[Model], examples: int) -> None:
+    @few(examples)
     @given(theirs(their_type(type_)))
     def check(message: pydantic.BaseModel) -> None:
         check_theirs(type_, message)
@@ -156,10 +182,11 @@ def test_every_message_of_the_official_models_is_read_by_ours(type_: type[Model]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in UPDATES if kind not in YOUNGER], ids=name_of)
-def test_every_update_of_ours_is_read_by_the_official_models(kind: type[Model]) -> None:
-    adapter = pydantic.TypeAdapter(official.SessionNotification)
+@FEW
+def test_every_update_of_ours_is_read_by_the_official_models(kind: type[Model], examples: int) -> None:
+    adapter = pydantic.TypeAdapter(official().SessionNotification)
 
-    @few
+    @few(examples)
     @given(ours(kind))
     def check(update: Any) -> None:
         check_ours(SessionNotification, SessionNotification(session_id="s", update=update), adapter)
@@ -168,24 +195,26 @@ def test_every_update_of_ours_is_read_by_the_official_models(kind: type[Model]) 
 
 
 @pytest.mark.parametrize("kind", YOUNGER, ids=name_of)
-def test_every_younger_update_of_ours_is_read_by_ours(kind: type[Model]) -> None:
-    @few
+@FEW
+def test_every_younger_update_of_ours_is_read_by_ours(kind: type[Model], examples: int) -> None:
+    @few(examples)
     @given(ours(kind))
     def check(update: Any) -> None:
         message = SessionNotification(session_id="s", update=update)
         assert strict_decoder(SessionNotification).decode(encode(message)) == message
         with pytest.raises(pydantic.ValidationError):
-            official.SessionNotification.model_validate_json(encode(message))
+            official().SessionNotification.model_validate_json(encode(message))
 
     check()
 
 
-@pytest.mark.parametrize("kind", THEIR_UPDATES, ids=name_of)
-def test_every_update_of_the_official_models_is_read_by_ours(kind: type[pydantic.BaseModel]) -> None:
-    @few
-    @given(theirs(kind), st.text(max_size=3))
+@pytest.mark.parametrize("kind", THEIR_UPDATES)
+@FEW
+def test_every_update_of_the_official_models_is_read_by_ours(kind: str, examples: int) -> None:
+    @few(examples)
+    @given(theirs(getattr(official(), kind)), st.text(max_size=3))
     def check(update: pydantic.BaseModel, session_id: str) -> None:
-        message = official.SessionNotification.model_validate({"sessionId": session_id, "update": update})
+        message = official().SessionNotification.model_validate({"sessionId": session_id, "update": update})
         check_theirs(SessionNotification, message)
         received = decode(SessionNotification, json.dumps(dumped(message)).encode())
         assert not isinstance(received.update, Opaque)
@@ -194,13 +223,20 @@ def test_every_update_of_the_official_models_is_read_by_ours(kind: type[pydantic
 
 
 def test_a_login_of_a_type_that_is_no_more_is_read_as_one_of_the_agent() -> None:
-    login = official.EnvVarAuthMethod(id="key", name="API key", vars=[], type="env_var")
-    message = official.InitializeResponse(protocol_version=1, auth_methods=[login])
+    login = official().EnvVarAuthMethod(id="key", name="API key", vars=[], type="env_var")
+    message = official().InitializeResponse(protocol_version=1, auth_methods=[login])
     received = decode(InitializeResponse, json.dumps(dumped(message)).encode())
     assert received.auth_methods == (AuthMethodAgent(id="key", name="API key"),)
 
 
+def test_the_updates_of_the_official_models_are_all_there() -> None:
+    updates = get_args(official().SessionNotification.model_fields["update"].annotation)
+    assert tuple(update.__name__ for update in updates) == THEIR_UPDATES
+
+
 def test_the_official_models_and_ours_have_the_same_methods() -> None:
+    from acp.meta import AGENT_METHODS, CLIENT_METHODS  # noqa: TID251 - it is the peer here
+
     def kept(names: dict[str, str]) -> set[str]:
         return {name for name in names.values() if not name.startswith(("nes/", "document/", "providers/"))}
 

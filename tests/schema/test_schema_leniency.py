@@ -374,8 +374,9 @@ def mutated(raw: Any, draw: Callable[[st.SearchStrategy[Any]], Any]) -> Any:
 
 
 @pytest.mark.parametrize("type_", TYPES, ids=lambda type_: type_.__name__)
-def test_junk_is_read_or_is_a_decode_error(type_: Any) -> None:
-    @settings(max_examples=30, deadline=None, database=None, derandomize=True)
+@pytest.mark.parametrize("examples", [15, pytest.param(30, marks=pytest.mark.long)])
+def test_junk_is_read_or_is_a_decode_error(type_: Any, examples: int) -> None:
+    @settings(max_examples=examples, deadline=None, database=None, derandomize=True)
     @given(st.data())
     def check(data: st.DataObject) -> None:
         message = data.draw(st.one_of(JSON, OBJECTS, ours(type_)))

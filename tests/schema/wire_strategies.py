@@ -11,7 +11,6 @@ import pydantic
 from hypothesis import strategies as st
 
 from thinkwell_acp.schema import CreateElicitationRequest, CreateElicitationResponse, Model, Opaque, UnsetType
-from thinkwell_acp.schema._lenient import is_choice
 
 Values = st.SearchStrategy[Any]
 
@@ -73,6 +72,11 @@ NOT_OURS = frozenset(("nes", "providers", "positionEncoding", "positionEncodings
 
 LEGACY = "EnvVarAuthMethod"
 """A class that the official SDK still has and the protocol has no more."""
+
+
+def is_choice(annotation: object) -> bool:
+    """Tell whether another class stands in for this one. Those inherit from it too, but do not choose."""
+    return isinstance(annotation, type) and "choose" in vars(annotation)
 
 
 def _one_of(members: list[Any], make: Any) -> Values:
