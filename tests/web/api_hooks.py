@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from schemathesis import Case, GenerationMode, HookContext, hook  # pyright: ignore[reportUnknownVariableType]
-
-from thinkwell._json_schema import is_object
 
 PROMPTS: dict[str, dict[str, Any]] = {
     "/ai-sdk/{agent}": {"role": "user", "parts": [{"type": "text", "text": "Go."}]},
     "/ag-ui/{agent}": {"role": "user", "content": "Go."},
 }
 """A message that can be a prompt, for each library of front ends. Which one counts is the last."""
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Return whether a value of JSON is an object."""
+    return isinstance(value, dict)
 
 
 @hook

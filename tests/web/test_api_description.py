@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from asking import permission
 from jsonschema import Draft202012Validator
+from starlette.routing import Route
 from web_stage import Client, scripted_agent, served
 
-from thinkwell._json_schema import checker, is_array, is_object
-from thinkwell.web import Access, front_ends, web_app
-from thinkwell.web._http import Resource
-from thinkwell.web.native import _api, _openapi
+from thinkwell.web import Access, Limits, web_app
 
 if TYPE_CHECKING:
     from scripted import Turn
@@ -47,17 +45,23 @@ async def work(turn: Turn) -> None:
 
 def references(value: JsonValue) -> set[str]:
     """All that a document refers to."""
-    if is_object(value):
-        found: set[str] = {value["$ref"]} if "$ref" in value else set()
+    if isinstance(value, dict):
+        found: set[str] = {str(value["$ref"])} if "$ref" in value else set()
         return found.union(*map(references, value.values()))
-    return set[str]().union(*map(references, value)) if is_array(value) else set()
+    return set[str]().union(*map(references, value)) if isinstance(value, list) else set()
 
 
 def bare(value: JsonValue) -> JsonValue:
     """A document without what it says to people."""
-    if is_object(value):
+    if isinstance(value, dict):
         return {key: bare(each) for key, each in value.items() if key != "description"}
-    return [bare(each) for each in value] if is_array(value) else value
+    return [bare(each) for each in value] if isinstance(value, list) else value
+
+
+def flaws(schema: dict[str, Any], found: dict[str, Any], value: JsonValue) -> list[str]:
+    """Why a value does not fit a schema of a document."""
+    checker = Draft202012Validator({**schema, "components": found["components"]})
+    return [error.message for error in checker.iter_errors(value)]
 
 
 async def test_everything_that_it_refers_to_is_in_it() -> None:
@@ -74,11 +78,13 @@ async def test_everything_that_it_refers_to_is_in_it() -> None:
 async def test_it_has_every_route_and_method() -> None:
     async with served(work) as stage:
         described = (await document())["paths"]
-        for route in [*_api.routes(stage.server), *front_ends.routes(stage.server)]:
-            resource = route.app
-            assert isinstance(resource, Resource)
-            allowed = set(resource.allowed.lower().split(", ")) - {"head"}
-            assert allowed == described[route.path_format].keys() - {"parameters"}
+        app = web_app(stage.server, page=False, letta=False)
+        paths = {route.path_format for route in app.routes if isinstance(route, Route)}
+        assert paths == described.keys()
+        for path in paths:
+            refused = await Client(app).ask("TRACE", path.replace("{agent}", "scripted"))
+            allowed = set(refused.headers["allow"].lower().split(", ")) - {"head"}
+            assert allowed == described[path].keys() - {"parameters"}
     assert "/api/session" not in described
     guarded = await document(access=Access({TOKEN: "ada"}))
     assert guarded["paths"]["/api/session"].keys() == {"post", "delete"}
@@ -157,10 +163,9 @@ async def test_what_front_ends_send_is_what_it_says() -> None:
         for path, body in said.items():
             post = found["paths"][path]["post"]
             schema = post["requestBody"]["content"]["application/json"]["schema"]
-            valid = checker({**schema, "components": found["components"]})
-            assert valid(body) == []
-            assert valid(post["requestBody"]["content"]["application/json"]["example"]) == []
-            assert valid(wrong[path]) != []
+            assert flaws(schema, found, body) == []
+            assert flaws(schema, found, post["requestBody"]["content"]["application/json"]["example"]) == []
+            assert flaws(schema, found, wrong[path]) != []
             place = path.replace("{agent}", "scripted")
             answer = await client.post(place, body)
             assert answer.status == 200
@@ -172,21 +177,22 @@ async def test_what_front_ends_send_is_what_it_says() -> None:
             assert str(refused.status) in post["responses"]
 
 
-async def test_without_the_sources_it_only_explains_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_source(module: object) -> str:
-        raise OSError
+WITHOUT_SOURCES = """
+import anyio, inspect, json
+def no_source(module): raise OSError
+inspect.getsource = no_source
+from web.test_api_description import document
+print(json.dumps(anyio.run(document)))
+"""
 
+
+async def test_without_the_sources_it_only_explains_less() -> None:
     whole = await document()
-    caches = (_openapi._schemas, _openapi._texts, _openapi._module_texts)
-    monkeypatch.setattr("inspect.getsource", no_source)
-    try:
-        for cache in caches:
-            cache.cache_clear()
-        less = await document()
-    finally:
-        for cache in caches:
-            cache.cache_clear()
-
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT_SOURCES], env=environment, capture_output=True, timeout=60, check=True
+    )
+    less = json.loads(ended.stdout)
     assert bare(less) == bare(whole)
     assert len(json.dumps(less)) < len(json.dumps(whole))
 
@@ -195,7 +201,7 @@ async def test_events_and_states_are_what_it_says() -> None:
     found = await document()
 
     def valid(name: str, value: JsonValue) -> None:
-        assert checker({"$ref": f"#/components/schemas/{name}", **found})(value) == []
+        assert flaws({"$ref": f"#/components/schemas/{name}"}, found, value) == []
 
     async with served(work) as stage:
         client = Client(web_app(stage.server))
@@ -213,6 +219,36 @@ async def test_events_and_states_are_what_it_says() -> None:
         valid("About", await (await client.get("/api")).json())
 
 
+BODIES = (b"", b"{", b"[]", b"{}", b'{"prompt": ""}', b'{"prompt": "x", "agent": "y"}', b"{" * 100_001)
+"""What is no request, or is one of something that there is not."""
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_what_is_refused_is_refused_as_it_says(*, known: bool) -> None:
+    async with served(work, limits=Limits(max_request=100_000)) as stage:
+        client = Client(web_app(stage.server))
+        found = await document()
+        run = (await client.post("/api/runs", {"prompt": "Go."})).headers["location"] if known else ""
+        for path, operations in found["paths"].items():
+            place = path.replace("{run}", run.rpartition("/")[2] or "x")
+            place = place.replace("{agent}", "scripted" if known else "x").replace("{chat}", "x")
+            for method, operation in operations.items():
+                for body in BODIES if method == "post" else (None,):
+                    if method == "parameters" or (known and place.endswith("/events")):
+                        continue
+                    answered = await client.ask(method.upper(), f"{place}?limit=x", content=body)
+                    described = operation["responses"][str(answered.status)]
+                    if "$ref" in described:
+                        described = found["components"]["responses"][described["$ref"].rpartition("/")[2]]
+                    content = described.get("content")
+                    if content is None:
+                        assert await answered.body() == b""
+                    else:
+                        schema = content[answered.headers["content-type"].partition(";")[0]]["schema"]
+                        assert flaws(schema, found, await answered.json()) == [], (method, place, body)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["uvicorn", "hypercorn-trio"])
 @pytest.mark.parametrize("part", ["^/(api|healthz)", "^/(ai-sdk|ag-ui)"], ids=["native", "front-ends"])
 def test_whatever_is_sent_it_answers_as_it_says(kind: str, part: str, tmp_path: Path) -> None:

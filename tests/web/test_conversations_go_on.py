@@ -15,7 +15,6 @@ from thinkwell import open_agent
 from thinkwell.journal import JournalError, MemoryJournal, Retention
 from thinkwell.testing import virtual_backend
 from thinkwell.web import RunEnded, RunServer, ServedAgent
-from thinkwell.web._threads import FORGOTTEN
 from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
 
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
 
     from thinkwell import Agent
     from thinkwell.testing import Backend
+
+
+FORGOTTEN = "The agent does not remember what was said before in this conversation"
 
 
 async def hello(turn: Turn) -> None:

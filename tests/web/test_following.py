@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from journals import run_record
-from web_stage import ADA, scripted_agent
+from web_stage import ADA, scripted_agent, written
 
 from thinkwell import events as ev
 from thinkwell.journal import Entry, JournalConflict, JournalError, MemoryJournal
 from thinkwell.testing import virtual_backend
-from thinkwell.web import RunServer
-from thinkwell.web._records import EntryWriter, RunEnded
+from thinkwell.web import RunEnded, RunServer
 
 if TYPE_CHECKING:
     from scripted import Turn
@@ -60,21 +59,20 @@ async def test_a_run_elsewhere_is_told_of_watchers_in_time_and_delays_none(
 ) -> None:
     journal = Elsewhere(takes, error)
     agent, _ = scripted_agent(nothing)
-    writer = EntryWriter()
     async with RunServer({"a": agent}, journal=journal, abandoned_after=30) as server:
         record = await journal.create(run_record("run-1", caller=ADA))
         began = anyio.current_time()
         async with server.watch(record.id, caller=ADA) as watcher:
             for seq in range(1, 61):
                 await anyio.sleep(1)
-                written = anyio.current_time()
-                entry = writer.event(ev.Message(text=f"{seq}"), seq, written - began)
+                now = anyio.current_time()
+                entry = written(ev.Message(text=f"{seq}", seq=seq, at=now - began))
                 await journal.append(record.id, [entry])
                 batch = await watcher.next()
                 assert batch is not None
                 assert batch.entries == (entry,)
-                assert anyio.current_time() == written
-            end: Entry = writer.end(RunEnded(seq=61, at=60.0, status="completed"))
+                assert anyio.current_time() == now
+            end = written(RunEnded(seq=61, at=60.0, status="completed"))
             await journal.finish(record.id, end, "completed", 60.0)
             assert await watcher.next() is not None
             assert watcher.ended

@@ -13,7 +13,6 @@ from web_stage import Client, scripted_agent, served
 
 from thinkwell.events import ALL_TYPES
 from thinkwell.web import web_app
-from thinkwell.web._wording import no_such
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -333,8 +332,12 @@ async def test_bodies_that_are_no_json(content: bytes, text: str, tmp_path: Path
         assert (answered.status, (await answered.json())["error"]["message"]) == (400, text)
 
 
-def test_names_of_nothing() -> None:
-    assert no_such("x", ()) == "there is no 'x'; there is none to choose"
+async def test_names_of_nothing() -> None:
+    async with served(hello) as stage:
+        said = await refused(
+            Client(web_app(stage.server)), "POST", "/api/runs", {"prompt": "x", "folder": "x"}
+        )
+    assert said == "folder: there is no 'x'; there is none to choose"
 
 
 async def test_other_clients_are_told_in_the_same_words(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from scripted import ScriptedAgent, Turn, scripted
-from web_stage import ADA, served, started, watched
+from web_stage import ADA, Client, served, started, watched
 
 from thinkwell import PermissionPolicy, tool
 from thinkwell.errors import AgentNotFound
@@ -24,8 +24,8 @@ from thinkwell.web import (
     StartRun,
     TextPart,
     served_agent,
+    web_app,
 )
-from thinkwell.web._records import view_as_json
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -119,11 +119,10 @@ async def test_the_built_in_agent_in_a_folder(tmp_path: Path) -> None:
     )
     assert agent.folders == {"notes": tmp_path.resolve()}
     async with RunServer({"builtin": agent}) as server:
-        run = await started(server, "What is in notes.txt?", folder="notes", permissions="deny")
-        log = await watched(server, run.id)
+        run = await started(server, "What is in notes.txt?", folder="notes", permissions="deny", caller="")
+        log = await watched(server, run.id, caller="")
         assert end_of(log).status == "completed"
-        state = await server.state(run.id, caller=ADA)
-        shown = view_as_json(state.view, None)
+        shown = (await (await Client(web_app(server)).get(f"/api/runs/{run.id}")).json())["view"]
         assert shown["cwd"] == str(tmp_path.resolve())
         assert shown["error"] is None
         assert isinstance(shown["tools"], dict)

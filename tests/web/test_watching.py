@@ -10,11 +10,29 @@ from anyio.lowlevel import checkpoint
 from web_stage import ADA, read_entry, served
 
 from thinkwell import events as ev
+from thinkwell.journal import MemoryJournal
 from thinkwell.web import RunEnded
-from thinkwell.web._watching import PIECE, WINDOW
 
 if TYPE_CHECKING:
     from scripted import Turn
+
+    from thinkwell.journal import Entry
+
+WINDOW = 256 * 1024
+"""Bytes of a run's end that are kept in memory."""
+
+PIECE = 64 * 1024
+"""Bytes that are given at once."""
+
+
+class CountedJournal(MemoryJournal):
+    """A journal that knows how often it was read."""
+
+    reads = 0
+
+    async def read(self, run_id: str, after: int = 0, *, most: int = 4 * PIECE) -> list[Entry]:
+        self.reads += 1
+        return await super().read(run_id, after, most=most)
 
 
 @pytest.mark.parametrize("ended", [True, False])
@@ -48,7 +66,7 @@ async def test_from_every_number(*, ended: bool) -> None:
 
 
 async def test_who_falls_behind_the_window_gets_everything_and_nobody_waits_for_him() -> None:
-    going, size = anyio.Event(), 100_000
+    going, size, journal = anyio.Event(), 100_000, CountedJournal()
 
     async def pour(turn: Turn) -> None:
         turn.say("first")
@@ -57,13 +75,14 @@ async def test_who_falls_behind_the_window_gets_everything_and_nobody_waits_for_
             turn.say(f"{number:02}" + "x" * size)
             await checkpoint()
 
-    async with served(pour) as stage:
+    async with served(pour, journal=journal) as stage:
         run = await stage.start()
         async with stage.server.watch(run.id, caller=ADA) as slow:
             first = await slow.next()
             assert first is not None
             going.set()
             log = await stage.ended(run.id)  # another one has all of it meanwhile
+            before = journal.reads
             assert sum(len(e.text) for e in log if isinstance(e, ev.Message)) > 4 * WINDOW
             entries = list(first.entries)
             while (batch := await slow.next()) is not None:
@@ -71,10 +90,11 @@ async def test_who_falls_behind_the_window_gets_everything_and_nobody_waits_for_
                 entries += batch.entries
             assert [read_entry(entry) for entry in entries] == log
             assert slow.ended
+            assert journal.reads - before > 4, "the window has forgotten it"
 
 
 async def test_who_is_a_little_behind_gets_what_has_come_meanwhile_at_once() -> None:
-    going, size, number = anyio.Event(), 1_000, 150
+    going, size, number, journal = anyio.Event(), 1_000, 150, CountedJournal()
     said = anyio.Semaphore(0)
 
     async def trickle(turn: Turn) -> None:
@@ -84,7 +104,7 @@ async def test_who_is_a_little_behind_gets_what_has_come_meanwhile_at_once() -> 
             turn.say("x" * size)
             await said.acquire()
 
-    async with served(trickle) as stage:
+    async with served(trickle, journal=journal) as stage:
         run = await stage.start()
         async with (
             stage.server.watch(run.id, caller=ADA) as fast,
@@ -100,6 +120,7 @@ async def test_who_is_a_little_behind_gets_what_has_come_meanwhile_at_once() -> 
             while fast.seq < last:
                 assert await fast.next() is not None
                 said.release()
+            before = journal.reads
             batch = await slow.next()
             assert batch is not None
             assert len(batch.entries) > 30
@@ -107,6 +128,7 @@ async def test_who_is_a_little_behind_gets_what_has_come_meanwhile_at_once() -> 
             assert await other.next() is batch, "it is made once for all who are at that place"
             while not slow.ended:
                 assert await slow.next() is not None
+            assert journal.reads == before, "it is all in the window"
 
 
 async def test_frames_are_those_of_an_event_source() -> None:
