@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from scripted import EVERY_SESSION_CALL, ScriptedAgent, Turn, scripted
-from stream.counting import calls_made
+from stream.counting import counted_calls
 
-from thinkwell import Session, ToolDone, ToolStart
+from thinkwell import HistoryMessage, HistoryTool, Session, history_to_json
 from thinkwell import events as ev
-from thinkwell._history import History, HistoryMessage, HistoryTool, history_to_json
-from thinkwell._log import RunLog
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -221,27 +219,20 @@ async def test_a_history_goes_through_json() -> None:
 
 
 async def test_the_cost_of_a_history_grows_with_what_is_told_and_not_faster() -> None:
-    def talk(turns: int) -> int:
-        between = RunLog(ev.ALL_TYPES)
-        history = History(between)
+    async def script(turn: Turn) -> None:
+        turn.update(call("t", status="completed"))
+        for number in range(20):
+            turn.say("word", str(number))
 
-        def go() -> None:
-            for number in range(turns):
-                log = RunLog()
-                history.take(log, replayed=False)
-                history.prompted([text("go")])
-                log.add(ev.TurnStarted, number=1)
-                for _ in range(20):
-                    log.add(ev.Message, text="word")
-                log.add(ToolStart, id=str(number))
-                log.add(ToolDone, id=str(number), status="completed")
-                between.add(ev.Message, text="late")
+    async def talk(turns: int) -> int:
+        async with scripted(script) as agent, agent.session() as session:
+            with counted_calls() as calls:
+                for _ in range(turns):
+                    await session.think().text("go").stream().wait()
+                assert len(session.history()) == 22 * turns
+        return calls.count
 
-        calls = calls_made(go)
-        assert len(history.messages(replayed=False)) == 4 * turns
-        return calls
-
-    assert talk(400) < 10.5 * talk(40)
+    assert await talk(50) < 10.5 * await talk(5)
 
 
 def last_turn(session: Session) -> int:

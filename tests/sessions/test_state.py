@@ -9,9 +9,16 @@ import pytest
 from scripted import ScriptedAgent, Turn, scripted
 from stream.wire_agent import Json, WireAgent, answer, refuse, update, wire_agent
 
-from thinkwell import AgentReported, CapabilityMissing, Session
+from thinkwell import (
+    AgentReported,
+    CapabilityMissing,
+    OptionChoice,
+    Session,
+    SessionMode,
+    SessionOption,
+    SessionUsage,
+)
 from thinkwell import events as ev
-from thinkwell._session_state import OptionChoice, SessionMode, SessionOption, SessionUsage
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from thinkwell import Message, PlanUpdate, Thought, ThoughtEvent, ToolDone, ToolStart, ToolUpdate
+from thinkwell import (
+    Message,
+    PlanUpdate,
+    Thought,
+    ThoughtEvent,
+    ToolDone,
+    ToolStart,
+    ToolUpdate,
+    ViewReducer,
+)
 from thinkwell import events as ev
-from thinkwell._reducer import ViewReducer
 from thinkwell.view import RunView, TimelineItem
 
 if TYPE_CHECKING:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any, cast, get_args
 
+import anyio
 import pytest
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from schema.wire_strategies import OBJECTS, ours
+from scripted import ScriptedAgent, Turn, scripted
+from stream.wire_agent import end_turn, wire_agent
 
 from thinkwell import (
     Message,
@@ -22,8 +25,8 @@ from thinkwell import (
     event_to_json,
 )
 from thinkwell import events as ev
-from thinkwell._convert import PLACEHOLDER_TITLE, Mapper
-from thinkwell._log import RunLog
+from thinkwell.testing import virtual_backend
+from thinkwell_acp import AgentSide
 from thinkwell_acp import schema as s
 from thinkwell_acp.schema.updates import KnownUpdate
 
@@ -31,20 +34,50 @@ KNOWN: tuple[type[s.Model], ...] = get_args(KnownUpdate)
 
 TEXT = {"type": "text", "text": "hi"}
 
+EXAMPLES = 50
+"""Of each kind of update, in one turn."""
 
-def converted(*updates: dict[str, Any] | object) -> list[ThoughtEvent]:
-    """Read updates from the wire, as one block, and return their events without numbers and times."""
-    log = RunLog(ev.ALL_TYPES)
-    Mapper(log).extend(
-        [
-            s.decode(s.SessionNotification, json.dumps({"sessionId": "s", "update": update}).encode())
-            for update in updates
-        ]
-    )
-    events = log.events
-    assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    assert [event.at for event in events] == sorted(event.at for event in events)
-    return [event_from_json(json.dumps(_stripped(event))) for event in events]
+
+MARK = {"sessionUpdate": "_mark"}
+
+
+async def told_of_each(*updates: object) -> list[list[ThoughtEvent]]:
+    """Read updates from the wire, in one block, and return the events of each, without numbers and times."""
+    async with wire_agent() as (agent, wire):
+        stream = agent.think().text("Hi").stream(include="all")
+        prompt = await wire.begin()
+        reader = stream.events()
+        async for event in reader:
+            if isinstance(event, ev.PhaseChanged) and event.phase == "prompted":
+                break
+        await wire.write(*(sent(item) for update in updates for item in (update, MARK)))
+        events: list[list[ThoughtEvent]] = [[] for _ in updates]
+        number = event.seq
+        before = event.at
+        for told in events:
+            async for event in reader:
+                number += 1
+                assert event.seq == number
+                if isinstance(event, ev.PhaseChanged):
+                    continue
+                if isinstance(event, ev.UnknownUpdate) and event.raw == MARK:
+                    assert event.at >= before
+                    before = event.at
+                    break
+                told.append(event_from_json(json.dumps(_stripped(event))))
+        assert stream.view.dropped == 0
+        await wire.write(end_turn(prompt))
+        await stream.wait()
+    return events
+
+
+async def converted(*updates: object) -> list[ThoughtEvent]:
+    """Return the events of all of them."""
+    return [event for events in await told_of_each(*updates) for event in events]
+
+
+def sent(update: object) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}}
 
 
 def _stripped(event: ThoughtEvent) -> dict[str, Any]:
@@ -162,11 +195,11 @@ def patch(id_: str = "t", **fields: object) -> dict[str, Any]:
     ],
     ids=tag,
 )
-def test_every_kind_of_update(update: dict[str, Any], event: ThoughtEvent) -> None:
-    assert converted(update) == [event]
+async def test_every_kind_of_update(update: dict[str, Any], event: ThoughtEvent) -> None:
+    assert await converted(update) == [event]
 
 
-def test_config_options__come_whole_in_the_form_of_the_protocol() -> None:
+async def test_config_options__come_whole_in_the_form_of_the_protocol() -> None:
     options = [
         {"id": "a", "name": "A", "type": "boolean", "currentValue": True},
         {
@@ -177,7 +210,7 @@ def test_config_options__come_whole_in_the_form_of_the_protocol() -> None:
             "options": [{"value": "x", "name": "X"}],
         },
     ]
-    (event,) = converted({"sessionUpdate": "config_option_update", "configOptions": options})
+    (event,) = await converted({"sessionUpdate": "config_option_update", "configOptions": options})
     assert isinstance(event, ev.ConfigUpdate)
     assert [option["id"] for option in event.options] == ["a", "b"]
     assert event.options[1]["options"] == [{"value": "x", "name": "X"}]
@@ -193,31 +226,38 @@ def test_config_options__come_whole_in_the_form_of_the_protocol() -> None:
         (None, ""),
     ],
 )
-def test_broken_update__is_delivered_with_what_is_wrong(update: object, kind: str) -> None:
-    (event,) = converted(update)
+async def test_broken_update__is_delivered_with_what_is_wrong(update: object, kind: str) -> None:
+    (event,) = await converted(update)
     assert isinstance(event, ev.UnknownUpdate)
     assert (event.kind, event.raw) == (kind, update)
     assert event.error
 
 
 @pytest.mark.parametrize("kind", KNOWN, ids=lambda kind: kind.__name__)
-def test_any_update__gives_events(kind: type[s.Model]) -> None:
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_any_update__gives_events(kind: type[s.Model]) -> None:
+    drawn: list[dict[str, Any]] = []
+
     @given(ours(kind))
-    def check(update: Any) -> None:
-        log = RunLog(ev.ALL_TYPES)
-        Mapper(log).extend([s.SessionNotification(session_id="s", update=update)])
-        assert 1 <= len(log.events) <= 2
-        for event in log.events:
-            assert event_from_json(event_to_json(event)) == event
-        log.view()
+    @settings(phases=[Phase.generate], max_examples=EXAMPLES, database=None)
+    def draw(update: Any) -> None:
+        drawn.append(s.to_builtins(update))
 
-    check()
+    draw()
+    for update, events in zip(drawn, await told_of_each(*drawn), strict=True):
+        assert 1 <= len(events) <= 2, (update, events)
 
 
-@given(OBJECTS)
-def test_any_unknown_update__keeps_its_body(fields: dict[str, Any]) -> None:
-    raw = {**fields, "sessionUpdate": "odd"}
-    assert converted(raw) == [ev.UnknownUpdate(kind="odd", raw=raw)]
+async def test_any_unknown_update__keeps_its_body() -> None:
+    drawn: list[dict[str, Any]] = []
+
+    @given(OBJECTS)
+    @settings(phases=[Phase.generate], database=None)
+    def draw(fields: dict[str, Any]) -> None:
+        drawn.append({**fields, "sessionUpdate": "odd"})
+
+    draw()
+    assert await converted(*drawn) == [ev.UnknownUpdate(kind="odd", raw=raw) for raw in drawn]
 
 
 # Content
@@ -254,10 +294,10 @@ def test_any_unknown_update__keeps_its_body(fields: dict[str, Any]) -> None:
     ids=tag,
 )
 @pytest.mark.parametrize("kind", ["agent_message_chunk", "agent_thought_chunk", "user_message_chunk"])
-def test_content__of_any_kind_is_delivered(
+async def test_content__of_any_kind_is_delivered(
     kind: str, block: dict[str, Any], content: ev.ContentBlock
 ) -> None:
-    (event,) = converted({"sessionUpdate": kind, "content": block})
+    (event,) = await converted({"sessionUpdate": kind, "content": block})
     assert isinstance(event, Message | Thought | ev.UserMessage)
     assert event.content == content
     assert event.text == (content.text if isinstance(content, ev.TextContent) else "")
@@ -275,7 +315,7 @@ CONTENT = (
 )
 
 
-def test_tool__start_has_everything() -> None:
+async def test_tool__start_has_everything() -> None:
     update = tool(
         kind="edit",
         status="in_progress",
@@ -284,7 +324,7 @@ def test_tool__start_has_everything() -> None:
         rawInput={"a": 1},
         name="edit_file",
     )
-    assert converted(update) == [
+    assert await converted(update) == [
         ToolStart(
             id="t",
             title="T",
@@ -298,8 +338,8 @@ def test_tool__start_has_everything() -> None:
     ]
 
 
-def test_tool__news_say_only_what_changed() -> None:
-    _, *news = converted(
+async def test_tool__news_say_only_what_changed() -> None:
+    _, *news = await converted(
         tool(),
         patch(status="in_progress", title=None),
         patch(content=[], locations=[], kind="odd", rawInput=[1], rawOutput=0, name="n"),
@@ -312,8 +352,8 @@ def test_tool__news_say_only_what_changed() -> None:
     ]
 
 
-def test_tool__the_end_has_content_output_and_title_though_the_last_update_has_none() -> None:
-    *_, end = converted(
+async def test_tool__the_end_has_content_output_and_title_though_the_last_update_has_none() -> None:
+    *_, end = await converted(
         tool(content=[BLOCK]),
         patch(content=[DIFF, BLOCK, TERMINAL], title="Better"),
         patch(rawOutput={"rows": 3}),
@@ -322,20 +362,20 @@ def test_tool__the_end_has_content_output_and_title_though_the_last_update_has_n
     assert end == ToolDone(id="t", status="completed", content=CONTENT, output={"rows": 3}, title="Better")
 
 
-def test_tool__the_end_has_what_the_last_update_brings() -> None:
-    _, end = converted(tool(), patch(status="failed", content=[DIFF], rawOutput="no", title="Worse"))
+async def test_tool__the_end_has_what_the_last_update_brings() -> None:
+    _, end = await converted(tool(), patch(status="failed", content=[DIFF], rawOutput="no", title="Worse"))
     assert end == ToolDone(id="t", status="failed", content=CONTENT[:1], output="no", title="Worse")
 
 
 @pytest.mark.parametrize("status", ["completed", "failed"])
-def test_tool__one_that_has_ended_at_once_starts_and_ends(status: ev.FinalStatus) -> None:
-    start, end = converted(tool(status=status, content=[DIFF], rawOutput=1))
+async def test_tool__one_that_has_ended_at_once_starts_and_ends(status: ev.FinalStatus) -> None:
+    start, end = await converted(tool(status=status, content=[DIFF], rawOutput=1))
     assert start == ToolStart(id="t", title="T", status="in_progress", content=CONTENT[:1])
     assert end == ToolDone(id="t", status=status, content=CONTENT[:1], output=1, title="T")
 
 
-def test_tool__announced_again_it_is_the_same_call() -> None:
-    start, again, end = converted(
+async def test_tool__announced_again_it_is_the_same_call() -> None:
+    start, again, end = await converted(
         tool(content=[BLOCK]), tool(title="U", kind="edit"), tool(title="V", status="completed")
     )
     assert isinstance(start, ToolStart)
@@ -343,8 +383,8 @@ def test_tool__announced_again_it_is_the_same_call() -> None:
     assert end == ToolDone(id="t", status="completed", title="V")
 
 
-def test_tool__announced_after_its_end_it_is_another_call() -> None:
-    _, _, start, news, end, *last = converted(
+async def test_tool__announced_after_its_end_it_is_another_call() -> None:
+    _, _, start, news, end, *last = await converted(
         tool(title="A", status="completed", content=[BLOCK], rawOutput=1),
         tool(title="B", rawInput={"command": "rm"}),
         patch(status="in_progress"),
@@ -360,35 +400,35 @@ def test_tool__announced_after_its_end_it_is_another_call() -> None:
     ]
 
 
-def test_tool__one_that_uses_an_id_again_runs() -> None:
-    mapper = Mapper(RunLog())
-    mapper.update_tool(s.ToolCallUpdate(tool_call_id="t", status="completed"))
-    assert not mapper.tool_runs()
-    mapper.extend(
-        [s.SessionNotification(session_id="s", update=s.ToolCallStart(tool_call_id="t", title="T"))]
-    )
-    assert mapper.tool_runs()
-    mapper.cancel_tools()
-    last = mapper.log.events[-1]
+@pytest.mark.parametrize("anyio_backend", [virtual_backend("asyncio"), virtual_backend("trio")])
+async def test_tool__one_that_uses_an_id_again_runs() -> None:
+    async with wire_agent() as (agent, wire):
+        stream = agent.think().text("Hi").stream(idle_timeout=5)
+        prompt = await wire.begin()
+        await wire.write(sent(patch(status="completed")), sent(tool()))
+        await anyio.sleep(60)
+        assert not stream.result.done()
+        await wire.write(end_turn(prompt, "cancelled"))
+        *_, last = [event async for event in stream]
     assert isinstance(last, ToolDone)
     assert last.status == "cancelled"
 
 
-def test_tool__never_announced_its_news_create_it() -> None:
-    assert converted(patch(status="in_progress")) == [
-        ToolStart(id="t", title=PLACEHOLDER_TITLE, status="in_progress")
+async def test_tool__never_announced_its_news_create_it() -> None:
+    assert await converted(patch(status="in_progress")) == [
+        ToolStart(id="t", title="tool call", status="in_progress")
     ]
-    assert converted(patch(title="T", kind="read", content=[DIFF], locations=[{"path": "/a"}])) == [
+    assert await converted(patch(title="T", kind="read", content=[DIFF], locations=[{"path": "/a"}])) == [
         ToolStart(id="t", title="T", kind="read", content=CONTENT[:1], locations=(ev.Location(path="/a"),))
     ]
-    assert converted(patch(name="grep", status="completed", rawOutput=1)) == [
+    assert await converted(patch(name="grep", status="completed", rawOutput=1)) == [
         ToolStart(id="t", title="grep", name="grep", status="in_progress"),
         ToolDone(id="t", title="grep", status="completed", output=1),
     ]
 
 
-def test_tool__corrections_after_the_end_are_news() -> None:
-    _, end, *news = converted(
+async def test_tool__corrections_after_the_end_are_news() -> None:
+    _, end, *news = await converted(
         tool(), patch(status="completed"), patch(status="failed"), patch(content=[DIFF], status="completed")
     )
     assert isinstance(end, ToolDone)
@@ -398,20 +438,25 @@ def test_tool__corrections_after_the_end_are_news() -> None:
     ]
 
 
-def test_tool__calls_left_open_are_cancelled_once() -> None:
-    log = RunLog()
-    mapper = Mapper(log)
-    mapper.update_tool(s.ToolCallUpdate(tool_call_id="a", title="A", raw_output=1))
-    mapper.update_tool(s.ToolCallUpdate(tool_call_id="b", title="B", status="completed"))
-    for _ in range(2):
-        mapper.cancel_tools()
-    assert [(event.type, event.id) for event in log.events if isinstance(event, ToolStart | ToolDone)] == [
+async def test_tool__calls_left_open_are_cancelled_once() -> None:
+    async with wire_agent() as (agent, wire):
+        stream = agent.think().text("Hi").stream()
+        prompt = await wire.begin()
+        await wire.write(
+            sent(patch("a", title="A", rawOutput=1)),
+            sent(patch("b", title="B", status="completed")),
+        )
+        await anext(aiter(stream))
+        stream.cancel()
+        await wire.write(end_turn(prompt, "cancelled"))
+        events = [event async for event in stream if isinstance(event, ToolStart | ToolDone)]
+    assert [(event.type, event.id) for event in events] == [
         ("tool_start", "a"),
         ("tool_start", "b"),
         ("tool_done", "b"),
         ("tool_done", "a"),
     ]
-    last = log.events[-1]
+    last = events[-1]
     assert isinstance(last, ToolDone)
     assert (last.status, last.output, last.title) == ("cancelled", 1, "A")
 
@@ -433,16 +478,21 @@ def test_tool__calls_left_open_are_cancelled_once() -> None:
     ],
     ids=tag,
 )
-def test_phase__the_first_sign_of_the_agents_work_is_told_once_per_turn(
+async def test_phase__the_first_sign_of_the_agents_work_is_told_once_per_turn(
     update: dict[str, Any], responds: bool
 ) -> None:
-    log = RunLog(ev.ALL_TYPES)
-    mapper = Mapper(log)
-    read = s.decode(s.SessionNotification, json.dumps({"sessionId": "s", "update": update}).encode())
-    mapper.extend([read])
-    for _ in range(2):
-        mapper.await_response()
-        mapper.extend([read, read])
-    phases = [event for event in log.events if isinstance(event, ev.PhaseChanged)]
-    assert [event.phase for event in phases] == ["responding"] * (2 if responds else 0)
-    assert [event.seq for event in log.events] == list(range(1, len(log.events) + 1))
+    def tell(client: AgentSide, session_id: str) -> None:
+        client.connection.notify("session/update", {"sessionId": session_id, "update": update})
+
+    async def script(turn: Turn) -> None:
+        for _ in range(2):
+            tell(turn.client, turn.session_id)
+
+    handler = ScriptedAgent([script], before_session=tell)
+    phases: list[str] = []
+    async with scripted(agent=handler) as agent, agent.session() as session:
+        for _ in range(2):
+            stream = session.think().text("Hi").stream(include="all")
+            phases += [event.phase async for event in stream if isinstance(event, ev.PhaseChanged)]
+            tell(handler.client, session.id)
+    assert phases.count("responding") == (2 if responds else 0)

@@ -20,12 +20,11 @@ from thinkwell import (
     ThoughtCancelled,
     ToolStart,
     ToolUpdate,
+    ViewReducer,
     open_agent,
     replay,
 )
 from thinkwell import events as ev
-from thinkwell._chosen_model import chosen_model
-from thinkwell._reducer import ViewReducer
 from thinkwell.testing import script
 from thinkwell.view import RunView, TokenCounts
 from thinkwell_acp import schema as s
@@ -130,7 +129,7 @@ OPTIONS: list[tuple[Any, str | None]] = [
 
 @pytest.mark.parametrize(("options", "model"), OPTIONS)
 def test_the_model_is_that_of_the_options_whatever_they_look_like(options: Any, model: str | None) -> None:
-    assert chosen_model(options) == model
+    assert view(ev.ConfigUpdate(options=options)).model == model
 
 
 async def test_a_stream_knows_the_file_that_it_is_recorded_in(tmp_path: Path) -> None:

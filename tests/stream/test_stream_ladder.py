@@ -10,7 +10,9 @@ from stream.wire_agent import Json, answer, end_turn, refuse, say, wire_agent
 from trio.testing import MockClock
 
 from thinkwell import SessionUnusable, ThoughtCancelled, ThoughtTimeout, ToolsNotSeen
-from thinkwell._run import CANCEL_TIMEOUT, CLOSE_TIMEOUT, LEAVE_TIMEOUT
+
+CANCEL_TIMEOUT, LEAVE_TIMEOUT, CLOSE_TIMEOUT = 10, 2, 5
+"""Seconds: what docs/topics/lifetimes.md promises."""
 
 
 class Answer(BaseModel):

@@ -21,9 +21,9 @@ from thinkwell import (
     ToolDone,
     ToolStart,
     ToolUpdate,
+    ViewReducer,
 )
 from thinkwell import events as ev
-from thinkwell._reducer import ViewReducer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -111,6 +111,14 @@ def test_messages__a_new_turn_begins_a_new_one() -> None:
         assert reducer.last_message() == "b"
         reducer.forget_messages()
     assert reducer.snapshot(None).messages == ("a", "b", "a", "b")
+
+
+def test_messages__a_turn_that_starts_begins_a_new_one() -> None:
+    events = (says("a"), says("b", "1"), Thought(text="c"), ev.TurnStarted(number=2))
+    shown = view(*events, *events)
+    assert shown.messages == ("a", "b", "a", "b")
+    assert shown.thought_blocks == ("c", "c")
+    assert shown.turns == 2
 
 
 def test_thoughts__are_one_text_and_the_users_words_are_no_message() -> None:

@@ -33,7 +33,7 @@ THINKWELL = """
     SessionMode SessionNotOpened SessionOpenTimeout SessionOption SessionUnusable SessionUsage Skill
     SkillError Spent StopRun Supervisor ThinkBuilder ThinkwellError Thought ThoughtCancelled ThoughtEvent
     ThoughtResult ThoughtStream ThoughtTimeout TimelineItem TokenCounts Tool ToolContext ToolDone ToolError
-    ToolStart ToolUpdate ToolView ToolsNotSeen UrlQuestion Workspace __version__ event_from_json
+    ToolStart ToolUpdate ToolView ToolsNotSeen UrlQuestion ViewReducer Workspace __version__ event_from_json
     event_to_json history_to_json load_mcp_servers load_skill login open_agent replay supervise tool
     wait_for_answer
 """

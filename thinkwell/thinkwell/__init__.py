@@ -19,6 +19,7 @@ from thinkwell._log import Buffer
 from thinkwell._login import login
 from thinkwell._output import JsonSchema
 from thinkwell._recording._replay import replay
+from thinkwell._reducer import ViewReducer
 from thinkwell._session import Session
 from thinkwell._session_state import OptionChoice, SessionInfo, SessionMode, SessionOption, SessionUsage
 from thinkwell._stream import ThoughtResult, ThoughtStream
@@ -191,6 +192,7 @@ __all__ = (
     "ToolView",
     "ToolsNotSeen",
     "UrlQuestion",
+    "ViewReducer",
     "Workspace",
     "__version__",
     "event_from_json",

@@ -49,7 +49,15 @@ PACKED: Final = 24
 
 
 class ViewReducer:
-    """Takes events one by one; `snapshot` shows what they come to.
+    """Reduce events to a `RunView`: those of a file, or of the event stream of a server.
+
+    ::
+
+        reducer = ViewReducer()
+        reducer.apply(event_from_json(line) for line in lines)
+        print(reducer.snapshot().text)
+
+    A `ThoughtStream` has its `view` already. Each event costs a bounded amount of work.
 
     Args:
         agent: What the agent was asked for as.
@@ -101,7 +109,7 @@ class ViewReducer:
         self._stop_reason: str | None = None
 
     def apply(self, events: Iterable[ev.ThoughtEvent]) -> None:  # noqa: C901 - calls would cost more than this
-        """Take the next events."""
+        """Take the next events, in order. `TurnStarted` begins new messages."""
         open_, open_thought = self._open, self._open_thought
         named, named_thoughts = self._named, self._named_thoughts
         event: ev.ThoughtEvent | None = None
@@ -146,6 +154,10 @@ class ViewReducer:
         """Take any other event, and return whether it ends what was being said."""
         if isinstance(event, _RARE):
             self._plan_or_user(event)
+            return True
+        if isinstance(event, ev.TurnStarted):
+            self.forget_messages()
+            self._apply_course(event)
             return True
         self._apply_state(event)  # such news may come in the middle of a message
         return False
@@ -297,7 +309,7 @@ class ViewReducer:
             )
 
     def dropped(self, count: int) -> None:
-        """Count events that the buffer has dropped."""
+        """Count events that were dropped before they came here."""
         self._dropped += count
 
     def last_message(self) -> str:
@@ -305,13 +317,17 @@ class ViewReducer:
         return _joined(self._messages[-1]) if self._messages else ""
 
     def forget_messages(self) -> None:
-        """Begin a new message with the next text: a turn has begun."""
+        """Begin a new message with the next text, as `TurnStarted` does."""
         self._open = self._open_thought = None
         for named in (self._named, self._named_thoughts, self._named_users):
             named.clear()
 
-    def snapshot(self, error: Exception | None) -> RunView:
-        """Return the run as it stands."""
+    def snapshot(self, error: Exception | None = None) -> RunView:
+        """Return the run as it stands.
+
+        Args:
+            error: What `RunView.error` shows.
+        """
         self._merge_tools()
         messages = tuple(map(_joined, self._messages))
         thoughts = tuple(map(_joined, self._thoughts))

@@ -227,8 +227,6 @@ class Reduced:
         for entry in map(read_entry, entries):
             if isinstance(entry, RunEnded):
                 return entry
-            if isinstance(entry, ev.TurnStarted):
-                self._reducer.forget_messages()
             self._reducer.apply((entry,))
         return None
 
