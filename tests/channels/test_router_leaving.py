@@ -41,6 +41,7 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 BEFORE: tuple[Stage, ...] = ("agent", "session", "handler", "middleware")
 """Stages in which it is his turn, or about to be, and there is no run."""
 
+FEW = 3
 MANY = seeds("THINKWELL_ROUTERS", 60)
 
 
@@ -492,7 +493,9 @@ async def live(dice: random.Random) -> None:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-@pytest.mark.parametrize("seed", MANY)
+@pytest.mark.parametrize(
+    "seed", [*MANY[:FEW], *(pytest.param(seed, marks=pytest.mark.long) for seed in MANY[FEW:])]
+)
 def test_a_crowd_leaves_a_router_that_still_answers(seed: int, backend: str) -> None:
     """In any order of tasks. ``THINKWELL_ROUTERS=1000`` tries a thousand on each event loop."""
     name, options = virtual_backend(backend, seed)

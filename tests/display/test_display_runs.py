@@ -1,16 +1,33 @@
-"""What a run is doing, its plan, what it has used, and what it came to, in words."""
+"""What displays say of a run: its phases, plan and usage, tool calls, changes, questions, and its end."""
+
+# Private: the words of every display, sans I/O: terminal, lines, HTML and notebook are made of them
 
 from __future__ import annotations
 
-from typing import Any
+import random
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from thinkwell import AuthMethod, RunView, ToolView, errors
+from thinkwell import AuthMethod, FormField, RunView, ToolView, errors
 from thinkwell import events as ev
-from thinkwell._display import phases, plans, summary, usage
+from thinkwell._display import diffs, phases, plans, summary, usage
+from thinkwell._display.compare import STEPS, compare
+from thinkwell._display.diffs import DiffLine, Excerpt, FileChange, changes_of, excerpt, total
+from thinkwell._display.paths import relative
+from thinkwell._display.questions import KNOWN, Asked, Putting, allowed, answered, asked, verdict_words
+from thinkwell._display.tools import OUTPUT, describe, exit_code, fold, folds, output_of, tool_name
 from thinkwell._reducer import ViewReducer
-from thinkwell.view import PhaseView, TokenCounts
+from thinkwell.questions import FieldChoice
+from thinkwell.view import AnswerView, PhaseView, QuestionView, TokenCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell.events import JsonValue
 
 
 def view_of(*events: ev.ThoughtEvent, error: Exception | None = None) -> RunView:
@@ -99,20 +116,20 @@ def plan(*steps: str, done: int = 0, current: int | None = None) -> RunView:
     return view_of(ev.PlanUpdate(entries=entries))
 
 
-STEPS = ("one", "two", "three", "four", "five", "six")
+SIX = ("one", "two", "three", "four", "five", "six")
 
 
 @pytest.mark.parametrize(
     ("view", "width", "text", "progress"),
     [
         (plan("a", "b\nc", done=1), 80, "✔ a   · b c", "1/2"),
-        (plan(*STEPS, done=2, current=2), 99, "✔ one   ✔ two   ▸ three   · four   · five   · six", "2/6"),
-        (plan(*STEPS, done=2, current=2), 48, "✔ one   ✔ two   ▸ three   · four   · five   …", "2/6"),
-        (plan(*STEPS, done=2, current=2), 43, "…   ✔ two   ▸ three   · four   · five   …", "2/6"),
-        (plan(*STEPS, done=2, current=2), 32, "…   ✔ two   ▸ three   · four   …", "2/6"),
-        (plan(*STEPS, done=2), 26, "…   · three   · four   …", "2/6"),
-        (plan(*STEPS, done=6), 27, "…   ✔ four   ✔ five   ✔ six", "6/6"),
-        (plan(*STEPS, done=6), 3, "…   ✔ six", "6/6"),
+        (plan(*SIX, done=2, current=2), 99, "✔ one   ✔ two   ▸ three   · four   · five   · six", "2/6"),
+        (plan(*SIX, done=2, current=2), 48, "✔ one   ✔ two   ▸ three   · four   · five   …", "2/6"),
+        (plan(*SIX, done=2, current=2), 43, "…   ✔ two   ▸ three   · four   · five   …", "2/6"),
+        (plan(*SIX, done=2, current=2), 32, "…   ✔ two   ▸ three   · four   …", "2/6"),
+        (plan(*SIX, done=2), 26, "…   · three   · four   …", "2/6"),
+        (plan(*SIX, done=6), 27, "…   ✔ four   ✔ five   ✔ six", "6/6"),
+        (plan(*SIX, done=6), 3, "…   ✔ six", "6/6"),
         (plan("数" * 300), 10, f"· {'数' * 199}…", "0/1"),
     ],
 )
@@ -123,7 +140,7 @@ def test_a_plan_in_a_line(view: RunView, width: int, text: str, progress: str) -
 
 
 def test_a_part_of_a_plan() -> None:
-    part = plans.plan_of(plan(*STEPS, done=1, current=1), around=1)
+    part = plans.plan_of(plan(*SIX, done=1, current=1), around=1)
     assert part is not None
     assert [(step.text, step.done, step.current) for step in part.steps] == [
         ("one", True, False),
@@ -328,3 +345,756 @@ def test_a_long_detail_keeps_its_end() -> None:
 def test_a_tool_view_alone_is_shown() -> None:
     view = RunView(phase="responding", tools={"t": ToolView(id="t", kind="read")})
     assert phases.words(view) == "reading"
+
+
+# Tool calls
+
+CWD = "/home/ada/shop"
+
+
+def tool(kind: ev.ToolKind = "other", title: str = "", **more: Any) -> ToolView:
+    return ToolView(id="t", kind=kind, title=title, **more)
+
+
+def said(kind: ev.ToolKind, title: str = "", **more: Any) -> str:
+    call = describe(tool(kind, title, **more), CWD)
+    return f"{call.verb} {call.target}".rstrip()
+
+
+def at(*paths: str, line: int | None = None) -> tuple[ev.Location, ...]:
+    return tuple(ev.Location(path=path, line=line) for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("kind", "title", "more", "words"),
+    [
+        ("read", "Read x", {"locations": at(f"{CWD}/a.py")}, "read a.py"),
+        ("read", "Read x", {"locations": at(f"{CWD}/a.py", line=7)}, "read a.py:7"),
+        ("read", "Read x", {"locations": at(f"{CWD}/a.py", line=1)}, "read a.py"),
+        ("read", "", {"locations": at(*(f"{CWD}/{n}" for n in "aabcdef"))}, "read a, b (+4)"),
+        ("read", "Read x", {"input": {"file_path": f"{CWD}/b.py"}}, "read b.py"),
+        ("read", "", {"input": {"paths": ["/etc/passwd", "x"]}}, "read /etc/passwd"),
+        ("read", "Read something", {}, "read something"),
+        ("read", "Reading", {}, "read Reading"),
+        ("edit", "", {"content": (ev.DiffContent(path=f"{CWD}/c.py", new_text=""),)}, "edit c.py"),
+        ("delete", "", {"locations": at(f"{CWD}-other/x")}, "delete /home/ada/shop-other/x"),
+        ("move", "", {"input": {"source": f"{CWD}/a", "destination": f"{CWD}/b"}}, "move a → b"),
+        ("move", "", {"locations": at(f"{CWD}/a")}, "move a"),
+        ("search", "", {"input": {"pattern": "x y", "path": f"{CWD}/src"}}, 'search "x y" in src'),
+        ("search", "", {"input": {"query": "x", "path": CWD}}, 'search "x"'),
+        ("search", "Search for it", {"input": {"n": 1}}, "search for it"),
+        ("execute", "Run it", {"input": {"command": ["ls", "-l", "a b"]}}, "run ls -l 'a b'"),
+        ("execute", "`ls -l`", {}, "run ls -l"),
+        ("execute", "`ls` and `pwd`", {}, "run `ls` and `pwd`"),
+        ("execute", "", {"input": {"command": "a\n\x1b[2J\tb"}}, "run a b"),
+        ("fetch", "Fetch", {"input": {"url": "https://x.example"}}, "fetch https://x.example"),
+        ("fetch", "", {"input": {"urls": [["deep"]]}}, "fetch"),
+        ("think", "Look", {"name": "Task"}, "Task Look"),
+        ("think", "Think hard", {}, "think hard"),
+        ("switch_mode", "Plan mode", {}, "mode Plan mode"),
+        ("other", "Do", {"name": "mcp__git__create_issue"}, "create_issue Do"),
+        ("other", "create", {"name": "create"}, "create"),
+        ("other", "mcp__a__b", {"name": "mcp__a__b"}, "b"),
+        ("other", "Do", {"input": "text"}, "tool Do"),
+        ("other", "", {}, "tool"),
+    ],
+)
+def test_what_was_done_to_what(kind: ev.ToolKind, title: str, more: dict[str, Any], words: str) -> None:
+    assert said(kind, title, **more) == words
+
+
+@pytest.mark.parametrize(
+    ("kind", "title", "doing"),
+    [
+        ("execute", "`pytest -q`", "running pytest -q"),
+        ("think", "", "thinking"),
+        ("think", "it over", "thinking about it over"),
+        ("search", "", "searching"),
+        ("switch_mode", "", "switching the mode"),
+    ],
+)
+def test_what_is_being_done(kind: ev.ToolKind, title: str, doing: str) -> None:
+    assert describe(tool(kind, title), CWD).doing == doing
+
+
+def test_doing_something_with_a_tool_of_its_own_name() -> None:
+    assert describe(tool("other", "x", name="deploy"), CWD).doing == "using deploy: x"
+
+
+@pytest.mark.parametrize(
+    ("status", "shown", "icon"),
+    [
+        ("pending", "pending", "·"),
+        ("in_progress", "running", "▸"),
+        ("completed", "done", "✔"),
+        ("failed", "failed", "✘"),
+        ("cancelled", "cancelled", "⊘"),
+    ],
+)
+def test_how_far_it_is(status: Any, shown: str, icon: str) -> None:
+    call = describe(tool(status=status, started_at=2, ended_at=5.5), CWD)
+    assert (call.status, call.icon, call.seconds) == (shown, icon, 3.5)
+    assert describe(tool(status=status, started_at=2), CWD).seconds is None
+    assert describe(tool(status=status, started_at=2, ended_at=1), CWD).seconds == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "detail"),
+    [("a\n", "b\nc\n", "+2 −1"), (None, "a\n", "+1"), ("a\n", "", "−1"), ("a\n", "a\n", "±0")],
+)
+def test_what_came_of_an_edit(old: str | None, new: str, detail: str) -> None:
+    content = (ev.DiffContent(path="x", old_text=old, new_text=new),)
+    assert describe(tool("edit", content=content), CWD).detail == detail
+
+
+@pytest.mark.parametrize(
+    ("output", "code", "detail"),
+    [
+        ({"exit_code": 1}, 1, "exit 1"),
+        ({"exitCode": 0}, 0, ""),
+        ({"exit_code": True}, None, ""),
+        ({"exit_code": 10**100}, None, ""),
+        ("text", None, ""),
+        ({}, None, ""),
+    ],
+)
+def test_exit_codes(output: JsonValue, code: int | None, detail: str) -> None:
+    assert exit_code(tool("execute", output=output)) == code
+    assert describe(tool("execute", output=output), CWD).detail == detail
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        (f"{CWD}/a/b", "a/b"),
+        (CWD, "."),
+        (f"{CWD}/", "."),
+        (f"{CWD}/../x", "../x"),
+        (f"file://{CWD}/a%20b", "a b"),
+        ("/other", "/other"),
+        ("rel", "rel"),
+    ],
+)
+def test_paths(path: str, shown: str) -> None:
+    assert relative(path, CWD) == relative(path, f"{CWD}/") == shown
+
+
+def test_paths_of_windows() -> None:
+    assert relative(r"C:\shop\a.py", r"C:\shop") == "a.py"
+    assert relative("/etc", "") == relative("/etc", "/") == "/etc"
+
+
+def test_names() -> None:
+    assert tool_name(tool(name="x" * 50)) == "x" * 31 + "…"
+    assert tool_name(tool(name="mcp____x")) == "mcp____x"
+    assert tool_name(tool()) == ""
+
+
+def look(kind: ev.ToolKind, target: str, begin: float, end: float | None = None) -> ToolView:
+    given: dict[str, Any] = {"input": {"pattern": target}} if kind == "search" else {"locations": at(target)}
+    return tool(kind, status="completed", started_at=begin, ended_at=end, **given)
+
+
+def test_folding() -> None:
+    reads = [look("read", name, n, n + 0.5) for n, name in enumerate("abcdb")]
+    call = fold([*reads, look("search", "x", 5, 7.5), look("search", "y", 5, 6)], CWD)
+    assert (call.verb, call.target, call.seconds) == ("read", "a, b (+2, 2 searches)", 7.5)
+    assert fold(reads[:2], CWD).target == "a, b"
+    assert fold(reads[:1], CWD) == describe(reads[0], CWD)
+    searches = fold([look("search", name, 0) for name in "xyz"], CWD)
+    assert (searches.verb, searches.target, searches.seconds) == ("search", '"x", "y" (+1)', None)
+
+
+def test_what_folds() -> None:
+    assert folds(tool("read", status="completed"))
+    assert folds(tool("search", status="completed"))
+    assert not folds(tool("read", status="failed"))
+    assert not folds(tool("edit", status="completed"))
+
+
+def text(*blocks: ev.ContentBlock) -> tuple[ev.ToolContent, ...]:
+    return tuple(ev.BlockContent(content=block) for block in blocks)
+
+
+IMAGE = ev.ImageContent(data="", mime_type="image/png")
+LINK = ev.ResourceLink(uri="file:///x", name="x")
+
+
+@pytest.mark.parametrize(
+    ("content", "output", "shown"),
+    [
+        (text(ev.TextContent(text="a\x1b[2J\n"), ev.TextContent(text="b\n\n")), "raw", "a\n\nb"),
+        (text(ev.TextContent(text="```console\n  $ ls\na ` b\n```\n")), None, "  $ ls\na ` b"),
+        (text(ev.TextContent(text="```\na\n```\nmore\n```\nb\n```")), None, "a\n```\nmore\n```\nb"),
+        (text(ev.TextContent(text="1%\r50%\r100%\r\ndone\r\n")), None, "100%\ndone"),
+        (text(IMAGE, LINK), None, "[image/png]\n[file:///x]"),
+        (text(ev.EmbeddedResource(uri="u", text="inside")), None, "inside"),
+        (text(ev.EmbeddedResource(uri="u", blob="")), None, "[data: u]"),
+        ((ev.TerminalContent(terminal_id="t"),), "raw", "raw"),
+        ((), None, ""),
+        ((), {"stdout": "out", "stderr": "err"}, "out\nerr"),
+        ((), {"stdout": "", "stderr": "err"}, "err"),
+        ((), {"stdout": "out", "stderr": ""}, "out"),
+        ((), {"output": "one", "text": "two", "result": "three"}, "one\ntwo"),
+        ((), {"rows": [1, "é"]}, '{"rows": [1, "é"]}'),
+        ((), [1], "[1]"),
+    ],
+)
+def test_output(content: tuple[ev.ToolContent, ...], output: JsonValue, shown: str) -> None:
+    assert output_of(tool(content=content, output=output)) == shown
+
+
+def test_output_is_bounded_and_ends_with_its_end() -> None:
+    shown = output_of(tool(output="".join(f"line {n}\n" for n in range(100_000))))
+    assert len(shown) <= OUTPUT + 1
+    assert shown.startswith("…\nline ")
+    assert shown.endswith("line 99999")
+    assert output_of(tool(output="x" * 100), limit=10) == "…" + "x" * 10
+    assert output_of(tool(output="```\n" + "x" * 2_000_000 + "\n```"), limit=5) == "…xxxxx"
+
+
+def test_output_that_is_nested_too_deep() -> None:
+    deep: JsonValue = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert output_of(tool(output=deep)) == "…"
+    while deep:
+        deep = deep.pop()
+
+
+# Changes of files
+
+WORDS = st.lists(st.sampled_from("abc"), max_size=12)
+
+
+def apply(old: Sequence[str], new: Sequence[str], steps: int = STEPS) -> list[str]:
+    made: list[str] = []
+    at = 0
+    for change in compare(old, new, steps).changes:
+        made += old[at : change.old_from]
+        made += new[change.new_from : change.new_to]
+        at = change.old_to
+    return [*made, *old[at:]]
+
+
+@given(WORDS, WORDS, st.sampled_from([STEPS, 3, 0]))
+def test_what_differs_makes_one_of_the_other(old: list[str], new: list[str], steps: int) -> None:
+    assert apply(old, new, steps) == new
+
+
+def longest_common(old: Sequence[str], new: Sequence[str]) -> int:
+    lengths = [[0] * (len(new) + 1) for _ in range(len(old) + 1)]
+    for i, j in product(range(len(old)), range(len(new))):
+        same = old[i] == new[j]
+        lengths[i + 1][j + 1] = lengths[i][j] + 1 if same else max(lengths[i][j + 1], lengths[i + 1][j])
+    return lengths[-1][-1]
+
+
+@given(WORDS, WORDS)
+def test_no_more_differs_than_must(old: list[str], new: list[str]) -> None:
+    found = compare(old, new)
+    assert found.exact
+    kept = len(old) - sum(change.old_to - change.old_from for change in found.changes)
+    assert kept == longest_common(old, new)
+
+
+@given(WORDS, WORDS)
+def test_equal_lines_stand_between_changes(old: list[str], new: list[str]) -> None:
+    changes = compare(old, new).changes
+    for before, after in pairwise(changes):
+        assert before.old_to < after.old_from
+        assert after.old_from - before.old_to == after.new_from - before.new_to
+
+
+@pytest.mark.parametrize("size", [2_000, 20_000])
+def test_hostile_texts_take_a_bounded_number_of_steps(size: int) -> None:
+    dice = random.Random(1)
+    texts = [
+        ([str(n) for n in range(size)], [str(n) for n in reversed(range(size))]),
+        (["a", "b"] * size, ["b", "a", "c"] * size),
+        ([dice.choice("ab") for _ in range(size)], [dice.choice("ab") for _ in range(size)]),
+        (["x", *["a"] * size, "y"], ["z", *["a"] * size, *["b"] * size, "w"]),
+    ]
+    for old, new in texts:
+        found = compare(old, new)
+        assert found.steps <= STEPS + len(old) + len(new)
+        assert apply(old, new) == new
+
+
+def edit(
+    old: str | None,
+    new: str,
+    path: str = "/p/a.py",
+    *,
+    line: int | None = None,
+    status: ev.ToolStatus = "completed",
+) -> ToolView:
+    return ToolView(
+        id="t",
+        kind="edit",
+        status=status,
+        content=(ev.DiffContent(path=path, old_text=old, new_text=new),),
+        locations=() if line is None else (ev.Location(path=path, line=line),),
+    )
+
+
+def change(old: str | None, new: str, **options: int) -> FileChange:
+    (found,) = changes_of(edit(old, new, line=options.get("line")), "/p")
+    return found
+
+
+def lines(found: FileChange) -> list[str]:
+    return [f"{each.number or ''}{each.sign}{each.text}" for hunk in found.hunks for each in hunk.lines]
+
+
+NUMBERED = "".join(f"line {n}\n" for n in range(1, 41))
+
+
+def test_a_change() -> None:
+    found = change(NUMBERED, NUMBERED.replace("line 20\n", "line twenty\nand more\n"))
+    assert (found.path, found.added, found.removed) == ("a.py", 2, 1)
+    assert (found.new_file, found.truncated, found.more_hunks) == (False, False, 0)
+    assert lines(found) == [
+        "18 line 18",
+        "19 line 19",
+        "20-line 20",
+        "20+line twenty",
+        "21+and more",
+        "22 line 21",
+        "23 line 22",
+    ]
+
+
+def test_words_that_changed() -> None:
+    (hunk,) = change("total = price * count\n", "total = price * max(count, 1)\n").hunks
+    assert hunk.lines == (
+        DiffLine(sign="-", text="total = price * count", spans=()),
+        DiffLine(sign="+", text="total = price * max(count, 1)", spans=((16, 20), (25, 29))),
+    )
+
+
+def test_lines_with_little_in_common_have_no_such_words() -> None:
+    (hunk,) = change("return None\n", "raise ValueError(f'no {name} here')\n").hunks
+    assert [each.spans for each in hunk.lines] == [(), ()]
+    (hunk,) = change("\n", "   \n").hunks
+    assert [each.spans for each in hunk.lines] == [(), ()]
+
+
+def test_words_next_to_each_other_are_one() -> None:
+    (hunk,) = change("call(alpha beta, gamma, delta)\n", "call(one two, gamma, delta)\n").hunks
+    assert [each.spans for each in hunk.lines] == [((5, 15),), ((5, 12),)]
+
+
+def test_lines_that_are_alike_but_long_are_not_compared_for_ever() -> None:
+    one = " ".join(f"{n}a" for n in range(120))
+    other = " ".join(f"{n}b" for n in range(120))
+    (hunk,) = change(f"{one}\n", f"{other}\n").hunks
+    assert [each.spans for each in hunk.lines] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    ("old", "line", "first"),
+    [
+        (None, None, 1),
+        (NUMBERED, None, 18),
+        (NUMBERED, 20, 18),
+        (NUMBERED, 100, 117),
+        ("line 19\nline 20\nline 21", None, None),
+        ("line 19\nline 20\nline 21", 55, 55),
+    ],
+)
+def test_numbers_of_lines_are_told_where_they_are_known(
+    old: str | None, line: int | None, first: int | None
+) -> None:
+    new = "text\n" if old is None else old.replace("line 20", "line twenty")
+    (found,) = changes_of(edit(old, new, line=line), "/p")
+    assert found.hunks[0].lines[0].number == first
+
+
+def test_a_new_file() -> None:
+    found = change(None, "a\nb\n")
+    assert (found.new_file, found.added, found.removed) == (True, 2, 0)
+    assert lines(found) == ["1+a", "2+b"]
+    assert change(None, "").hunks == ()
+
+
+def test_nothing_changed() -> None:
+    found = change("a\n", "a\n")
+    assert (found.added, found.removed, found.hunks) == (0, 0, ())
+    assert excerpt(found) == Excerpt((), 0, 0)
+
+
+def test_hunks_are_counted_where_there_are_too_many() -> None:
+    old = [f"{n}\n" for n in range(400)]
+    new = [f"{n}!\n" if n % 10 == 0 else f"{n}\n" for n in range(400)]
+    found = change("".join(old), "".join(new))
+    assert (len(found.hunks), found.more_hunks, found.added) == (diffs.HUNKS, 20, 40)
+    assert excerpt(found).more_hunks == 39
+
+
+def test_lines_of_a_hunk_are_counted_where_there_are_too_many() -> None:
+    found = change("".join(f"old {n}\n" for n in range(500)), "new\n" * 300)
+    (hunk,) = found.hunks
+    assert (len(hunk.lines), hunk.more_lines) == (2 * diffs.SIDE, 800 - 2 * diffs.SIDE)
+
+
+def test_many_changes_close_to_each_other() -> None:
+    old = "".join(f"{n}\nsame\n" for n in range(300))
+    new = "".join(f"{n}!\nsame\n" for n in range(300))
+    (hunk,) = change(old, new).hunks
+    assert hunk.more_lines > 0
+    changed = sum(each.sign != " " for each in hunk.lines)
+    assert changed + hunk.more_lines == 600
+
+
+def test_texts_that_are_too_long_are_compared_by_their_ends() -> None:
+    head, tail = "head\n" * 50_000, "tail\n" * 50_000
+    found = change(f"{head}a\nb\nc\n{tail}", f"{head}x\nb\nz\n{tail}")
+    assert (found.added, found.removed, found.truncated) == (3, 3, True)
+    assert lines(found)[0] == "49999 head"
+
+
+def test_what_was_compared_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = edit("remembered\n", "or not\n")
+    first = changes_of(tool, "/p")
+    assert changes_of(tool, "/elsewhere")[0].path == "/p/a.py"
+
+    def fail(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(diffs, "compare", fail)
+    assert changes_of(tool, "/p")[0].hunks is first[0].hunks
+
+
+def test_not_all_is_remembered() -> None:
+    old = "a\n" * diffs.SIDE
+    number = diffs.KNOWN // (2 * diffs.SIDE)
+    for _ in range(number + 10):
+        changes_of(edit(old, old.replace("a", f"{_}.")), "")
+    assert diffs._known._lines <= diffs.KNOWN
+    assert number // 2 < len(diffs._known._changes) <= number
+
+
+def test_of_many_changes_the_first_ones_are_compared_line_by_line() -> None:
+    parts = tuple(
+        ev.DiffContent(path=f"{n}.py", old_text="a\nb\nc\n", new_text="x\nb\nz\n")
+        for n in range(diffs.FULLY + 1)
+    )
+    *most, last = changes_of(ToolView(id="t", content=parts), "")
+    assert [(len(each.hunks), each.more_hunks, each.truncated) for each in most] == [
+        (1, 0, False)
+    ] * diffs.FULLY
+    assert (last.added, last.removed, last.hunks, last.more_hunks, last.truncated) == (3, 3, (), 1, True)
+
+
+def test_several_changes_of_one_file_are_one() -> None:
+    parts = tuple(ev.DiffContent(path="/p/a", old_text=f"{n}\n", new_text=f"{n}!\n") for n in range(30))
+    other = ev.DiffContent(path="/p/b", new_text="b\n")
+    tool = ToolView(id="t", status="completed", content=(*parts, other, ev.TerminalContent(terminal_id="x")))
+    one, two = changes_of(tool, "/p")
+    assert (one.path, one.added, len(one.hunks), one.more_hunks) == ("a", 30, diffs.HUNKS, 10)
+    assert two.path == "b"
+
+
+def test_total() -> None:
+    tools = [
+        edit("a\n", "b\n"),
+        edit("b\n", "c\nd\n"),
+        edit(None, "x\n", "/p/x"),
+        edit("a", "z", status="failed"),
+    ]
+    assert total(tools, "/p") == (2, 4, 2)
+
+
+def test_texts_of_a_change_are_clean() -> None:
+    found = change("\x1b[2Ja\r\n\tb\rc\n", f"\x1b[2Jb\u202e\r\n\tb\rd\n{'w' * 700}\n")
+    assert lines(found) == ["-a", "-    b␍c", "+b\\u202e", "+    b␍d", f"+{'w' * (diffs.WIDTH - 1)}…"]
+    (odd,) = changes_of(edit("a", "b", "file:///p/sub%20dir/\x1b[31mx\n"), "/p")
+    assert odd.path == "sub dir/x"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "limit", "shown", "more"),
+    [
+        ("a b c d e f", "a b X d e f", 8, " a  b -c +X  d  e", 0),
+        ("a b c d e f", "a b X d e f", 4, " b -c +X", 3),
+        ("a b c d e f", "a b X d Y f", 8, " a  b -c +X  d -e +Y  f", 0),
+        ("a b c d e f", "a b X d Y f", 6, " b -c +X  d -e +Y", 2),
+        ("a b c d e f", "a b X d Y f", 5, " b -c +X", 5),
+        ("1 2 3 4 5 6 7 8", "a b c d e f g h", 4, "-1 -2 +a +b", 12),
+        ("1 2 3 4 5 6 7 8", "a", 4, "-1 -2 -3 +a", 5),
+        ("1", "a b c d e f g h", 4, "-1 +a +b +c", 5),
+        ("1 2 3", "a b c", 2, "-1 +a", 4),
+        ("k 1 2 3", "k a b c", 2, "-1 +a", 5),
+    ],
+)
+def test_excerpt(old: str, new: str, limit: int, shown: str, more: int) -> None:
+    part = excerpt(change("\n".join(old.split()), "\n".join(new.split())), limit)
+    assert " ".join(f"{each.sign}{each.text}" for each in part.lines) == shown
+    assert (part.more_lines, part.more_hunks) == (more, 0)
+
+
+@given(
+    st.lists(st.sampled_from("abcd"), max_size=40),
+    st.lists(st.sampled_from("abcd"), max_size=40),
+    st.integers(1, 12),
+)
+def test_an_excerpt_is_short_and_counts_the_rest(old: list[str], new: list[str], limit: int) -> None:
+    found = change("\n".join(old), "\n".join(new))
+    part = excerpt(found, limit)
+    assert len(part.lines) <= limit
+    if found.hunks:
+        assert len(part.lines) + part.more_lines == len(found.hunks[0].lines) + found.hunks[0].more_lines
+        assert any(each.sign != " " for each in part.lines)
+
+
+# Questions
+
+
+def ask(*events: ev.ThoughtEvent, **question: Any) -> Asked:
+    given: dict[str, Any] = {"id": "q", "title": "May I?", "tool_id": "t", **question}
+    reducer = ViewReducer(agent="mine", cwd=CWD)
+    reducer.apply([*events, ev.QuestionAsked(**given)])
+    view = reducer.snapshot(None)
+    return asked(view.questions[0], view)
+
+
+def about(input_: JsonValue, kind: ev.ToolKind = "execute", **more: Any) -> Asked:
+    return ask(ev.ToolStart(id="t", kind=kind, title="x", input=input_, **more))
+
+
+def test_a_command_is_whole_and_exact() -> None:
+    command = "rm -rf ~\t# \u202e\x1b[8m\n" + "x" * 100_000
+    put = about({"command": command, "description": "harmless", "timeout": 5, "cwd": CWD})
+    assert put.command == "rm -rf ~\\u0009# \\u202e\\u001b[8m\n" + "x" * 100_000
+    assert put.arguments == ""
+    assert put.call is not None
+    assert put.call.verb == "run"
+
+
+def test_what_else_the_arguments_say_is_told() -> None:
+    put = about({"command": "ls", "args": ["-l"], "env": {"A": "b"}, "cwd": "/etc", "sudo": True})
+    assert put.command == "A=b\nls -l"
+    assert put.arguments == '{\n  "cwd": "/etc",\n  "sudo": true\n}'
+    put = about({"command": "ls", "cmd": {"rm": "-rf"}, "args": "; rm", "env": "PATH=/tmp"})
+    assert put.command == "ls"
+    assert put.arguments == '{\n  "cmd": {\n    "rm": "-rf"\n  },\n  "args": "; rm",\n  "env": "PATH=/tmp"\n}'
+
+
+@pytest.mark.parametrize(
+    ("input_", "arguments"),
+    [
+        ({"title": "a", "description": "b"}, '{\n  "title": "a",\n  "description": "b"\n}'),
+        ({"to": "\x1b[2Jall"}, '{\n  "to": "\\u001b[2Jall"\n}'),
+        (["a"], '[\n  "a"\n]'),
+        ("text\u202e", '"text\\u202e"'),
+        ({}, ""),
+        (None, ""),
+    ],
+)
+def test_arguments_of_other_calls(input_: JsonValue, arguments: str) -> None:
+    put = about(input_, "other")
+    assert (put.command, put.arguments) == (None, arguments)
+
+
+def test_arguments_that_are_nested_too_deep() -> None:
+    deep: JsonValue = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert about(deep, "other").arguments == "arguments that are nested too deep to be shown"
+    while deep:
+        deep = deep.pop()
+
+
+def test_a_change_that_is_asked_about() -> None:
+    diff = ev.DiffContent(path=f"{CWD}/a.py", old_text="a\n", new_text="b\n")
+    put = about(
+        {"file_path": "a.py", "old": "a", "new": "b", "force": True, "mode": "a"}, "edit", content=(diff,)
+    )
+    assert [change.path for change in put.changes] == ["a.py"]
+    assert put.arguments == '{\n  "force": true,\n  "mode": "a"\n}'
+
+
+def test_a_change_tells_only_what_is_in_it() -> None:
+    diff = ev.DiffContent(path=f"{CWD}/a.py", old_text="a\n", new_text="b\n")
+    input_: JsonValue = {"path": f"{CWD}/a.py", "destination": "/etc/passwd", "text": "other", "args": "x"}
+    put = about(input_, "move", content=(diff,))
+    assert put.arguments == '{\n  "destination": "/etc/passwd",\n  "text": "other",\n  "args": "x"\n}'
+    many: JsonValue = {f"text{number}": "b" for number in range(1_000)}
+    assert '"text7": "b"' in about(many, "edit", content=(diff,)).arguments
+
+
+def test_folders_in_the_arguments_of_a_change() -> None:
+    diff = ev.DiffContent(path=f"{CWD}/a.py", old_text=None, new_text="b\n")
+    put = about({"cwd": CWD, "directory": "/etc"}, "edit", content=(diff,))
+    assert put.arguments == '{\n  "directory": "/etc"\n}'
+
+
+def test_not_every_question_is_remembered() -> None:
+    putting = Putting()
+    view = ViewReducer().snapshot(None)
+    first = QuestionView(id="first", title="May I?")
+    put = putting.put(first, view)
+    assert putting.put(first, view) is put
+    for number in range(KNOWN):
+        putting.put(QuestionView(id=str(number), title="May I?"), view)
+    assert putting.put(first, view) is not put
+    assert putting.put(first, view) == put
+
+
+def test_a_change_is_exact() -> None:
+    diff = ev.DiffContent(path=f"{CWD}/a\u200b\n.py", old_text=None, new_text="a\tb\x1b[8m\u200b\r\n")
+    (change,) = about(None, "edit", content=(diff,)).changes
+    assert change.path == "a\\u200b\\u000a.py"
+    assert [line.text for line in change.hunks[0].lines] == ["a   b\\u001b[8m\\u200b"]
+
+
+@pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        ("May I?", ""),
+        ("x" * 3_000, "x" * 3_000),
+        ("May\u200bI  now?\nNow?", "May\\u200bI  now?\nNow?"),
+    ],
+)
+def test_a_title_that_does_not_fit_into_a_line_is_there_as_it_is(title: str, said: str) -> None:
+    assert ask(tool_id=None, title=title).said == said
+
+
+def test_a_call_without_arguments_names_its_places() -> None:
+    places = tuple(ev.Location(path=f"{CWD}/{name}") for name in ("a", "b\u200b", "c" * 1_000))
+    put = about(None, "delete", locations=places)
+    assert put.about == ("a", "b\\u200b", "c" * 1_000)
+    assert about(None, "delete", locations=places * 50).more_about == 50
+    assert ask(ev.ToolStart(id="t", kind="delete", title="`delete  x`")).about == (" x",)
+    assert about({"path": "a"}, "delete", locations=places).about == ask(tool_id=None).about == ()
+
+
+def test_a_call_that_nobody_knows() -> None:
+    put = ask(tool_id=None)
+    assert (put.call, put.command, put.arguments, put.changes) == (None, None, "", ())
+    assert ask(tool_id="elsewhere").call is None
+
+
+def test_a_page_that_is_asked_for() -> None:
+    put = ask(asks="url", url="https://user@xn--e1afmkfd.example\u202e/x y")
+    assert (put.url, put.host) == ("https://user@xn--e1afmkfd.example\\u202e/x y", "")
+    assert ask(asks="url", url="https://пример.example/").host == "xn--e1afmkfd.example"
+    assert (put.asks, ask().url, ask().host) == ("url", None, "")
+
+
+def test_time_that_is_left() -> None:
+    assert ask(timeout=60, at=2.0).left(12) == 50
+    assert ask(timeout=60, at=2.0).left(100) == 0
+    assert ask().left(1) is None
+
+
+def options(*given: tuple[str, str]) -> list[tuple[str, str, str]]:
+    made = tuple(ev.QuestionOption(id=f"o{n}", name=name, kind=kind) for n, (name, kind) in enumerate(given))
+    return [(choice.key, choice.label, choice.option_id) for choice in ask(options=made).options]
+
+
+def test_keys_follow_from_what_an_option_means() -> None:
+    assert options(
+        ("Yes", "allow_once"),
+        ("Always allow", "allow_always"),
+        ("No", "reject_once"),
+        ("Never.", "reject_always"),
+    ) == [("y", "once", "o0"), ("a", "always", "o1"), ("n", "no", "o2"), ("d", "never", "o3")]
+
+
+def test_words_of_the_agent_are_added_and_never_replace_the_meaning() -> None:
+    assert options(
+        ("Reject\x1b[2J", "allow_once"), ("", "allow_always"), ("No, keep planning", "reject_once")
+    ) == [
+        ("y", "once", "o0"),
+        ("a", "always", "o1"),
+        ("n", "no: No, keep planning", "o2"),
+    ]
+    assert options(("Reject it all", "allow_once"))[0][1] == "once: Reject it all"
+
+
+def test_options_of_the_same_or_of_an_unknown_kind_get_digits() -> None:
+    assert options(
+        ("Yes", "allow_once"), ("Yes, and more", "allow_once"), ("Maybe", "perhaps"), ("", "sudo\x1b[2J")
+    ) == [("y", "once", "o0"), ("1", "once: Yes, and more", "o1"), ("2", "Maybe", "o2"), ("3", "sudo", "o3")]
+    many = options(*[(f"option {n}", "other") for n in range(12)])
+    assert [key for key, _, _ in many] == [*"123456789"]
+
+
+@pytest.mark.parametrize(
+    ("field", "hint", "default"),
+    [
+        (FormField(name="n", type="string"), "text", ""),
+        (
+            FormField(name="n", type="string", maximum=9, format="email"),
+            "text, at most 9 characters, email",
+            "",
+        ),
+        (FormField(name="n", type="integer", minimum=1, default=3), "whole number, at least 1", "3"),
+        (FormField(name="n", type="number", minimum=0.5, maximum=2), "number, 0.5 to 2", ""),
+        (FormField(name="n", type="boolean", required=True, default=True), "yes or no, required", "yes"),
+        (FormField(name="n", type="boolean", default=False), "yes or no", "no"),
+        (
+            FormField(name="n", type="choices", maximum=2, default=["a", "b"]),
+            "any of these, at most 2 of them",
+            "a, b",
+        ),
+        (FormField(name="n", type="string", default="\x1b[2Jx\n"), "text", "x"),
+        (FormField(name="n", type="unknown", default={"a": 1}), "value", ""),
+    ],
+)
+def test_fields(field: FormField, hint: str, default: str) -> None:
+    (shown,) = ask(asks="form", fields=(field,)).fields
+    assert (shown.hint, shown.default, shown.required) == (hint, default, field.required)
+
+
+def test_names_of_fields_and_choices_are_clean_and_their_values_are_not_touched() -> None:
+    choices = (FieldChoice(value="a\x1b", title="A\x1b[2J\n1"), FieldChoice(value="b", title=""))
+    field = FormField(
+        name="n\x1b", type="choice", title="T\u202e", description="one\n\ttwo ", choices=choices
+    )
+    (shown,) = ask(asks="form", fields=(field,)).fields
+    assert (shown.name, shown.label, shown.description) == ("n\x1b", "T\\u202e", "one\n    two")
+    assert shown.choices == (("a\x1b", "A 1"), ("b", "b"))
+    assert shown.offered == "A 1 · b"
+
+
+def test_of_many_choices_some_are_offered_at_a_glance() -> None:
+    choices = tuple(FieldChoice(value=str(number), title="x" * 99) for number in range(1_000))
+    (shown,) = ask(asks="form", fields=(FormField(name="n", type="choices", choices=choices),)).fields
+    assert shown.offered == " · ".join(["x" * 59 + "…"] * 9 + ["… 991 more"])
+    (shown,) = ask(asks="form", fields=(FormField(name="n", type="string"),)).fields
+    assert shown.offered == ""
+
+
+def answer(choice: str | None, by: str = "human", why: str = "") -> AnswerView:
+    return AnswerView(id="q", title="t", choice=choice, by=by, why=why)
+
+
+@pytest.mark.parametrize(
+    ("given", "words", "yes"),
+    [
+        (answer("allow_once"), "allowed by human", True),
+        (answer("allow_always", "policy", "rule 3"), "allowed for good by policy: rule 3", True),
+        (answer("reject_once", "supervisor", "it\ndeletes"), "denied by supervisor: it deletes", False),
+        (answer("reject_always"), "denied for good by human", False),
+        (answer("accept"), "accepted by human", True),
+        (answer("decline"), "declined by human", False),
+        (answer("sudo\x1b[2J"), "sudo by human", False),
+        (answer(None, "cancel", "the turn was cancelled"), "withdrawn: the turn was cancelled", None),
+        (answer(None, ""), "withdrawn", None),
+    ],
+)
+def test_answers(given: AnswerView, words: str, yes: bool | None) -> None:
+    assert (answered(given), allowed(given)) == (words, yes)
+
+
+def test_verdicts() -> None:
+    verdict = ev.QuestionVerdict(id="q", verdict="allow_session", by="su\npervisor", why="fine\x1b[2J")
+    assert verdict_words(verdict) == "su pervisor: allow session (fine)"
+    assert verdict_words(ev.QuestionVerdict(id="q", verdict=None, by="policy", why="")) == "policy: no answer"
+    reducer = ViewReducer()
+    reducer.apply([ev.QuestionAsked(id="q", title="x"), verdict])
+    view = reducer.snapshot(None)
+    assert asked(view.questions[0], view).verdicts == ("su pervisor: allow session (fine)",)

@@ -1,6 +1,7 @@
 """The server of the Bot API that the tests use, as aiogram and python-telegram-bot find it.
 
-They run on asyncio only, and over real connections.
+They run on asyncio only, and over real connections. What they look at is the server of the tests, so they run
+with what takes long.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from bot_api.values import Trouble
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator
+
+pytestmark = pytest.mark.long
 
 GROUP = -1_000_000_000_123
 SOON = 20.0

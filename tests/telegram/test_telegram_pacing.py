@@ -389,18 +389,28 @@ def telling(pacer: Pacer, chat_id: int) -> Generator[None]:
         pacer.throttled(chat_id, exc.retry_after)
 
 
+@pytest.mark.parametrize("count", [100, pytest.param(1_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", ["private", "group"])
-async def test_the_server_refuses_none_of_a_thousand_edits(kind: str) -> None:
+async def test_the_server_refuses_none_of_many_edits(kind: str, count: int) -> None:
     server = BotApi()
     (chat_id,) = chats_of(server, kind == "private", kind == "group")
     async with client(server) as http, TelegramApi(server.token, client=http) as api:
-        await write(api, Pacer(), chat_id, 1000)
+        await write(api, Pacer(), chat_id, count)
     assert server.throttled == 0
     assert server.chat(chat_id).texts == ["final"]
-    assert server.chat(chat_id).messages[0].edits == 1000
+    assert server.chat(chat_id).messages[0].edits == count
 
 
-@pytest.mark.parametrize(("private", "groups", "count"), [(20, 0, 60), (10, 10, 40), (50, 10, 20)])
+@pytest.mark.parametrize(
+    ("private", "groups", "count"),
+    [
+        (8, 8, 25),
+        *(
+            pytest.param(*sizes, marks=pytest.mark.long)
+            for sizes in ((20, 0, 60), (10, 10, 40), (50, 10, 20))
+        ),
+    ],
+)
 async def test_the_server_refuses_none_of_many_chats_at_once(private: int, groups: int, count: int) -> None:
     server, pacer = BotApi(), Pacer()
     chats = chats_of(server, private, groups)
@@ -416,7 +426,7 @@ async def test_the_server_refuses_none_of_many_chats_at_once(private: int, group
     assert len(server.calls) == len(chats) * (count + 1)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
 async def test_a_slow_network_does_not_make_it_worse(seed: int) -> None:
     server, pacer = BotApi(), Pacer()
     chats = chats_of(server, 10, 5)
@@ -431,7 +441,9 @@ async def test_a_slow_network_does_not_make_it_worse(seed: int) -> None:
     assert server.throttled == 0
 
 
-@pytest.mark.parametrize(("private", "groups"), [(1, 0), (0, 1), (30, 0)])
+@pytest.mark.parametrize(
+    ("private", "groups"), [(1, 0), (0, 1), (6, 0), pytest.param(30, 0, marks=pytest.mark.long)]
+)
 async def test_two_programs_of_one_bot_get_along(private: int, groups: int) -> None:
     server = BotApi()
     chats = chats_of(server, private, groups)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from bot_api.values import Chat, Post
 
 SEEDS = range(8)
+FEW = 2
+"""Of them `make test` plays these."""
 
 CHATS = (7, 9, 11, -5, -1_000_000_000_005)
 
@@ -38,7 +40,13 @@ TROUBLES = [
 ]
 
 
-@pytest.fixture(params=[(name, seed) for name in ("asyncio", "trio") for seed in SEEDS])
+@pytest.fixture(
+    params=[
+        pytest.param((name, seed), id=f"{name}-{seed}", marks=pytest.mark.long if seed >= FEW else ())
+        for name in ("asyncio", "trio")
+        for seed in SEEDS
+    ]
+)
 def world(request: pytest.FixtureRequest) -> tuple[str, int]:
     chosen: tuple[str, int] = request.param
     return chosen
