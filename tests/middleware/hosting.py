@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Line: TypeAlias = dict[str, Any]
 
-LIMIT = 30
+LIMIT = 60
 """Seconds for what takes none."""
 
 

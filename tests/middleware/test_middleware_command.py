@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli.command import run_command
-from cli.typing_in import LIMIT, THINKWELL, home, program, scripted
+from cli.typing_in import LIMIT, program, scripted, thinkwell
 
 from thinkwell.testing import script
 
@@ -28,7 +28,7 @@ if sys.platform == "win32":
 
 from cli.terminal import processes_with
 
-__all__ = ("home",)
+pytestmark = pytest.mark.usefixtures("warm_python")
 
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
@@ -69,7 +69,7 @@ class Hosted:
 def hosted(*arguments: str) -> Generator[Hosted]:
     """Run the middleware for the time of a block."""
     process = subprocess.Popen(
-        [*THINKWELL, "middleware", *arguments],
+        thinkwell("middleware", *arguments),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -267,7 +267,7 @@ def test_a_host_that_reads_no_more(home: Path) -> None:
 def test_a_disk_that_is_full(home: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         ran = subprocess.run(
-            [*THINKWELL, "middleware"],
+            thinkwell("middleware"),
             input=b"go\n",
             stdout=full,
             stderr=subprocess.PIPE,
@@ -277,8 +277,17 @@ def test_a_disk_that_is_full(home: Path) -> None:
     assert (ran.returncode, ran.stderr) == (1, b"Error: No space left on device\n")
 
 
-@pytest.mark.parametrize("deaf", [False, True], ids=["heeds", "deaf"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    ("number", "deaf"),
+    [
+        (signal.SIGTERM, False),
+        (signal.SIGINT, True),
+        (signal.SIGHUP, False),
+        pytest.param(signal.SIGTERM, True, marks=pytest.mark.long),
+        pytest.param(signal.SIGINT, False, marks=pytest.mark.long),
+        pytest.param(signal.SIGHUP, True, marks=pytest.mark.long),
+    ],
+)
 def test_a_signal_ends_the_agent_too(number: signal.Signals, deaf: bool, home: Path) -> None:
     command = scripted(home, script.says("ready").hangs(deaf=deaf))
     with hosted("--command", command) as host:
@@ -325,7 +334,7 @@ def test_standard_streams_are_left_as_they_were(home: Path) -> None:
     inner, outer = os.openpty()
     with os.fdopen(outer, "rb"), os.fdopen(inner, "r+b", buffering=0) as terminal:
         ran = subprocess.Popen(
-            [*THINKWELL, "middleware"],
+            thinkwell("middleware"),
             stdin=outer,
             stdout=outer,
             stderr=subprocess.PIPE,

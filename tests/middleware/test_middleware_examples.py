@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli.typing_in import LIMIT, home, scripted
+from cli.typing_in import LIMIT, scripted
 
 from thinkwell.testing import script
 
-__all__ = ("home",)
+pytestmark = pytest.mark.usefixtures("warm_python")
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "middleware"
 
@@ -44,12 +44,20 @@ def ran(*arguments: str) -> str:
     return finished.stdout
 
 
-def test_both_hosts_have_the_same_talk(home: Path) -> None:
-    for arguments in ([str(EXAMPLES / "host.py")], ["-c", ON_TRIO.format(folder=str(EXAMPLES))]):
-        told = ran(*arguments).splitlines()
-        assert sorted(told) == sorted(TALK.splitlines())  # handlers of two types work at the same time
-        assert (told[0], told[-1]) == (TALK.splitlines()[0], TALK.splitlines()[-1])
-    assert ran(str(EXAMPLES / "plain_host.py")) == TALK
+ARGUMENTS = {
+    "asyncio": [str(EXAMPLES / "host.py")],
+    "trio": ["-c", ON_TRIO.format(folder=str(EXAMPLES))],
+    "plain": [str(EXAMPLES / "plain_host.py")],
+}
+
+
+@pytest.mark.parametrize("host", ["asyncio", pytest.param("trio", marks=pytest.mark.long), "plain"])
+def test_all_hosts_have_the_same_talk(host: str, home: Path) -> None:
+    told, talk = ran(*ARGUMENTS[host]).splitlines(), TALK.splitlines()
+    assert sorted(told) == sorted(talk)  # handlers of two types work at the same time
+    assert (told[0], told[-1]) == (talk[0], talk[-1])
+    if host == "plain":
+        assert told == talk
     assert TALK in (EXAMPLES / "README.md").read_text("utf-8")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 import pytest
@@ -28,7 +28,6 @@ from thinkwell_acp.schema import AgentCapabilities, McpCapabilities, PromptCapab
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from thinkwell._arguments import PromptFormat
     from thinkwell.events import JsonValue
     from thinkwell.testing import Simulation
 
@@ -527,7 +526,7 @@ async def test_a_schema_of_a_prompt_cannot_be_another_than_that_of_all() -> None
 
 
 @pytest.mark.parametrize("prompt_format", ["text", "json"])
-async def test_a_host_that_is_thinkwell_itself(prompt_format: PromptFormat) -> None:
+async def test_a_host_that_is_thinkwell_itself(prompt_format: Literal["text", "json"]) -> None:
     handlers = Handlers()
 
     @handlers.on("approval")

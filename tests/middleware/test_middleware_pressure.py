@@ -8,10 +8,12 @@ from asking import permission
 from middleware.hosting import Host, served
 from scripted import Turn, scripted
 
-from thinkwell.listen._outbox import MAX_WAITING
 from thinkwell_acp.transport import MEMORY_PIPE_SIZE
 
 pytestmark = pytest.mark.anyio
+
+MAX_WAITING = 8 * 1024 * 1024
+"""So many bytes wait for a host that does not read."""
 
 PIECE = "x" * 64 * 1024
 ENOUGH = 3 * (MAX_WAITING + MEMORY_PIPE_SIZE) // len(PIECE)
@@ -101,7 +103,7 @@ async def test_prompts_are_read_ahead_to_a_bound() -> None:
         turn.say("done")
 
     async with scripted(work, permissions="ask") as agent, served(agent, Host()) as host:
-        await host.say(*["go"] * 1500)
-        for _ in range(1500):
+        await host.say(*["go"] * 1100)
+        for _ in range(1100):
             assert (await host.hear_end())["type"] == "result"
     assert host.outcome == [None]

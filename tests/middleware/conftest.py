@@ -1,0 +1,8 @@
+"""Programs of `thinkwell` and the agents that they start are run by a Python that is warm."""
+
+from __future__ import annotations
+
+from cli.typing_in import home
+from warm import warm_python, warm_server
+
+__all__ = ("home", "warm_python", "warm_server")
