@@ -14,14 +14,13 @@ from thinkwell.web import RunEnded, web_app
 if TYPE_CHECKING:
     from scripted import Turn
 
-WORDS = 20_000
 
-
-async def test_a_long_run_is_looked_at_again_and_again() -> None:
+@pytest.mark.parametrize("words", [4_000, pytest.param(20_000, marks=pytest.mark.long)])
+async def test_a_long_run_is_looked_at_again_and_again(words: int) -> None:
     go = anyio.Event()
 
     async def talk(turn: Turn) -> None:
-        for number in range(WORDS):
+        for number in range(words):
             turn.say(f"word {number} ")
             turn.think(f"thought {number} ")
             if not number % 50:
@@ -31,13 +30,13 @@ async def test_a_long_run_is_looked_at_again_and_again() -> None:
     async with served(talk) as stage:
         run, states = await stage.start(), list[int]()
         async with stage.server.watch(run.id, caller=ADA) as watcher:
-            while watcher.seq < 2 * WORDS:
+            while watcher.seq < 2 * words:
                 assert await watcher.next() is not None
                 if len(states) < watcher.seq // 1000:
                     states.append((await stage.server.state(run.id, caller=ADA)).seq)
         assert states == sorted(states)
         state = await stage.server.state(run.id, caller=ADA)
-        assert state.view.text.endswith(f"word {WORDS - 1} ")
+        assert state.view.text.endswith(f"word {words - 1} ")
         go.set()
         await watched(stage.server, run.id)
         assert (await stage.server.state(run.id, caller=ADA)).view.text == state.view.text
@@ -68,7 +67,7 @@ async def test_what_is_kept_of_a_request_has_a_size(name: str, value: str) -> No
 
 async def test_a_long_result_is_kept_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_API_KEY", "sk-1234567890abcdef")
-    lines = [{"name": f"line {number}", "length": number} for number in range(20_000)]
+    lines = [{"name": f"line {number}", "length": number} for number in range(10_000)]
 
     async def count(turn: Turn) -> None:
         await turn.returns(lines=lines, note="It was sk-1234567890abcdef.")

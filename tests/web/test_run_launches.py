@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
+from msgspec.structs import replace
 from scripted import ScriptedAgent, scripted
 from web_stage import ADA, PATIENCE, entries_of, served, started, watched
 
@@ -163,7 +164,7 @@ class LoginAgent(ScriptedAgent):
 
     async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
         browser = s.AuthMethodAgent(id="browser", name="In the browser")
-        return s.InitializeResponse(protocol_version=1, auth_methods=(browser,))
+        return replace(await super().initialize(request), auth_methods=(browser,))
 
     async def authenticate(self, request: s.AuthenticateRequest, /) -> s.AuthenticateResponse:
         await self.may_log_in.wait()

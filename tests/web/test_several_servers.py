@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from asking import permission
-from redis_servers import running_redis
 from web_stage import ADA, Stage, entries_of, scripted_agent, watched
 
 from thinkwell import events as ev
@@ -19,18 +18,11 @@ from thinkwell.web import AnswerRefused, QuestionClosed, RunEnded, RunServer, Se
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator
+    from collections.abc import AsyncGenerator
 
     from anyio.abc import TaskStatus
     from redis_servers import RedisServer
     from scripted import Turn
-
-
-@pytest.fixture(scope="module")
-def redis() -> Generator[RedisServer]:
-    """A Redis of this module."""
-    with running_redis() as server:
-        yield server
 
 
 @dataclass
@@ -45,7 +37,7 @@ class Pair:
 
 @asynccontextmanager
 async def pair(
-    redis: RedisServer, name: str, *, abandoned_after: float | None = None
+    redis_server: RedisServer, name: str, *, abandoned_after: float | None = None
 ) -> AsyncGenerator[Pair]:
     go = anyio.Event()
 
@@ -61,7 +53,7 @@ async def pair(
     servers = [
         RunServer(
             {"scripted": scripted_agent(ask)[0]},
-            journal=RedisJournal(redis.url, prefix=name),
+            journal=RedisJournal(redis_server.url, prefix=name),
             abandoned_after=abandoned_after,
         )
         for _ in range(2)
@@ -77,8 +69,10 @@ def name(request: pytest.FixtureRequest) -> str:
     return function
 
 
-async def test_a_run_of_one_is_watched_and_answered_at_the_other(redis: RedisServer, name: str) -> None:
-    async with pair(redis, name) as both:
+async def test_a_run_of_one_is_watched_and_answered_at_the_other(
+    redis_server: RedisServer, name: str
+) -> None:
+    async with pair(redis_server, name) as both:
         run = await both.first.start()
         there = both.second.server
         log: list[object] = []
@@ -106,8 +100,8 @@ async def test_a_run_of_one_is_watched_and_answered_at_the_other(redis: RedisSer
             await there.answer(run.id, "q", "allow", caller=ADA)
 
 
-async def test_many_watch_there_and_some_leave(redis: RedisServer, name: str) -> None:
-    async with pair(redis, name) as both, anyio.create_task_group() as tasks:
+async def test_many_watch_there_and_some_leave(redis_server: RedisServer, name: str) -> None:
+    async with pair(redis_server, name) as both, anyio.create_task_group() as tasks:
         run = await both.first.start("wait")
         logs: list[list[object]] = []
 
@@ -129,8 +123,8 @@ async def test_many_watch_there_and_some_leave(redis: RedisServer, name: str) ->
             assert log == whole[-len(log) :]
 
 
-async def test_a_run_of_one_is_cancelled_at_the_other(redis: RedisServer, name: str) -> None:
-    async with pair(redis, name) as both:
+async def test_a_run_of_one_is_cancelled_at_the_other(redis_server: RedisServer, name: str) -> None:
+    async with pair(redis_server, name) as both:
         run = await both.first.start("wait")
         await both.second.server.cancel(run.id, caller=ADA)
         end = (await both.second.ended(run.id))[-1]
@@ -138,8 +132,8 @@ async def test_a_run_of_one_is_cancelled_at_the_other(redis: RedisServer, name: 
         assert end.status == "cancelled"
 
 
-async def test_who_watches_at_the_other_keeps_a_run_going(redis: RedisServer, name: str) -> None:
-    async with pair(redis, name, abandoned_after=0.9) as both:
+async def test_who_watches_at_the_other_keeps_a_run_going(redis_server: RedisServer, name: str) -> None:
+    async with pair(redis_server, name, abandoned_after=0.9) as both:
         run = await both.first.start("wait")
         async with both.second.server.watch(run.id, caller=ADA) as watcher:
             with anyio.move_on_after(2):  # real time: Redis lives in no other
@@ -153,8 +147,8 @@ async def test_who_watches_at_the_other_keeps_a_run_going(redis: RedisServer, na
         assert record.status == "cancelled"
 
 
-async def test_a_server_that_does_not_answer(redis: RedisServer, name: str) -> None:
-    async with pair(redis, name) as both:
+async def test_a_server_that_does_not_answer(redis_server: RedisServer, name: str) -> None:
+    async with pair(redis_server, name) as both:
         run = await both.first.start("wait")
         both.first.server.journal.serve(None)
         with pytest.raises(ServerUnavailable, match="does not answer"):
@@ -164,8 +158,8 @@ async def test_a_server_that_does_not_answer(redis: RedisServer, name: str) -> N
         both.go.set()
 
 
-async def test_those_who_watch_at_the_other_are_let_go(redis: RedisServer, name: str) -> None:
-    async with pair(redis, name) as both, anyio.create_task_group() as tasks:
+async def test_those_who_watch_at_the_other_are_let_go(redis_server: RedisServer, name: str) -> None:
+    async with pair(redis_server, name) as both, anyio.create_task_group() as tasks:
         run = await both.first.start("wait")
         ended: list[bool] = []
 
@@ -187,14 +181,14 @@ async def test_those_who_watch_at_the_other_are_let_go(redis: RedisServer, name:
         both.go.set()
 
 
-async def test_a_run_whose_entries_redis_has_forgotten_ends(redis: RedisServer, name: str) -> None:
-    async with pair(redis, name) as both:
+async def test_a_run_whose_entries_redis_has_forgotten_ends(redis_server: RedisServer, name: str) -> None:
+    async with pair(redis_server, name) as both:
         run = await both.first.start("wait")
         with anyio.fail_after(20):
             for stage in (both.first, both.second):
                 async with stage.server.watch(run.id, caller=ADA) as watcher:
                     await watcher.next()
-            redis.ask("DEL", f"{name}:log:{run.id}")
+            redis_server.ask("DEL", f"{name}:log:{run.id}")
             both.go.set()
             journal = both.second.server.journal
             while (record := await both.second.server.get(run.id, caller=ADA)).status == "running":
@@ -206,9 +200,9 @@ async def test_a_run_whose_entries_redis_has_forgotten_ends(redis: RedisServer, 
 
 
 async def test_a_run_that_is_deleted_at_one_ends_for_those_at_the_other(
-    redis: RedisServer, name: str
+    redis_server: RedisServer, name: str
 ) -> None:
-    async with pair(redis, name) as both:
+    async with pair(redis_server, name) as both:
         run = await both.first.start("wait")
         both.go.set()
         await both.first.ended(run.id)
