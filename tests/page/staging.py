@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import select
 import socket
 import threading
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import msgspec
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from thinkwell.web import Access
 
 __all__ = ("Cable", "Gate", "PageStage", "cable", "keep_run", "served_page")
+
+RETRY: Final = re.compile(rb"retry: \d{4}\n")
+"""How many milliseconds later a browser is to come back."""
 
 
 class Gate:
@@ -137,7 +141,7 @@ def served_page(
 
 
 class Cable:
-    """A way to a server that can be cut."""
+    """A way to a server that can be cut. Browsers come back by it at once."""
 
     def __init__(self, port: int) -> None:
         self._target = port
@@ -205,6 +209,8 @@ class Cable:
                     data = source.recv(65536)
                     if not data:
                         return
+                    if source is far:
+                        data = RETRY.sub(b"retry: 0050\n", data)
                     (far if source is near else near).sendall(data)
 
 

@@ -70,7 +70,7 @@ def test_the_list_shows_where_an_answer_is_waited_for(browser: Browser) -> None:
         turn.say("I begin.")
         await gate.wait()
 
-    with served_page(works, asks) as stage, browser.tab() as tab:
+    with served_page(works, asks) as stage, browser.tab(hurry=True) as tab:
         tab.go(stage.start("Work"))
         tab.see(".text:has-text('I begin.')")
         stage.start("Clean up")
@@ -102,7 +102,7 @@ def test_the_title_of_the_list_tells_that_an_answer_is_waited_for(browser: Brows
         await gate.wait()
         await asks(turn)
 
-    with served_page(asks_later) as stage, browser.tab() as tab:
+    with served_page(asks_later) as stage, browser.tab(hurry=True) as tab:
         stage.start("Clean up")
         tab.go(stage.url)
         tab.see("#runs .mark.running")

@@ -22,6 +22,7 @@ def test_script(script: Path) -> None:
     assert "pass 0" not in done.stdout
 
 
+@pytest.mark.long
 def test_types() -> None:
     """What its comments say of types is right, as strictly as TypeScript can look."""
     packages = node_packages()
