@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from thinkwell.web import Access
-from thinkwell.web.access._guard import AccessGuard
+from thinkwell.web.access import AccessGuard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from thinkwell.journal import Journal
     from thinkwell.web import Limits
 
-__all__ = ("ADA", "BOB", "HOST", "Echo", "Guarded", "Reply", "access")
+__all__ = ("ADA", "BOB", "HOST", "Echo", "Guarded", "Reply", "access", "asked", "is_shared")
 
 ADA = "ada-has-this-token-1"
 BOB = "bob-has-this-token-2"
@@ -168,3 +169,14 @@ class Guarded:
     async def log_in(self, secret: str = ADA, **options: Any) -> Reply:
         """Give a secret as the page does."""
         return await self.ask("POST", "/api/session", sends={"secret": secret}, **options)
+
+
+def asked(guarded: Guarded, **request: Any) -> Reply:
+    """Send a request, in a test that waits for nothing."""
+    return anyio.run(partial(guarded.ask, **request))
+
+
+def is_shared(who: Access, origin: str) -> bool:
+    """Return whether a page of a place may read what the server answers."""
+    reply = asked(Guarded(who=who), token=ADA, headers=[("origin", origin)])
+    return reply.header("access-control-allow-origin") is not None

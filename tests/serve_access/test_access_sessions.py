@@ -11,7 +11,6 @@ from serve_access.guarded import ADA, BOB, HOST, Guarded, access
 from thinkwell.journal import JournalError, MemoryJournal
 from thinkwell.testing import virtual_backend
 from thinkwell.web import Access, Limits
-from thinkwell.web.access._callers import KIND, Attempts
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from thinkwell.testing import Backend
 
 OWN = f"http://{HOST}"
+KIND = "web-session"
+"""What sessions are in the journal."""
 OURS = [("origin", OWN)]
 
 
@@ -301,13 +302,17 @@ async def test_places_of_ipv6_are_networks() -> None:
 
 
 async def test_not_every_place_is_remembered() -> None:
-    attempts = Attempts(most=1, places=2)
-    assert attempts.fail("a") is None
-    assert attempts.fail("a") == 60
-    for place in ("b", "a", "c"):
-        attempts.fail(place)
-    assert attempts.fail("a") == 60
-    assert attempts.fail("b") is None, "it was quiet longest"
+    guarded = Guarded()
+
+    async def guess(number: int) -> int:
+        return (
+            await guarded.ask(token="not-the-secret", client=(f"10.0.{number >> 8}.{number % 256}", 1))
+        ).status
+
+    for number in (*[0, 1] * 11, 0, *range(2, 4097)):
+        await guess(number)
+    assert await guess(0) == 429
+    assert await guess(1) == 401, "it was quiet longest"
 
 
 # Bodies

@@ -8,10 +8,10 @@ import pickle
 from typing import Any
 
 import pytest
-from serve_access.guarded import ADA, BOB, access
+from serve_access.guarded import ADA, BOB, access, is_shared
 
 from thinkwell.web import Access
-from thinkwell.web.access._origins import read_authority, read_origin
+from thinkwell.web.access import read_authority
 
 SECRET = "a secret\twith blanks"
 
@@ -116,15 +116,15 @@ def test_places_of_pages() -> None:
     assert who.shares
     assert not access().shares
     for text in ("https://app.example.org", "https://app.example.org:443", "http://LOCALHOST:5173"):
-        assert who.is_shared_with(read_origin(text))
-    assert who.is_shared_with(read_origin("tauri://localhost"))
+        assert is_shared(who, text)
+    assert is_shared(who, "tauri://localhost")
     for text in (
         "http://app.example.org",
         "https://app.example.org:8443",
         "https://x.app.example.org",
         "null",
     ):
-        assert not who.is_shared_with(read_origin(text))
+        assert not is_shared(who, text)
 
 
 def test_proxies() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from serve_access.guarded import access, is_shared
 
-from thinkwell.web.access._origins import Authority, Origin, address_of, read_authority, read_origin, unmapped
+from thinkwell.web.access import read_authority
+
+if TYPE_CHECKING:
+    from ipaddress import IPv6Address
 
 labels = st.from_regex(r"[a-z]([a-z0-9_-]{0,10}[a-z0-9_])?", fullmatch=True)
 names = st.lists(labels, min_size=1, max_size=5).map(".".join)
@@ -19,22 +23,24 @@ ports = st.integers(1, 65_535)
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "host", "port"),
     [
-        ("localhost", Authority("localhost")),
-        ("LOCALHOST.:8283", Authority("localhost", 8283)),
-        ("localhost:", Authority("localhost")),
-        ("127.0.0.1:80", Authority("127.0.0.1", 80)),
-        ("127.0.0.1.", Authority("127.0.0.1")),
-        ("[::1]:8283", Authority("::1", 8283)),
-        ("[0:0::0001]", Authority("::1")),
-        ("[::ffff:127.0.0.1]", Authority("127.0.0.1")),
-        ("[::FFFF:7f00:1]", Authority("127.0.0.1")),
-        ("a_b.xn--mnchen-3ya.example", Authority("a_b.xn--mnchen-3ya.example")),
+        ("localhost", "localhost", None),
+        ("LOCALHOST.:8283", "localhost", 8283),
+        ("localhost:", "localhost", None),
+        ("127.0.0.1:80", "127.0.0.1", 80),
+        ("127.0.0.1.", "127.0.0.1", None),
+        ("[::1]:8283", "::1", 8283),
+        ("[0:0::0001]", "::1", None),
+        ("[::ffff:127.0.0.1]", "127.0.0.1", None),
+        ("[::FFFF:7f00:1]", "127.0.0.1", None),
+        ("a_b.xn--mnchen-3ya.example", "a_b.xn--mnchen-3ya.example", None),
     ],
 )
-def test_what_is_one(text: str, found: Authority) -> None:
-    assert read_authority(text) == found
+def test_what_is_one(text: str, host: str, port: int | None) -> None:
+    found = read_authority(text)
+    assert found is not None
+    assert (found.host, found.port) == (host, port)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +62,8 @@ def test_what_is_one(text: str, found: Authority) -> None:
 )
 def test_what_is_none(text: str) -> None:
     assert read_authority(text) is None
-    assert read_origin(f"http://{text}") is None
+    with pytest.raises(ValueError, match="^origins: "):
+        access(origins=[f"http://{text}"])
 
 
 @given(hosts, st.one_of(st.none(), ports), st.sampled_from(["", "."]))
@@ -73,68 +80,60 @@ def test_one_form_of_each(host: str, port: int | None, dot: str) -> None:
 
 @given(st.text(max_size=300))
 def test_whatever_is_said_is_understood_or_not(text: str) -> None:
-    for found in (read_authority(text), read_origin(text)):
-        assert found is None or found.host.isascii()
-        assert found is None or not set(found.host) & set("/\\@?#%,; \t\r\n[]")
-        assert found is None or found.port is None or 0 < found.port < 65_536
+    found = read_authority(text)
+    assert found is None or found.host.isascii()
+    assert found is None or not set(found.host) & set("/\\@?#%,; \t\r\n[]")
+    assert found is None or found.port is None or 0 < found.port < 65_536
 
 
 @given(v6)
 def test_addresses_of_ipv6_are_written_in_one_way(address: IPv6Address) -> None:
-    expected = str(address.ipv4_mapped or address)
+    who, expected = access(), str(address.ipv4_mapped or address)
     for text in (str(address), address.exploded, address.compressed.upper()):
         found = read_authority(f"[{text}]")
         assert found is not None
         assert found.host == expected
-        assert str(unmapped(text)) == expected
-
-
-def test_addresses() -> None:
-    assert address_of("127.0.0.1") == IPv4Address("127.0.0.1")
-    assert address_of("::1") == IPv6Address("::1")
-    assert address_of("localhost") is None
-    assert unmapped("fe80::1%eth0") == IPv6Address("fe80::1")
-    assert unmapped("::ffff:10.0.0.7") == IPv4Address("10.0.0.7")
-    assert unmapped("/run/socket") is None
+        assert who.is_name(found, text), "it was connected to"
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "place"),
     [
-        ("http://localhost", Origin("http", "localhost", 80)),
-        ("HTTP://LocalHost.:80", Origin("http", "localhost", 80)),
-        ("https://think.example.org", Origin("https", "think.example.org", 443)),
-        ("https://[::1]:8283", Origin("https", "::1", 8283)),
-        ("tauri://localhost", Origin("tauri", "localhost", None)),
-        ("chrome-extension://abcdef", Origin("chrome-extension", "abcdef", None)),
+        ("http://localhost", "http://localhost:80"),
+        ("HTTP://LocalHost.:80", "http://localhost"),
+        ("https://think.example.org", "https://think.example.org:443"),
+        ("https://[::1]:8283", "https://[0::1]:8283"),
+        ("tauri://localhost", "tauri://localhost"),
+        ("chrome-extension://abcdef", "Chrome-Extension://ABCDEF"),
     ],
 )
-def test_places_of_pages(text: str, found: Origin) -> None:
-    assert read_origin(text) == found
+def test_places_of_pages(text: str, place: str) -> None:
+    assert is_shared(access(origins=[place]), text)
+    assert is_shared(access(origins=[text]), place)
+    for other in (f"x{text}", text.replace("://", "://x.").replace("[", ""), "tauri://localhost:80"):
+        assert not is_shared(access(origins=[place]), other)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *(
-            "null",
-            "",
-            "localhost",
-            "//localhost",
-            "://localhost",
-            "http:/localhost",
-            "1http://localhost",
-            "*",
-        ),
-        *("http://localhost/", "http://localhost/path", "file://", "http://a@localhost", "http://a http://b"),
-    ],
+NO_PLACES = (
+    *("null", "", "localhost", "//localhost", "://localhost", "http:/localhost", "1http://localhost", "*"),
+    *("http://localhost/path", "file://", "http://a@localhost", "http://a http://b"),
 )
+
+
+@pytest.mark.parametrize("text", NO_PLACES)
 def test_what_is_no_place(text: str) -> None:
-    assert read_origin(text) is None
+    with pytest.raises(ValueError, match="^origins: "):
+        access(origins=[text])
+    assert not is_shared(access(origins=["http://localhost"]), text)
+
+
+def test_browsers_end_a_place_with_nothing() -> None:
+    assert is_shared(access(origins=["http://localhost/"]), "http://localhost")
+    assert not is_shared(access(origins=["http://localhost/"]), "http://localhost/")
 
 
 @given(hosts, st.sampled_from(["http", "https"]))
 def test_a_port_that_is_meant_anyway(host: str, scheme: str) -> None:
-    port = {"http": 80, "https": 443}[scheme]
-    assert read_origin(f"{scheme}://{host}") == read_origin(f"{scheme}://{host}:{port}") is not None
-    assert read_origin(f"{scheme}://{host}:81") != read_origin(f"{scheme}://{host}")
+    who, port = access(origins=[f"{scheme}://{host}"]), {"http": 80, "https": 443}[scheme]
+    assert is_shared(who, f"{scheme}://{host}:{port}")
+    assert not is_shared(who, f"{scheme}://{host}:81")
