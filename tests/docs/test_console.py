@@ -7,11 +7,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 import pytest
+from docs.commands import takes
 from docs.pages import PAGES, ROOT
-from typer.core import TyperGroup
-from typer.main import get_command
-
-from thinkwell.cli._app import app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,14 +41,7 @@ def arguments(line: str) -> list[str]:
     ("page", "line"), [pytest.param(*call, id=f"{call[0].relative_to(ROOT)}:{call[1]}") for call in calls()]
 )
 def test_the_command_takes_what_a_page_shows(page: Path, line: str) -> None:
-    command = get_command(app)
-    words = arguments(line)
-    while isinstance(command, TyperGroup) and words and not words[0].startswith("-"):
-        word = words.pop(0)
-        assert word in command.commands, f"{page}: thinkwell {line}"
-        command = command.commands[word]
-    with command.make_context("thinkwell", [], resilient_parsing=True) as context:
-        command.make_parser(context).parse_args(words)  # raises where there is no such option
+    takes(*arguments(line))
 
 
 def test_the_pages_show_some() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import configparser
 import re
 import shutil
 import socket
 import subprocess
 import sys
+import tomllib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -16,13 +16,9 @@ import pytest
 from cli.serve_process import ADA, serving_web, started, watched, watching
 from cli.typing_in import LIMIT, home
 from debian_packages import find_program
+from docs.commands import check_unit, keys_of, refused
 from docs.pages import DOCS, files
-from typer.core import TyperGroup
-from typer.main import get_command
 
-from thinkwell.cli._app import app
-from thinkwell.cli._serve_config import AgentSection, Config, read_config
-from thinkwell.journal import Retention
 from thinkwell.testing import script
 from thinkwell.web import Limits
 
@@ -45,40 +41,34 @@ def keys(heading: str) -> list[str]:
     return re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE)
 
 
-def test_the_tables_have_every_key_and_no_other() -> None:
-    assert set(keys("| Key | |")) | {"limits", "retention"} == set(Config.__struct_fields__)
-    assert keys("| Key of an agent | |") == list(AgentSection.__struct_fields__)
+def test_the_tables_have_every_key_and_no_other(tmp_path: Path) -> None:
+    assert set(keys("| Key | |")) | {"limits", "retention"} == set(keys_of("serve", tmp_path))
+    assert keys("| Key of an agent | |") == keys_of("serve", tmp_path, "[agents.a]")
     limits, retention = re.findall(r"^\| `(?:limits|retention)` \| (.*?) \|", TEXT, re.MULTILINE)
     told = {
         name: int(number.replace(",", "")) for name, number in re.findall(r"`(\w+)`[^(]*\(([\d,]+)\)", limits)
     }
-    assert told == {name: getattr(Limits(), name) for name in Limits.__struct_fields__}
-    assert re.findall(r"`(\w+)`", retention) == list(Retention.__struct_fields__)
+    assert told == {name: getattr(Limits(), name) for name in keys_of("serve", tmp_path, "[limits]")}
+    assert re.findall(r"`(\w+)`", retention) == keys_of("serve", tmp_path, "[retention]")
 
 
 def test_the_file_can_be_used(tmp_path: Path) -> None:
-    path = tmp_path / "serve.toml"
-    path.write_text(files(PAGE)["serve.toml"], "utf-8")
-    config = read_config(path)
-    assert list(config.agents) == ["claude", "reader"]
-    assert config.permissions == {"careful": str(tmp_path / "careful.toml")}
-    assert config.retention == Retention(max_age=30 * 24 * 3600)
+    """Nothing is wrong with it but that the files and folders which it names are not here."""
+    shown = files(PAGE)["serve.toml"]
+    careful = tmp_path / "careful.toml"
+    missing = f"agents.claude: permissions: careful: {careful}: it is none of deny, ask, allow, and no file"
+    assert missing in refused("serve", tmp_path / "serve.toml", shown)
+    careful.write_text(files(DOCS / "howto" / "permissions.md").get("careful.toml", ""), "utf-8")
+    assert "agents.claude.folders: there is no folder /srv/api" in refused(
+        "serve", tmp_path / "serve.toml", shown
+    )
+    settings = tomllib.loads(shown)
+    assert list(settings["agents"]) == ["claude", "reader"]
+    assert settings["retention"] == {"max_age": 30 * 24 * 3600}
 
 
 def test_the_unit_starts_a_command_that_there_is() -> None:
-    (text,) = re.findall(
-        r'^```ini title="thinkwell-serve.service"\n(.*?)^```$', TEXT, re.DOTALL | re.MULTILINE
-    )
-    unit = configparser.ConfigParser(interpolation=None)
-    unit.optionxform = str  # type: ignore[assignment,method-assign]  # as its documentation has it
-    unit.read_string(text)
-    program, name, *arguments = unit["Service"]["ExecStart"].split()
-    assert program.endswith("/bin/thinkwell")
-    group = get_command(app)
-    assert isinstance(group, TyperGroup)
-    command = group.commands[name]
-    with command.make_context("thinkwell", [], resilient_parsing=True) as context:
-        command.make_parser(context).parse_args(arguments)
+    check_unit(TEXT, "thinkwell-serve.service")
 
 
 @contextmanager

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 import re
 import signal
 import subprocess
 import threading
+import tomllib
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +15,16 @@ import anyio
 import pytest
 from bot_api.server import TOKEN, BotApi
 from bot_api.serving import client, serving
+from builtin_stage import open_builtin
 from cli.typing_in import LIMIT, THINKWELL, home
+from docs.commands import check_unit, keys_of, refused
 from docs.pages import DOCS, files, snippets
-from typer.core import TyperGroup
-from typer.main import get_command
 
-from thinkwell import open_agent
 from thinkwell.channels.telegram import TelegramChannel
-from thinkwell.cli._app import app
-from thinkwell.cli._telegram_config import Config, read_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
-
-    from thinkwell import Agent, PermissionMode
 
 __all__ = ("home",)
 
@@ -41,33 +35,22 @@ SHOWN = re.compile(r"^\$ thinkwell (telegram .*)\n((?:[^$`\n].*\n)*)", re.MULTIL
 """A line that is typed, and what the command says then."""
 
 
-def test_the_table_has_every_key_and_no_other() -> None:
+def test_the_table_has_every_key_and_no_other(tmp_path: Path) -> None:
     rows = TEXT.partition("| Key | |")[2].partition("\n\n")[0]
-    assert re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE) == list(Config.__struct_fields__)
+    assert re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE) == keys_of("telegram", tmp_path)
 
 
-def test_the_file_can_be_used(tmp_path: Path) -> None:
-    path = tmp_path / "bot.toml"
-    path.write_text(files(PAGE)["bot.toml"], "utf-8")
-    config = read_config(path)
-    assert config.allow == (123456789, 987654321)
-    assert config.permissions == str(tmp_path / "rules.toml")
+def test_the_file_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is wrong with it but that the file which it names is not here."""
+    monkeypatch.setenv("TELEGRAM_BOT_TOKEN", TOKEN)
+    shown = files(PAGE)["bot.toml"]
+    missing = f"permissions: {tmp_path / 'rules.toml'}: it is none of deny, ask, allow, and no file of rules"
+    assert missing in refused("telegram", tmp_path / "bot.toml", shown)
+    assert tomllib.loads(shown)["allow"] == [123456789, 987654321]
 
 
-def test_the_unit_starts_a_command_that_there_is(tmp_path: Path) -> None:
-    (text,) = re.findall(
-        r'^```ini title="thinkwell-telegram.service"\n(.*?)^```$', TEXT, re.DOTALL | re.MULTILINE
-    )
-    unit = configparser.ConfigParser(interpolation=None)
-    unit.optionxform = str  # type: ignore[assignment,method-assign]  # as its documentation has it
-    unit.read_string(text)
-    program, name, *arguments = unit["Service"]["ExecStart"].split()
-    assert program.endswith("/bin/thinkwell")
-    group = get_command(app)
-    assert isinstance(group, TyperGroup)
-    command = group.commands[name]
-    with command.make_context("thinkwell", [], resilient_parsing=True) as context:
-        command.make_parser(context).parse_args(arguments)
+def test_the_unit_starts_a_command_that_there_is() -> None:
+    check_unit(TEXT, "thinkwell-telegram.service")
 
 
 @pytest.mark.parametrize(("line", "said"), [found for found in SHOWN.findall(TEXT) if found[1]])
@@ -121,21 +104,17 @@ def _until(api: BotApi, condition: Callable[[], bool]) -> None:
     anyio.run(wait)
 
 
-def builtin(_name: str, *, permissions: PermissionMode = "deny") -> AbstractAsyncContextManager[Agent]:
-    """Open the built-in agent, whatever is asked for."""
-    return open_agent("builtin", permissions=permissions, env={"THINKWELL_BUILTIN_PACE": "0"})
-
-
 async def test_the_program_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     api = BotApi()
     monkeypatch.setenv("TELEGRAM_BOT_TOKEN", TOKEN)
+    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
     you = api.user(123456789, "You")
     names: dict[str, Any] = {"__name__": "page"}
     for line, code in snippets(PAGE):
         exec(compile("\n" * (line - 1) + code, str(PAGE), "exec"), names)  # the page's own text
     async with client(api) as http, anyio.create_task_group() as tasks:
         names["TelegramChannel"] = partial(TelegramChannel, client=http)
-        names["open_agent"] = builtin
+        names["open_agent"] = lambda _, **options: open_builtin(**options)
         with anyio.fail_after(LIMIT):
             tasks.start_soon(names["bot"])
             you.says("/help")
@@ -144,7 +123,7 @@ async def test_the_program_answers(monkeypatch: pytest.MonkeyPatch) -> None:
             you.says("What is in this folder?")
             await api.until(lambda: len(you.chat.texts) > 1 and not you.chat.messages[-1].buttons)
             tasks.cancel_scope.cancel()
-    async with client(api) as http, builtin("builtin") as agent:
+    async with client(api) as http, open_builtin() as agent:
         names["TelegramChannel"] = partial(TelegramChannel, client=http)
         before = len(you.chat.texts)
         with anyio.fail_after(LIMIT):
