@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import anyio
 import httpx
 import pytest
-from real_servers import SERVERS, Listening, ServerKind, backend_of, listening
+from real_servers import ONE_OR_ALL, Listening, ServerKind, backend_of, listening
 from serve_access.guarded import ADA, BOB, access
 from web_stage import scripted_agent
 
@@ -23,7 +23,7 @@ LIMIT = 30
 END = "\r\n"
 
 
-@pytest.fixture(params=SERVERS)
+@pytest.fixture(params=ONE_OR_ALL)
 def kind(request: pytest.FixtureRequest) -> ServerKind:
     """A server."""
     return cast("ServerKind", request.param)

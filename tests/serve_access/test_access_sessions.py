@@ -305,9 +305,8 @@ async def test_not_every_place_is_remembered() -> None:
     guarded = Guarded()
 
     async def guess(number: int) -> int:
-        return (
-            await guarded.ask(token="not-the-secret", client=(f"10.0.{number >> 8}.{number % 256}", 1))
-        ).status
+        client = (f"10.0.{number >> 8}.{number % 256}", 1)
+        return (await guarded.ask(token="not-the-secret", client=client)).status
 
     for number in (*[0, 1] * 11, 0, *range(2, 4097)):
         await guess(number)

@@ -62,7 +62,7 @@ def test_what_is_one(text: str, host: str, port: int | None) -> None:
 )
 def test_what_is_none(text: str) -> None:
     assert read_authority(text) is None
-    with pytest.raises(ValueError, match="^origins: "):
+    with pytest.raises(ValueError, match=r"^origins: "):
         access(origins=[f"http://{text}"])
 
 
@@ -122,7 +122,7 @@ NO_PLACES = (
 
 @pytest.mark.parametrize("text", NO_PLACES)
 def test_what_is_no_place(text: str) -> None:
-    with pytest.raises(ValueError, match="^origins: "):
+    with pytest.raises(ValueError, match=r"^origins: "):
         access(origins=[text])
     assert not is_shared(access(origins=["http://localhost"]), text)
 
