@@ -16,19 +16,6 @@ from bot_api.server import BotApi
 from bot_api.serving import serving
 
 from thinkwell.channels.telegram import (
-    TelegramAnswerInvalid,
-    TelegramApi,
-    TelegramConflict,
-    TelegramError,
-    TelegramForbidden,
-    TelegramNetworkError,
-    TelegramRefused,
-    TelegramServerError,
-    TelegramThrottled,
-    TelegramUnauthorized,
-)
-from thinkwell.channels.telegram._updates import Updates
-from thinkwell.channels.telegram._values import (
     BotCommand,
     CallbackQuery,
     Chat,
@@ -40,6 +27,17 @@ from thinkwell.channels.telegram._values import (
     MessageGenerationStopped,
     Person,
     RepliedMessage,
+    TelegramAnswerInvalid,
+    TelegramApi,
+    TelegramChannel,
+    TelegramConflict,
+    TelegramError,
+    TelegramForbidden,
+    TelegramNetworkError,
+    TelegramRefused,
+    TelegramServerError,
+    TelegramThrottled,
+    TelegramUnauthorized,
     Update,
 )
 from thinkwell.errors import ThinkwellError
@@ -675,15 +673,14 @@ async def test_over_real_connections() -> None:
             with pytest.raises(TelegramRefused, match="parse entities") as caught:
                 await api.send_message(ChatAddress(7), "<b>Hi", parse_mode="HTML")
             assert caught.value.reason == "entities"
-            updates = Updates(api)
+        async with TelegramChannel(server.token, base_url=address, allowed=[7]) as channel:
+            messages = channel.messages()
             async with anyio.create_task_group() as group:
-                group.start_soon(anext, updates)
+                group.start_soon(anext, messages)
                 await server.until(lambda: server.polled)
                 group.cancel_scope.cancel()
             ann.says("one")
-            update = await anext(updates)
-            await updates.aclose()
-    assert update.message is not None
-    assert update.message.text == "one"
+            message = await anext(messages)
+    assert message.text == "one"
     assert server.pending == 0
     assert ann.chat.texts == ["Ho"]

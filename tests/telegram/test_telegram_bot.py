@@ -28,11 +28,11 @@ from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
+    from contextlib import AbstractAsyncContextManager
 
     from bot_api.values import Chat
 
     from thinkwell import Agent
-    from thinkwell.channels._agent_keeper import AgentFactory
 
 MENU = """\
 Write to me, and an agent answers.
@@ -95,7 +95,7 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    agent: AgentFactory,
+    agent: Callable[[], AbstractAsyncContextManager[Agent]],
     *,
     greeting: str = "Write to me, and an agent answers.",
     prepare: Callable[[Stage], None] = lambda _: None,

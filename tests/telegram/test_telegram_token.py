@@ -12,8 +12,13 @@ import httpx
 import pytest
 from bot_api.canned_answers import SECRET, TOKEN, Canned, done, failed, http, listening, request_of
 
-from thinkwell.channels.telegram import TelegramApi, TelegramError, TelegramNetworkError, TelegramRefused
-from thinkwell.channels.telegram._values import ChatAddress
+from thinkwell.channels.telegram import (
+    ChatAddress,
+    TelegramApi,
+    TelegramError,
+    TelegramNetworkError,
+    TelegramRefused,
+)
 
 if TYPE_CHECKING:
     from anyio.abc import SocketStream

@@ -18,22 +18,36 @@ from bot_api.serving import client
 from bot_api.values import Trouble
 
 from thinkwell.channels.telegram import (
+    ChatAddress,
+    InlineButton,
+    InlineKeyboard,
+    Messages,
     TelegramAnswerInvalid,
     TelegramApi,
+    TelegramChannel,
     TelegramConflict,
     TelegramError,
     TelegramNetworkError,
     TelegramRefused,
     TelegramUnauthorized,
 )
-from thinkwell.channels.telegram._updates import CONFLICTS, REMEMBERED, Updates
-from thinkwell.channels.telegram._values import ChatAddress, InlineButton, InlineKeyboard, Update
 from thinkwell.testing import virtual_backend
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from thinkwell.testing import Backend
+
+ANN = 7
+
+BOT = done({"id": 5, "first_name": "Think", "username": "think_bot"})
+"""What Telegram says first: who the bot is."""
+
+CONFLICTS = 5
+"""How often another program may come between."""
+
+REMEMBERED = 1_000
+"""Updates that are known by their number."""
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -47,155 +61,160 @@ async def bot_of(server: BotApi) -> AsyncGenerator[TelegramApi]:
         yield api
 
 
-def text_of(update: Update) -> str | None:
-    return update.message.text if update.message else None
+@asynccontextmanager
+async def hearing(server: BotApi) -> AsyncGenerator[Messages]:
+    """Hear what Ann says, for the time of a block."""
+    async with (
+        client(server) as http,
+        TelegramChannel(server.token, allowed=[ANN], client=http) as channel,
+    ):
+        yield channel.messages()
+
+
+@asynccontextmanager
+async def hearing_canned(*answers: httpx.Response) -> AsyncGenerator[tuple[Messages, Canned]]:
+    canned = Canned(BOT, *answers)
+    async with TelegramChannel(TOKEN, allowed=[ANN], client=canned.client) as channel:
+        yield channel.messages(), canned
+
+
+def offsets(canned: Canned) -> list[int | None]:
+    """Return from where on updates were asked for."""
+    return [asked.get("offset") for method, asked in canned.asked if method == "getUpdates"]
 
 
 def numbered(*numbers: int) -> httpx.Response:
-    return done([{"update_id": number} for number in numbers])
+    """Return messages of Ann, each of which says the number of its update."""
+    ann = {"id": ANN, "first_name": "Ann"}
+    message = {"message_id": 1, "chat": {"id": ANN, "type": "private"}, "from": ann}
+    return done([{"update_id": number, "message": {**message, "text": str(number)}} for number in numbers])
 
 
-async def numbers(updates: Updates, count: int) -> list[int]:
-    return [(await anext(updates)).update_id for _ in range(count)]
+async def next_text(messages: Messages) -> str:
+    return (await anext(messages)).text
+
+
+async def numbers(messages: Messages, count: int) -> list[int]:
+    return [int(await next_text(messages)) for _ in range(count)]
 
 
 async def test_messages_and_presses_come_in_order() -> None:
     server = BotApi()
-    ann = server.user(7, "Ann")
+    ann = server.user(ANN, "Ann")
     ann.says("before")
     async with bot_of(server) as api:
         sent = await api.send_message(
-            ChatAddress(7), "Shall I?", reply_markup=InlineKeyboard(((InlineButton("Yes", "q:yes"),),))
+            ChatAddress(ANN), "Shall I?", reply_markup=InlineKeyboard(((InlineButton("Yes", "q:yes"),),))
         )
-        updates = Updates(api)
-        assert text_of(await anext(updates)) == "before"
         server.press(ann.chat.message(sent), "Yes")
         ann.says("after", reply_to=ann.chat.message(sent))
-        press, reply = await anext(updates), await anext(updates)
+        before, press, reply = await api.get_updates()
+    assert before.message is not None
+    assert before.message.text == "before"
     query = press.callback_query
     assert query is not None
     assert query.message is not None
-    assert (query.data, query.from_.id, query.message.message_id) == ("q:yes", 7, sent)
+    assert (query.data, query.from_.id, query.message.message_id) == ("q:yes", ANN, sent)
     assert reply.message is not None
     assert reply.message.reply_to_message is not None
     assert reply.message.reply_to_message.message_id == sent
-    assert reply.message.address == ChatAddress(7)
-    assert server.calls_of("getUpdates")[0].json("allowed_updates") == ["message", "callback_query"]
+    assert reply.message.address == ChatAddress(ANN)
 
 
 async def test_an_update_is_acknowledged_when_it_was_handed_over() -> None:
     server = BotApi()
-    ann = server.user(7, "Ann")
+    ann = server.user(ANN, "Ann")
     for text in ("one", "two"):
         ann.says(text)
-    async with bot_of(server) as api:
-        updates = Updates(api)
-        assert text_of(await anext(updates)) == "one"
+    async with hearing(server) as messages:
+        assert await next_text(messages) == "one"
         assert server.pending == 2
-        assert text_of(await anext(updates)) == "two"
+        assert await next_text(messages) == "two"
         assert server.pending == 2
         with anyio.move_on_after(1):
-            await anext(updates)
+            await anext(messages)
         assert server.pending == 0
 
 
 async def test_at_the_end_only_what_was_handed_over_is_acknowledged() -> None:
     server = BotApi()
-    ann = server.user(7, "Ann")
+    ann = server.user(ANN, "Ann")
     for text in ("one", "two", "three"):
         ann.says(text)
-    async with bot_of(server) as api:
-        updates = Updates(api)
-        async for update in updates:
-            if text_of(update) == "two":
+    async with hearing(server) as messages:
+        async for message in messages:
+            if message.text == "two":
                 break
-        await updates.aclose()
-        await updates.aclose()
-        assert len(server.calls_of("getUpdates")) == 2
-        assert [update async for update in updates] == []
-        again = Updates(api)
-        assert text_of(await anext(again)) == "three"
+    assert len(server.calls_of("getUpdates")) == 2
+    assert [message async for message in messages] == []
+    async with hearing(server) as messages:
+        assert await next_text(messages) == "three"
+    assert len(server.calls_of("getUpdates")) == 4
+
+
+async def test_what_was_acknowledged_is_not_acknowledged_again() -> None:
+    server = BotApi()
+    server.user(ANN, "Ann").says("one")
+    async with hearing(server) as messages:
+        assert await next_text(messages) == "one"
+        with anyio.move_on_after(51):
+            await anext(messages)
+    polls = server.calls_of("getUpdates")
+    assert len(polls) == 3
+    assert [poll.json("offset") for poll in polls[1:]] == [polls[1].json("offset")] * 2
 
 
 async def test_without_an_acknowledgement_it_comes_again_to_the_next_process() -> None:
     server = BotApi()
-    server.user(7, "Ann").says("one")
-    async with bot_of(server) as api:
-        for _ in range(2):
-            assert text_of(await anext(Updates(api))) == "one"
+    server.user(ANN, "Ann").says("one")
+    for _ in range(2):
+        async with hearing(server) as messages:
+            assert await next_text(messages) == "one"
+            server.trouble("getUpdates", Trouble.unreachable())
 
 
 async def test_what_was_never_used_has_nothing_to_acknowledge() -> None:
     server = BotApi()
-    async with bot_of(server) as api:
-        await Updates(api).aclose()
+    async with hearing(server):
+        pass
     assert server.calls == []
 
 
 async def test_the_acknowledgement_at_the_end_does_not_hold_up(caplog: pytest.LogCaptureFixture) -> None:
-    server = BotApi()
-    server.user(7, "Ann").says("one")
-    async with bot_of(server) as api:
-        updates = Updates(api)
-        await anext(updates)
-        server.trouble("getUpdates", Trouble.slow(100), Trouble.unreachable())
-        began = anyio.current_time()
-        with anyio.CancelScope() as scope:
-            scope.cancel()
-            await updates.aclose()
-        assert anyio.current_time() - began == pytest.approx(2)
-        with caplog.at_level(logging.INFO):
-            await updates.aclose()
+    for trouble, seconds in ((Trouble.slow(100), 2), (Trouble.unreachable(), 0)):
+        server = BotApi()
+        server.user(ANN, "Ann").says("one")
+        with caplog.at_level(logging.INFO), anyio.CancelScope() as scope:
+            async with hearing(server) as messages:
+                await anext(messages)
+                server.trouble("getUpdates", trouble)
+                began = anyio.current_time()
+                scope.cancel()
+        assert anyio.current_time() - began == pytest.approx(seconds)
     assert "will come again" in caplog.text
 
 
 async def test_a_wait_that_is_cancelled_ends_at_once_and_loses_nothing() -> None:
     server = BotApi()
-    ann = server.user(7, "Ann")
-    async with bot_of(server) as api:
-        updates = Updates(api)
+    ann = server.user(ANN, "Ann")
+    async with hearing(server) as messages:
         began = anyio.current_time()
         with anyio.move_on_after(3):
-            await anext(updates)
+            await anext(messages)
         assert anyio.current_time() - began == pytest.approx(3)
         assert not server.polled
         ann.says("later")
-        assert text_of(await anext(updates)) == "later"
-
-
-async def test_two_that_wait_share_the_updates() -> None:
-    server = BotApi()
-    ann = server.user(7, "Ann")
-    taken: list[str | None] = []
-    async with bot_of(server) as api:
-        updates = Updates(api)
-
-        async def take() -> None:
-            taken.append(text_of(await anext(updates)))
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(take)
-            group.start_soon(take)
-            await server.until(lambda: server.polled)
-            ann.says("one")
-            ann.says("two")
-    assert sorted(taken, key=str) == ["one", "two"]
-    assert not any(call.status == 409 for call in server.calls)
+        assert await next_text(messages) == "later"
 
 
 async def test_a_poll_takes_as_long_as_telegram_lets_it() -> None:
     server = BotApi()
-    async with bot_of(server) as api:
+    async with hearing(server) as messages:
         with anyio.move_on_after(199):
-            await anext(Updates(api))
+            await anext(messages)
     polls = server.calls_of("getUpdates")
     assert [round(poll.at - polls[0].at) for poll in polls] == [0, 50, 100, 150]
-
-
-@pytest.mark.parametrize("poll", [0, 51, -1])
-def test_a_poll_has_bounds(poll: int) -> None:
-    with pytest.raises(ValueError, match="from 1 to 50"):
-        Updates(TelegramApi(TOKEN), poll=poll)
+    assert polls[0].json("allowed_updates") == ["message", "callback_query"]
 
 
 # What cannot be read
@@ -203,14 +222,12 @@ def test_a_poll_has_bounds(poll: int) -> None:
 
 async def test_what_cannot_be_read_is_skipped_and_acknowledged(caplog: pytest.LogCaptureFixture) -> None:
     server = BotApi()
-    ann = server.user(7, "Ann")
-    async with bot_of(server) as api:
+    ann = server.user(ANN, "Ann")
+    async with hearing(server) as messages:
         server.update({"message": {"message_id": "seven", "chat": {"id": 7}, "text": "private words"}})
         server.update({"callback_query": 5})
         ann.says("fine")
-        updates = Updates(api)
-        assert text_of(await anext(updates)) == "fine"
-        await updates.aclose()
+        assert await next_text(messages) == "fine"
     assert server.pending == 0
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert len(warnings) == 2
@@ -219,36 +236,32 @@ async def test_what_cannot_be_read_is_skipped_and_acknowledged(caplog: pytest.Lo
 
 async def test_only_what_cannot_be_read_is_acknowledged_too() -> None:
     server = BotApi()
-    async with bot_of(server) as api:
+    async with hearing(server) as messages:
         server.update({"callback_query": 5})
         with anyio.move_on_after(1):
-            await anext(Updates(api))
-    assert server.pending == 0
+            await anext(messages)
+        assert server.pending == 0
 
 
 @pytest.mark.parametrize("answer", [[], [{"update_id": "one"}], [{"update_id": 7}]])
 async def test_a_server_that_never_waits_is_not_asked_without_end(answer: list[object]) -> None:
-    canned = Canned(*(done(answer) for _ in range(100)))
-    async with canned.api() as api:
-        updates = Updates(api)
+    async with hearing_canned(*(done(answer) for _ in range(100))) as (messages, canned):
         with anyio.move_on_after(10.5):
-            while True:
-                await anext(updates)
-    assert len(canned.asked) <= 12
+            await anext(messages)
+        assert len(offsets(canned)) <= 12
 
 
 async def test_numbers_may_begin_anew_lower() -> None:
-    canned = Canned(numbered(900, 901), numbered(5, 6), numbered(5, 6), numbered(6, 7))
-    async with canned.api() as api:
-        assert await numbers(Updates(api), 5) == [900, 901, 5, 6, 7]
-    assert [asked.get("offset") for _, asked in canned.asked] == [None, 902, 7, 7]
+    answers = numbered(900, 901), numbered(5, 6), numbered(5, 6), numbered(6, 7)
+    async with hearing_canned(*answers) as (messages, canned):
+        assert await numbers(messages, 5) == [900, 901, 5, 6, 7]
+        assert offsets(canned) == [None, 902, 7, 7]
 
 
 async def test_what_is_remembered_is_bounded() -> None:
     many = range(1, REMEMBERED + 3)
-    canned = Canned(numbered(*many), numbered(1, REMEMBERED + 2))
-    async with canned.api() as api:
-        assert await numbers(Updates(api), REMEMBERED + 3) == [*many, 1]
+    async with hearing_canned(numbered(*many), numbered(1, REMEMBERED + 2)) as (messages, _):
+        assert await numbers(messages, REMEMBERED + 3) == [*many, 1]
 
 
 # Faults that pass
@@ -268,15 +281,14 @@ FAULTS = [
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.kind}-{fault.status}")
 async def test_faults_pass_and_nothing_is_lost(fault: Trouble, caplog: pytest.LogCaptureFixture) -> None:
     server = BotApi()
-    ann = server.user(7, "Ann")
+    ann = server.user(ANN, "Ann")
     ann.says("one")
     with caplog.at_level(logging.DEBUG):
-        async with bot_of(server) as api:
+        async with hearing(server) as messages:
             server.trouble("getUpdates", fault, fault)
-            updates = Updates(api)
-            assert text_of(await anext(updates)) == "one"
+            assert await next_text(messages) == "one"
             ann.says("two")
-            assert text_of(await anext(updates)) == "two"
+            assert await next_text(messages) == "two"
     ours = [record for record in caplog.records if record.name == "thinkwell"]
     assert [record.levelname for record in ours] == ["WARNING", "INFO", "INFO"]
     assert "Telegram, getUpdates" in ours[0].getMessage()
@@ -286,10 +298,10 @@ async def test_faults_pass_and_nothing_is_lost(fault: Trouble, caplog: pytest.Lo
 async def test_pauses_grow_up_to_a_bound_and_no_two_are_alike() -> None:
     server = BotApi()
     server.trouble("getUpdates", *[Trouble.unreachable()] * 12)
-    server.user(7, "Ann").says("one")
-    async with bot_of(server) as api:
-        await anext(Updates(api, dice=Random(4)))
-    times = [poll.at for poll in server.calls_of("getUpdates")]
+    server.user(ANN, "Ann").says("one")
+    async with hearing(server) as messages:
+        await anext(messages)
+        times = [poll.at for poll in server.calls_of("getUpdates")]
     pauses = [later - earlier for earlier, later in pairwise(times)]
     for number, pause in enumerate(pauses):
         longest = min(2.0**number, 30)
@@ -300,10 +312,10 @@ async def test_pauses_grow_up_to_a_bound_and_no_two_are_alike() -> None:
 async def test_what_telegram_says_is_waited_for() -> None:
     server = BotApi()
     server.trouble("getUpdates", Trouble.throttled(40))
-    server.user(7, "Ann").says("one")
-    async with bot_of(server) as api:
-        await anext(Updates(api))
-    first, second = server.calls_of("getUpdates")
+    server.user(ANN, "Ann").says("one")
+    async with hearing(server) as messages:
+        await anext(messages)
+        first, second = server.calls_of("getUpdates")
     assert 40.5 <= second.at - first.at <= 41
 
 
@@ -311,13 +323,12 @@ async def test_after_a_fault_has_passed_pauses_begin_anew() -> None:
     server = BotApi()
     lost = Trouble.unreachable()
     server.trouble("getUpdates", lost, lost, lost, None, lost)
-    ann = server.user(7, "Ann")
+    ann = server.user(ANN, "Ann")
     ann.says("one")
-    async with bot_of(server) as api:
-        updates = Updates(api)
-        await anext(updates)
+    async with hearing(server) as messages:
+        await anext(messages)
         ann.says("two")
-        await anext(updates)
+        await anext(messages)
     polls = server.calls_of("getUpdates")
     assert 0.5 <= polls[5].at - polls[4].at <= 1
 
@@ -335,42 +346,40 @@ async def test_after_a_fault_has_passed_pauses_begin_anew() -> None:
     ],
 )
 async def test_what_does_not_pass_is_an_error(code: int, description: str, kind: type[TelegramError]) -> None:
-    canned = Canned(failed(code, description))
-    async with canned.api() as api:
+    async with hearing_canned(failed(code, description)) as (messages, canned):
         with pytest.raises(kind, match=description):
-            await anext(Updates(api))
-    assert len(canned.asked) == 1
+            await anext(messages)
+    assert len(offsets(canned)) == 1
 
 
 async def test_a_webhook_is_named_and_can_be_removed() -> None:
     server = BotApi()
     server.webhook = "https://bot.example/"
-    async with bot_of(server) as api:
-        updates = Updates(api)
+    async with hearing(server) as messages, bot_of(server) as api:
         with pytest.raises(TelegramConflict, match=r"delete_webhook\(\)"):
-            await anext(updates)
+            await anext(messages)
         await api.delete_webhook()
-        server.user(7, "Ann").says("one")
-        assert text_of(await anext(updates)) == "one"
+        server.user(ANN, "Ann").says("one")
+        assert await next_text(messages) == "one"
 
 
 async def test_another_program_that_polls_is_told_and_one_goes_on() -> None:
     server = BotApi()
-    ann = server.user(7, "Ann")
+    ann = server.user(ANN, "Ann")
     ended: list[str] = []
-    taken: list[str | None] = []
-    async with bot_of(server) as api, anyio.create_task_group() as group:
+    taken: list[str] = []
 
-        async def poll(seed: int) -> None:
-            updates = Updates(api, dice=Random(seed))
-            try:
-                async for update in updates:
-                    taken.append(text_of(update))
-            except TelegramConflict as exc:
-                ended.append(str(exc))
+    async def poll() -> None:
+        try:
+            async with hearing(server) as messages:
+                async for message in messages:
+                    taken.append(message.text)
+        except TelegramConflict as exc:
+            ended.append(str(exc))
 
-        group.start_soon(poll, 1)
-        group.start_soon(poll, 2)
+    async with anyio.create_task_group() as group:
+        group.start_soon(poll)
+        group.start_soon(poll)
         await anyio.sleep(1000)
         ann.says("who is there?")
         await anyio.sleep(100)
@@ -383,12 +392,34 @@ async def test_another_program_that_polls_is_told_and_one_goes_on() -> None:
 
 async def test_a_program_that_is_replaced_by_this_one_may_take_its_time() -> None:
     conflict = [failed(409, "Conflict: terminated by other getUpdates request") for _ in range(CONFLICTS)]
-    canned = Canned(*conflict[1:], numbered(7), *conflict[1:], numbered(8))
-    async with canned.api() as api:
-        updates = Updates(api)
-        assert await numbers(updates, 1) == [7]
+    answers = *conflict[1:], numbered(7), *conflict[1:], numbered(8)
+    async with hearing_canned(*answers) as (messages, _):
+        assert await numbers(messages, 1) == [7]
         await anyio.sleep(121)
-        assert await numbers(updates, 1) == [8]
+        assert await numbers(messages, 1) == [8]
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_whatever_happens_every_message_comes_once(seed: int) -> None:
+    server = BotApi()
+    ann = server.user(ANN, "Ann")
+    server.chaos(seed, [(fault, 0.08) for fault in FAULTS], methods=["getUpdates"])
+    dice = Random(seed)
+    said = [f"message {number}" for number in range(60)]
+    taken: list[str] = []
+
+    async def speak() -> None:
+        for text in said:
+            ann.says(text)
+            await anyio.sleep(dice.choice([0, 0, 1, 20, 70]))
+
+    async with hearing(server) as messages, anyio.create_task_group() as group:
+        group.start_soon(speak)
+        while len(taken) < len(said):
+            with anyio.move_on_after(dice.uniform(0, 40)):  # somebody is impatient
+                while len(taken) < len(said):
+                    taken.append(await next_text(messages))
+    assert taken == said
 
 
 # Time that requests may take: it is here because of the clock
@@ -432,27 +463,3 @@ async def test_half_an_answer_is_none() -> None:
     async with bot_of(server) as api:
         with pytest.raises(TelegramAnswerInvalid):
             await api.get_me()
-
-
-@pytest.mark.parametrize("seed", range(6))
-async def test_whatever_happens_every_message_comes_once(seed: int) -> None:
-    server = BotApi()
-    ann = server.user(7, "Ann")
-    server.chaos(seed, [(fault, 0.08) for fault in FAULTS], methods=["getUpdates"])
-    dice = Random(seed)
-    said = [f"message {number}" for number in range(60)]
-    taken: list[str | None] = []
-
-    async def speak() -> None:
-        for text in said:
-            ann.says(text)
-            await anyio.sleep(dice.choice([0, 0, 1, 20, 70]))
-
-    async with bot_of(server) as api, anyio.create_task_group() as group:
-        group.start_soon(speak)
-        updates = Updates(api, dice=dice)
-        while len(taken) < len(said):
-            with anyio.move_on_after(dice.uniform(0, 40)):  # somebody is impatient
-                while len(taken) < len(said):
-                    taken.append(text_of(await anext(updates)))
-    assert taken == said

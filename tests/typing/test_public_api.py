@@ -51,9 +51,10 @@ CHANNELS = """
     TerminalChannel ThinkingChannel TypingChannel UserMessageReceived deliver
 """
 TELEGRAM = """
-    IncomingMessage Messages Sender TelegramAnswerInvalid TelegramApi TelegramChannel TelegramConflict
-    TelegramError TelegramForbidden TelegramNetworkError TelegramRefused TelegramServerError
-    TelegramThrottled TelegramUnauthorized serve
+    BotCommand BotUser CallbackQuery Chat ChatAddress ForceReply IncomingMessage InlineButton InlineKeyboard
+    Message MessageGenerationStopped Messages Person RepliedMessage Sender TelegramAnswerInvalid TelegramApi
+    TelegramChannel TelegramConflict TelegramError TelegramForbidden TelegramNetworkError TelegramRefused
+    TelegramServerError TelegramThrottled TelegramUnauthorized Update serve
 """
 MCP = """
     AcpToolHost CallContext CallTool HttpLimits HttpToolHost McpError ShimToolHost ToolOutput ToolServer

@@ -29,10 +29,37 @@ from thinkwell.channels.telegram._errors import (
 )
 from thinkwell.channels.telegram._incoming import Messages
 from thinkwell.channels.telegram._people import IncomingMessage, Sender
+from thinkwell.channels.telegram._values import (
+    BotCommand,
+    BotUser,
+    CallbackQuery,
+    Chat,
+    ChatAddress,
+    ForceReply,
+    InlineButton,
+    InlineKeyboard,
+    Message,
+    MessageGenerationStopped,
+    Person,
+    RepliedMessage,
+    Update,
+)
 
 __all__ = (
+    "BotCommand",
+    "BotUser",
+    "CallbackQuery",
+    "Chat",
+    "ChatAddress",
+    "ForceReply",
     "IncomingMessage",
+    "InlineButton",
+    "InlineKeyboard",
+    "Message",
+    "MessageGenerationStopped",
     "Messages",
+    "Person",
+    "RepliedMessage",
     "Sender",
     "TelegramAnswerInvalid",
     "TelegramApi",
@@ -45,5 +72,6 @@ __all__ = (
     "TelegramServerError",
     "TelegramThrottled",
     "TelegramUnauthorized",
+    "Update",
     "serve",
 )
