@@ -20,6 +20,7 @@ from thinkwell.testing._played import ScriptedAgent, ScriptedAgentFactory, Scrip
 from thinkwell.testing._recorded_agent import replay_agent
 from thinkwell.testing._replayed import RecordedAgent
 from thinkwell.testing._script import Script, script
+from thinkwell.testing._scripted_turn import ScriptedTurn
 from thinkwell.testing._sent import (
     Sent,
     SentAnswer,
@@ -48,6 +49,7 @@ __all__ = (
     "ScriptedAgent",
     "ScriptedAgentFactory",
     "ScriptedOptions",
+    "ScriptedTurn",
     "Sent",
     "SentAnswer",
     "SentMessage",

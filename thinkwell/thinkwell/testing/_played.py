@@ -14,7 +14,7 @@ from thinkwell.testing._failures import ScriptFailed, ScriptNotFinished, Unplaye
 from thinkwell.testing._journal import Begun, Failure, FileJournal, Returned
 from thinkwell.testing._memory import PlayedAgent
 from thinkwell.testing._player import CAPABILITIES, INFO, Play, serve
-from thinkwell.testing._script import Script, telling
+from thinkwell.testing._script import Script, refuse_functions, telling
 from thinkwell.testing._steps import Fails
 from thinkwell_acp import RpcError
 from thinkwell_acp.schema.methods import REQUESTS
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
+    from thinkwell.testing._player import Answer
     from thinkwell_acp import Transport
     from thinkwell_acp import schema as s
 
@@ -41,6 +42,8 @@ class ScriptedOptions(TypedDict, total=False):
     before_session: Script | None
     lists_tools: bool
     fails_at: Mapping[str, RpcError] | None
+    answers: Mapping[str, Answer] | None
+    repeats: bool
     complete: bool
 
 
@@ -64,13 +67,17 @@ class ScriptedAgent(PlayedAgent):
         before_session: What is sent before ``session/new`` is answered, as some agents do. It may only tell.
         lists_tools: Whether it fetches the client's tools. An agent that does not cannot call them.
         fails_at: Errors to answer with, by method: ``{"session/new": RpcError(-32603, "no")}``.
+        answers: Functions that answer requests instead, by method: ``async def slow(request, proceed)``,
+            where ``await proceed(request)`` returns the usual answer. In memory only.
+        repeats: Whether the last turn is played again for each further prompt, and not a failure then.
         complete: Whether `check` asks for every step to have been played, and for every error of `fails_at`
             to have been given.
         folder: Where `program` keeps the script, unless it is told.
 
     Raises:
         TypeError: An argument is of another type.
-        ValueError: `before_session` does not only tell, or `fails_at` names what is no request of a client.
+        ValueError: `before_session` does not only tell, or `fails_at` or `answers` names what is no request
+            of a client.
     """
 
     name = "scripted"
@@ -84,6 +91,8 @@ class ScriptedAgent(PlayedAgent):
         before_session: Script | None = None,
         lists_tools: bool = True,
         fails_at: Mapping[str, RpcError] | None = None,
+        answers: Mapping[str, Answer] | None = None,
+        repeats: bool = False,
         complete: bool = True,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
@@ -93,6 +102,9 @@ class ScriptedAgent(PlayedAgent):
         self.script = script
         self.checked = False
         """Whether `check` was called."""
+        self._answers = dict(answers or {})
+        for method, answer in self._answers.items():
+            _check_answer(method, answer)
         self._complete = complete
         self._folder = folder
         self._command: tuple[str, ...] | None = None
@@ -103,6 +115,7 @@ class ScriptedAgent(PlayedAgent):
             before_session=() if before_session is None else telling(before_session, "before_session"),
             lists_tools=lists_tools,
             fails_at={method: _fails(method, error) for method, error in (fails_at or {}).items()},
+            repeats=repeats,
         )
 
     def __repr__(self) -> str:
@@ -111,7 +124,7 @@ class ScriptedAgent(PlayedAgent):
     # Playing
 
     async def _serve(self, transport: Transport) -> None:
-        await serve(transport, self._play, self._journal)
+        await serve(transport, self._play, self._journal, answers=self._answers)
 
     def _left(self) -> None:
         __tracebackhide__ = True
@@ -125,8 +138,12 @@ class ScriptedAgent(PlayedAgent):
                 constructor. It is made by the first call.
 
         Raises:
-            ValueError: There is no folder, or the agent has been connected in memory before.
+            ValueError: There is no folder, the agent has been connected in memory before, or a step or one
+                of `answers` is a function.
         """
+        refuse_functions(self.script, "program()")
+        if self._answers:
+            raise ValueError("program(): answers= are functions of this program; open the agent in memory")
         if self._command is None:
             folder = folder or self._folder
             if folder is None:
@@ -200,9 +217,19 @@ class ScriptedAgent(PlayedAgent):
             raise problem
 
 
-def _fails(method: str, error: RpcError) -> Fails:
+def _check_method(argument: str, method: str) -> None:
     if method not in FAILING:
-        raise ValueError(f"fails_at={{{method!r}: …}}: the methods are {', '.join(FAILING)}")
+        raise ValueError(f"{argument}={{{method!r}: …}}: the methods are {', '.join(FAILING)}")
+
+
+def _check_answer(method: str, answer: Answer) -> None:
+    _check_method("answers", method)
+    if not callable(cast("object", answer)):
+        raise TypeError(f"answers={{{method!r}: {answer!r:.100}}}: give an async function")
+
+
+def _fails(method: str, error: RpcError) -> Fails:
+    _check_method("fails_at", method)
     if not isinstance(cast("object", error), RpcError):
         raise TypeError(f"fails_at={{{method!r}: {error!r:.100}}}: give an RpcError")
     return Fails(code=error.code, message=error.message, data=error.data)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import logging
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -12,6 +14,7 @@ from thinkwell._version import VERSION
 from thinkwell.testing._client_tools import ClientTools
 from thinkwell.testing._journal import Failure
 from thinkwell.testing._script import Script
+from thinkwell.testing._scripted_turn import prompt_text
 from thinkwell.testing._steps import Fails, Step, Telling  # noqa: TC001 - types of fields
 from thinkwell.testing._tap import Tap
 from thinkwell.testing._telling import Teller
@@ -23,7 +26,7 @@ from thinkwell_acp.connection import open_connection
 from thinkwell_acp.errors import INVALID_PARAMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import msgspec
 
@@ -53,6 +56,14 @@ class Play(Struct, frozen=True, kw_only=True, omit_defaults=True):
     before_session: tuple[Telling, ...] = ()
     lists_tools: bool = True
     fails_at: dict[str, Fails] = {}
+    repeats: bool = False
+
+
+Proceed: TypeAlias = Callable[[Any], Awaitable[object]]
+"""Answers a request as the agent does by itself."""
+
+Answer: TypeAlias = Callable[[Any, Proceed], Awaitable[object]]
+"""Answers a request: given the request, and what else would answer it."""
 
 
 class _Session:
@@ -73,6 +84,7 @@ class Player(AgentHandler):
         tasks: Where to do what goes on beside the turns.
         stderr: The descriptor of standard error, where this is a process.
         crash: Ends the process, where this is one.
+        answers: What answers some methods instead.
     """
 
     def __init__(
@@ -84,7 +96,9 @@ class Player(AgentHandler):
         *,
         stderr: int | None,
         crash: Callable[[int], None],
+        answers: Mapping[str, Answer],
     ) -> None:
+        self._answers = answers
         self._play = play
         self._turns = Script(play.steps).turns
         self._journal = journal
@@ -110,6 +124,11 @@ class Player(AgentHandler):
         error = self._play.fails_at.get(method)
         if error is not None:
             raise RpcError(error.code, error.message, error.data)
+
+    def answering(self, method: str, handle: Proceed) -> Proceed:
+        """Return what answers a method."""
+        answer = self._answers.get(method)
+        return handle if answer is None else lambda request: answer(request, handle)
 
     def cancel(self, session_id: str) -> bool:
         """Cancel what runs in a session; return whether anything does."""
@@ -157,9 +176,11 @@ class Player(AgentHandler):
         session = self._sessions.get(request.session_id)
         if session is None:
             raise RpcError(INVALID_PARAMS, f"There is no session {request.session_id}")
-        text = "".join(block.text for block in request.prompt if isinstance(block, s.TextContent))
         number, turns = self._journal.claim("turn"), self._turns
+        if self._play.repeats and turns:
+            number = min(number, len(turns))
         if number > len(turns):
+            text = prompt_text(request)
             size = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
             reason = f"the script has {size}, and this is prompt {number}: {text!r:.2000}"
             self._journal.append(Failure(reason))
@@ -167,7 +188,7 @@ class Player(AgentHandler):
         turn = Turn(
             number,
             turns[number - 1],
-            prompt=text,
+            request=request,
             teller=self._teller(request.session_id),
             tools=session.tools,
             journal=self._journal,
@@ -237,6 +258,15 @@ class _Side(AgentSide):
         self._player.check(method)
         return await super().request(id, method, params)
 
+    async def serve(
+        self,
+        id: RequestId,  # noqa: A002 - the field's name
+        method: str,
+        params: s.Model,
+        handle: Callable[..., Any],
+    ) -> object:
+        return await super().serve(id, method, params, self._player.answering(method, handle))
+
     def notified(self, method: str, params: s.Model) -> None:
         if not (isinstance(params, s.CancelNotification) and self._player.cancel(params.session_id)):
             super().notified(method, params)
@@ -249,11 +279,12 @@ async def serve(
     *,
     stderr: int | None = None,
     crash: Callable[[int], None] = lambda _: None,
+    answers: Mapping[str, Answer] = MappingProxyType({}),
 ) -> None:
     """Play to the client at the other end of a transport, until it leaves."""
     connection = journal.claim("connection")
     async with background_tasks() as tasks:
-        player = Player(play, journal, connection, tasks, stderr=stderr, crash=crash)
+        player = Player(play, journal, connection, tasks, stderr=stderr, crash=crash, answers=answers)
         side = _Side(player)
         async with open_connection(Tap(transport, journal, connection), side) as opened:
             side.attach(opened)

@@ -13,7 +13,10 @@ from msgspec import Struct
 from thinkwell.testing import _steps as st
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from thinkwell.events import JsonValue
+    from thinkwell.testing._scripted_turn import ScriptedTurn
 
 __all__ = ("Script", "as_json", "script")
 
@@ -277,6 +280,23 @@ class Script(Struct, frozen=True):
             raise ValueError("expects(text=''): every prompt contains that; give some of its text")
         return longer
 
+    def does(self, function: Callable[[ScriptedTurn], Awaitable[str | None]]) -> Script:
+        """Await a function: for what no other step can say. Such a script plays in memory only.
+
+        A stop reason that it returns ends the turn, and so does an `RpcError` that it raises: that is the
+        answer to the prompt. Any other exception fails the script. When the client cancels the turn, the
+        function is cancelled, unless it shields itself.
+
+        Args:
+            function: An async function of the turn.
+
+        Raises:
+            TypeError: It cannot be called.
+        """
+        if not callable(cast("object", function)):
+            raise TypeError(f"does({function!r:.100}): give an async function of a ScriptedTurn")
+        return Script((*self.steps, st.Does(function=function)))
+
     # Ending
 
     def stops(self, reason: st.StopReason = "end_turn", *, late: Script | None = None) -> Script:
@@ -327,7 +347,12 @@ class Script(Struct, frozen=True):
     # Keeping
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the script to a file, as JSON."""
+        """Write the script to a file, as JSON.
+
+        Raises:
+            ValueError: A step of it is a function.
+        """
+        refuse_functions(self, "save()")
         Path(path).write_bytes(msgspec.json.format(msgspec.json.encode(self)))
 
     @classmethod
@@ -339,6 +364,19 @@ class Script(Struct, frozen=True):
             ValueError: It holds no script.
         """
         return msgspec.json.decode(Path(path).read_bytes(), type=cls)
+
+
+def refuse_functions(script: Script, where: str) -> None:
+    """Check that a script can be written to a file.
+
+    Raises:
+        ValueError: A step of it is a function.
+    """
+    for step in script.steps:
+        if isinstance(step, st.Does):
+            raise ValueError(
+                f"{where}: {step} is a function of this program, which no file can hold; play it in memory"
+            )
 
 
 script: Final = Script()

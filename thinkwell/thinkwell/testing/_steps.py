@@ -7,6 +7,7 @@ one does is told where it is made, at the methods of `Script`.
 from __future__ import annotations
 
 import functools
+from collections.abc import Awaitable, Callable  # noqa: TC003 - types of a field
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 import msgspec
@@ -180,6 +181,15 @@ class Expects(_Step, frozen=True, kw_only=True, tag="expects"):
     text: str
 
 
+class Does(_Step, frozen=True, kw_only=True, tag="does"):
+    """A function of the user's. It cannot be written to a file."""
+
+    function: Callable[..., Awaitable[str | None]]
+
+    def __str__(self) -> str:
+        return f"does({getattr(self.function, '__qualname__', type(self.function).__name__)})"
+
+
 class Sends(_Step, frozen=True, kw_only=True, tag="sends"):
     """Bytes on the wire, whatever they are."""
 
@@ -236,7 +246,7 @@ Ending: TypeAlias = Stops | Fails | HangsUp | Crashes
 """A step that ends its turn."""
 
 Step: TypeAlias = (
-    Telling | Calls | Returns | Asks | AsksForm | Reads | Writes | Runs | Expects | Hangs | Ending
+    Telling | Calls | Returns | Asks | AsksForm | Reads | Writes | Runs | Expects | Does | Hangs | Ending
 )
 """Anything that a script can hold."""
 

@@ -10,6 +10,7 @@ from anyio.lowlevel import checkpoint_if_cancelled
 
 from thinkwell.testing import _steps as st
 from thinkwell.testing._journal import Begun, Failure, Returned
+from thinkwell.testing._scripted_turn import ScriptedTurn, prompt_text
 from thinkwell_acp import AcpError, ConnectionClosed, DecodeError, RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp.errors import INTERNAL_ERROR, METHOD_NOT_FOUND
@@ -77,7 +78,7 @@ class Turn:
     Args:
         number: Which turn of the script it is, from 1.
         steps: What to do.
-        prompt: The text of the prompt.
+        request: The prompt.
         teller: Tells the client what goes on.
         tools: The client's tool servers.
         journal: Where to note what is done.
@@ -89,7 +90,7 @@ class Turn:
         number: int,
         steps: Sequence[st.Step],
         *,
-        prompt: str,
+        request: s.PromptRequest,
         teller: Teller,
         tools: Sequence[ClientTools],
         journal: Journal,
@@ -97,7 +98,8 @@ class Turn:
     ) -> None:
         self._number = number
         self._steps = steps
-        self._prompt = prompt
+        self._prompt = prompt_text(request)
+        self._request = request
         self._teller = teller
         self._client = teller.client
         self._tools = tools
@@ -126,7 +128,10 @@ class Turn:
                 try:
                     stop = await self._do(step)
                 except Exception as exc:
-                    if isinstance(step, st.Fails) or client_is_gone(exc):
+                    answered = isinstance(step, st.Fails) or (
+                        isinstance(step, st.Does) and isinstance(exc, RpcError)
+                    )
+                    if answered or client_is_gone(exc):
                         raise
                     reason = f"turn {self._number}, step {index}, {step}: {what_went_wrong(step, exc)}"
                     self._journal.append(Failure(reason))
@@ -155,6 +160,12 @@ class Turn:
                 await self._ask(step)
             case st.Reads() | st.Writes() | st.Runs():
                 await self._work(step)
+            case st.Does():
+                turn = ScriptedTurn(
+                    self._request, self._client, self._tools, lambda tool: self._find(tool)[0]
+                )
+                reason = await step.function(turn)
+                return None if reason is None else st.Stops(reason=reason)
             case _:
                 await self._teller.tell(step)
         return None

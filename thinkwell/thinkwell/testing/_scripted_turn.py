@@ -1,0 +1,92 @@
+"""What a function of a script is given: the turn that it is a part of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from thinkwell.testing._sent import SentResult, SentTool
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from thinkwell.events import JsonValue
+    from thinkwell.testing._client_tools import ClientTools
+    from thinkwell_acp import AgentSide
+
+__all__ = ("ScriptedTurn",)
+
+
+class ScriptedTurn:
+    """The turn in which a function given to `Script.does` runs.
+
+    Args:
+        request: The prompt.
+        client: The connection to the client.
+        tools: The client's tool servers.
+        find: Returns the server of a tool.
+    """
+
+    def __init__(
+        self,
+        request: s.PromptRequest,
+        client: AgentSide,
+        tools: Sequence[ClientTools],
+        find: Callable[[str], ClientTools],
+    ) -> None:
+        self.request = request
+        """The prompt as it was sent."""
+        self.client = client
+        """The connection to the client, for everything that this class has no method for."""
+        self._tools = tools
+        self._find = find
+
+    @property
+    def session_id(self) -> str:
+        """The session."""
+        return self.request.session_id
+
+    @property
+    def text(self) -> str:
+        """The text of the prompt: that of its text blocks, joined."""
+        return prompt_text(self.request)
+
+    @property
+    def tools(self) -> tuple[SentTool, ...]:
+        """The tools that the client offers in this session, as last listed."""
+        return tuple(
+            SentTool(name=tool.name, description=tool.description, schema=tool.schema)
+            for server in self._tools
+            for tool in server.tools
+        )
+
+    def update(self, update: s.SessionUpdate, *, session_id: str | None = None) -> None:
+        """Send an update. Await ``client.drain()`` now and then when you send many.
+
+        Args:
+            update: What to send.
+            session_id: Another session than that of the turn.
+        """
+        self.client.update(session_id or self.session_id, update)
+
+    async def call(self, tool: str, arguments: Mapping[str, JsonValue] | None = None) -> SentResult:
+        """Call a tool that the client offers, and return its result, an error of the tool included.
+
+        Raises:
+            RpcError: The client does not run it.
+            Exception: It is not offered. Left alone, this fails the script.
+        """
+        given = dict(arguments or {})
+        outcome = await self._find(tool).call(tool, given)
+        return SentResult(
+            tool=tool,
+            arguments=given,
+            text=outcome.text,
+            is_error=outcome.failed,
+            structured=outcome.structured,
+        )
+
+
+def prompt_text(request: s.PromptRequest) -> str:
+    """Return the text of a prompt."""
+    return "".join(block.text for block in request.prompt if isinstance(block, s.TextContent))
