@@ -11,7 +11,8 @@ import anyio
 import msgspec
 import pytest
 from asking import OPTIONS, Asked, answered, permission
-from line_programs import Program, form, page, program, titled
+from listen.line_programs import Program, form, page, program, titled
+from listen.talkers import SOON
 from pydantic import BaseModel
 from scripted import Turn, scripted
 
@@ -66,7 +67,7 @@ async def told(
     options = {"on_question": last, "permissions": "ask", **options}
     async with scripted(play, **options) as agent:
         stream = agent.think().text("Go").stream(include="all")
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             try:
                 await listen(stream, handlers)
             finally:
@@ -296,7 +297,7 @@ async def by_lines(type_: str, value: object, **fields: object) -> tuple[Any, Tr
         got.append(await program.asks(type_, **fields))
 
     async with program(play) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             await agent.think().text("Go").listen(handlers)
     return got[0], transcript
 
@@ -365,3 +366,34 @@ async def test_the_reply_is_no_json_either() -> None:
 
 async def test_the_options_are_what_the_tests_think() -> None:
     assert [option.option_id for option in OPTIONS] == ["a", "n", "y", "x"]
+
+
+FLAG = s.ElicitationSchema(properties={"ok": s.BooleanPropertySchema()}, required=("ok",))
+
+
+def _itself(value: bool) -> object:
+    return value
+
+
+def _with_reason(value: bool) -> object:
+    return Reply(value, "since")
+
+
+@pytest.mark.parametrize("wrap", [_itself, _with_reason])
+@pytest.mark.parametrize("value", [True, False])
+async def test_a_reason_changes_no_answer(value: bool, wrap: Callable[[bool], object]) -> None:
+    handlers = Handlers()
+    told: list[Any] = []
+
+    @handlers.on("question")
+    async def decide(question: object) -> object:
+        return wrap(value)
+
+    async def play(turn: Turn) -> None:
+        request = s.ElicitationFormMode(message="Ok?", session_id=turn.session_id, requested_schema=FLAG)
+        told.append(await answered(turn, request))
+
+    async with scripted(play, permissions="ask") as agent:
+        with anyio.fail_after(SOON):
+            await agent.think().text("Go").listen(handlers)
+    assert (told[0].action, told[0].content) == ("accept", {"ok": value})

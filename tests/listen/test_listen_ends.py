@@ -11,7 +11,8 @@ import anyio
 import anyio.to_thread
 import pytest
 from asking import permission
-from line_programs import Program, message, program
+from listen.line_programs import Program, message, program
+from listen.talkers import SOON
 from pydantic import BaseModel, TypeAdapter
 from scripted import Turn, scripted
 
@@ -37,6 +38,7 @@ from thinkwell.testing import ScriptedAgent, script, virtual_backend
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from thinkwell import ThoughtStream
@@ -102,7 +104,7 @@ async def test_all_fields_of_a_line_are_the_result() -> None:
         await program.says("result", text="Fine", files=12)
 
     async with program(play) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             assert await agent.think().text("Go").listen(handlers) == "Fine"
     assert seen == [{"text": "Fine", "files": 12}]
 
@@ -120,7 +122,7 @@ async def test_results_over_acp() -> None:
         script.returns({"summary": "Fine"}).stops().returns(3).stops().returns(["a"]).stops().says("Fine")
     )
     async with played.open() as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             assert await agent.think(Report).text("Go").listen(handlers) == Report(summary="Fine")
             assert await agent.think(int).text("Go").listen(handlers) == 3
             assert await agent.think(list[str]).text("Go").listen(handlers) == ["a"]
@@ -141,7 +143,7 @@ async def test_a_result_without_a_form_in_json_has_no_handler() -> None:
     played = ScriptedAgent(script.returns("x").stops().returns("x"))
     async with played.open() as agent:
         task = agent.think(TypeAdapter(Odd)).text("Go")
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             with pytest.raises(TypeError, match="the agent returned what cannot be written as JSON"):
                 await task.listen(handlers)
             assert isinstance(await task.listen(Handlers()), Odd)
@@ -165,7 +167,7 @@ async def test_an_error_of_the_agent_is_handled_and_raised() -> None:
         await program.says("error", message="No disk")
 
     async with program(play) as agent:
-        with anyio.fail_after(5), pytest.raises(AgentReported, match="No disk"):
+        with anyio.fail_after(SOON), pytest.raises(AgentReported, match="No disk"):
             await agent.think().text("Go").listen(handlers)
     assert seen == ["one", AgentFailure(message="No disk")]
 
@@ -179,14 +181,14 @@ async def test_what_an_error_adds() -> None:
         await program.says("error", message="No disk", code=7, disk="sda")
 
     async with program(play) as agent:
-        with anyio.fail_after(5), pytest.raises(AgentReported):
+        with anyio.fail_after(SOON), pytest.raises(AgentReported):
             await agent.think().text("Go").listen(handlers)
     played = ScriptedAgent(
         script.fails(code=7, message="No disk", data={"disk": "sda"}).fails(code=8, message="No memory")
     )
     async with played.open() as agent:
         for _ in range(2):
-            with anyio.fail_after(5), pytest.raises(AgentReported):
+            with anyio.fail_after(SOON), pytest.raises(AgentReported):
                 await agent.think().text("Go").listen(handlers)
     assert seen == [
         {"disk": "sda", "message": "No disk", "code": 7},
@@ -205,7 +207,7 @@ async def test_other_failures_are_no_messages() -> None:
 
     played = ScriptedAgent(script.says("No.").stops("refusal"))
     async with played.open() as agent:
-        with anyio.fail_after(5), pytest.raises(ResultRefused):
+        with anyio.fail_after(SOON), pytest.raises(ResultRefused):
             await agent.think().text("Go").listen(handlers)
 
 
@@ -256,7 +258,7 @@ async def test_a_run_that_is_over_is_heard_as_far_as_it_is_kept() -> None:
         await program.says("progress", message="one")
 
     async with program(play) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             stream = agent.think().text("Go").stream(include={"report"})
             await stream.wait()
             assert await listen(stream, handlers) == "Done"
@@ -273,7 +275,7 @@ async def failure(
     stream: ThoughtStream[str] | None = None
     async with program(asks_and_waits, **options) as agent:
         stream = agent.think().text("Go").stream(include="all")
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             with pytest.raises(BaseException) as failed:  # noqa: PT011 - whatever it is
                 await listen(stream, handlers)
             with pytest.raises(ThoughtCancelled):
@@ -331,7 +333,7 @@ async def test_over_acp_the_agent_is_told_that_its_turn_is_cancelled() -> None:
             told.append(await turn.client.request_permission(permission(turn.session_id)))
 
     async with scripted(play) as agent:
-        with anyio.fail_after(5), pytest.raises(KeyError, match="disk"):
+        with anyio.fail_after(SOON), pytest.raises(KeyError, match="disk"):
             await agent.think().text("Go").listen(handlers)
     assert isinstance(told[0].outcome, s.CancelledPermissionOutcome)
 
@@ -354,7 +356,7 @@ async def test_a_handler_that_fails_while_another_has_failed_is_logged(
         raise KeyError("first")
 
     async with program(asks_and_waits) as agent:
-        with anyio.fail_after(5), pytest.raises(KeyError, match="first"):
+        with anyio.fail_after(SOON), pytest.raises(KeyError, match="first"):
             await agent.think().text("Go").listen(handlers)
     (record,) = errors(caplog)
     assert "has failed while it was ended" in record.message
@@ -372,7 +374,7 @@ async def test_a_failure_after_the_end_is_raised_too() -> None:
     async def play(program: Program) -> None: ...
 
     async with program(play) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             stream = agent.think().text("Go").stream()
             with pytest.raises(KeyError, match="late"):
                 await listen(stream, handlers)
@@ -391,7 +393,10 @@ async def test_a_handler_that_was_cancelled_by_itself_has_failed(anyio_backend_n
         await future
 
     async with program(asks_and_waits) as agent:
-        with anyio.fail_after(5), pytest.raises(RuntimeError, match=r"wait\(\).* was cancelled") as failed:
+        with (
+            anyio.fail_after(SOON),
+            pytest.raises(RuntimeError, match=r"wait\(\).* was cancelled") as failed,
+        ):
             await agent.think().text("Go").listen(handlers)
     assert isinstance(failed.value.__cause__, asyncio.CancelledError)
 
@@ -416,7 +421,7 @@ async def test_scopes_of_a_handler_are_its_own() -> None:
         await program.writes(message("progress", message="a"), message("progress", message="b"))
 
     async with program(play) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             assert await agent.think().text("Go").listen(handlers) == "Done"
     assert seen == ["a", "b"]
 
@@ -458,7 +463,7 @@ async def test_a_caller_who_is_cancelled_cancels_the_run(
 
     async with scripted(play) as agent:
         stream = agent.think().text("Go").stream()
-        with anyio.fail_after(5), anyio.CancelScope() as caller:
+        with anyio.fail_after(SOON), anyio.CancelScope() as caller:
             async with anyio.create_task_group() as group:
 
                 async def cancel() -> None:
@@ -494,7 +499,7 @@ async def test_the_run_is_cancelled_before_the_handlers_have_ended() -> None:
             cancelled.set()
 
     async with scripted(play) as agent:
-        with anyio.move_on_after(0.1), anyio.fail_after(5):
+        with anyio.move_on_after(0.1), anyio.fail_after(SOON):
             await agent.think().text("Go").listen(handlers)
     assert cancelled.is_set()
 
@@ -666,7 +671,7 @@ async def test_nobody_waits_for_a_thread_that_takes_too_long() -> None:
         assert await program.asks("approval", description="Write") is False
 
     async with program(play) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             assert await agent.think().text("Go").listen(handlers) == "Done"
     assert not ended.is_set()
     over.set()
@@ -787,7 +792,7 @@ async def test_a_question_that_was_withdrawn() -> None:
         turn.say("Done")
 
     async with scripted(play) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             assert await agent.think().text("Go").listen(handlers) == "Done"
 
 
@@ -843,11 +848,11 @@ async def test_the_handlers_of_a_recording_hear_what_was_said(tmp_path: Path) ->
         await program.says("partial", text="Done")
 
     async with program(play, record=path) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             await agent.think().text("Go").listen(handlers)
     assert seen == ["one", "asked", "Done"]
     seen.clear()
-    with anyio.fail_after(5):
+    with anyio.fail_after(SOON):
         assert await listen(replay(path, include="all"), handlers) == "Done"
     assert seen == ["one", "Done"]
 
@@ -864,7 +869,7 @@ async def test_a_recording_is_left_where_a_handler_fails(tmp_path: Path) -> None
     async def fail(progress: AgentProgress) -> None:
         raise KeyError("disk")
 
-    with anyio.fail_after(5), pytest.raises(KeyError, match="disk"):
+    with anyio.fail_after(SOON), pytest.raises(KeyError, match="disk"):
         await listen(replay(path, speed=1), handlers)
 
 
@@ -878,3 +883,42 @@ async def test_a_recording_may_take_too_long(tmp_path: Path) -> None:
     with pytest.raises(ThoughtTimeout):
         await listen(stream, Handlers(), timeout=10)
     assert stream.view.phase == "cancelled"
+
+
+@pytest.mark.parametrize("code", ["E42", 7])
+async def test_an_error_keeps_its_code(code: object) -> None:
+    handlers = Handlers()
+    seen: list[Any] = []
+
+    @handlers.on("error")
+    def failed(message: dict[str, Any]) -> None:
+        seen.append(message)
+
+    async def play(program: Program) -> None:
+        await program.says("error", message="No disk", code=code, hint="make room")
+
+    async with program(play) as agent:
+        with anyio.fail_after(SOON), pytest.raises(Exception, match="No disk"):
+            await agent.think().text("Go").listen(handlers)
+    assert seen == [{"message": "No disk", "code": code, "hint": "make room"}]
+
+
+async def test_a_code_of_another_form_is_no_code_of_the_class() -> None:
+    handlers = Handlers()
+    seen: list[AgentFailure] = []
+    handlers.on("error")(_collector(seen))
+
+    async def play(program: Program) -> None:
+        await program.says("error", message="No disk", code="E42")
+
+    async with program(play) as agent:
+        with anyio.fail_after(SOON), pytest.raises(Exception, match="No disk"):
+            await agent.think().text("Go").listen(handlers)
+    assert seen == [AgentFailure(message="No disk")]
+
+
+def _collector(seen: list[AgentFailure]) -> Callable[[AgentFailure], None]:
+    def failed(failure: AgentFailure) -> None:
+        seen.append(failure)
+
+    return failed

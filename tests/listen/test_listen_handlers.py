@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import pytest
-from line_programs import Program, program
+from listen.line_programs import Program, program
+from listen.talkers import SOON
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypedDict
 
@@ -75,7 +76,7 @@ async def run(handlers: Handlers, *messages: Mapping[str, object]) -> None:
             await program.says("progress", **fields)
 
     async with program(play) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             await agent.think().text("Go").listen(handlers)
 
 
@@ -162,7 +163,7 @@ async def test_what_a_handler_changes_is_its_own() -> None:
         await program.says("progress", message="Reading")
 
     async with program(play) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             stream = agent.think().text("Go").stream(include={"report"})
             await listen(stream, handlers)
             (report,) = [event async for event in stream]
@@ -365,10 +366,32 @@ async def test_what_is_registered_later_is_for_later_listens() -> None:
 
     for _ in range(2):
         async with program(play) as agent:
-            with anyio.fail_after(5):
+            with anyio.fail_after(SOON):
                 await agent.think().text("Go").listen(handlers)
     assert seen == [Data("Reading"), Data("Reading"), {"message": "Note"}] or seen == [
         Data("Reading"),
         {"message": "Note"},
         Data("Reading"),
     ]
+
+
+async def test_names_that_an_agent_has_chosen_do_nothing_in_an_error() -> None:
+    handlers = Handlers()
+
+    @handlers.on("progress")
+    def note(message: Strict) -> None:
+        raise AssertionError(message)
+
+    nasty = {f"\x1b[2J\nAgent: all is well {number}": 1 for number in range(1000)}
+
+    async def play(program: Program) -> None:
+        await program.says("progress", message="x", **nasty)
+
+    async with program(play) as agent:
+        with anyio.fail_after(SOON), pytest.raises(MessageInvalid) as failed:
+            await agent.think().text("Go").listen(handlers)
+    text = str(failed.value)
+    assert "\x1b" not in text
+    assert "\n" not in text
+    assert len(text) < 5000
+    assert len(failed.value.errors) == 20

@@ -7,7 +7,8 @@ from typing import Any, cast
 
 import anyio
 import pytest
-from line_programs import Program, program
+from listen.line_programs import Program, program
+from listen.talkers import SOON
 from pydantic import BaseModel
 
 from thinkwell import ResultInvalid, wait_for_answer
@@ -65,7 +66,7 @@ async def test_the_classes_read_what_programs_write(
         await program.says("result", text="Done")
 
     async with program(play) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             assert await agent.think().text("Go").listen(handlers) == "Done"
     assert heard == [read]
 
@@ -112,7 +113,7 @@ async def test_a_forgotten_return_is_told(caplog: pytest.LogCaptureFixture) -> N
         await all_heard.wait()
 
     async with program(play) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             await agent.think().text("Go").listen(handlers)
     warned = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert len(warned) == 1
@@ -135,7 +136,7 @@ async def test_a_person_answers_in_words_as_a_handler_does() -> None:
         await program.says("result", text=answer["value"])
 
     async with program(play, on_question=person) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             assert await agent.think().text("Go").listen(Handlers(transcript=transcript)) == "Ada"
     assert isinstance(asked[0], FormQuestion)
     assert [record.answer for record in transcript] == ["Ada"]
@@ -149,7 +150,7 @@ async def test_an_answer_that_fits_no_form_is_told_the_fields() -> None:
 
     async with program(play, on_question=wait_for_answer) as agent:
         stream = agent.think().text("Go").stream(include={"question"})
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             async for event in stream:
                 with pytest.raises(ValueError, match=r"by the names of its fields \('answer', 'other'\)"):
                     stream.answer(cast("Any", event).id, cast("Any", "Ada"))
@@ -175,7 +176,7 @@ async def test_what_a_result_lacks_is_named(fields: dict[str, Any], error: str) 
         await program.says("result", **fields)
 
     async with program(play) as agent:
-        with anyio.fail_after(5), pytest.raises(ResultInvalid) as failed:
+        with anyio.fail_after(SOON), pytest.raises(ResultInvalid) as failed:
             await agent.think(Rating).text("Go").run()
     assert any(line.startswith(error) for line in failed.value.errors), failed.value.errors
     assert "in 1 attempt." in str(failed.value)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from asking import permission
-from line_programs import Program, message, program
+from listen.line_programs import Program, message, program
+from listen.talkers import SOON
 from scripted import Turn, scripted
 
-from thinkwell import QuestionsStopped, Reply, open_agent
+from thinkwell import Reply, open_agent
 from thinkwell import events as ev
 from thinkwell.listen import (
-    AgentApproval,
     AgentLog,
     AgentPartial,
     AgentProgress,
@@ -41,7 +41,7 @@ async def run(
     """Return what is on the log."""
     async with program(play, **options) as agent:
         stream = agent.think().text("Go").stream(include="all")
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             assert await listen(stream, handlers) == "Done"
             return [event async for event in stream]
 
@@ -111,7 +111,7 @@ async def test_over_acp_a_question_may_be_unhandled() -> None:
 
     async with scripted(play) as agent:
         stream = agent.think().text("Go").stream(include={"unhandled"})
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             await listen(stream, Handlers())
             events = [event async for event in stream]
     ((kind, body),) = unhandled(events)
@@ -160,41 +160,6 @@ async def test_none_asks_the_next_where_there_is_one(value: object) -> None:
 # The same question again and again
 
 
-@pytest.mark.parametrize("most", [1, 20])
-async def test_the_same_question_too_often_ends_the_run(most: int) -> None:
-    handlers = Handlers() if most == 20 else Handlers(max_repeats=most)
-    asked: list[str] = []
-
-    @handlers.on("question")
-    async def answer(question: AgentQuestion) -> str:
-        asked.append(question.question)
-        return "yes"
-
-    async def play(program: Program) -> None:
-        assert await program.asks("question", question="other", id=0) == "yes"
-        for number in range(1, 100):
-            assert await program.asks("question", question="?", id=number) == "yes"
-
-    async with program(play) as agent:
-        with anyio.fail_after(5), pytest.raises(QuestionsStopped):
-            await agent.think().text("Go").listen(handlers)
-    assert asked == ["other"] + ["?"] * most
-
-
-async def test_it_may_be_asked_as_often_as_the_agent_likes() -> None:
-    handlers = Handlers(max_repeats=None)
-
-    @handlers.on("approval")
-    async def approve(approval: AgentApproval) -> bool:
-        return True
-
-    async def play(program: Program) -> None:
-        for _ in range(100):
-            assert await program.asks("approval", description="?") is True
-
-    await run(play, handlers)
-
-
 # Messages
 
 
@@ -207,7 +172,7 @@ async def test_who_speaks_acp_cannot_pretend_to_speak_lines() -> None:
     played = ScriptedAgent(script.updates(lie).says("Done"))
     async with played.open() as agent:
         stream = agent.think().text("Go").stream(include={"unhandled"})
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             assert await listen(stream, handlers) == "Done"
             assert not [event async for event in stream]
     assert seen == [{"text": "Done"}]
@@ -276,7 +241,7 @@ async def test_results_and_errors_between_prompts_are_none_of_ours() -> None:
         await program.says("progress", message="two")
 
     async with program(play) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             assert await agent.think().text("Go").listen(handlers) == "One"
             assert await agent.think().text("Go").listen(handlers) == "Done"
     assert seen == [{"text": "One"}, {"message": "two"}, {"text": "Done"}]
@@ -297,7 +262,7 @@ async def test_an_answer_after_the_end_is_not_sent() -> None:
         assert await program.line() == "Again"
 
     async with program(play) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             stream = agent.think().text("Go").stream()
 
             async def end() -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from asking import permission
-from line_programs import form, page, titled
+from listen.line_programs import form, page, titled
+from listen.talkers import SOON
 from scripted import Turn, scripted
 
 from thinkwell import open_agent
@@ -54,7 +55,7 @@ async def told(play: Callable[[Turn], Awaitable[None]], type_: str, **options: A
         await play(turn)
 
     async with scripted(turn, **options) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             await agent.think().text("Go").listen(handlers)
     return [fields for kind, fields in heard if kind == type_]
 
@@ -202,7 +203,7 @@ async def test_what_nobody_wants_is_not_made() -> None:
         turn.say("Done")
 
     async with scripted(play) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             stream = agent.think().text("Go").stream(include="all")
             assert await listen(stream, handlers) == "Done"
             assert "unhandled" not in {event.type async for event in stream}
@@ -231,7 +232,7 @@ async def asked(make: Callable[[str], Any], type_: str) -> dict[str, Any]:
             await turn.client.create_elicitation(request)
 
     async with scripted(play, permissions="ask") as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             await agent.think().text("Go").listen(handlers)
     (fields,) = heard
     return fields
@@ -343,7 +344,7 @@ async def test_each_type_has_a_class() -> None:
         .says("Done")
     )
     async with played.open(permissions="ask") as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             await agent.think().text("Go").listen(handlers)
     assert AgentProgress(message="Write", percent=50, stage="plan") in heard
     assert AgentPartial(text="Done") in heard

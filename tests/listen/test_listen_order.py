@@ -8,17 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.from_thread
+import anyio.lowlevel
 import pytest
 from anyio.lowlevel import checkpoint
 from asking import permission
-from line_programs import Program, message, program
+from listen.line_programs import Program, message, program
+from listen.talkers import LIMIT, SOON, talking
 from scripted import Turn, scripted
 
-from thinkwell.listen import AgentApproval, AgentProgress, AgentQuestion, Handlers, listen
+from thinkwell import events as ev
+from thinkwell.listen import AgentApproval, AgentProgress, AgentQuestion, Handlers, Transcript, listen
 from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from listen.talkers import Asked, Protocol
+    from listen.talkers import Turn as TalkersTurn
+
+    from thinkwell import Question
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +44,7 @@ async def run(play: Callable[[Program], Awaitable[object]], handlers: Handlers, 
             got.extend(program.lines[1:])
 
     async with program(whole) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             assert await agent.think().text("Go").listen(handlers, **options) == "Done"
     return got
 
@@ -149,7 +157,7 @@ async def test_questions_over_acp_are_asked_one_at_a_time_too() -> None:
                 group.start_soon(turn.client.request_permission, permission(turn.session_id))
 
     async with scripted(play) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             await agent.think().text("Go").listen(handlers)
     assert gauge.most == 1
 
@@ -237,7 +245,7 @@ async def test_over_acp_only_questions_have_answers(caplog: pytest.LogCaptureFix
 
     played = ScriptedAgent(script.says("One ").uses("Read").says("two"))
     async with played.open() as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             await agent.think().text("Go").listen(handlers)
     (record,) = [record for record in caplog.records if "is dropped" in record.message]
     assert record.levelname == "WARNING"
@@ -299,7 +307,7 @@ async def test_handlers_see_what_their_caller_sees() -> None:
 
     async with program(play) as agent:
         token = request.set("mine")
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             await agent.think().text("Go").listen(handlers)
         request.reset(token)
     assert seen == ["mine"] * 3
@@ -354,9 +362,78 @@ async def test_a_run_has_one_listener() -> None:
 
     async with program(play) as agent:
         stream = agent.think().text("Go").stream()
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             async with anyio.create_task_group() as group:
                 group.start_soon(listen, stream, Handlers())
                 await anyio.wait_all_tasks_blocked()
                 with pytest.raises(RuntimeError, match="has a listener already"):
                     await listen(stream, Handlers())
+
+
+# Both sorts, over ACP and in lines
+
+MANY = 20
+
+
+async def asks_at_once(turn: TalkersTurn) -> str:
+    """Write many questions of both sorts in one block."""
+    asked: list[Asked] = []
+    async with turn.talker.at_once():
+        for number in range(MANY):
+            asked += await turn.asks(f"q{number}"), await turn.asks_for(f"a{number}")
+    return " ".join([str(await one.answer()) for one in asked])
+
+
+TOLD = " ".join(f"said q{number} True" for number in range(MANY))
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+async def test_handlers_of_each_type_go_by_the_order(concurrency: int, protocol: Protocol) -> None:
+    begun: list[str] = []
+    running = [0, 0]
+    handlers = Handlers(transcript=(transcript := Transcript()))
+
+    async def think(what: str, index: int) -> None:
+        begun.append(what)
+        running[index] += 1
+        assert running[index] <= concurrency
+        for _ in range(len(begun) * 7 % 5):
+            await anyio.lowlevel.checkpoint()
+        running[index] -= 1
+
+    @handlers.on("question", concurrency=concurrency)
+    async def _(question: dict[str, Any]) -> str:
+        await think(question["question"], 0)
+        return f"said {question['question']}"
+
+    @handlers.on("approval", concurrency=concurrency)
+    async def _(approval: dict[str, Any]) -> bool:
+        await think(approval["description"], 1)
+        return True
+
+    with anyio.fail_after(LIMIT):
+        async with talking(protocol, asks_at_once) as (agent, _talker):
+            stream = agent.think().text("Go").stream(include="all")
+            assert await listen(stream, handlers) == TOLD
+            asked = [event.title async for event in stream if isinstance(event, ev.QuestionAsked)]
+    for letter in "qa":
+        expected = [f"{letter}{number}" for number in range(MANY)]
+        if concurrency == 1:
+            assert [what for what in begun if what[0] == letter] == expected
+            said = [record.question for record in transcript if record.question[0] == letter]
+            assert said == expected
+        assert sorted(what for what in begun if what[0] == letter) == sorted(expected)
+    assert asked == [f"{letter}{number}" for number in range(MANY) for letter in "qa"], "as they came"
+
+
+async def test_so_does_who_is_asked_without_handlers(protocol: Protocol) -> None:
+    begun: list[str] = []
+
+    async def rules(question: Question) -> Any:
+        begun.append(question.title)
+        return True if question.title.startswith("a") else {"answer": f"said {question.title}"}
+
+    with anyio.fail_after(LIMIT):
+        async with talking(protocol, asks_at_once, on_question=rules) as (agent, _talker):
+            assert await agent.think().text("Go").run() == TOLD
+    assert begun == [f"{letter}{number}" for number in range(MANY) for letter in "qa"]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from asking import permission
-from line_programs import Program, form, program
+from listen.line_programs import Program, form, program
+from listen.talkers import SOON
 from scripted import Turn, scripted
 
 from thinkwell import PermissionPolicy, Rule
@@ -51,7 +52,7 @@ async def over_acp(handlers: Handlers, **options: Any) -> str:
 
     async with scripted(play, **options) as agent:
         stream = agent.think().text("Go").stream()
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             await listen(stream, handlers)
     return stream.id
 
@@ -139,7 +140,7 @@ async def test_a_question_that_was_cancelled_has_no_answer() -> None:
         await asked.wait()
 
     async with program(play) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             await agent.think().text("Go").listen(handlers)
     (record,) = transcript
     assert (record.answer, record.by) == (None, "cancel")
@@ -245,7 +246,7 @@ async def test_the_log_tells_no_secrets() -> None:
 
     async with program(play) as agent:
         stream = agent.think().text("Go").stream(include="all")
-        with anyio.fail_after(5):
+        with anyio.fail_after(SOON):
             await listen(stream, handlers)
             events = [event async for event in stream]
     assert transcript[0].answer == "hunter2"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from talkers import LIMIT, ON_PATH, Protocol
+from listen.talkers import LIMIT, ON_PATH, Protocol
 
 from thinkwell import AgentExited, open_agent
 from thinkwell import events as ev

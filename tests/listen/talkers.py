@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from thinkwell import Agent
+    from thinkwell.listen import Handlers
     from thinkwell_acp import Transport
 
 Json: TypeAlias = dict[str, Any]
@@ -32,8 +33,13 @@ Protocol: TypeAlias = Literal["acp", "ndjson"]
 LIMIT = 60
 """Seconds after which a test that waits has failed."""
 
+SOON = 8
+"""Seconds within which what waits for none of our timeouts has come to its end: they take ten at least."""
+
 ON_PATH = {
-    "PYTHONPATH": os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
+    "PYTHONPATH": os.pathsep.join(
+        filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")))
+    )
 }
 """Variables of a program that imports this module."""
 
@@ -490,3 +496,20 @@ async def talking(protocol: Protocol, *scenes: Scene, **options: Any) -> AsyncGe
         tasks.start_soon(talker.serve)
         async with open_agent(transport=ours, protocol=protocol, **options) as agent:
             yield agent, talker
+
+
+def answering(value: object, **options: Any) -> Handlers:
+    """Return handlers that answer every question so, and say yes to everything."""
+    from thinkwell.listen import Handlers  # the programs need none of it
+
+    handlers = Handlers(**options)
+
+    @handlers.on("question")
+    async def _(_question: object) -> object:
+        return value
+
+    @handlers.on("approval")
+    async def _(_approval: object) -> bool:
+        return True
+
+    return handlers

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 import pytest
+from listen.talkers import LIMIT, Protocol
 from pydantic import BaseModel
-from talkers import LIMIT, Protocol
 
 from thinkwell import ChooseOption, Reply, open_agent
 from thinkwell.listen import AgentApproval, AgentPartial, AgentQuestion, Handlers, Transcript, listen

@@ -1,6 +1,6 @@
 """Progress, questions, approvals, results, errors and cancellations in any order, over ACP and in lines.
 
-``THINKWELL_INTERLEAVINGS=1000 python -m pytest -s tests/listening/test_listen_interleavings.py`` tries a
+``THINKWELL_INTERLEAVINGS=1000 python -m pytest -s tests/listen/test_listen_interleavings.py`` tries a
 thousand of each on each event loop.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.lowlevel
 import pytest
-from talkers import AcpTurn, HangUp, LineTurn, Protocol, Reported, Turn, talking
+from listen.talkers import AcpTurn, HangUp, LineTurn, Protocol, Reported, Turn, talking
 
 from thinkwell import AgentExited, QuestionsStopped, ThoughtTimeout, wait_for_answer
 from thinkwell import events as ev
@@ -24,7 +24,7 @@ from thinkwell.testing import Simulation, simulate
 if TYPE_CHECKING:
     import random
 
-    from talkers import Asked, Talker
+    from listen.talkers import Asked, Talker
 
     from thinkwell import Agent, ThoughtStream
 

@@ -11,8 +11,8 @@ import sys
 from typing import TYPE_CHECKING
 
 import anyio
-from listening_questions import OPTIONS, digest, flag, left_open, number, option, title
-from talkers import TALKERS, AcpTurn, Asked, LineTurn, Protocol, Talker, Turn
+from listen.talkers import TALKERS, AcpTurn, Asked, LineTurn, Protocol, Talker, Turn
+from listen.worked_out import OPTIONS, digest, flag, left_open, number, option, title
 
 from thinkwell_acp import own_stdio
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import anyio
 import pytest
-from talkers import LIMIT, AcpTurn, LineTurn, Protocol, Turn, talking
+from listen.talkers import LIMIT, AcpTurn, LineTurn, Protocol, Turn, talking
 
 from thinkwell import (
     ChooseOption,
@@ -19,6 +19,7 @@ from thinkwell import (
 )
 from thinkwell import events as ev
 from thinkwell.listen import AgentApproval, AgentQuestion, Handlers, Transcript, listen
+from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -359,3 +360,14 @@ async def test_policies_judge_what_a_line_says_and_not_what_it_claims_to_be() ->
         async with talking("ndjson", asks_as_a_reader, permissions=policy) as (agent, _talker):
             assert await agent.think().text("one").listen(doorman.handlers) == "False"
     assert doorman.asked == []
+
+
+async def test_a_listen_that_is_refused_is_no_run(tmp_path: Path) -> None:
+    handlers = Handlers()
+    handlers.on("approval")(lambda _message: False)
+    recording = tmp_path / "recording"
+    async with ScriptedAgent(script.says("Hi")).open(permissions="deny", record=recording) as agent:
+        with pytest.raises(ValueError, match='permissions="deny"'):
+            await agent.think().text("Go").listen(handlers)
+        assert await agent.think().text("Go").run() == "Hi"
+    assert await replay(recording).result == "Hi"  # the first run that it holds

@@ -2,7 +2,7 @@
 
 A thousand are asked on each event loop, by five agents that speak ACP and five that write lines. Each is a
 process, which checks for itself that an answer is the one to its very question.
-``THINKWELL_QUESTIONS=10000 python -m pytest -s tests/listening/test_thousand_questions.py`` has so many
+``THINKWELL_QUESTIONS=10000 python -m pytest -s tests/listen/test_many_questions.py`` has so many
 asked, also by agents that all speak the same.
 """
 
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import anyio
 import anyio.lowlevel
 import pytest
-from listening_questions import digest, flag, left_open, number, option
-from talkers import LIMIT, ON_PATH, LineTalker, Protocol, Turn
+from listen.talkers import LIMIT, ON_PATH, LineTalker, Protocol, Turn
+from listen.worked_out import digest, flag, left_open, number, option
 
 from thinkwell import ChooseOption, FormQuestion, PermissionQuestion, open_agent
 from thinkwell.listen import Handlers, Transcript

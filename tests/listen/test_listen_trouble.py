@@ -12,9 +12,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 from limits.virtual import Backend, Stopwatch, virtual_backend
-from talkers import LIMIT, AcpTurn, HangUp, LineTurn, Protocol, Reported, Turn, talking
+from listen.talkers import LIMIT, AcpTurn, HangUp, LineTurn, Protocol, Reported, Turn, answering, talking
 
-from thinkwell import AgentExited, QuestionNotOpen, QuestionsStopped, ThoughtTimeout, wait_for_answer
+from thinkwell import AgentExited, QuestionNotOpen, ThoughtTimeout, wait_for_answer
 from thinkwell import events as ev
 from thinkwell.errors import AgentReported, ThoughtCancelled
 from thinkwell.listen import AgentPartial, AgentQuestion, Handlers, Transcript, listen
@@ -28,21 +28,6 @@ if TYPE_CHECKING:
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> Backend:
     return virtual_backend(request.param)
-
-
-def answering(value: object, **options: Any) -> Handlers:
-    """Return handlers that answer every question so, and say yes to everything."""
-    handlers = Handlers(**options)
-
-    @handlers.on("question")
-    async def _(_question: AgentQuestion) -> object:
-        return value
-
-    @handlers.on("approval")
-    async def _(_approval: dict[str, Any]) -> bool:
-        return True
-
-    return handlers
 
 
 async def plain(turn: Turn) -> str:
@@ -574,62 +559,6 @@ async def test_the_timeout_of_the_listen_covers_handlers(protocol: Protocol) -> 
                 await agent.think().text("one").listen(handlers, timeout=12)
             assert watch.seconds == 12
     assert set(ended) == {12}
-
-
-# The same question for ever
-
-
-@pytest.mark.parametrize("kind", ["question", "approval"])
-async def test_who_asks_the_same_for_ever_is_stopped(kind: str, protocol: Protocol) -> None:
-    async def asks(turn: Turn) -> str:
-        number = 0
-        while True:
-            number += 1
-            if kind == "question":
-                await turn.ask("What is it called?", options=["Contents", "Files"], id=number)
-            else:
-                await turn.approve("Write it", id=number)
-
-    with anyio.fail_after(LIMIT):
-        async with talking(protocol, asks) as (agent, talker):
-            with pytest.raises(QuestionsStopped, match="the same more than 5 times"):
-                await agent.think().text("one").listen(answering("Files", max_repeats=5))
-            assert [asked.told for asked in talker.asked[:5]] == [
-                ["Files" if kind == "question" else True]
-            ] * 5
-            assert len(talker.asked) == 6
-            assert [told for told in talker.asked[5].told if told is not None] == []
-
-
-async def test_twenty_times_is_what_is_bearable(protocol: Protocol) -> None:
-    def asks(times: int) -> Callable[[Turn], Awaitable[str]]:
-        async def scene(turn: Turn) -> str:
-            for _ in range(times):
-                await turn.ask("Go on?")
-            return "done"
-
-        return scene
-
-    with anyio.fail_after(LIMIT):
-        async with talking(protocol, asks(20), asks(50), asks(21)) as (agent, talker):
-            assert await agent.think().text("one").listen(answering("yes")) == "done"
-            assert await agent.think().text("two").listen(answering("yes", max_repeats=None)) == "done"
-            with pytest.raises(QuestionsStopped):
-                await agent.think().text("three").listen(answering("yes"))
-    assert [asked.told for asked in talker.asked[:90]] == [["yes"]] * 90
-
-
-async def test_other_questions_are_not_the_same(protocol: Protocol) -> None:
-    async def asks(turn: Turn) -> str:
-        for number in range(50):
-            await turn.ask(f"Question {number}?")
-            await turn.ask("Which?", options=["a", f"{number}"])
-            await turn.approve(f"Do {number}")
-        return "done"
-
-    with anyio.fail_after(LIMIT):
-        async with talking(protocol, asks) as (agent, _talker):
-            assert await agent.think().text("one").listen(answering("a", max_repeats=1)) == "done"
 
 
 # Ends in the middle

@@ -10,7 +10,7 @@ import signal
 import sys
 
 import anyio
-from talkers import TALKERS, Protocol, Turn
+from listen.talkers import TALKERS, Protocol, Turn
 
 from thinkwell_acp import own_stdio
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from cli.typing_in import THINKWELL, home
+from listen.talkers import LIMIT
 from pydantic import BaseModel
-from talkers import LIMIT
 
 from thinkwell import events as ev
 from thinkwell import open_agent, replay

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 if TYPE_CHECKING:
-    from talkers import Protocol
+    from listen.talkers import Protocol
 
 
 @pytest.fixture(params=["acp", "ndjson"])
