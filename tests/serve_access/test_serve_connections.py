@@ -2,151 +2,142 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-import anyio.lowlevel
 import pytest
-import uvicorn
-from uvicorn.server import ServerState
-
-from thinkwell.cli._serve_connections import TOLD, Connection
+from serve_access.hurried_serve import MOST
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import Generator
 
-    from starlette.types import Receive, Scope, Send
+pytestmark = pytest.mark.xdist_group("hurried serve")
 
-LIMIT = 20
+SPEED = 10
+"""How many seconds are one."""
 
+HEAD_TIME = 20
+"""Seconds that a head may take."""
 
-class Impatient(Connection):
-    """One that waits for less than a blink."""
+TOLD = 64
+"""Connections that are told that there are too many."""
 
-    head_time = 0.05
-
-
-class Holding:
-    """An application that answers when it is let to, and by two pieces."""
-
-    def __init__(self) -> None:
-        self.go = asyncio.Event()
-        self.asked = asyncio.Event()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self.asked.set()
-        headers = [(b"content-length", b"2")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": b"o", "more_body": True})
-        await self.go.wait()
-        await send({"type": "http.response.body", "body": b"k"})
+LIMIT = 60
+SECRET = "ada-has-this-token-1"
+HEAD = f"HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {SECRET}\r\n"
 
 
-@asynccontextmanager
-async def serving(
-    app: Holding, kind: type[Connection] = Impatient, most: int = 1000
-) -> AsyncGenerator[tuple[int, ServerState]]:
-    """An application behind connections of a kind, at a port."""
-    config = uvicorn.Config(
-        app, http=kind, ws="none", lifespan="off", log_config=None, limit_concurrency=most
-    )
-    config.load()
-    state = ServerState()
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: kind(config, state, {}), "127.0.0.1", 0)
-    async with asyncio.timeout(LIMIT):
-        async with server:
-            yield server.sockets[0].getsockname()[1], state
-            for connection in tuple(state.connections):
-                connection.transport.abort()
-        while state.connections or state.tasks:
-            await anyio.lowlevel.checkpoint()
+class Hurried:
+    """The command, in a time that goes faster."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
+        self.process = process
+        self._port = port
+
+    def connect(self, said: str = "") -> closing[socket.socket]:
+        """Open a connection, and say something."""
+        connection = socket.create_connection(("127.0.0.1", self._port), timeout=LIMIT)
+        connection.sendall(said.encode())
+        return closing(connection)
 
 
-async def ended(reader: asyncio.StreamReader) -> bytes:
-    """Return what still comes until the connection is closed."""
+@pytest.fixture(scope="module")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Generator[Hurried]:
+    """The command."""
+    folder = tmp_path_factory.mktemp("hurried")
+    command = [sys.executable, "-m", "serve_access.hurried_serve", str(SPEED)]
+    options = ["serve", "--port", "0", "--journal", "memory", "--agent", "builtin"]
+    tests = Path(__file__).parents[1]
+    settings = {"PYTHONPATH": str(tests), "THINKWELL_SERVE_TOKEN": SECRET, "XDG_CONFIG_HOME": str(folder)}
+    with subprocess.Popen(
+        [*command, *options],
+        cwd=folder,
+        env={**os.environ, **settings},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        lines: list[str] = []
+        while not (lines and lines[-1].startswith("Ready at ")):
+            lines.append(process.stderr.readline())
+            assert lines[-1], lines
+        yield Hurried(process, urlsplit(lines[-1].split(" ")[2]).port or 0)
+        process.terminate()
+        assert process.wait(LIMIT) == 143
+
+
+def until(connection: socket.socket, end: str) -> str:
+    """Receive until something has come."""
+    text = ""
+    while end not in text:
+        received = connection.recv(65_536).decode()
+        assert received, text
+        text += received
+    return text
+
+
+def rest(connection: socket.socket) -> str:
+    """Receive until the connection is closed."""
+    text = ""
     try:
-        return await reader.read()
+        while received := connection.recv(65_536).decode():
+            text += received
     except ConnectionResetError:
-        return b""
+        pass
+    return text
 
 
-async def closed_unasked(said: bytes) -> bytes:
-    """Say something that is no whole head, and return what is answered before the connection is closed."""
-    async with serving(Holding()) as (port, _):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(said)
-        answer = await ended(reader)
-        writer.close()
-    return answer
+def test_the_system_does_not_wait_for_more_to_send(serve: Hurried) -> None:
+    with serve.connect(f"GET /healthz {HEAD}Connection: close\r\n\r\n") as connection:
+        assert rest(connection).startswith("HTTP/1.1 200 ")
+    assert serve.process.stdout is not None
+    assert serve.process.stdout.readline() == "it does not wait for more to send\n"
 
 
-@pytest.mark.parametrize("said", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: 1\r\n"])
-def test_a_head_that_does_not_come(said: bytes) -> None:
-    assert asyncio.run(closed_unasked(said)) == b""
+def test_heads_that_do_not_come(serve: Hurried) -> None:
+    begun = time.monotonic()
+    with ExitStack() as opened:
+        connections = [
+            opened.enter_context(serve.connect(said))
+            for said in ("", "GET / HT", "GET / HTTP/1.1\r\nHost: localhost\r\nX-A: 1\r\n")
+        ]
+        second = opened.enter_context(serve.connect(f"GET /healthz {HEAD}\r\n"))
+        assert until(second, '"status":"ok"}').startswith("HTTP/1.1 200 ")
+        second.sendall(b"GET / HTTP/1.1\r\nHost: loc")
+        assert [rest(connection) for connection in (*connections, second)] == [""] * 4
+    assert (time.monotonic() - begun) * SPEED >= HEAD_TIME
 
 
-def test_a_second_head_that_does_not_come() -> None:
-    async def asked() -> bytes:
-        app = Holding()
-        app.go.set()
-        async with serving(app) as (port, _):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\nHost: loc")
-            answer = await ended(reader)
-            writer.close()
-        return answer
-
-    answer = asyncio.run(asked())
-    assert answer.startswith(b"HTTP/1.1 200 OK")
-    assert answer.endswith(b"ok")
+def test_an_answer_may_take_its_time_and_what_is_asked_meanwhile_is_answered(serve: Hurried) -> None:
+    body = '{"prompt": 5}'
+    start = f"POST /api/runs {HEAD}Content-Length: {len(body)}\r\n\r\n"
+    with serve.connect(start) as connection, serve.connect() as idle:
+        assert rest(idle) == "", "so much time has gone by"
+        connection.sendall(f"{body}GET /healthz {HEAD}Connection: close\r\n\r\n".encode())
+        answer = rest(connection)
+    assert answer.startswith("HTTP/1.1 422 ")
+    assert answer.endswith('{"status":"ok"}')
 
 
-def test_an_answer_may_take_its_time_and_what_is_asked_meanwhile_is_answered() -> None:
-    async def asked() -> bytes:
-        app = Holding()
-        async with serving(app) as (port, _):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(
-                b"GET /1 HTTP/1.1\r\nHost: localhost\r\n\r\nGET /2 HTTP/1.1\r\nHost: localhost\r\n\r\n"
-            )
-            await app.asked.wait()
-            idle, other = await asyncio.open_connection("127.0.0.1", port)
-            assert await ended(idle) == b"", "so much time has gone by"
-            other.close()
-            app.go.set()
-            answer = await ended(reader)
-            writer.close()
-        return answer
-
-    answer = asyncio.run(asked())
-    assert answer.count(b"HTTP/1.1 200 OK") == 2
-    assert answer.count(b"ok") == 2
-
-
-def test_there_are_only_so_many() -> None:
-    async def connected() -> tuple[int, bytes, bytes]:
-        async with serving(Holding(), Connection, most=2) as (port, state), AsyncExitStack() as stack:
-            for _ in range(2 + TOLD):
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-                stack.callback(writer.close)
-            while len(state.connections) < 2 + TOLD:
-                await anyio.lowlevel.checkpoint()
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            beyond = await ended(reader)
-            writer.close()
-            first = next(iter(state.connections))
-            first.transport.abort()
-            while len(state.connections) > 1 + TOLD:
-                await anyio.lowlevel.checkpoint()
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            told = await ended(reader)
-            writer.close()
-            return len(state.connections), beyond, told
-
-    count, beyond, told = asyncio.run(connected())
-    assert count <= 2 + TOLD
-    assert beyond == b""
-    assert told.startswith(b"HTTP/1.1 503 ")
+def test_there_are_only_so_many(serve: Hurried) -> None:
+    with ExitStack() as opened:
+        silent = [opened.enter_context(serve.connect()) for _ in range(MOST + TOLD)]
+        with serve.connect() as beyond:
+            assert rest(beyond) == ""
+        assert select.select(silent, [], [], 0)[0] == [], "it is closed at once, and they are not"
+        silent.pop().close()
+        told = ""
+        while not told:  # until it has learned that one has gone
+            with serve.connect(f"GET /healthz {HEAD}Connection: close\r\n\r\n") as connection:
+                told = rest(connection)
+        assert told.startswith("HTTP/1.1 503 ")
