@@ -43,7 +43,15 @@ def gone(pid: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize(("scene", "exit_code"), [("exits", 3), ("killed", -9)])
+@pytest.mark.parametrize(
+    ("scene", "exit_code", "protocol"),
+    [
+        ("exits", 3, "acp"),
+        ("killed", -9, "ndjson"),
+        pytest.param("exits", 3, "ndjson", marks=pytest.mark.long),
+        pytest.param("killed", -9, "acp", marks=pytest.mark.long),
+    ],
+)
 async def test_the_process_ends_while_handlers_run(
     scene: str, exit_code: int, protocol: Protocol, tmp_path: Path
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -13,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from cli.typing_in import THINKWELL, home
+from cli.command import run_command
+from cli.typing_in import home
 from listen.talkers import LIMIT
 from pydantic import BaseModel
+from warm import warm_python, warm_server
 
 from thinkwell import events as ev
 from thinkwell import open_agent, replay
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from thinkwell import ThoughtStream
 
-__all__ = ("home",)
+__all__ = ("home", "warm_python", "warm_server")
 
 pytestmark = pytest.mark.anyio
 
@@ -180,19 +181,14 @@ async def test_what_is_answered_is_not_recorded(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.usefixtures("home")
-async def test_the_command_shows_it_again(tmp_path: Path) -> None:
-    await recorded(tmp_path / "r.ndjson")
-    replayed = await anyio.run_process(
-        [*THINKWELL, "replay", str(tmp_path / "r.ndjson"), "--speed", "0", "--style", "lines"], check=False
-    )
-    assert replayed.returncode == 0, replayed.stderr.decode()
-    assert json.loads(replayed.stdout) == {
-        "text": "Files FILES.md yes {'about': ['said', 'depth']}",
-        "files": 3,
-    }
-    shown = replayed.stderr.decode()
+def test_the_command_shows_it_again(tmp_path: Path) -> None:
+    path = tmp_path / "r.ndjson"
+    anyio.run(recorded, path)
+    replayed = run_command("replay", str(path), "--speed", "0", "--style", "lines")
+    assert replayed.code == 0, replayed.err
+    assert json.loads(replayed.out) == {"text": "Files FILES.md yes {'about': ['said', 'depth']}", "files": 3}
+    shown = replayed.err
     for line in ("Seen nothing (50 %)", "A remark: nothing", "What is the list called?", "Write the list"):
         assert line in shown
     assert "A detail" not in shown
@@ -215,31 +211,17 @@ async def test_progress_is_shown_as_lines(capsys: pytest.CaptureFixture[str]) ->
 
 def test_the_command_runs_such_a_program(home: Path) -> None:
     """Without a terminal nobody is asked, so everything is declined."""
-    ran = subprocess.run(
-        [*THINKWELL, "run", "List the files.", "--protocol", "ndjson", "--command", WORKER],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (ran.returncode, ran.stdout) == (0, "Nothing is written.\n"), ran.stderr
+    ran = run_command("run", "List the files.", "--protocol", "ndjson", "--command", WORKER)
+    assert (ran.code, ran.out) == (0, "Nothing is written.\n"), ran.err
     for line in ("Looking around (10 %)", "Write CONTENTS.md", "[done]"):
-        assert line in ran.stderr
+        assert line in ran.err
     assert not (home / "CONTENTS.md").exists()
 
 
 def test_the_command_prints_events_of_lines(home: Path) -> None:
-    ran = subprocess.run(
-        [*THINKWELL, "run", "List the files.", "--json", "--protocol", "ndjson", "--command", WORKER],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    events = [json.loads(line) for line in ran.stdout.splitlines()]
-    assert ran.returncode == 0, ran.stderr
+    ran = run_command("run", "List the files.", "--json", "--protocol", "ndjson", "--command", WORKER)
+    events = [json.loads(line) for line in ran.out.splitlines()]
+    assert ran.code == 0, ran.err
     assert events[-1]["value"] == "Nothing is written."
     assert [event.get("asks") for event in events if event["type"] == "question"] == ["form", None]
 
@@ -248,6 +230,7 @@ def test_the_command_prints_events_of_lines(home: Path) -> None:
 @pytest.mark.parametrize(
     ("choice", "other", "title"), [(b"2\n", None, "Files"), (b"\n", b"My list\n", "My list")]
 )
+@pytest.mark.usefixtures("warm_python")
 def test_its_questions_are_answered_in_the_terminal(
     choice: bytes, other: bytes | None, title: str, home: Path
 ) -> None:

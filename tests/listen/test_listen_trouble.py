@@ -172,17 +172,28 @@ async def hear(protocol: Protocol, kind: str, size: int) -> float:
     return took
 
 
+ON_ONE_LOOP = pytest.mark.parametrize(
+    "anyio_backend",
+    [virtual_backend("asyncio"), pytest.param(virtual_backend("trio"), marks=pytest.mark.long)],
+)
+
+SIZES = pytest.mark.parametrize("size", [2 * MB, pytest.param(20 * MB, marks=pytest.mark.long)])
+
+
 @pytest.mark.parametrize("kind", LONG)
-async def test_a_line_of_20_mb_is_a_message_like_any_other(kind: str, protocol: Protocol) -> None:
+@SIZES
+@ON_ONE_LOOP
+async def test_a_long_line_is_a_message_like_any_other(kind: str, size: int, protocol: Protocol) -> None:
     """Four times as long takes four times as long, not sixteen."""
-    short = min([await hear(protocol, kind, 5 * MB) for _ in range(2)])
-    long = await hear(protocol, kind, 20 * MB)
+    short = min([await hear(protocol, kind, size // 4) for _ in range(2)])
+    long = await hear(protocol, kind, size)
     assert long < 12 * max(short, 0.1)
 
 
 @pytest.mark.parametrize("kind", LONG)
-async def test_the_memory_that_a_long_line_takes_is_bounded(kind: str, protocol: Protocol) -> None:
-    size = 20 * MB
+@SIZES
+@ON_ONE_LOOP
+async def test_the_memory_that_a_long_line_takes_is_bounded(kind: str, size: int, protocol: Protocol) -> None:
     tracemalloc.start()
     try:
         await hear(protocol, kind, size)
@@ -194,6 +205,7 @@ async def test_the_memory_that_a_long_line_takes_is_bounded(kind: str, protocol:
     assert held < 3 * size, "what is held is not more for having been long"
 
 
+@ON_ONE_LOOP
 async def test_a_line_beyond_all_bounds_ends_the_connection(protocol: Protocol) -> None:
     """Nobody knows what it was. What came before is handled; the handler of an open question is cancelled."""
     thinking = anyio.Event()

@@ -1,7 +1,7 @@
 """Ten agents ask at once: no question is left unanswered, none is answered twice, none crosses over.
 
-A thousand are asked on each event loop, by five agents that speak ACP and five that write lines. Each is a
-process, which checks for itself that an answer is the one to its very question.
+Five agents speak ACP and five write lines. Each checks for itself that an answer is the one to its very
+question. `make test-all` has a thousand asked on each event loop, by agents that are processes.
 ``THINKWELL_QUESTIONS=10000 python -m pytest -s tests/listen/test_many_questions.py`` has so many
 asked, also by agents that all speak the same.
 """
@@ -13,26 +13,28 @@ import random
 import sys
 import time
 from collections import Counter
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 import anyio.lowlevel
 import pytest
-from listen.talkers import LIMIT, ON_PATH, LineTalker, Protocol, Turn
-from listen.worked_out import digest, flag, left_open, number, option
+from listen.talkers import LIMIT, ON_PATH, LineTalker, Protocol, Turn, talking
+from listen.worked_out import asks_all, digest, flag, left_open, number, option
 
 from thinkwell import ChooseOption, FormQuestion, PermissionQuestion, open_agent
 from thinkwell.listen import Handlers, Transcript
 from thinkwell_acp import memory_transport_pair
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from thinkwell import Agent, Question
 
 pytestmark = pytest.mark.anyio
 
-QUESTIONS = int(os.environ.get("THINKWELL_QUESTIONS", "1000"))
+MANY = int(os.environ.get("THINKWELL_QUESTIONS", "1000"))
 AGENTS = 10
 TURNS = 2
 
@@ -121,20 +123,27 @@ class Supervisor:
         return {"answer": digest(asked)}
 
 
-def program(protocol: Protocol, index: int, count: int, supervisor: Supervisor) -> dict[str, Any]:
-    """Return how to open such an agent."""
-    return {
-        "command": [sys.executable, "-W", "error", str(AGENT), protocol, f"agent-{index}", f"{count}"],
-        "protocol": protocol,
-        "permissions": "ask",
-        "on_question": supervisor.next_in_the_chain,
-        "env": ON_PATH,
-    }
+@asynccontextmanager
+async def opened(
+    protocol: Protocol, index: int, count: int, supervisor: Supervisor, *, as_process: bool = False
+) -> AsyncGenerator[Agent]:
+    """Open an agent that asks so many questions in a turn."""
+    options: dict[str, Any] = {"permissions": "ask", "on_question": supervisor.next_in_the_chain}
+    name = f"agent-{index}"
+    if as_process:
+        command = [sys.executable, "-W", "error", str(AGENT), protocol, name, f"{count}"]
+        async with open_agent(command=command, protocol=protocol, env=ON_PATH, **options) as agent:
+            yield agent
+    else:
+        async with talking(protocol, asks_all(name, count), **options) as (agent, _talker):
+            yield agent
 
 
-async def ask(protocols: tuple[Protocol, ...], supervisor: Supervisor) -> Tally:
+async def ask(
+    protocols: tuple[Protocol, ...], supervisor: Supervisor, questions: int, *, as_processes: bool
+) -> Tally:
     """Let ten agents ask, each in turns of one session after the other."""
-    each = QUESTIONS // AGENTS // TURNS
+    each = questions // AGENTS // TURNS
     tallies: list[Tally] = []
 
     async def work(agent: Agent) -> None:
@@ -145,8 +154,9 @@ async def ask(protocols: tuple[Protocol, ...], supervisor: Supervisor) -> Tally:
     async with AsyncExitStack() as stack:
         agents: list[Agent] = []
         for index in range(AGENTS):
-            options = program(protocols[index % len(protocols)], index, each, supervisor)
-            agents.append(await stack.enter_async_context(open_agent(**options)))
+            protocol = protocols[index % len(protocols)]
+            opening = opened(protocol, index, each, supervisor, as_process=as_processes)
+            agents.append(await stack.enter_async_context(opening))
         async with anyio.create_task_group() as tasks:
             for agent in agents:
                 tasks.start_soon(work, agent)
@@ -154,11 +164,16 @@ async def ask(protocols: tuple[Protocol, ...], supervisor: Supervisor) -> Tally:
 
 
 @pytest.mark.parametrize("mix", MIXES)
-async def test_every_question_gets_its_own_answer_once(mix: str, anyio_backend: str) -> None:
+@pytest.mark.parametrize(
+    ("questions", "as_processes"), [(200, False), pytest.param(MANY, True, marks=pytest.mark.long)]
+)
+async def test_every_question_gets_its_own_answer_once(
+    mix: str, questions: int, as_processes: bool, anyio_backend: str
+) -> None:
     supervisor = Supervisor(mix)
     began = time.perf_counter()
     with anyio.fail_after(280):
-        tally = await ask(MIXES[mix], supervisor)
+        tally = await ask(MIXES[mix], supervisor, questions, as_processes=as_processes)
     took = time.perf_counter() - began
     lookups = supervisor.by["lookup"]
     slowest = max(record.seconds for record in supervisor.transcript)
@@ -168,10 +183,10 @@ async def test_every_question_gets_its_own_answer_once(mix: str, anyio_backend: 
         f"{took:.1f} s, the slowest answer {slowest:.2f} s; "
         f"{supervisor.at_once} thought about at once; asked of {dict(supervisor.by)}"
     )
-    assert tally == Tally(asked=QUESTIONS)
+    assert tally == Tally(asked=questions)
     # The log of the supervisor agrees: each is there once, with its answer, and none else.
     records = supervisor.transcript
-    assert len(records) + lookups == QUESTIONS
+    assert len(records) + lookups == questions
     assert len({record.question for record in records}) == len(records)
     assert all(record.by in ("question", "approval", "handler") for record in records)
     for record in records:
@@ -190,11 +205,9 @@ class Confused(Supervisor):
         )
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
-@pytest.mark.parametrize("protocol", ["acp", "ndjson"])
 async def test_the_agents_notice_what_is_not_their_answer(protocol: Protocol) -> None:
     supervisor = Confused("confused")
-    async with open_agent(**program(protocol, 0, 20, supervisor)) as agent:
+    async with opened(protocol, 0, 20, supervisor) as agent:
         said = await agent.think().text("Ask.").listen(supervisor.handlers)
     tally = Tally(*map(int, said.split()))
     assert tally.crossed > 0

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 import pytest
-from listen.talkers import LIMIT, Protocol
+from listen.talkers import LIMIT, LineTurn, talking
 from pydantic import BaseModel
 
 from thinkwell import ChooseOption, Reply, open_agent
@@ -19,13 +17,14 @@ from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
+    from pathlib import Path
+
+    from listen.talkers import Json, Protocol, Turn
 
     from thinkwell import Agent, Question
     from thinkwell.events import JsonValue
 
 pytestmark = pytest.mark.anyio
-
-WORKER = [sys.executable, "-W", "error", str(Path(__file__).parent / "programs" / "auth_worker.py")]
 
 ALGORITHM = "RS256 or HS256?"
 MINUTES = "How many minutes is a token valid?"
@@ -72,13 +71,37 @@ def scripted(told: Told) -> ScriptedAgent:
     )
 
 
+async def in_lines(turn: Turn) -> Json:
+    """Do it in lines, and log in the end what it was told."""
+    assert isinstance(turn, LineTurn)
+    told: list[object] = []
+
+    async def ask(kind: str, **fields: object) -> None:
+        told.append(await (await turn.asks_else(kind, **fields)).answer())
+
+    async def say(kind: str, **fields: object) -> None:
+        await turn.talker.send({"type": kind, **fields})
+
+    await say("progress", message="Reading 12 files", stage="read", percent=10)
+    await ask("question", question=ALGORITHM, options=["RS256", "HS256"], context="JWT signing")
+    await ask("question", question=MINUTES)
+    await ask("approval", description=DELETE, risk_level="high")
+    await say("progress", message="Writing tests", stage="write", percent=60)
+    await ask("question", question=TEST)
+    await ask("approval", description=MAKE, risk_level="low")
+    await turn.partial("Auth is moved ")
+    await turn.partial("to JWT.")
+    await say("log", message=json.dumps(told), level="debug")
+    return {"summary": "Auth is moved to JWT.", "files": ["auth/token.py"]}
+
+
 @asynccontextmanager
 async def opened(
     protocol: Protocol, told: Told, folder: Path | None, **options: Any
 ) -> AsyncGenerator[Agent]:
-    """Open the program, or the agent in memory; where there is a folder, as a process too."""
+    """Open the agent in memory; where there is a folder, as a process."""
     if protocol == "ndjson":
-        async with open_agent(command=WORKER, protocol="ndjson", **options) as agent:
+        async with talking("ndjson", in_lines, **options) as (agent, _talker):
             yield agent
     elif folder is not None:
         played = scripted(told)
@@ -256,7 +279,7 @@ SUPERVISED = {
 }
 
 
-@pytest.mark.parametrize("who", ["acp", "acp process", "ndjson"])
+@pytest.mark.parametrize("who", ["acp", pytest.param("acp process", marks=pytest.mark.long), "ndjson"])
 @pytest.mark.parametrize("supervision", SUPERVISED.values(), ids=SUPERVISED)
 async def test_the_same_task_gives_the_same_transcript(
     supervision: Supervision, who: str, tmp_path: Path
