@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
 import anyio.to_thread
 from anyio.streams.buffered import BufferedByteReceiveStream
 from node_packages import node_command, node_environment
+from pydantic import TypeAdapter
 
 from thinkwell_acp import schema as s
 
@@ -18,10 +20,23 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
+    from ag_ui.core import Event
     from anyio.abc import Process
     from scripted import Turn
 
-__all__ = ("PNG", "Front", "Told", "asks", "form", "front", "page", "tool", "tool_news", "works")
+__all__ = (
+    "PNG",
+    "Front",
+    "Told",
+    "ag_ui_event",
+    "asks",
+    "form",
+    "front",
+    "page",
+    "tool",
+    "tool_news",
+    "works",
+)
 
 PATIENCE: Final = 60.0
 """Seconds after which a test has failed. Node.js takes one of them to start."""
@@ -124,6 +139,14 @@ def plan(*statuses: str) -> s.AgentPlanUpdate:
 
 
 # The official clients
+
+
+@cache
+def ag_ui_event() -> TypeAdapter[Event]:
+    """What an event of AG-UI may be, says its package, which takes half a second to import."""
+    from ag_ui.core import Event
+
+    return TypeAdapter(Event)
 
 
 @dataclass

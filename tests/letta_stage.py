@@ -14,9 +14,9 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
-from msgspec.structs import replace
+from kept_runs import keep_run
 from pydantic import TypeAdapter
-from web_stage import Client, scripted_agent, written
+from web_stage import Client, scripted_agent
 
 from thinkwell.journal import MemoryJournal, RunRecord
 from thinkwell.web import RunEnded, RunServer, web_app
@@ -226,18 +226,13 @@ class LettaStage:
             )
             self._sent[tokens] = await self.server.get(sent.run_id, caller="")
         end = end or RunEnded(seq=0, at=0.0, status="completed", stop_reason="end_turn")
-        numbered = [replace(entry, seq=seq) for seq, entry in enumerate((*log, end), 1)]
-        *entries, last = map(written, numbered)
-        journal = self.server.journal
         record = RunRecord(
             id=f"run-{next(self._numbers):04x}",
             agent="scripted",
             created=1_000_000.0,
             meta=self._sent[tokens].meta,
         )
-        await journal.create(record)
-        await journal.append(record.id, entries)
-        await journal.finish(record.id, last, end.status, record.created + end.at)
+        await keep_run(self.server.journal, record, log, end)
         return record.id
 
 

@@ -59,7 +59,7 @@ def node_packages(*, source: Path = SOURCE, cache: Path = CACHE) -> Path:
             "--prefer-offline",
             "--loglevel=error",
         )
-        command = [_node(), npm, *arguments]
+        command = [str(_node()), str(npm), *arguments]
         subprocess.run(command, cwd=fresh, env=_environment(), check=True, stdout=subprocess.DEVNULL)
         try:
             fresh.rename(folder)

@@ -148,7 +148,7 @@ def browsing(folder: Path) -> Generator[Browser]:
         folder: Where it keeps what it needs while it runs.
     """
     program = find_program("chromium")
-    environment = node_environment({**program.env, "TMPDIR": str(folder)})
+    environment = node_environment({**program.env, "TMPDIR": str(folder), "HOME": str(folder)})
     # It begins and ends processes as it likes, which no case has to answer for.
     environment.pop("SUITE_WORKER", None)
     process = subprocess.Popen(

@@ -12,15 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-import msgspec
 from anyio import from_thread
 from anyio.from_thread import start_blocking_portal
 from anyio.lowlevel import current_token
+from kept_runs import keep_run as keep_in_journal
 from real_servers import backend_of, listening
 from scripted import ScriptedAgent, scripted
 
-from thinkwell import events as ev
-from thinkwell.journal import Entry, RunRecord
+from thinkwell.journal import RunRecord
 from thinkwell.web import RunEnded, RunServer, ServedAgent, StartRun, web_app
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from thinkwell import Agent
+    from thinkwell import events as ev
     from thinkwell.journal import Journal
     from thinkwell.web import Access
 
@@ -227,17 +227,6 @@ def cable(port: int) -> Generator[Cable]:
 def keep_run(stage: PageStage, *events: ev.ThoughtEvent, title: str = "Kept") -> str:
     """Put a run that has ended into the journal, event by event, and return its address."""
     record = RunRecord(id=f"run-{title.lower()}", agent="scripted", created=0.0, title=title)
-    numbered = [msgspec.structs.replace(event, seq=seq) for seq, event in enumerate(events, 1)]
-    entries = [Entry(event.seq, ev.event_to_json(event)) for event in numbered]
-    last = numbered[-1]
-    ended = RunEnded(seq=last.seq + 1, at=last.at, status="completed", result="Done.")
-    end = Entry(ended.seq, msgspec.json.encode(ended))
-
-    async def keep() -> None:
-        journal = stage.server.journal
-        await journal.create(record)
-        await journal.append(record.id, entries)
-        await journal.finish(record.id, end, "completed", record.created + last.at)
-
-    stage.portal.call(keep)
+    end = RunEnded(seq=0, at=events[-1].at, status="completed", result="Done.")
+    stage.portal.call(keep_in_journal, stage.server.journal, record, events, end)
     return f"{stage.url}/#run={record.id}"

@@ -9,9 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from ag_ui.core import Event
-from front_end_stage import PNG, Front, Told, asks, form, front, page, text, tool, tool_news, works
-from pydantic import TypeAdapter
+from front_end_stage import (
+    PNG,
+    Front,
+    Told,
+    ag_ui_event,
+    asks,
+    form,
+    front,
+    page,
+    text,
+    tool,
+    tool_news,
+    works,
+)
+from msgspec.structs import replace
 from real_servers import backend_of, listening
 from web_stage import Stage, served
 
@@ -25,8 +37,6 @@ if TYPE_CHECKING:
     from web_stage import Script
 
 AGENT = Path(__file__).with_name("ag_ui_agent.mjs")
-
-EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 @pytest.fixture
@@ -50,7 +60,7 @@ class Talk:
         """Let the agent run."""
         told = await self.agent.do("run", **options)
         for event in told.all("event"):
-            model = EVENT.validate_python(event, strict=False)
+            model = ag_ui_event().validate_python(event, strict=False)
             assert not model.model_extra, model
         assert told.all("warn") == []
         return told
@@ -463,8 +473,8 @@ async def test_the_agent_gets_what_the_application_tells_of_itself(kind: Any) ->
     told_so = {"id": "s1", "role": "system", "content": "Be brief."}
     async with talking(kind, looking) as talk:
         assert talk.stage.handler is not None
-        talk.stage.handler.capabilities = s.AgentCapabilities(
-            prompt_capabilities=s.PromptCapabilities(image=True)
+        talk.stage.handler.capabilities = replace(
+            talk.stage.handler.capabilities, prompt_capabilities=s.PromptCapabilities(image=True)
         )
         await talk.agent.do("add", message=told_so)
         context = [{"description": "The page that is open", "value": "prices"}]

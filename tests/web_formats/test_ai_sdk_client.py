@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from front_end_stage import PNG, Front, Told, asks, form, front, page, text, tool, tool_news, works
+from msgspec.structs import replace
 from real_servers import backend_of, listening
 from web_stage import Stage, served
 
@@ -466,8 +467,8 @@ async def test_pictures_reach_the_agent_and_other_files_are_refused(kind: Any) -
     words = file("text/plain", "data:text/plain,a%20b")
     async with talking(kind, looking) as talk:
         assert talk.stage.handler is not None
-        talk.stage.handler.capabilities = s.AgentCapabilities(
-            prompt_capabilities=s.PromptCapabilities(image=True)
+        talk.stage.handler.capabilities = replace(
+            talk.stage.handler.capabilities, prompt_capabilities=s.PromptCapabilities(image=True)
         )
         await talk.chat.do("send", message={"text": "What is it?", "files": [picture, words]})
         bad = await talk.chat.do("send", message={"files": [file("image/png", "https://a.example/x.png")]})

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from ag_ui.core import Event
-from front_end_stage import asks, form, text, tool, tool_news, works
-from pydantic import TypeAdapter
+from front_end_stage import ag_ui_event, asks, form, text, tool, tool_news, works
+from kept_runs import keep_run
 from scripted import ScriptedAgent, scripted
 from web_stage import Client, Sse, Stage, frames_of, scripted_agent, served
 
@@ -19,8 +18,7 @@ from thinkwell import events as ev
 from thinkwell.journal import JournalError, MemoryJournal, Retention, RunRecord
 from thinkwell.permissions import PermissionPolicy, Rule
 from thinkwell.testing import virtual_backend
-from thinkwell.web import Access, ServedAgent, web_app
-from thinkwell.web._records import EntryWriter, RunEnded
+from thinkwell.web import Access, RunEnded, ServedAgent, web_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
     from thinkwell.journal import Entry
     from thinkwell.questions import Answer, Question
     from thinkwell.testing import Backend
-
-EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 FORMATS = ("ai-sdk", "ag-ui")
 
@@ -85,7 +81,7 @@ async def posted(client: Client, path: str, body: Any, **options: Any) -> list[C
     chunks = chunks_of(frames)
     if path.startswith("/ag-ui"):
         for chunk in chunks:
-            EVENT.validate_python(chunk)
+            ag_ui_event().validate_python(chunk)
     return chunks
 
 
@@ -516,9 +512,8 @@ async def test_a_chat_gets_its_last_run_while_it_may_have_missed_some_of_it() ->
         record = RunRecord(
             id="run-00000000000000000000000000000001", agent="scripted", created=1.0, thread="old"
         )
-        await journal.create(record)
-        end = RunEnded(seq=1, at=0.0, status="completed", result="Long ago.")
-        await journal.finish(record.id, EntryWriter().end(end), "completed", time.time() - 61)
+        end = RunEnded(seq=0, at=time.time() - 62, status="completed", result="Long ago.")
+        await keep_run(journal, record, (), end)
         late = await client.get("/ai-sdk/scripted/old/stream")
         named = await client.get(f"/ai-sdk/scripted/old/stream?run={record.id}")
         other = await client.get(f"/ai-sdk/scripted/new/stream?run={record.id}")

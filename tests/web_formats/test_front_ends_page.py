@@ -10,10 +10,9 @@ import pytest
 from front_end_stage import asks, plan
 from node_packages import node_answers
 from real_servers import listening
-from web_stage import served
+from web_stage import Client, served
 
 from thinkwell.web import web_app
-from thinkwell.web.front_ends._requests import Choices
 
 if TYPE_CHECKING:
     from scripted import Turn
@@ -67,11 +66,14 @@ async def test_the_options_for_the_ai_sdk_make_a_chat(tmp_path: Path, anyio_back
     assert lines[-2:] == ["finish", "false"]
 
 
-def test_what_may_be_chosen_is_told() -> None:
+async def test_what_may_be_chosen_is_told() -> None:
+    async with served(careful) as stage:
+        described = await (await Client(web_app(stage.server)).get("/api/openapi.json")).json()
+    choices = described["components"]["schemas"]["Choices"]["properties"]
     told = re.findall(r"thinkwell: \{ ([\w, ]+) \}", PAGE)
     assert len(told) == 2
     for names in told:
-        assert sorted(names.split(", ")) == sorted(Choices.__struct_fields__)
+        assert sorted(names.split(", ")) == sorted(choices)
 
 
 def test_every_kind_of_part_is_told() -> None:

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgspec
+import anyio
 import pytest
 from front_end_stage import PNG
-from msgspec.structs import replace
+from kept_runs import keep_run
 from node_packages import node_run
+from web_stage import Client, served
 
 from thinkwell import events as ev
 from thinkwell.journal import RunRecord
 from thinkwell.questions import FormField
-from thinkwell.web._records import RunEnded, ShownError
-from thinkwell.web._sse import COMMENT, sse_frame
-from thinkwell.web.front_ends._ag_ui import AgUiFormat
-from thinkwell.web.front_ends._ai_sdk import AiSdkFormat
+from thinkwell.web import RunEnded, ShownError, web_app
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from thinkwell.web._records import LogEntry
-    from thinkwell.web.front_ends._telling import FrontEndFormat
+pytestmark = pytest.mark.xdist_group("odd_runs")  # the clients read all of them at once
 
 SCRIPT = Path(__file__).with_name("read_streams.mjs")
-
-RECORD = RunRecord(id="run-0123456789abcdef", agent="odd", created=0.0)
+FORMATS = ("ai-sdk", "ag-ui")
 
 END = RunEnded(seq=0, at=0, status="completed", stop_reason="end_turn", result="It is done.")
 
@@ -209,25 +202,29 @@ RUNS: dict[str, list[ev.ThoughtEvent | RunEnded]] = {
 }
 
 
-def numbered(run: Sequence[LogEntry]) -> list[LogEntry]:
-    return [replace(entry, seq=seq) for seq, entry in enumerate(run, 1)]
-
-
-def written(form: FrontEndFormat, run: Sequence[LogEntry]) -> str:
-    chunks = [chunk for entry in numbered(run) for chunk in form.take(entry)]
-    frames = [*map(msgspec.json.encode, chunks), *([form.closing] if form.closing else [])]
-    # As after a silence, and as to a browser.
-    return b"".join([b"retry: 1500\n\n", *(sse_frame(frame, id=1) + COMMENT for frame in frames)]).decode()
+async def streams() -> dict[str, dict[str, str]]:
+    """The runs as they are sent in each format."""
+    sent: dict[str, dict[str, str]] = {name: {} for name in FORMATS}
+    async with served() as stage:
+        client = Client(web_app(stage.server))
+        for number, (about, (*log, end)) in enumerate(RUNS.items()):
+            assert isinstance(end, RunEnded)
+            record = RunRecord(id=f"run-{number:016x}", agent="odd", created=0.0)
+            await keep_run(stage.server.journal, record, log, end)  # type: ignore[arg-type]
+            for name in FORMATS:
+                url = f"/api/runs/{record.id}/events?format={name}"
+                text, again = [(await (await client.get(url)).body()).decode() for _ in range(2)]
+                retry, _, frames = text.partition("\n\n")
+                assert frames == again.partition("\n\n")[2]
+                # As after a silence.
+                sent[name][about] = f"{retry}\n\n" + frames.replace("\n\n", "\n\n: keep-alive\n\n")
+    return sent
 
 
 @pytest.fixture(scope="module")
 def read() -> Any:
     """What the clients make of the runs."""
-    wanted = {
-        "ai-sdk": {name: written(AiSdkFormat(RECORD), run) for name, run in RUNS.items()},
-        "ag-ui": {name: written(AgUiFormat(RECORD), run) for name, run in RUNS.items()},
-    }
-    return json.loads(node_run(SCRIPT, stdin=json.dumps(wanted)))
+    return json.loads(node_run(SCRIPT, stdin=json.dumps(anyio.run(streams))))
 
 
 FAILED = ("a run that failed", "a run that failed without a reason", "a run that was interrupted")
@@ -235,7 +232,7 @@ FAILED = ("a run that failed", "a run that failed without a reason", "a run that
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_clients_find_nothing_wrong(read: Any, name: str) -> None:
-    errors = {format_: read[format_][name]["errors"] for format_ in ("ai-sdk", "ag-ui")}
+    errors = {format_: read[format_][name]["errors"] for format_ in FORMATS}
     if name in FAILED:
         assert len(errors["ai-sdk"]) == 1
         assert read["ag-ui"][name]["events"][-1]["type"] == "RUN_ERROR"
@@ -395,9 +392,3 @@ def test_ends_are_told_in_the_clients_words(read: Any) -> None:
     assert parts(read, "a result that is no text", "data-result")[0]["data"] is None
     assert read["ag-ui"]["a run that is cancelled"]["events"][-1]["outcome"] == {"type": "cancelled"}
     assert read["ag-ui"]["nothing"]["result"]["result"] == "It is done."
-
-
-@pytest.mark.parametrize("name", RUNS)
-@pytest.mark.parametrize("form", [AiSdkFormat, AgUiFormat])
-def test_the_same_entries_make_the_same_chunks(name: str, form: type[AiSdkFormat | AgUiFormat]) -> None:
-    assert written(form(RECORD), RUNS[name]) == written(form(RECORD), RUNS[name])

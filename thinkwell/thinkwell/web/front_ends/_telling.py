@@ -116,9 +116,9 @@ class OpenQuestion:
         asked = self.asked
         shown: Chunk = {"id": asked.id, "title": clipped(asked.title), "asks": asked.asks}
         if asked.options:
-            shown["options"] = msgspec.to_builtins(asked.options)
+            shown["options"] = list(msgspec.to_builtins(asked.options))
         if asked.fields:
-            shown["fields"] = msgspec.to_builtins(asked.fields)
+            shown["fields"] = list(msgspec.to_builtins(asked.fields))
         if asked.url is not None:
             shown["url"] = asked.url
         if self.call is not None:
@@ -406,7 +406,7 @@ def as_json(value: ev.JsonValue) -> str:
     """Return a JSON value of an agent's as a text; empty where it is nested too deep for that."""
     try:
         return msgspec.json.encode(value).decode()
-    except RecursionError:
+    except RecursionError:  # pragma: no cover - only before Python 3.12: what was read is written again
         return ""
 
 
