@@ -192,6 +192,7 @@ PROGRAM = """
 
 
 def program(setup: str) -> subprocess.CompletedProcess[str]:
+    """Run the built-in agent, in a program that sets logging up or does not."""
     text = textwrap.dedent(PROGRAM).format(setup=setup)
     return subprocess.run(
         [sys.executable, "-c", text],
