@@ -12,12 +12,8 @@ from lines.program import Program, first, played
 
 from thinkwell import AgentExited, AgentStartFailed, ThoughtCancelled, open_agent
 from thinkwell import events as ev
-from thinkwell._lines._transport import LineTransport
-from thinkwell_acp import ClientHandler, RpcError, connect, memory_transport_pair
-from thinkwell_acp import schema as s
-from thinkwell_acp._tasks import background_tasks
+from thinkwell_acp import memory_transport_pair
 from thinkwell_acp.connection import WRITE_FAILURE_GRACE
-from thinkwell_acp.errors import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -206,28 +202,6 @@ async def test_nothing_is_lost_while_both_sides_speak_at_once() -> None:
         assert stream.view.text == "".join(f"{number} " for number in range(500))
 
 
-class Hearer(ClientHandler):
-    """Our side, alone."""
-
-
-async def test_what_a_program_has_no_word_for_is_refused() -> None:
-    ours, theirs = memory_transport_pair()
-    async with (
-        background_tasks() as tasks,
-        connect(LineTransport(ours, tasks, name="program"), Hearer()) as client,
-    ):
-        hello = await client.initialize(
-            s.InitializeRequest(protocol_version=1, client_capabilities=s.ClientCapabilities())
-        )
-        assert hello.agent_info == s.Implementation(name="program", version="")
-        with pytest.raises(RpcError, match="has no word for x/fly") as caught:
-            await client.connection.request("x/fly", {})
-        assert caught.value.code == METHOD_NOT_FOUND
-        client.connection.notify("x/land", {})
-        assert (await client.new_session(s.NewSessionRequest(cwd="/", mcp_servers=()))).session_id
-        await theirs.aclose()
-
-
 async def test_a_pipe_that_breaks_while_the_program_is_being_ended() -> None:
     async with odd() as (agent, program, pipe):
         pipe.closing_takes = 30
@@ -284,34 +258,6 @@ async def test_no_read_is_given_up_while_the_program_may_speak() -> None:
     assert pipe.given_up == 1
 
 
-async def test_a_program_is_read_no_faster_than_it_is_heard() -> None:
-    ours, theirs = memory_transport_pair()
-    program = Program(theirs)
-    async with background_tasks() as tasks:
-        line = LineTransport(ours, tasks, name="program")
-        await line.send(b'{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}\n')
-        written, heard = 0, b""
-
-        async def speak() -> None:
-            nonlocal written
-            for number in range(20):
-                await program.write(b'{"type":"own","x":"%b","number":%d}\n' % (b"x" * 1_000_000, number))
-                written += 1
-            await program.end()
-
-        async with anyio.create_task_group() as speaking:
-            speaking.start_soon(speak)
-            await anyio.wait_all_tasks_blocked()
-            assert written < 10
-            try:
-                while True:
-                    heard += await line.receive()
-            except anyio.EndOfStream:
-                pass  # all of it was received
-        assert [b'"number":%d}' % number in heard for number in range(20)] == [True] * 20
-        await line.aclose()
-
-
 async def test_a_pipe_that_breaks_is_told_after_what_came_before() -> None:
     ours, theirs = memory_transport_pair()
     program, pipe = Program(theirs), Hasty(ours)
@@ -325,12 +271,3 @@ async def test_a_pipe_that_breaks_is_told_after_what_came_before() -> None:
         with pytest.raises(AgentExited):
             await stream.result
         assert stream.view.text == "so far"
-
-
-async def test_a_closed_pipe_is_received_from_no_more() -> None:
-    ours, _ = memory_transport_pair()
-    async with background_tasks() as tasks:
-        line = LineTransport(ours, tasks, name="program")
-        await line.aclose()
-        with anyio.fail_after(1), pytest.raises(anyio.ClosedResourceError):
-            await line.receive()

@@ -11,7 +11,6 @@ import anyio
 from thinkwell import open_agent
 from thinkwell_acp import memory_transport_pair
 from thinkwell_acp import schema as s
-from thinkwell_acp._tasks import background_tasks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -87,10 +86,17 @@ async def program(play: Play, **options: Any) -> AsyncGenerator[Agent]:
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass
 
-    async with background_tasks() as tasks:
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
         tasks.start_soon(run)
-        async with open_agent(transport=ours, protocol="ndjson", **options) as agent:
-            yield agent
+        try:
+            async with open_agent(transport=ours, protocol="ndjson", **options) as agent:
+                yield agent
+        except Exception as exc:
+            failure = exc
+        tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure  # without a group around it
 
 
 # Over ACP
