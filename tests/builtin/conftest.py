@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
+from builtin_stage import open_builtin
 
-from thinkwell import Agent, open_agent
-from thinkwell.builtin._agent import BuiltinAgent
-from thinkwell_acp import memory_transport_pair, serve_agent
+from thinkwell import Agent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,18 +46,12 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def builtin(project: Path, monkeypatch: pytest.MonkeyPatch) -> OpenBuiltin:
-    """Opens the agent on the project."""
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the agent speak without pauses."""
     monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
 
-    @asynccontextmanager
-    async def opened(**options: Any) -> AsyncGenerator[Agent]:
-        ours, theirs = memory_transport_pair()
-        async with (
-            BuiltinAgent() as handler,
-            serve_agent(theirs, handler),
-            open_agent("builtin", transport=ours, cwd=project, **options) as agent,
-        ):
-            yield agent
 
-    return opened
+@pytest.fixture
+def builtin(project: Path, quick: None) -> OpenBuiltin:
+    """Opens the agent on the project."""
+    return partial(open_builtin, cwd=project)

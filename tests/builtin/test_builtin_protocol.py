@@ -2,106 +2,27 @@
 
 from __future__ import annotations
 
-import secrets
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from builtin.tool_box import ToolBox, asked, new_session, server, talking, text_prompt
 
-from thinkwell.builtin._agent import BuiltinAgent
-from thinkwell.builtin._speech import PACE, pace_of
-from thinkwell_acp import Client, ClientHandler, RpcError, connect, memory_transport_pair, serve_agent
+from thinkwell.testing import Backend, virtual_backend
+from thinkwell_acp import ClientHandler, RpcError
 from thinkwell_acp import schema as s
-from thinkwell_acp.mcp._client import MAX_PAGES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("quick")
 
-LIMIT = 20
-
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
-
-
-class ToolBox(ClientHandler):
-    """A client with MCP servers: `pages` of tools, and what calling one does."""
-
-    def __init__(self, pages: Sequence[Sequence[str]] = ((),), *, lists: bool = True) -> None:
-        self.pages = pages
-        self.lists = lists
-        self.details: dict[str, Any] = {}
-        self.updates: list[s.SessionUpdate] = []
-        self.listed = 0
-        self.relisted = anyio.Event()
-        self.disconnected: list[str] = []
-        self.refuses_disconnect = False
-
-    def session_updates(self, batch: Sequence[s.SessionNotification], /) -> None:
-        self.updates += [notification.update for notification in batch]
-
-    async def connect_mcp(self, request: s.ConnectMcpRequest, /) -> s.ConnectMcpResponse:
-        return s.ConnectMcpResponse(connection_id=secrets.token_hex(4))
-
-    async def disconnect_mcp(self, request: s.DisconnectMcpRequest, /) -> s.DisconnectMcpResponse:
-        self.disconnected.append(request.connection_id)
-        if self.refuses_disconnect:
-            raise RpcError.method_not_found("mcp/disconnect")
-        return s.DisconnectMcpResponse()
-
-    async def message_mcp(self, request: s.MessageMcpRequest, /) -> Any:
-        match request.method:
-            case "initialize":
-                return {}
-            case "tools/list" if self.lists:
-                self.listed += 1
-                if self.listed > len(self.pages):
-                    self.relisted.set()
-                page = int((request.params or {}).get("cursor", 0))
-                more = {"nextCursor": str(page + 1)} if page + 1 < len(self.pages) else {}
-                return {"tools": [{"name": name, **self.details} for name in self.pages[page]], **more}
-            case "tools/call":
-                assert request.params is not None
-                if request.params["name"] == "gone":
-                    raise RpcError.method_not_found("gone")
-                return {
-                    "content": [{"type": "text", "text": "fine"}, {"type": "image"}],
-                    "structuredContent": {"result": 7},
-                }
-            case _:
-                raise RpcError.method_not_found(request.method)
-
-    @property
-    def thoughts(self) -> str:
-        chunks = [update for update in self.updates if isinstance(update, s.AgentThoughtChunk)]
-        return "".join(chunk.content.text for chunk in chunks if isinstance(chunk.content, s.TextContent))
-
-
-@asynccontextmanager
-async def talking(handler: ClientHandler) -> AsyncGenerator[Client]:
-    ours, theirs = memory_transport_pair()
-    with anyio.fail_after(LIMIT):
-        async with BuiltinAgent() as agent, serve_agent(theirs, agent), connect(ours, handler) as client:
-            await client.initialize()
-            yield client
-
-
-def server(name: str = "box") -> s.McpServerAcp:
-    return s.McpServerAcp(name=name, server_id="1")
-
-
-async def new_session(client: Client, project: Path, *servers: s.McpServer) -> str:
-    request = s.NewSessionRequest(cwd=str(project), mcp_servers=servers)
-    return (await client.new_session(request)).session_id
-
-
-def text_prompt(session_id: str, text: str, **fields: Any) -> s.PromptRequest:
-    return s.PromptRequest(session_id=session_id, prompt=(s.TextContent(text=text),), **fields)
+def anyio_backend(anyio_backend: str) -> Backend:
+    """An event loop with virtual time: some of it is about limits in time."""
+    return virtual_backend(anyio_backend)
 
 
 async def test_it_says_what_it_can_do() -> None:
@@ -112,13 +33,29 @@ async def test_it_says_what_it_can_do() -> None:
         assert not client.capabilities.load_session
 
 
-def test_a_pace_that_is_no_number_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert pace_of({"thinkwell.builtin/pace": "soon"}) == 0
-    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "2")
-    assert pace_of(None) == 2
-    assert pace_of({"thinkwell.builtin/pace": -1}) == 0
+def test_the_pace_is_that_of_the_prompt_or_of_the_environment(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def seconds(meta: dict[str, object] | None = None) -> float:
+        async with talking(ToolBox()) as client:
+            session_id = await new_session(client, project)
+            began = anyio.current_time()
+            await client.prompt(text_prompt(session_id, "Go", meta=meta))
+            return anyio.current_time() - began
+
+    def taken(meta: dict[str, object] | None = None) -> float:
+        backend, options = virtual_backend("asyncio")
+        return anyio.run(seconds, meta, backend=backend, backend_options=options)
+
+    assert taken() == taken({"thinkwell.builtin/pace": "soon"}) == 0
+    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0.02")
+    slow = taken()
+    assert slow > 0.1
+    assert taken({"thinkwell.builtin/pace": "soon"}) == pytest.approx(slow)
+    assert taken({"thinkwell.builtin/pace": 0.04}) == pytest.approx(2 * slow)
+    assert taken({"thinkwell.builtin/pace": -1}) == 0
     monkeypatch.delenv("THINKWELL_BUILTIN_PACE")
-    assert pace_of(None) == PACE
+    assert taken() == pytest.approx(slow / 2)
 
 
 async def test_a_folder_that_is_not_there_is_refused(project: Path) -> None:
@@ -143,7 +80,7 @@ async def test_a_list_without_an_end_is_cut_off(project: Path) -> None:
     box = ToolBox([["one"]] * 100)
     async with talking(box) as client:
         await new_session(client, project, server())
-    assert box.listed == MAX_PAGES
+    assert box.listed == 20
 
 
 async def test_servers_that_cannot_be_reached_are_told_of(project: Path) -> None:
@@ -210,11 +147,11 @@ class Waiting(ToolBox):
 
     def __init__(self) -> None:
         super().__init__([["wait"]])
-        self.called = anyio.Event()
+        self.waits = anyio.Event()
 
     async def message_mcp(self, request: s.MessageMcpRequest, /) -> Any:
         if request.method == "tools/call":
-            self.called.set()
+            self.waits.set()
             await anyio.sleep_forever()
         return await super().message_mcp(request)
 
@@ -234,7 +171,7 @@ async def test_closing_a_session_ends_its_turns_and_its_connections(project: Pat
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(prompt)
             tasks.start_soon(prompt)
-            await box.called.wait()
+            await box.waits.wait()
             await anyio.wait_all_tasks_blocked()
             await client.close_session(s.CloseSessionRequest(session_id=session_id))
         with pytest.raises(RpcError, match="There is no session"):
@@ -254,15 +191,43 @@ async def test_what_is_no_text_and_no_file_is_told_of(project: Path) -> None:
 
 
 async def test_a_result_stated_in_words_counts_where_the_tool_leaves_it_open(project: Path) -> None:
-    box = ToolBox([["return_result"]])
-    box.details = {"inputSchema": {"type": "object", "properties": {"result": {}}, "required": ["result"]}}
+    schema = {"type": "object", "properties": {"result": {}}, "required": ["result"]}
+    box = ToolBox([["return_result"]], schemas={"return_result": schema})
+    words = 'Call return_result with JSON Schema: {"broken" and JSON Schema: {"type": "integer"}'
+    await asked(project, words, box=box)
+    assert box.results() == [{"result": 20}]
+
+
+async def test_a_server_that_never_answers_is_given_up(project: Path) -> None:
+    """As are those that are programs: what waits is the same."""
+
+    class Silent(ToolBox):
+        async def message_mcp(self, request: s.MessageMcpRequest, /) -> Any:
+            await anyio.sleep_forever()
+
+    box = Silent()
     async with talking(box) as client:
         session_id = await new_session(client, project, server())
-        words = 'Call return_result with JSON Schema: {"broken" and JSON Schema: {"type": "integer"}'
-        await client.prompt(text_prompt(session_id, words))
-    starts = [
-        update
-        for update in box.updates
-        if isinstance(update, s.ToolCallStart) and update.title == "return_result"
-    ]
-    assert [start.raw_input for start in starts] == [{"result": 20}]
+        await anyio.sleep(60)
+        await client.prompt(text_prompt(session_id, "Go"))
+    assert "box: it did not answer initialize within 60 seconds." in box.thoughts
+
+
+async def test_a_server_that_starts_late_holds_nobody_up(project: Path) -> None:
+    go = anyio.Event()
+
+    class Late(ToolBox):
+        async def message_mcp(self, request: s.MessageMcpRequest, /) -> Any:
+            await go.wait()
+            return await super().message_mcp(request)
+
+    box = Late([["one"]])
+    began = anyio.current_time()
+    async with talking(box) as client:
+        session_id = await new_session(client, project, server())
+        assert anyio.current_time() - began == pytest.approx(10)
+        await client.prompt(text_prompt(session_id, "Go"))
+        assert "box: it is still starting." in box.thoughts
+        go.set()
+        while "one answers: fine" not in box.thoughts:
+            await client.prompt(text_prompt(session_id, "Go"))

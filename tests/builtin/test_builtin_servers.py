@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -13,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 import pytest
+from builtin.tool_box import ToolBox, new_session, talking, text_prompt
 
 from thinkwell import Agent, McpStdio, open_agent
-from thinkwell.builtin import _servers
-from thinkwell_acp import Client, ClientHandler, RpcError, connect, stdio_transport
+from thinkwell.testing import Backend, virtual_backend
+from thinkwell_acp import ClientHandler, RpcError, connect, stdio_transport
 from thinkwell_acp import schema as s
-from thinkwell_acp.mcp import _client, _stdio_client
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,21 +36,16 @@ USERS = str(Path(__file__).parents[1] / "mcp_servers" / "programs" / "user_serve
 COMMAND = (sys.executable, "-m", "thinkwell.builtin")
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
-
-
 class Odd:
     """The server with a fault, and what it leaves behind."""
 
     def __init__(self, folder: Path) -> None:
         self.pid_file = folder / "pid"
         self.heard_file = folder / "heard"
-        self.go = folder / "go"
+        self._go = folder / "go"
 
     def server(self, fault: str, name: str = "odd") -> McpStdio:
-        env = {"PID": str(self.pid_file), "HEARD": str(self.heard_file), "GO": str(self.go)}
+        env = {"PID": str(self.pid_file), "HEARD": str(self.heard_file), "GO": str(self._go)}
         return McpStdio(name, [sys.executable, ODD, fault], env=env)
 
     @property
@@ -60,16 +56,31 @@ class Odd:
     def heard(self) -> list[Any]:
         return [json.loads(line) for line in self.heard_file.read_text().splitlines()]
 
+    def go(self, step: int) -> None:
+        """Let the server go on behind a step."""
+        Path(f"{self._go}{step}").touch()
+
     async def wait_gone(self, pid: int | None = None) -> None:
         """Wait until the process is gone: it is no child of this one, so nothing tells."""
-        with anyio.fail_after(20):
-            while _runs(pid or self.pid):  # noqa: ASYNC110
-                await anyio.sleep(0.02)
+        await self._until(lambda: not _runs(pid or self.pid))
 
     async def wait_heard(self, method: str) -> None:
         """Wait until the server has been asked something: another process writes it down."""
-        while not (self.heard_file.exists() and f'"{method}"' in self.heard_file.read_text()):  # noqa: ASYNC110
-            await anyio.sleep(0.01)
+        await self._until(lambda: self.heard_file.exists() and f'"{method}"' in self.heard_file.read_text())
+
+    async def wait_answered(self, number: int) -> None:
+        """Wait until the server has the answer to what it has asked."""
+        await self.wait_heard("tools/call")
+        await self._until(
+            lambda: any(message["id"] == number for message in self.heard if "result" in message)
+        )
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a process, in real time."""
+        until = time.monotonic() + LIMIT
+        while not condition():
+            assert time.monotonic() < until
+            await anyio.to_thread.run_sync(time.sleep, 0.01)
 
 
 def _runs(pid: int) -> bool:
@@ -121,10 +132,10 @@ def double(number: int) -> int:
 # What works
 
 
-async def test_tools_of_a_server_of_the_official_package_are_called(project: Path) -> None:
+async def test_tools_of_a_server_of_the_official_package_are_called(builtin: OpenBuiltin) -> None:
     server = McpStdio("inventory", [sys.executable, USERS, "stdio"], env={"STOCK": "42"})
     with anyio.fail_after(LIMIT):
-        async with open_agent("builtin", cwd=project, mcp_servers=[server], permissions="allow") as agent:
+        async with builtin(mcp_servers=[server], permissions="allow") as agent:
             stream = agent.think(int).text("How many files?").tool(double).stream()
             assert await stream.result == 2
             await stream.wait()
@@ -137,9 +148,9 @@ async def test_tools_of_a_server_of_the_official_package_are_called(project: Pat
     assert ": 42" in stream.view.thoughts
 
 
-async def test_our_tools_are_reached_over_stdio(project: Path) -> None:
+async def test_our_tools_are_reached_over_stdio(builtin: OpenBuiltin) -> None:
     with anyio.fail_after(LIMIT):
-        async with open_agent("builtin", cwd=project, tools_via="stdio") as agent, agent.session() as session:
+        async with builtin(tools_via="stdio") as agent, agent.session() as session:
             stream = session.think(int).text("How many files?").tool(double).stream()
             assert await stream.result == 2
             await stream.wait()
@@ -155,9 +166,9 @@ async def test_our_tools_are_reached_over_stdio(project: Path) -> None:
             assert "double" not in view.thoughts
 
 
-async def test_a_foreign_tool_is_not_called_without_permission(project: Path, odd: Odd) -> None:
+async def test_a_foreign_tool_is_not_called_without_permission(builtin: OpenBuiltin, odd: Odd) -> None:
     with anyio.fail_after(LIMIT):
-        async with open_agent("builtin", cwd=project, mcp_servers=[odd.server("none")]) as agent:
+        async with builtin(mcp_servers=[odd.server("none")]) as agent:
             view = await view_of(agent, double)
     assert calls(view) == [("double", "completed"), ("mcp__odd__weigh", "failed")]
     assert "weigh does not help: I was not given the permission to call it" in view.thoughts
@@ -165,18 +176,16 @@ async def test_a_foreign_tool_is_not_called_without_permission(project: Path, od
 
 
 async def test_a_client_that_answers_no_questions_permits_nothing(project: Path, odd: Odd) -> None:
-    class Mute(Updates):
+    class Mute(ToolBox):
         async def request_permission(
             self, request: s.RequestPermissionRequest, /
         ) -> s.RequestPermissionResponse:
             raise RpcError.method_not_found("session/request_permission")
 
     handler = Mute()
-    with anyio.fail_after(LIMIT):
-        async with stdio_transport(COMMAND) as transport, connect(transport, handler) as client:
-            await client.initialize()
-            session_id = await session_with(client, project, wire(odd.server("none")))
-            await client.prompt(s.PromptRequest(session_id=session_id, prompt=(s.TextContent(text="Go"),)))
+    async with talking(handler) as client:
+        session_id = await new_session(client, project, wire(odd.server("none")))
+        await client.prompt(text_prompt(session_id, "Go"))
     assert "I was not given the permission" in handler.thoughts
 
 
@@ -196,12 +205,10 @@ async def test_a_server_gets_few_variables_and_the_folder_of_the_session(
     assert "I do without the MCP server shows: it ended with exit code 0" in view.thoughts
 
 
-async def test_changed_tools_of_a_server_are_there_in_the_next_turn(project: Path, odd: Odd) -> None:
+async def test_changed_tools_of_a_server_are_there_in_the_next_turn(builtin: OpenBuiltin, odd: Odd) -> None:
     with anyio.fail_after(LIMIT):
         async with (
-            open_agent(
-                "builtin", cwd=project, mcp_servers=[odd.server("changes")], permissions="allow"
-            ) as agent,
+            builtin(mcp_servers=[odd.server("changes")], permissions="allow") as agent,
             agent.session() as session,
         ):
             assert "weigh answers: 7 kilos" in (await view_of(session)).thoughts
@@ -241,14 +248,14 @@ async def test_a_server_that_cannot_be_used_is_told_of(
     await odd.wait_gone()
 
 
-async def test_a_program_that_is_none_is_told_of(project: Path, tmp_path: Path) -> None:
+async def test_a_program_that_is_none_is_told_of(builtin: OpenBuiltin, tmp_path: Path) -> None:
     missing = s.McpServerStdio(name="missing", command=str(tmp_path / "none"), args=(), env=())
     text = tmp_path / "text"
     text.write_text("no program")
     text.chmod(0o755)
     broken = s.McpServerStdio(name="broken", command=str(text), args=(), env=())
     with anyio.fail_after(LIMIT):
-        async with open_agent("builtin", cwd=project, mcp_servers=[missing, broken]) as agent:
+        async with builtin(mcp_servers=[missing, broken]) as agent:
             view = await view_of(agent)
     assert f"the MCP server missing: there is no program {tmp_path}/none." in view.thoughts
     assert f"the MCP server broken: it ended with exit code 1: {text} cannot be started" in view.thoughts
@@ -257,32 +264,41 @@ async def test_a_program_that_is_none_is_told_of(project: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
-        ("floods stderr", "weigh answers: 7 kilos"),
-        ("prints", "weigh answers: 7 kilos"),
-        ("names", "weigh answers: 7 kilos"),
-        ("many", "tool6 answers: 7 kilos"),
-        ("endless pages", "tool6 answers: 7 kilos"),
+        ("floods stderr", ["weigh answers: 7 kilos"]),
+        ("prints", ["weigh answers: 7 kilos"]),
+        ("names", ["weigh answers: 7 kilos"]),
+        ("many", ["tool6 answers: 7 kilos"]),
+        ("endless pages", ["tool6 answers: 7 kilos"]),
         (
             "dies in a call",
-            "measure does not help: it ended with exit code 4: ValueError: no \ufffd[31mscales",
+            [
+                "measure does not help: it ended with exit code 4: ValueError: no \ufffd[31mscales",
+                "weigh does not help: it ended with exit code 4: ValueError: no \ufffd[31mscales",
+            ],
         ),
-        ("dies in a call", "weigh does not help: it ended with exit code 4: ValueError: no \ufffd[31mscales"),
-        ("refuses", "weigh does not help: not \ufffd[31mtoday"),
-        ("wrong result", "weigh does not help: its answer to tools/call makes no sense"),
-        ("long text", "weigh answers: \ufffd[2Jxxxx"),
-        ("long line", "weigh does not help: the other side sent a line of more than 16777216 bytes"),
-        ("schemas", "I cannot call tool0: its schema makes no sense ("),
-        ("schemas", "I cannot call tool1: a: I have no fact that fits 1000000000000 characters."),
-        ("schemas", "I cannot call tool2: a: I have no fact that fits 1000000000 values."),
-        ("schemas", "I cannot call tool3: a.0"),
-        ("schemas", "I cannot call tool4: a\ufffd[2J: I have no fact that fits the pattern \ufffd{9}."),
+        ("refuses", ["weigh does not help: not \ufffd[31mtoday"]),
+        ("wrong result", ["weigh does not help: its answer to tools/call makes no sense"]),
+        ("long text", ["weigh answers: \ufffd[2Jxxxx"]),
+        ("long line", ["weigh does not help: the other side sent a line of more than 16777216 bytes"]),
+        (
+            "schemas",
+            [
+                "I cannot call tool0: its schema makes no sense (",
+                "I cannot call tool1: a: I have no fact that fits 1000000000000 characters.",
+                "I cannot call tool2: a: I have no fact that fits 1000000000 values.",
+                "I cannot call tool3: a.0",
+                "I cannot call tool4: a\ufffd[2J: I have no fact that fits the pattern \ufffd{9}.",
+            ],
+        ),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 async def test_a_server_with_a_fault_costs_its_own_tools_at_most(
-    builtin: OpenBuiltin, odd: Odd, fault: str, told: str
+    builtin: OpenBuiltin, odd: Odd, fault: str, told: Sequence[str]
 ) -> None:
     view = await turn_with(builtin, odd.server(fault), double)
-    assert told in view.thoughts
+    for each in told:
+        assert each in view.thoughts
     assert "double answers: 4" in view.thoughts
     assert len(view.thoughts) < 10_000
     assert "\x1b" not in view.thoughts + view.text + "".join(tool.title for tool in view.tools.values())
@@ -295,10 +311,10 @@ async def test_a_server_without_tools_is_not_asked_for_them(builtin: OpenBuiltin
     assert "tools/list" not in [message.get("method") for message in odd.heard]
 
 
-async def test_tools_that_are_called_like_ours_are_told_apart(project: Path, odd: Odd) -> None:
+async def test_tools_that_are_called_like_ours_are_told_apart(builtin: OpenBuiltin, odd: Odd) -> None:
     with anyio.fail_after(LIMIT):
-        async with open_agent(
-            "builtin", cwd=project, mcp_servers=[odd.server("clash")], tools_via="stdio", permissions="allow"
+        async with builtin(
+            mcp_servers=[odd.server("clash")], tools_via="stdio", permissions="allow"
         ) as agent:
             stream = agent.think(int).text("How many files?").tool(double).stream()
             assert await stream.result == 2
@@ -313,65 +329,75 @@ async def test_tools_that_are_called_like_ours_are_told_apart(project: Path, odd
 # Waiting
 
 
-async def test_a_call_that_hangs_is_given_up(
-    project: Path, odd: Odd, builtin: OpenBuiltin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_stdio_client, "SILENCE_TIMEOUT", 0.3)
-    with anyio.fail_after(LIMIT):
-        async with (
-            builtin(mcp_servers=[odd.server("hangs in a call")], permissions="allow") as agent,
-            agent.session() as session,
-        ):
-            view = await view_of(session)
-            assert "weigh does not help: nothing was heard of the call for 0.3 seconds" in view.thoughts
-        await odd.wait_gone()
+class Clock:
+    """Lets virtual time pass, or not: processes have a time of their own."""
+
+    def __init__(self) -> None:
+        self._goes = anyio.Event()
+        self._goes.set()
+
+    async def stand_still(self) -> None:
+        """Let no time pass until `go`."""
+        self._goes = anyio.Event()
+        while not self._goes.is_set():
+            await anyio.to_thread.run_sync(time.sleep, 0.02)  # while a thread works, the clock stands still
+
+    def go(self) -> None:
+        """Let time pass again."""
+        self._goes.set()
 
 
-async def test_a_slow_tool_that_shows_progress_has_its_time(
-    project: Path, odd: Odd, builtin: OpenBuiltin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_stdio_client, "SILENCE_TIMEOUT", 1.5)  # it takes 2
-    with anyio.fail_after(LIMIT):
-        async with builtin(mcp_servers=[odd.server("is slow")], permissions="allow") as agent:
-            assert "weigh answers: 7 kilos" in (await view_of(agent)).thoughts
+class TestTheTimeOfACall:
+    """Its limits, in virtual time."""
 
+    @pytest.fixture
+    def anyio_backend(self, anyio_backend: str) -> Backend:
+        """The event loop."""
+        return virtual_backend(anyio_backend)
 
-async def test_a_server_that_never_answers_is_given_up(
-    project: Path, odd: Odd, builtin: OpenBuiltin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_client, "ANSWER_TIMEOUT", 0.3)
-    with anyio.fail_after(LIMIT):
-        async with builtin(mcp_servers=[odd.server("hangs")]) as agent:
-            view = await view_of(agent)
-            assert "odd: it did not answer initialize within 0.3 seconds." in view.thoughts
-            await odd.wait_gone()
+    async def test_a_call_that_hangs_is_given_up(self, odd: Odd, builtin: OpenBuiltin) -> None:
+        clock = Clock()
+        servers = [odd.server("hangs in a call")]
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(clock.stand_still)
+            async with builtin(mcp_servers=servers, permissions="allow") as agent:
+                stream = agent.think().text("Go").stream()
+                await odd.wait_heard("tools/call")
+                began = anyio.current_time()
+                clock.go()
+                await stream.result
+                assert anyio.current_time() - began == pytest.approx(120)
+                told = "weigh does not help: nothing was heard of the call for 120 seconds"
+                assert told in stream.view.thoughts
+                tasks.start_soon(clock.stand_still)
+                os.kill(odd.pid, signal.SIGKILL)
+                await odd.wait_gone()
+            clock.go()
 
-
-async def test_a_server_that_starts_late_holds_nobody_up(
-    project: Path, odd: Odd, builtin: OpenBuiltin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_servers, "SESSION_WAIT", 0.1)
-    server = odd.server("starts late")
-    with anyio.fail_after(LIMIT):
-        async with (
-            builtin(mcp_servers=[server], permissions="allow") as agent,
-            agent.session() as session,
-        ):
-            assert "odd: it is still starting." in (await view_of(session)).thoughts
-            odd.go.touch()
-            while "weigh answers: 7 kilos" not in (await view_of(session)).thoughts:
-                pass
+    async def test_a_slow_tool_that_shows_progress_has_its_time(self, odd: Odd, builtin: OpenBuiltin) -> None:
+        clock = Clock()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(clock.stand_still)
+            async with builtin(mcp_servers=[odd.server("is slow")], permissions="allow") as agent:
+                stream = agent.think().text("Go").stream()
+                for step in range(3):
+                    await odd.wait_answered(step)  # it asks behind each sign of life
+                    clock.go()
+                    await anyio.sleep(100)
+                    tasks.start_soon(clock.stand_still)
+                    odd.go(step)
+                await stream.result
+                assert "weigh answers: 7 kilos" in stream.view.thoughts
+            clock.go()
 
 
 # Ending
 
 
-async def test_a_server_that_dies_between_turns_is_told_of(project: Path, odd: Odd) -> None:
+async def test_a_server_that_dies_between_turns_is_told_of(builtin: OpenBuiltin, odd: Odd) -> None:
     with anyio.fail_after(LIMIT):
         async with (
-            open_agent(
-                "builtin", cwd=project, mcp_servers=[odd.server("none")], permissions="allow"
-            ) as agent,
+            builtin(mcp_servers=[odd.server("none")], permissions="allow") as agent,
             agent.session() as session,
         ):
             assert "weigh answers" in (await view_of(session)).thoughts
@@ -383,11 +409,9 @@ async def test_a_server_that_dies_between_turns_is_told_of(project: Path, odd: O
 
 
 @pytest.mark.parametrize("fault", ["none", "has a child", "hangs in a call"])
-async def test_servers_end_with_their_session(project: Path, odd: Odd, fault: str) -> None:
+async def test_servers_end_with_their_session(builtin: OpenBuiltin, odd: Odd, fault: str) -> None:
     with anyio.fail_after(LIMIT):
-        async with open_agent(
-            "builtin", cwd=project, mcp_servers=[odd.server(fault)], permissions="allow"
-        ) as agent:
+        async with builtin(mcp_servers=[odd.server(fault)], permissions="allow") as agent:
             async with agent.session() as session:
                 stream = session.think().text("Go").stream()
                 if fault == "hangs in a call":
@@ -409,17 +433,6 @@ async def test_servers_end_with_the_agent(project: Path, odd: Odd) -> None:
         await odd.wait_gone()
 
 
-class Updates(ClientHandler):
-    def __init__(self) -> None:
-        self.thoughts = ""
-
-    def session_updates(self, batch: Sequence[s.SessionNotification], /) -> None:
-        for notification in batch:
-            update = notification.update
-            if isinstance(update, s.AgentThoughtChunk) and isinstance(update.content, s.TextContent):
-                self.thoughts += update.content.text
-
-
 def wire(server: McpStdio) -> s.McpServerStdio:
     return s.McpServerStdio(
         name=server.name,
@@ -429,28 +442,21 @@ def wire(server: McpStdio) -> s.McpServerStdio:
     )
 
 
-async def session_with(client: Client, project: Path, *servers: s.McpServer) -> str:
-    request = s.NewSessionRequest(cwd=str(project), mcp_servers=servers)
-    return (await client.new_session(request)).session_id
-
-
 @pytest.mark.parametrize("fault", ["none", "hangs in a call", "has a child"])
 async def test_no_server_outlives_an_agent_that_is_killed(project: Path, odd: Odd, fault: str) -> None:
     with anyio.fail_after(LIMIT):
         async with stdio_transport(COMMAND) as transport, connect(transport, ClientHandler()) as client:
             await client.initialize()
-            await session_with(client, project, wire(odd.server(fault)))
+            await new_session(client, project, wire(odd.server(fault)))
             assert _runs(odd.pid)
             os.kill(transport.pid, signal.SIGKILL)
             await odd.wait_gone()
 
 
 async def test_a_session_that_is_taken_back_leaves_no_server(project: Path, odd: Odd) -> None:
-    with anyio.fail_after(LIMIT):
-        async with stdio_transport(COMMAND) as transport, connect(transport, ClientHandler()) as client:
-            await client.initialize()
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(session_with, client, project, wire(odd.server("hangs")))
-                await odd.wait_heard("initialize")
-                tasks.cancel_scope.cancel()
-            await odd.wait_gone()
+    async with talking(ToolBox()) as client:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(new_session, client, project, wire(odd.server("hangs")))
+            await odd.wait_heard("initialize")
+            tasks.cancel_scope.cancel()
+        await odd.wait_gone()

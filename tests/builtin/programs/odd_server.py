@@ -94,11 +94,14 @@ def answer_call(params: dict[str, Any]) -> dict[str, Any]:
             write("z" * (17 * 1024 * 1024))
             hang()
         case "is slow":
-            for step in range(8):
-                time.sleep(0.25)
-                send(
-                    {"method": "notifications/progress", "params": {"progressToken": token, "progress": step}}
-                )
+            for step in range(3):
+                progress = {"progressToken": token, "progress": step}
+                send({"method": "notifications/progress", "params": progress})
+                send({"id": step, "method": "ping"})
+                with Path(os.environ["HEARD"]).open("a") as heard:
+                    heard.write(sys.stdin.readline())
+                while not Path(f"{os.environ['GO']}{step}").exists():
+                    time.sleep(0.01)
             send({"method": "notifications/progress", "params": {"progressToken": [token]}})
             send({"method": "notifications/progress", "params": {"progressToken": "other", "progress": 1}})
         case "changes":
@@ -119,9 +122,6 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     match method:
         case "initialize" if FAULT == "hangs":
             hang()
-        case "initialize" if FAULT == "starts late":
-            while not Path(os.environ["GO"]).exists():
-                time.sleep(0.01)
         case "initialize" if FAULT == "wrong answer":
             return {"result": ["what?"]}
         case "initialize" if FAULT == "asks":
