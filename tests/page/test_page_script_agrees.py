@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from node_packages import node_run
 
+# Private: the script does again what these do, and is compared with each by itself.
 from thinkwell import events as ev
 from thinkwell._display import numbers, phases, questions, text, tools, urls, usage
 from thinkwell._display.compare import compare

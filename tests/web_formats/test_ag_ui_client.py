@@ -444,23 +444,6 @@ async def test_the_front_end_has_tools_for_the_agent(kind: Any) -> None:
     assert texts(told) == ["I show it.", "There."]
 
 
-async def test_a_tool_that_is_not_run_fails_when_the_user_says_something_else(kind: Any) -> None:
-    got: list[Any] = []
-
-    async def guide(turn: Turn) -> None:
-        got.append(await turn.call("showMap", {"place": "Rome"}))
-
-    async def other(turn: Turn) -> None:
-        turn.say("As you like.")
-
-    async with talking(kind, guide, other) as talk:
-        await talk.says("Where?", options={"tools": [SHOW]})
-        told = await talk.says("Never mind.", id_="m2", options={"tools": [SHOW]})
-    assert got[0]["isError"]
-    assert "has not answered" in got[0]["content"][0]["text"]
-    assert texts(told) == ["As you like."]
-
-
 async def test_the_agent_gets_what_the_application_tells_of_itself(kind: Any) -> None:
     seen: list[Any] = []
 

@@ -581,6 +581,33 @@ async def test_a_run_of_ag_ui_that_is_asked_for_again_is_the_same() -> None:
         assert len(await stage.server.runs(caller="")) == 1
 
 
+async def test_an_interrupt_that_is_cancelled_is_denied() -> None:
+    async with asking(careful) as (_, client):
+        (asked,) = interrupts(await posted(client, "/ag-ui/scripted", run(says())))
+        cancelled = [{"interruptId": asked["id"], "status": "cancelled"}]
+        rest = await posted(client, "/ag-ui/scripted", run(says(), id_="r2", resume=cancelled))
+    assert said(rest) == "no."
+
+
+async def test_a_tool_that_is_not_run_fails_when_the_user_says_something_else() -> None:
+    got: list[Any] = []
+
+    async def guide(turn: Turn) -> None:
+        got.append(await turn.call("show", {}))
+
+    async def other(turn: Turn) -> None:
+        turn.say("As you like.")
+
+    async with asking(guide, other) as (_, client):
+        tools = [{"name": "show"}]
+        await posted(client, "/ag-ui/scripted", run(says(), tools=tools))
+        more = run(says(), says("Never mind.", "m2"), id_="r2", tools=tools)
+        told = await posted(client, "/ag-ui/scripted", more)
+    assert got[0]["isError"]
+    assert "has not answered" in got[0]["content"][0]["text"]
+    assert said(told) == "As you like."
+
+
 async def test_messages_of_an_answer_that_broke_off_are_forgotten_first() -> None:
     async def thinks(turn: Turn) -> None:
         turn.think("Hm.")
@@ -593,12 +620,13 @@ async def test_messages_of_an_answer_that_broke_off_are_forgotten_first() -> Non
             says(),
             {"id": ids[0], "role": "reasoning", "content": "Hm."},
             {"id": ids[1], "role": "assistant", "content": "Ye"},
+            {"id": f"{first[0]['metadata']['run']}/1/q1", "role": "assistant", "content": "asked"},
             {"id": "run-00000000-3", "role": "assistant", "content": "of another"},
             {"id": "mine", "role": "assistant", "content": "else"},
         ]
         again = await posted(client, "/ag-ui/scripted", run(*known))
     (snapshot,) = [chunk for chunk in again if chunk["type"] == "MESSAGES_SNAPSHOT"]
-    assert snapshot["messages"] == [known[0], {**known[1], "content": ""}, *known[3:]]
+    assert snapshot["messages"] == [known[0], {**known[1], "content": ""}, *known[4:]]
     assert [chunk for chunk in again if chunk is not snapshot] == first
 
 
