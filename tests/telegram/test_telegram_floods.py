@@ -3,9 +3,10 @@ tell too much."""
 
 from __future__ import annotations
 
+import sys
 import traceback
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import anyio
 import httpx
@@ -17,13 +18,13 @@ from echoing import Echo
 from limits.virtual import Backend, Stopwatch, virtual_backend
 from telegram_stage import PATIENCE, Stage, same_text, staged
 
-from thinkwell.channels import Delivery, DeliveryFailed, MessageRouter, deliver
+from thinkwell.channels import Delivery, DeliveryFailed, DeliverySettings, MessageRouter, deliver
 from thinkwell.channels.telegram import TelegramChannel, serve
-from thinkwell.channels.telegram import _message as messages_of_answers
 from thinkwell.testing import Script, ScriptedAgent, script
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator
+    from types import FrameType
 
 GROUP = -5
 
@@ -33,9 +34,11 @@ def anyio_backend(request: pytest.FixtureRequest) -> Backend:
     return virtual_backend(request.param)
 
 
-async def delivered(stage: Stage, played: Script, user_id: str = "7") -> Delivery:
+async def delivered(
+    stage: Stage, played: Script, user_id: str = "7", *, settings: DeliverySettings | None = None
+) -> Delivery:
     async with ScriptedAgent(played).open() as agent:
-        return await deliver(agent.think().text("Go.").stream(), stage.channel, user_id)
+        return await deliver(agent.think().text("Go.").stream(), stage.channel, user_id, settings=settings)
 
 
 @asynccontextmanager
@@ -122,44 +125,63 @@ async def test_what_is_said_beside_an_answer_may_be_said_again_later() -> None:
 # Texts of megabytes
 
 
-def counting(monkeypatch: pytest.MonkeyPatch, name: str) -> list[int]:
-    """Count how many characters are read by a function that composes messages."""
-    function: Callable[..., object] = getattr(messages_of_answers, name)
-    read: list[int] = []
-
-    def composed(text: str, **options: object) -> object:
-        read.append(len(text))
-        return function(text, **options)
-
-    monkeypatch.setattr(messages_of_answers, name, composed)
-    return read
+def paragraphs(count: int) -> str:
+    return "\n\n".join(f"{number}. " + "Lorem ipsum dolor sit amet. " * 8 for number in range(count)).strip()
 
 
-LONG = "\n\n".join(f"{number}. " + "Lorem ipsum dolor sit amet. " * 8 for number in range(2_500)).strip()
-"""A text of so many messages that they take longer than the call of a channel may."""
+LONG = paragraphs(2_500)
+"""A text of more than a hundred messages."""
+
+SHORTER, LONGER = paragraphs(260), paragraphs(520)
+"""Texts of so many messages that they take longer than the call of a channel may, by `BRIEF`; one is twice as
+long as the other, and may take twice as much work, not four times."""
+
+BRIEF = DeliverySettings(timeout=5)
 
 
-async def test_a_very_long_answer_is_not_composed_for_each_of_its_messages(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    composed = counting(monkeypatch, "compose")
-    async with staged() as stage:
-        delivery = await delivered(stage, script.says(LONG))
-        assert len(delivery.channel_errors) == 1
-        assert same_text(stage.chat.messages, LONG)
-        assert len(stage.chat.messages) > 120
-    assert len(composed) < 10
+class Reading:
+    """Counts, in a block, how often functions of channels are given a whole text."""
+
+    def __init__(self, text: str) -> None:
+        self._length = len(text) * 0.9
+        self.times = 0
+
+    def __enter__(self) -> Self:
+        sys.setprofile(self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+
+    def _note(self, frame: FrameType, event: str, arg: object) -> None:
+        if event == "call" and "channels" in frame.f_code.co_filename:
+            given = frame.f_locals.values()
+            self.times += any(isinstance(each, str) and len(each) > self._length for each in given)
 
 
-async def test_an_agent_that_pours_out_text_does_not_have_it_read_at_every_edit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    composed = counting(monkeypatch, "live")
-    async with staged() as stage:
-        await delivered(stage, script.says(LONG).pauses(60).says("End.").pauses(60))
-        assert len(stage.api.calls_of("sendMessage")) > 100
-        assert same_text(stage.chat.messages, f"{LONG}End.")
-    assert len(composed) < 10
+async def test_a_very_long_answer_is_not_composed_for_each_of_its_messages() -> None:
+    async def times_read(text: str) -> int:
+        async with staged() as stage:
+            with Reading(text) as reading:
+                delivery = await delivered(stage, script.says(text), settings=BRIEF)
+            assert len(delivery.channel_errors) == 1
+            assert same_text(stage.chat.messages, text)
+            assert len(stage.chat.messages) > 10
+        return reading.times
+
+    assert 0 < await times_read(LONGER) < 2.8 * await times_read(SHORTER)
+
+
+async def test_an_agent_that_pours_out_text_does_not_have_it_read_at_every_edit() -> None:
+    async def times_read(text: str) -> int:
+        async with staged() as stage:
+            with Reading(text) as reading:
+                await delivered(stage, script.says(text).pauses(60).says("End.").pauses(60))
+            assert len(stage.api.calls_of("sendMessage")) > 10
+            assert same_text(stage.chat.messages, f"{text}End.")
+        return reading.times
+
+    assert 0 < await times_read(LONGER) < 2.8 * await times_read(SHORTER)
 
 
 # A slow Telegram

@@ -1,5 +1,7 @@
 """When messages may be sent and edited, so that Telegram does not refuse them. Time is virtual."""
 
+# Private: rules of time, sans I/O: from outside, a hundred chats hide who has waited for whom
+
 from __future__ import annotations
 
 from collections import defaultdict
@@ -13,9 +15,9 @@ from bot_api.server import BotApi
 from bot_api.serving import client
 from bot_api.values import Trouble
 
-from thinkwell.channels.telegram import TelegramApi, TelegramThrottled
+from thinkwell.channels.telegram import ChatAddress, TelegramApi, TelegramThrottled
 from thinkwell.channels.telegram._pacing import SWEEP, Pacer
-from thinkwell.channels.telegram._values import ChatAddress
+from thinkwell.channels.telegram._updates import Updates
 from thinkwell.testing import virtual_backend
 
 if TYPE_CHECKING:
@@ -208,6 +210,12 @@ async def test_one_that_is_cancelled_in_the_last_moment_lets_the_others_go_on() 
                 group.start_soon(one, 3)
                 group.start_soon(one, 4)
     assert sorted(meter.all()) == pytest.approx([1.0, 2.0])
+
+
+@pytest.mark.parametrize("poll", [0, 51, -1])
+def test_a_poll_has_bounds(poll: int) -> None:
+    with pytest.raises(ValueError, match="from 1 to 50"):
+        Updates(TelegramApi("42:token"), poll=poll)
 
 
 # 429
