@@ -6,21 +6,43 @@ import time
 from typing import Any
 
 import pytest
+from results.taking import taken
+from scripted import Turn, scripted
+from web_stage import served
 
-from thinkwell import JsonSchema
-from thinkwell._output import ForeignSchema, OutputInvalid, output_of
+from thinkwell import JsonSchema, ResultInvalid
+from thinkwell import events as ev
+from thinkwell.web import RequestInvalid
+from thinkwell_acp import RpcError
+
+pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])  # schemas know of no loop
 
 LONG = 10.0
 """Seconds that nothing here takes; without bounds most would take minutes, or for ever."""
 
 
-def flaws(schema: dict[str, Any], value: object) -> tuple[str, ...]:
-    """What does not fit."""
-    try:
-        output_of(ForeignSchema(schema)).check(value)
-    except OutputInvalid as exc:
-        return exc.errors
-    return ()
+async def flaws(schema: dict[str, Any], value: object) -> tuple[str, ...]:
+    """What does not fit, as a server finds it that was sent the schema."""
+
+    async def returns(turn: Turn) -> None:
+        await turn.returns(**arguments_of(schema, value))
+
+    async def gives_up(_: Turn) -> None:
+        raise RpcError(-32603, "once is enough")
+
+    async with served(returns, gives_up) as stage:
+        record = await stage.start(output=schema)
+        log = await stage.ended(record.id)
+    attempts = [event for event in log if isinstance(event, ev.ResultAttempt)]
+    return attempts[0].errors
+
+
+PLAIN = {"type": ["array", "boolean", "null", "number", "string"]}
+"""No object: else ``{"result": …}`` fits as it is."""
+
+
+def arguments_of(schema: dict[str, Any], value: object) -> dict[str, Any]:
+    return value if schema.get("type") == "object" and isinstance(value, dict) else {"result": value}
 
 
 SAME: list[tuple[dict[str, Any], object, object]] = [
@@ -42,15 +64,15 @@ SAME: list[tuple[dict[str, Any], object, object]] = [
 
 
 @pytest.mark.parametrize(("schema", "good", "bad"), SAME)
-def test_they_mean_what_they_mean_elsewhere(schema: dict[str, Any], good: object, bad: object) -> None:
-    own = output_of(JsonSchema(schema))
+async def test_they_mean_what_they_mean_elsewhere(schema: dict[str, Any], good: object, bad: object) -> None:
+    schema = {**PLAIN, **schema}
     for value in (good, bad):
         try:
-            own.check(value)
+            await taken(JsonSchema(schema), arguments_of(schema, value))
             expected: tuple[str, ...] = ()
-        except OutputInvalid as exc:
+        except ResultInvalid as exc:
             expected = exc.errors
-        assert flaws(schema, value) == expected
+        assert await flaws(schema, value) == expected
 
 
 def doubling(steps: int) -> dict[str, Any]:
@@ -62,8 +84,8 @@ def doubling(steps: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("schema", "value", "flaw"),
     [
-        ({"pattern": "^(a+)+$"}, "a" * 100_000 + "!", "$: 'aaa"),
-        ({"uniqueItems": True}, [{"a": str(n)} for n in range(20_000)], ""),
+        ({**PLAIN, "pattern": "^(a+)+$"}, "a" * 100_000 + "!", "$: "),
+        ({**PLAIN, "uniqueItems": True}, [{"a": str(n)} for n in range(20_000)], ""),
         (doubling(60), 1, "it takes too long to check it"),
         (
             {"unevaluatedProperties": False, **doubling(60)},
@@ -74,9 +96,9 @@ def doubling(steps: int) -> dict[str, Any]:
     ],
     ids=["pattern", "unique", "doubling", "unevaluated", "endless"],
 )
-def test_whatever_they_say_takes_bounded_time(schema: dict[str, Any], value: object, flaw: str) -> None:
+async def test_whatever_they_say_takes_bounded_time(schema: dict[str, Any], value: object, flaw: str) -> None:
     began = time.perf_counter()
-    found = flaws(schema, value)
+    found = await flaws(schema, value)
     assert time.perf_counter() - began < LONG
     assert bool(found) is bool(flaw)
     assert flaw in "".join(found)
@@ -99,14 +121,16 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("schema", "why"), REFUSED)
-def test_what_could_take_long_is_refused_at_once(schema: dict[str, Any], why: str) -> None:
-    with pytest.raises(TypeError, match=why):
-        output_of(ForeignSchema(schema))
-    output_of(JsonSchema(schema))  # a program may trust itself
+async def test_what_could_take_long_is_refused_at_once(schema: dict[str, Any], why: str) -> None:
+    async with served() as stage:
+        with pytest.raises(RequestInvalid, match=why):
+            await stage.start(output=schema)
+    async with scripted() as agent:
+        agent.think(JsonSchema(schema))  # a program may trust itself
 
 
-def test_properties_may_be_called_so() -> None:
+async def test_properties_may_be_called_so() -> None:
     names = {"pattern": {"type": "string"}, "patternProperties": {"const": 1}, "$schema": {"type": "string"}}
     schema = {"type": "object", "properties": {"x": {"properties": {"pattern": names["pattern"]}}}}
-    assert flaws(schema, {"x": {"pattern": "("}}) == ()
-    assert flaws({"properties": {"$schema": names["$schema"]}}, {"$schema": "x"}) == ()
+    assert await flaws(schema, {"x": {"pattern": "("}}) == ()
+    assert await flaws({"properties": {"$schema": names["$schema"]}}, {"$schema": "x"}) == ()

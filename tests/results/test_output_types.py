@@ -13,11 +13,11 @@ from uuid import UUID
 import pytest
 from jsonschema.validators import validator_for
 from pydantic import BaseModel, ConfigDict, Field, RootModel, TypeAdapter
+from results.taking import taken
 from scripted import Turn, scripted
 from typing_extensions import TypedDict
 
 from thinkwell import JsonSchema, ResultInvalid, ThinkBuilder
-from thinkwell._output import OutputInvalid, output_of
 from thinkwell.events import JsonValue  # noqa: TC001 - read at run time
 
 T = TypeVar("T")
@@ -180,7 +180,7 @@ async def test_a_value_of_the_type_comes_back_as_the_type_says(case: str) -> Non
 @pytest.mark.parametrize("case", CASES)
 async def test_a_session_of_many_types_takes_it_under_result(case: str) -> None:
     type_, arguments, expected = CASES[case]
-    value = arguments["result"] if output_of(type_).wrapped else arguments
+    value = arguments["result"] if arguments.keys() == {"result"} else arguments
 
     async def script(turn: Turn) -> None:
         answer = await turn.returns(result=value)
@@ -289,7 +289,7 @@ async def test_the_message_names_the_line_of_the_class_and_the_field() -> None:
         assert f"{__file__}:{line}" in str(caught.value)
 
 
-def test_a_reference_that_leads_somewhere_is_fine() -> None:
+async def test_a_reference_that_leads_somewhere_is_fine() -> None:
     schema = JsonSchema(
         {
             "$id": "https://example.com/root",
@@ -302,17 +302,24 @@ def test_a_reference_that_leads_somewhere_is_fine() -> None:
             },
         }
     )
-    output = output_of(schema)
-    assert output.accept({"result": [1, 2, "x"]}, wrapped=True) == [1, 2, "x"]
-    assert output.tool_schema()["properties"]["result"]["prefixItems"][1] == {
+    tools: list[dict[str, Any]] = []
+
+    async def script(turn: Turn) -> None:
+        tools.extend(await turn.list_tools())
+        await turn.returns(result=[1, 2, "x"])
+
+    async with scripted(script) as agent:
+        assert await agent.think(schema).text("Go").run() == [1, 2, "x"]
+    assert tools[0]["inputSchema"]["properties"]["result"]["prefixItems"][1] == {
         "$ref": "#/properties/result/prefixItems/0"
     }
 
 
 @pytest.mark.parametrize("where", ["https://example.com/schema.json", "file:///etc/passwd", "other.json"])
-def test_a_schema_is_never_fetched_from_anywhere(where: str) -> None:
-    with pytest.raises(TypeError, match=f"refers to {where}, which it does not hold; nothing is fetched"):
-        output_of(JsonSchema({"type": "array", "items": {"$ref": where}}))
+async def test_a_schema_is_never_fetched_from_anywhere(where: str) -> None:
+    async with scripted() as agent:
+        with pytest.raises(TypeError, match=f"refers to {where}, which it does not hold; nothing is fetched"):
+            agent.think(JsonSchema({"type": "array", "items": {"$ref": where}}))
 
 
 @pytest.mark.parametrize(
@@ -323,6 +330,8 @@ def test_a_schema_is_never_fetched_from_anywhere(where: str) -> None:
         {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
     ],
 )
-def test_a_schema_that_refers_to_itself_without_end_takes_no_value(schema: dict[str, JsonValue]) -> None:
-    with pytest.raises(OutputInvalid, match="refers to itself without end"):
-        output_of(JsonSchema(schema)).accept({"result": "a", "security_risk": "low"}, wrapped=True)
+async def test_a_schema_that_refers_to_itself_takes_no_value(
+    schema: dict[str, JsonValue],
+) -> None:
+    with pytest.raises(ResultInvalid, match="refers to itself without end"):
+        await taken(JsonSchema(schema), {"result": "a", "security_risk": "low"})

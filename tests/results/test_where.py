@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scripted import scripted
 
-from thinkwell._where import where
+from thinkwell import tool
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 
 class Here: ...
 
 
-def test_functions_and_classes_have_lines() -> None:
-    line = Path(__file__).read_text("utf-8").split("class Here")[0].count("\n") + 1
-    assert where(Here) == f" ({__file__}:{line})"
-    assert where(test_functions_and_classes_have_lines).startswith(f" ({__file__}:")
+def generate() -> Generator[int]:
+    yield 1
 
 
-@pytest.mark.parametrize("thing", [int, print, 5, type("Made", (), {"__module__": "nowhere"})])
-def test_nothing_is_said_where_it_is_not_known(thing: object) -> None:
-    assert where(thing) == ""
+def line_of(code: str) -> int:
+    return Path(__file__).read_text("utf-8").split(f"\n{code}")[0].count("\n") + 2
+
+
+async def test_functions_and_classes_have_lines() -> None:
+    async with scripted() as agent:
+        with pytest.raises(TypeError, match=re.escape(f"think(Here) ({__file__}:{line_of('class Here')}): ")):
+            agent.think(Here)
+    with pytest.raises(TypeError, match=re.escape(f"tool generate() ({__file__}:{line_of('def generate')})")):
+        tool(generate)
+
+
+async def test_nothing_is_said_where_it_is_not_known() -> None:
+    made = type("Made", (), {"__module__": "nowhere"})
+    async with scripted() as agent:
+        with pytest.raises(TypeError, match=r"^think\(Made\): "):
+            agent.think(made)
+    unnamed: Any = print
+    with pytest.raises(TypeError, match=r"^tool print\(\): "):
+        tool(unnamed)
 
 
 async def test_a_builtin_that_is_no_output_type() -> None:

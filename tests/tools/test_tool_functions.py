@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable  # noqa: TC003 - read at run time
 from datetime import date  # noqa: TC003 - read at run time
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -460,3 +461,62 @@ def test_a_function_that_hides_its_parameters() -> None:
 
 def test_a_tool_error_is_an_exception_of_thinkwell() -> None:
     assert str(ToolError("Try again")) == "Try again"
+
+
+KEYS: list[tuple[dict[str, Any], set[str], bool]] = [
+    ({"type": "object", "properties": {"a": {}}}, {"a"}, False),
+    ({"type": "object"}, set(), True),
+    ({"allOf": [{"type": ["object", "null"]}]}, set(), True),
+    ({"type": "object", "additionalProperties": False}, set(), False),
+    ({"type": "object", "properties": {"a": {}}, "additionalProperties": {"type": "null"}}, {"a"}, True),
+    ({"type": "object", "properties": {"a": {}}, "patternProperties": {"x": {}}}, {"a"}, True),
+    (
+        {"anyOf": [{"type": "null"}, {"properties": {"a": {}}}, {"properties": {"b": {}}}]},
+        {"a", "b"},
+        False,
+    ),
+    ({"allOf": [True]}, set(), True),
+    ({"allOf": [False]}, set(), False),
+    ({"allOf": [{"enum": [1]}]}, set(), False),
+    ({"allOf": [{}]}, set(), True),
+    ({"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"x": {"$ref": "#"}}}}}, {"x"}, False),
+    (
+        {
+            "$id": "https://example.com/root",
+            "oneOf": [
+                {"$ref": "#"},
+                {"$ref": "own"},
+                {"$id": "other", "$ref": "#/$defs/x", "$defs": {"x": {}}},
+                {"$id": "third", "$ref": "#/oneOf/9", "oneOf": [False] * 10},
+            ],
+            "$defs": {"own": {"$id": "own"}},
+        },
+        set(),
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "names", "is_open"), KEYS)
+def test_a_schema_of_the_users_names_the_parameters(
+    schema: dict[str, Any], names: set[str], is_open: bool
+) -> None:
+    def make(parameters: set[str]) -> None:
+        def function(**arguments: object) -> None:
+            """Take them."""
+
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        vars(function)["__signature__"] = inspect.Signature(
+            [inspect.Parameter(name, kind) for name in sorted(parameters)]
+        )
+        tool(function, input_schema={"type": "object", **schema})
+
+    make(names)
+    for name in names:
+        with pytest.raises(TypeError, match=f"the function has no parameter '{name}'"):
+            make(names - {name})
+    if is_open:
+        make({*names, "zz"})
+    else:
+        with pytest.raises(TypeError, match="it has no property for the parameter 'zz'"):
+            make({*names, "zz"})
