@@ -9,10 +9,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from profiles.machine import HERE
 
 from thinkwell.agents import __main__ as command
 from thinkwell.agents import find_agent, known_agents
-from thinkwell.agents._registry import platform_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +92,7 @@ def test_news_of_a_registry(home: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "skipped  bad: " in first
     assert "npx --yes" in said(capsys, "show", "odd")
     target = {"archive": "https://example.com/odd.zip", "cmd": "./odd"}
-    binary = {**ODD, "distribution": {"binary": {platform_name(): target, "plan9-mips": target}}}
+    binary = {**ODD, "distribution": {"binary": {HERE: target, "plan9-mips": target}}}
     source.write_text(json.dumps({"agents": [binary]}), "utf-8")
     said(capsys, "update", str(source))
     assert "download   https://example.com/odd.zip (without a checksum)" in said(capsys, "show", "odd")
@@ -100,7 +100,7 @@ def test_news_of_a_registry(home: Path, capsys: pytest.CaptureFixture[str]) -> N
         json.dumps({"agents": [{**ODD, "distribution": {"binary": {"plan9-mips": target}}}]}), "utf-8"
     )
     said(capsys, "update", str(source))
-    assert f"download   nothing for {platform_name()}" in said(capsys, "show", "odd")
+    assert f"download   nothing for {HERE}" in said(capsys, "show", "odd")
     source.write_text(json.dumps({"agents": [ODD]}), "utf-8")
     said(capsys, "update", str(source))
     source.write_text(json.dumps({"agents": [{**ODD, "version": "1.2.4"}]}), "utf-8")

@@ -19,11 +19,11 @@ import pytest
 import trio
 from msgspec.structs import replace
 from profiles.file_server import file_server
+from profiles.machine import HERE
 from trio.testing import MockClock
 
 from thinkwell import AgentNotFound, AgentStartFailed, open_agent
 from thinkwell.agents import AgentProfile, Archive, Binary, EnvironmentRules, Npx, Program, Quirk, Uvx
-from thinkwell.agents._registry import platform_name
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -437,7 +437,7 @@ def archived(url: str) -> AgentProfile:
     archive = Archive(
         archive=url, cmd="./bin/agent", args=("works",), env={"SAID": "by it", "GIVEN": "by it"}
     )
-    return AgentProfile(name="mine", binary=Binary(version="1.2.3", archives={platform_name(): archive}))
+    return AgentProfile(name="mine", binary=Binary(version="1.2.3", archives={HERE: archive}))
 
 
 @pytest.fixture

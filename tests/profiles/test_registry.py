@@ -6,32 +6,35 @@ import json
 import platform
 import stat
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles.file_server import FileServer, file_server
+from profiles.machine import HERE
 
-from thinkwell.agents._profile import Archive, Binary, Npx, Uvx, profile_of
-from thinkwell.agents._registry import (
+from thinkwell import open_agent
+from thinkwell.agents import (
+    AgentProfile,
+    Archive,
+    Binary,
+    Npx,
     RegistryChange,
-    RegistryEntry,
+    RegistryUpdate,
     SkippedEntry,
-    as_profile_table,
-    platform_name,
-    read_registry,
-    stored_registry_path,
-    stored_tables,
+    Uvx,
+    find_agent,
+    known_agents,
     update_agents,
 )
-from thinkwell.errors import RegistryError
+from thinkwell.errors import AgentNotFound, RegistryError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 ONE = {
     "id": "odd",
@@ -48,6 +51,9 @@ ONE = {
 TARGET = {"archive": "https://example.invalid/odd.tgz", "cmd": "./odd", "args": ["acp"], "env": {"A": "b"}}
 
 
+ARCHIVE = Archive(archive="https://example.invalid/odd.tgz", cmd="./odd", args=("acp",), env={"A": "b"})
+
+
 def entry_of(**changes: object) -> dict[str, object]:
     return {**ONE, **changes}
 
@@ -56,17 +62,32 @@ def registry(*entries: object, **more: object) -> bytes:
     return json.dumps({"version": "1.0.0", "agents": entries, "extensions": [], **more}).encode()
 
 
-def one(**changes: object) -> RegistryEntry:
-    read = read_registry(registry(entry_of(**changes)))
-    assert not read.skipped
-    (entry,) = read.entries
-    return entry
+async def update(*entries: object) -> RegistryUpdate:
+    """Read a registry of these entries from a file."""
+    source = Path("source.json")
+    source.write_bytes(registry(*entries))
+    return await update_agents(source)
+
+
+async def one(**changes: object) -> AgentProfile:
+    """Return what becomes of an entry."""
+    assert not (await update(entry_of(**changes))).skipped
+    return find_agent("odd")
+
+
+def registered() -> set[str]:
+    """Return the agents of our copy that these tests have put there."""
+    names = {"odd", "even", "same", "new", "gone"}
+    return {profile.name for profile in known_agents() if profile.name in names}
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    for name in ("XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "config"))
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "*")
     return tmp_path / "cache" / "thinkwell"
 
@@ -77,10 +98,12 @@ def server() -> Iterator[FileServer]:
         yield files
 
 
-def test_an_entry() -> None:
-    entry = one()
-    assert (entry.id, entry.name, entry.version) == ("odd", "Odd", "1.2.3")
-    assert entry.launch() == Npx(package="@odd/agent", version="1.2.3", args=("--acp",))
+async def test_an_entry_is_a_profile() -> None:
+    profile = await one()
+    assert (profile.name, profile.registry, profile.title) == ("odd", "odd", "Odd")
+    assert profile.website == "https://example.invalid/odd"
+    assert profile.launch == Npx(package="@odd/agent", version="1.2.3", args=("--acp",))
+    assert profile.env.set == {"NO_UPDATE": "1"}
 
 
 @pytest.mark.parametrize(
@@ -102,19 +125,14 @@ def test_an_entry() -> None:
             {"binary": {"a-b": TARGET}},
             Binary(
                 version="1.2.3",
-                archives={
-                    "a-b": Archive(
-                        archive="https://example.invalid/odd.tgz", cmd="./odd", args=("acp",), env={"A": "b"}
-                    )
-                },
+                archives={"a-b": ARCHIVE},
             ),
         ),
-        ({"binary": {"b-c": TARGET}}, None),
     ],
     ids=str,
 )
-def test_how_it_is_started(way: dict[str, object], expected: object) -> None:
-    assert one(distribution=way).launch("a-b") == expected
+async def test_how_it_is_started(way: dict[str, object], expected: object) -> None:
+    assert (await one(distribution=way)).launch == expected
 
 
 @pytest.mark.parametrize(
@@ -152,17 +170,17 @@ def test_how_it_is_started(way: dict[str, object], expected: object) -> None:
     ],
     ids=str,
 )
-def test_a_bad_entry_is_skipped_and_the_others_are_not(changes: dict[str, object], reason: str) -> None:
-    read = read_registry(registry(entry_of(**changes), entry_of(id="even")))
-    assert [entry.id for entry in read.entries] == ["even"]
+async def test_a_bad_entry_is_skipped_and_the_others_are_not(changes: dict[str, object], reason: str) -> None:
+    read = await update(entry_of(**changes), entry_of(id="even"))
+    assert (read.total, read.added) == (1, ("even",))
     (skipped,) = read.skipped
     assert reason in skipped.reason
     assert f"{skipped.id}: {skipped.reason}".isprintable()
 
 
-def test_entries_that_are_none() -> None:
-    read = read_registry(registry(None, {}, {"id": 3}, ONE, ONE, {"id": "half"}, {"id": "a\nb"}))
-    assert [entry.id for entry in read.entries] == ["odd"]
+async def test_entries_that_are_none() -> None:
+    read = await update(None, {}, {"id": 3}, ONE, ONE, {"id": "half"}, {"id": "a\nb"})
+    assert (read.total, read.added) == (1, ("odd",))
     assert [skipped.id for skipped in read.skipped] == ["#1", "#2", "#3", "odd", "half", "'a\\nb'"]
     assert read.skipped[3].reason == "there is another entry of this id before it"
 
@@ -175,21 +193,24 @@ def test_entries_that_are_none() -> None:
     ],
     ids=lambda data: data[:20],
 )
-def test_what_is_no_registry(data: bytes) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        read_registry(data)
+async def test_what_is_no_registry(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "none.json").write_bytes(data)
+    with pytest.raises(RegistryError, match=r"it is no registry of agents: .") as caught:
+        await update_agents(tmp_path / "none.json")
+    assert "no agent in it can be used" not in caught.value.reason
 
 
-def test_an_entry_of_great_depth_is_skipped() -> None:
+async def test_an_entry_of_great_depth_is_no_registry(tmp_path: Path) -> None:
     deep = b"[" * 100_000 + b"]" * 100_000
     # What is read as it stands is read over for its end, which is no deeper than the reader allows.
-    with pytest.raises(ValueError, match="depth"):
-        read_registry(b'{"agents": [{"id": "odd", "x": ' + deep + b"}]}")
+    (tmp_path / "deep.json").write_bytes(b'{"agents": [{"id": "odd", "x": ' + deep + b"}]}")
+    with pytest.raises(RegistryError, match="depth"):
+        await update_agents(tmp_path / "deep.json")
 
 
-def test_a_byte_order_mark_and_no_extensions() -> None:
-    data = b"\xef\xbb\xbf" + json.dumps({"agents": [ONE]}).encode()
-    assert len(read_registry(data).entries) == 1
+async def test_a_byte_order_mark_and_no_extensions(tmp_path: Path) -> None:
+    (tmp_path / "marked.json").write_bytes(b"\xef\xbb\xbf" + json.dumps({"agents": [ONE]}).encode())
+    assert (await update_agents(tmp_path / "marked.json")).added == ("odd",)
 
 
 JSON = st.recursive(
@@ -206,11 +227,12 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(JSON, JSON)
 def test_any_json_beside_a_good_entry(key: Any, value: Any) -> None:
-    read = read_registry(registry(key, {**ONE, "id": "bad", "distribution": value}, ONE))
-    assert "odd" in {entry.id for entry in read.entries}
-    assert len(read.entries) + len(read.skipped) == 3
+    read = anyio.run(update, key, {**ONE, "id": "bad", "distribution": value}, ONE)
+    assert "odd" not in {skipped.id for skipped in read.skipped}
+    assert read.total + len(read.skipped) == 3
 
 
 @pytest.mark.parametrize(
@@ -224,53 +246,35 @@ def test_any_json_beside_a_good_entry(key: Any, value: Any) -> None:
         ("FreeBSD", "riscv64", "freebsd-riscv64"),
     ],
 )
-def test_the_names_of_machines(
+async def test_the_names_of_machines(
     system: str, machine: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
-    assert platform_name() == expected
+    nothing = AgentProfile(name="odd", binary=Binary(version="1", archives={}))
+    with pytest.raises(AgentNotFound, match=f"no program of it for {expected} "):
+        async with open_agent(nothing):
+            raise AssertionError("it started")
 
 
-def test_an_entry_as_a_profile() -> None:
-    table = as_profile_table(one())
-    assert table == {
-        "title": "Odd",
-        "website": "https://example.invalid/odd",
-        "registry": "odd",
-        "npx": {"package": "@odd/agent", "version": "1.2.3", "args": ["--acp"]},
-        "env": {"set": {"NO_UPDATE": "1"}},
-    }
-    profile = profile_of("odd", table, ["registry.json"])
-    assert profile.launch == one().launch()
-    assert profile.env.set == {"NO_UPDATE": "1"}
+async def test_a_plain_entry_is_a_profile() -> None:
+    await update({"id": "odd", "version": "1.2.3", "distribution": {"uvx": {"package": "odd"}}})
+    profile = find_agent("odd")
+    assert (profile.title, profile.website, profile.env.set) == ("odd", "", {})
+    assert profile.launch == Uvx(package="odd", version="1.2.3")
 
 
-def test_a_plain_entry_as_a_profile() -> None:
-    read = read_registry(
-        registry({"id": "odd", "version": "1.2.3", "distribution": {"uvx": {"package": "odd"}}})
-    )
-    assert as_profile_table(read.entries[0]) == {
-        "title": "odd",
-        "registry": "odd",
-        "uvx": {"package": "odd", "version": "1.2.3", "args": []},
-    }
-
-
-@pytest.mark.parametrize("on", [platform_name(), "beos-ppc"])
-def test_a_binary_as_a_profile_wherever_it_is_for(on: str) -> None:
-    entry = one(distribution={"binary": {on: TARGET}})
-    table = as_profile_table(entry)
-    assert table["binary"] == {"version": "1.2.3", "archives": {on: TARGET}}
-    profile = profile_of("odd", table, [])
-    assert profile.launch == entry.launch(on)
+@pytest.mark.parametrize("on", [HERE, "beos-ppc"])
+async def test_a_binary_is_a_profile_wherever_it_is_for(on: str) -> None:
+    profile = await one(distribution={"binary": {on: TARGET}})
     assert isinstance(profile.launch, Binary)
-    assert profile.launch.archives[on].env == {"A": "b"}
+    assert profile.launch.version == "1.2.3"
+    assert profile.launch.archives == {on: ARCHIVE}
     assert not profile.env.set
 
 
 async def test_an_update_from_a_file(tmp_path: Path, cache: Path) -> None:
-    assert stored_tables() == {}
+    assert registered() == set()
     file = tmp_path / "registry.json"
     file.write_bytes(registry(entry_of(), entry_of(id="gone"), entry_of(id="same"), {"id": "bad"}))
     update = await update_agents(file)
@@ -288,11 +292,10 @@ async def test_an_update_from_a_file(tmp_path: Path, cache: Path) -> None:
     update = await update_agents(str(file))
     assert (update.total, update.added, update.removed) == (3, ("new",), ("gone",))
     assert update.changed == (RegistryChange(id="odd", before="1.2.3", after="1.2.4"),)
-    tables = stored_tables()
-    assert set(tables) == {"odd", "same", "new"}
-    path, table = tables["same"]
-    assert path == str(stored_registry_path())
-    assert table == as_profile_table(one(id="same"))
+    assert registered() == {"odd", "same", "new"}
+    profile = find_agent("same")
+    assert profile.files == (str(update.path),)
+    assert profile.launch == Npx(package="@odd/agent", version="1.2.3", args=("--acp",))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="rights of POSIX systems")
@@ -328,7 +331,7 @@ async def test_what_cannot_be_used_does_not_replace_the_copy(
             await update_agents(source)
         assert caught.value.source == str(source)
         assert reason in caught.value.reason
-        assert set(stored_tables()) == {"odd"}
+        assert registered() == {"odd"}
         assert [path.name for path in cache.iterdir()] == ["registry.json"]
 
 
@@ -354,11 +357,15 @@ async def test_a_damaged_copy_is_told_of_and_replaced(
 ) -> None:
     cache.mkdir(parents=True)
     (cache / "registry.json").write_bytes(b"{")
-    assert stored_tables() == {}
+    assert registered() == set()
     assert "The copy of the agent registry is not used" in caplog.text
     (tmp_path / "registry.json").write_bytes(registry(ONE))
     assert (await update_agents(tmp_path / "registry.json")).added == ("odd",)
-    assert set(stored_tables()) == {"odd"}
+    assert registered() == {"odd"}
+
+
+def registered_by_number() -> int:
+    return sum(profile.name[1:].isdecimal() for profile in known_agents())
 
 
 async def test_readers_see_the_one_copy_or_the_other(tmp_path: Path) -> None:
@@ -377,7 +384,7 @@ async def test_readers_see_the_one_copy_or_the_other(tmp_path: Path) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(write)
         while not tasks.cancel_scope.cancel_called:
-            seen.add(len(await anyio.to_thread.run_sync(stored_tables)))
+            seen.add(await anyio.to_thread.run_sync(registered_by_number))
     assert seen <= {1, 300}
 
 
