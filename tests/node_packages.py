@@ -60,7 +60,10 @@ def node_packages(*, source: Path = SOURCE, cache: Path = CACHE) -> Path:
             "--loglevel=error",
         )
         command = [str(_node()), str(npm), *arguments]
-        subprocess.run(command, cwd=fresh, env=_environment(), check=True, stdout=subprocess.DEVNULL)
+        environment = _environment()
+        if not os.access(Path("~").expanduser(), os.W_OK):  # where npm keeps what it has downloaded
+            environment.setdefault("npm_config_cache", str(Path(scratch) / "downloads"))
+        subprocess.run(command, cwd=fresh, env=environment, check=True, stdout=subprocess.DEVNULL)
         try:
             fresh.rename(folder)
         except OSError:
