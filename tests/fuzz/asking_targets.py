@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from fuzz.hostile import LEAVES, LONGEST, bodies, repeated
-from fuzz.target import Target
+from fuzz.hostile import LEAVES, LONG_RUN, LONGEST, bodies, is_array, is_object, repeated
+from fuzz.talking import CWD, SESSION, request, talk
+from fuzz.target import Target, on_both, told
 from hypothesis import strategies as st
 
+from thinkwell import AnswerInvalid, wait_for_answer
 from thinkwell import events as ev
-from thinkwell._call_facts import facts_of
-from thinkwell._convert import Mapper
-from thinkwell._forms import check_form
-from thinkwell._json_schema import is_array, is_object
-from thinkwell._log import RunLog
-from thinkwell._policy.commands import allows, read_command, touches
-from thinkwell._wire_questions import elicitation_question
 from thinkwell.events import event_from_json, event_to_json
 from thinkwell.permissions import PermissionPolicy, Rule
-from thinkwell.questions import FormQuestion, PermissionQuestion, QuestionOption, UrlQuestion
+from thinkwell.questions import PermissionQuestion, UrlQuestion
 from thinkwell_acp import schema as s
 from thinkwell_acp.schema import DecodeError
+
+if TYPE_CHECKING:
+    from thinkwell import ThoughtStream
+    from thinkwell.questions import Question
 
 # Permissions
 
@@ -132,34 +131,28 @@ _POLICIES = tuple(
 )
 
 
-def check_permission(given: tuple[bytes, PermissionPolicy]) -> None:
-    """What an agent asks is understood and decided in bounded time."""
+_CHOICES = b'"options":[{"optionId":"y","name":"Yes","kind":"allow_once"}]'
+
+
+async def check_permission(given: tuple[bytes, PermissionPolicy]) -> None:
+    """What an agent asks is understood and decided in bounded time, also of a call that is known already."""
     body, policy = given
     try:
         call = s.decode(s.ToolCallUpdate, body)
     except DecodeError:
         return
-    log = RunLog(ev.ALL_TYPES)
-    mapper = Mapper(log)
-    facts = facts_of(call, None, "/code/project")
-    mapper.update_tool(call)
-    facts_of(call, log.view().tools[call.tool_call_id], "/code/project")
-    question = PermissionQuestion(
-        id="q",
-        title=facts.title,
-        agent="agent",
-        options=(QuestionOption(id="y", name="Yes", kind="allow_once"),),
-        kind=facts.kind,
-        input=facts.input,
-        content=facts.content,
-        name=facts.name,
-        server=facts.server,
-        command=facts.command,
-        paths=facts.paths,
+    params = b'{"sessionId":"%b","toolCall":%b,%b}' % (SESSION.encode(), s.encode(call), _CHOICES)
+    asked = ("q0", "q1")
+    talked = await talk(
+        *(request(id_, "session/request_permission", params) for id_ in asked),
+        waits_for=asked,
+        permissions=policy,
     )
-    decision = policy.decide(question, cwd="/code/project")
-    assert decision.verdict in ("allow", "deny")
-    assert len(decision.why) < 1000
+    for id_ in asked:
+        assert talked.answers[id_]["outcome"]["outcome"] in ("selected", "cancelled")
+    decided = [event for event in talked.events if isinstance(event, ev.QuestionAnswered)]
+    assert len(decided) == 2
+    assert all(len(decision.why) < 1000 for decision in decided)
 
 
 _SHELL = (
@@ -224,12 +217,12 @@ _SHELL = (
 
 def check_command(line: str) -> None:
     """A command line is read in bounded time; what is sure to be allowed is nothing that a rule denies."""
-    reading = read_command(line)
-    patterns = ("git push *", "a * - * b", "*")
-    if allows(patterns[:1], reading):
-        assert touches(patterns[:1], reading), "it is allowed by a pattern, and not denied by the same"
-    for pattern in patterns:
-        touches((pattern,), reading)
+    question = PermissionQuestion(id="q", title="", agent="a", options=(), kind="execute", command=line)
+    for pattern in ("git push *", "a * - * b", "*"):
+        allowing = PermissionPolicy(rules=(Rule("allow", command=pattern),), otherwise="deny")
+        denying = PermissionPolicy(rules=(Rule("deny", command=pattern),), otherwise="allow")
+        denied = denying.decide(question, cwd=CWD).verdict == "deny"
+        assert allowing.decide(question, cwd=CWD).verdict == "deny" or denied, pattern
 
 
 # Forms and pages
@@ -275,27 +268,48 @@ _URLS = repeated(
 )
 
 
-def check_form_question(given: tuple[bytes, dict[str, Any]]) -> None:
+async def check_form_question(given: tuple[bytes, dict[str, Any]]) -> None:
     """A request for input is a question, and any answer to it is checked."""
     body, answer = given
     try:
-        request = s.decode(s.CreateElicitationRequest, body)
+        request_ = s.decode(s.CreateElicitationRequest, body)
     except DecodeError:
         return
-    if not isinstance(request, s.ElicitationFormMode | s.ElicitationUrlMode):
+    if not isinstance(request_, s.ElicitationFormMode | s.ElicitationUrlMode):
         return
-    question = elicitation_question(request, id="q", agent="agent")
-    match question:
-        case UrlQuestion(host=host):
-            assert host.isascii()
-            assert len(host) <= 1000
-        case FormQuestion(fields=fields):
-            asked = ev.QuestionAsked(id="q", title=question.title, asks="form", fields=fields)
-            assert event_from_json(event_to_json(asked)) == asked
-            names = [field.name for field in fields]
-            values, errors = check_form(fields, {**dict(zip(names, answer.values(), strict=False)), **answer})
-            assert not values.keys() & errors.keys()
-            msgspec.json.decode(msgspec.json.encode(values))
+    params = s.encode(msgspec.structs.replace(request_, session_id=SESSION))
+
+    seen: list[Question] = []
+
+    async def reply(stream: ThoughtStream[str]) -> None:
+        async for event in stream:
+            if isinstance(event, ev.QuestionAsked):
+                assert event_from_json(event_to_json(event)) == event
+                _reply(stream, event, answer)
+
+    talked = await talk(
+        request("q", "elicitation/create", params),
+        waits_for=["q"],
+        look=reply,
+        permissions="ask",
+        on_question=(seen.append, wait_for_answer),
+    )
+    assert len(seen) <= 1
+    for question in seen:
+        if isinstance(question, UrlQuestion):
+            assert 0 < len(question.host) <= 1000
+            assert question.host.isascii()
+    assert talked.answers["q"].get("action") in ("accept", "decline", "cancel")
+
+
+def _reply(stream: ThoughtStream[str], question: ev.QuestionAsked, answer: dict[str, Any]) -> None:
+    names = [field.name for field in question.fields]
+    values = {**dict(zip(names, answer.values(), strict=False)), **answer}
+    try:
+        stream.answer(question.id, values if question.asks == "form" else "accept")
+    except AnswerInvalid as exc:
+        told("".join(exc.errors.values()), where=exc.errors.keys() <= {*names, *answer, ""})
+        stream.answer(question.id, "decline")
 
 
 TARGETS = (
@@ -304,13 +318,14 @@ TARGETS = (
         inputs=st.tuples(
             _CALLS.map(msgspec.json.encode) | bodies(s.ToolCallUpdate), st.sampled_from(_POLICIES)
         ),
-        check=check_permission,
-        weight=100,
+        check=on_both(check_permission),
+        weight=60 if LONG_RUN else 25,
     ),
     Target(name="commands", inputs=repeated(_SHELL), check=check_command, weight=100),
     Target(
         name="forms",
         inputs=st.tuples(bodies(s.CreateElicitationRequest, _fill), _ANSWERS),
-        check=check_form_question,
+        check=on_both(check_form_question),
+        weight=60 if LONG_RUN else 25,
     ),
 )

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from datetime import date  # noqa: TC003 - a field's type, read at run time
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
-from fuzz.hostile import LEAVES, bodies, damaged, repeated
-from fuzz.target import Target, told
+from fuzz.hostile import LEAVES, LONG_RUN, bodies, damaged, repeated
+from fuzz.talking import SESSION, Talk, talk
+from fuzz.target import Target, on_both, told
 from hypothesis import strategies as st
 from stream.strategies import EVENTS
 
-from thinkwell import Buffer
-from thinkwell import events as ev
-from thinkwell._convert import Mapper
-from thinkwell._history import History, history_to_json
-from thinkwell._log import RunLog
-from thinkwell._output import JsonSchema, OutputInvalid, output_of
-from thinkwell._skills.front_matter import FrontMatter, FrontMatterError
+from thinkwell import Buffer, JsonSchema, SkillError, ThoughtEvent, history_to_json, load_skill, open_agent
 from thinkwell.events import event_from_json, event_to_json
+from thinkwell.testing import ScriptedAgent, script
 from thinkwell_acp import schema as s
 from thinkwell_acp.schema import DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from thinkwell import RunView, ThinkBuilder, ThoughtStream
+
+T = TypeVar("T", bound=ThoughtEvent)
 
 # Updates
 
@@ -36,51 +37,60 @@ _BUFFERS = st.none() | st.builds(
 )
 
 
-def check_mapping(given: tuple[list[bytes], Buffer | None, bool]) -> None:
+async def check_mapping(given: tuple[list[bytes], Buffer | None, bool]) -> None:
     """Every update becomes events; they travel as JSON, and the views and the history show them."""
     lines, buffer, cancelled = given
-    updates: list[s.SessionNotification] = []
+    updates: list[bytes] = []
     for line in lines:
         try:
-            updates.append(s.decode(s.SessionNotification, line))
+            notification = s.decode(s.SessionNotification, line)
         except DecodeError:
             continue
-    log, between = RunLog(ev.ALL_TYPES, buffer), RunLog(ev.ALL_TYPES)
-    mapper, history = Mapper(log), History(between)
-    mapper.await_response()
-    mapper.extend(updates)
-    if cancelled:
-        mapper.cancel_tools()
-    Mapper(between).extend(updates)
-    _check_log(log)
-    history.take(log, replayed=False)
-    for replayed in (True, False):
-        msgspec.json.decode(history_to_json(history.messages(replayed=replayed)))
+        params = s.encode(msgspec.structs.replace(notification, session_id=SESSION))
+        updates.append(b'{"jsonrpc":"2.0","method":"session/update","params":%b}' % params)
+
+    async def look(stream: ThoughtStream[str]) -> None:
+        """See each state, which must change nothing."""
+        async for _ in stream:
+            assert stream.view is not None
+        if cancelled:
+            stream.cancel()
+
+    talked = await talk(*updates, buffer=buffer, look=look, replayed=updates if cancelled else ())
+    _check_events(talked)
+    msgspec.json.decode(history_to_json(talked.history))
     if buffer is None:
-        kinds = [notification.update for notification in updates]
-        assert len(log.events) >= len(kinds)
-        assert log.view() == _without_times(log, updates)
+        assert len(talked.events) >= len(updates)
+        assert _without_times((await talk(*updates, replayed=updates if cancelled else ())).view) == (
+            _without_times(talked.view)
+        )
 
 
-def _check_log(log: RunLog) -> None:
-    numbers = [event.seq for event in log.events]
+def _check_events(talked: Talk) -> None:
+    numbers = [event.seq for event in talked.events]
     assert numbers == sorted(set(numbers))
-    view = log.view()
-    assert view.text == "".join(view.messages)
-    for event in log.events:
+    assert talked.view.text == "".join(talked.view.messages)
+    for event in talked.events:
         assert event_from_json(event_to_json(event)) == event
-    for id_, tool in view.tools.items():
+    for id_, tool in talked.view.tools.items():
         assert tool.id == id_
 
 
-def _without_times(log: RunLog, updates: Sequence[s.SessionNotification]) -> Any:
-    """The view of the same updates, shown after each of them: looking must change nothing."""
-    again = RunLog(ev.ALL_TYPES, clock=lambda: 0.0)
-    again._started = again.now()
-    for event in log.events:
-        again.append(event)
-        again.view()
-    return again.view()
+def _without_times(view: RunView) -> RunView:
+    """The same view without what differs by when it happened."""
+    return replace(
+        view,
+        phases=(),
+        timeline=tuple(msgspec.structs.replace(item, at=0.0) for item in view.timeline),
+        tools={id_: replace(tool, started_at=0.0, ended_at=None) for id_, tool in view.tools.items()},
+        plans={id_: _untimed(plan) for id_, plan in view.plans.items()},
+        usage=view.usage and _untimed(view.usage),
+        notices=tuple(map(_untimed, view.notices)),
+    )
+
+
+def _untimed(event: T) -> T:
+    return msgspec.structs.replace(event, at=0.0, seq=0)
 
 
 # Events
@@ -111,22 +121,17 @@ class _Point:
     when: date | None = None
 
 
-_OUTPUTS = tuple(
-    output_of(type_)
-    for type_ in (
-        _Point,
-        list[int],
-        dict[str, float],
-        Literal["yes", "no"],
-        _Point | list[_Point],
-        JsonSchema(
-            {"type": "object", "properties": {"x": {"type": "integer"}}, "additionalProperties": False}
-        ),
-        JsonSchema({"type": "array", "items": {"anyOf": [{"type": "number"}, {"type": "null"}]}}),
-        # With anyOf around the reference, jsonschema describes the whole value again at each of its levels.
-        JsonSchema({"type": "array", "items": {"$ref": "#"}}),
-        JsonSchema({"type": "string", "pattern": "^(a|b)*c$", "maxLength": 9}),
-    )
+_OUTPUTS = (
+    _Point,
+    list[int],
+    dict[str, float],
+    Literal["yes", "no"],
+    _Point | list[_Point],
+    JsonSchema({"type": "object", "properties": {"x": {"type": "integer"}}, "additionalProperties": False}),
+    JsonSchema({"type": "array", "items": {"anyOf": [{"type": "number"}, {"type": "null"}]}}),
+    # With anyOf around the reference, jsonschema describes the whole value again at each of its levels.
+    JsonSchema({"type": "array", "items": {"$ref": "#"}}),
+    JsonSchema({"type": "string", "pattern": "^(a|b)*c$", "maxLength": 9}),
 )
 _RESULT_KEYS = st.sampled_from(["result", "value", "x", "when", "arguments", "return_result"])
 _QUOTED = st.recursive(
@@ -143,19 +148,22 @@ _RESULTS = st.tuples(
 )
 
 
-def check_result(given: tuple[Any, bytes]) -> None:
-    """What an agent returns is a value of the type, or invalid."""
+async def check_result(given: tuple[Any, bytes]) -> None:
+    """What an agent returns is a value of the type, or it is told in few words what is wrong."""
     output, body = given
     try:
-        arguments = s.decode(object, body)
-    except DecodeError:
+        arguments: Any = s.decode(object, body)
+        returned = script.calls("return_result", arguments, expect_error=None)
+    except (DecodeError, ValueError):  # no JSON, or nothing that this agent can say
         return
-    assert isinstance(arguments, dict)
-    for wrapped in (True, False):
-        try:
-            output.accept(arguments, wrapped=wrapped)
-        except OutputInvalid as exc:
-            told("".join(exc.errors), where=all(len(error) < 10_000 for error in exc.errors))
+    played = ScriptedAgent(returned, complete=False)
+    async with played.connect() as transport, open_agent(transport=transport) as agent:
+        builder: ThinkBuilder[Any] = agent.think(output)
+        stream = builder.text("Go").stream()
+        await stream.wait()
+    (answer,) = played.sent.results
+    told(answer.text, where=len(answer.text) < 30_000)
+    assert answer.is_error == (stream.result.exception() is not None)
 
 
 # Skills
@@ -171,6 +179,7 @@ _MATTER = repeated(
             "name: ",
             "description: ",
             "metadata:\n",
+            "allowed-tools: ",
             "a",
             ":",
             "- ",
@@ -201,24 +210,28 @@ _MATTER = repeated(
 )
 
 
-def check_front_matter(text: str) -> None:
+def check_skill(given: tuple[str, bool]) -> None:
     """The top of a skill is read, or the line that cannot be is named."""
-    try:
-        matter = FrontMatter(f"---\n{text}\n---\nbody")
-    except FrontMatterError as exc:
-        told(exc.reason, where=1 <= exc.line <= text.count("\n") + 3)
-        return
-    for key in ("name", "description", "metadata", "allowed-tools"):
-        for read in (matter.text, matter.texts, matter.texts_by_name, matter.line):
-            try:
-                read(key)
-            except FrontMatterError as exc:
-                told(exc.reason, where=1 <= exc.line <= text.count("\n") + 3)
+    text, named = given
+    if named:
+        text = f"name: a\ndescription: b\n{text}"
+    with TemporaryDirectory() as folder:
+        Path(folder, "SKILL.md").write_bytes(f"---\n{text}\n---\nbody".encode("utf-8", "surrogatepass"))
+        try:
+            load_skill(folder)
+        except SkillError as exc:
+            place = re.match(r"line (\d+): .", exc.reason)
+            told(exc.reason, where=place is not None and 1 <= int(place[1]) <= text.count("\n") + 3)
 
 
 TARGETS = (
-    Target(name="mapping", inputs=st.tuples(_UPDATES, _BUFFERS, st.booleans()), check=check_mapping),
+    Target(
+        name="mapping",
+        inputs=st.tuples(_UPDATES, _BUFFERS, st.booleans()),
+        check=on_both(check_mapping),
+        weight=60 if LONG_RUN else 25,
+    ),
     Target(name="events", inputs=_EVENT_LINES, check=check_event),
-    Target(name="results", inputs=_RESULTS, check=check_result),
-    Target(name="skills", inputs=_MATTER, check=check_front_matter, weight=100),
+    Target(name="results", inputs=_RESULTS, check=on_both(check_result), weight=60 if LONG_RUN else 25),
+    Target(name="skills", inputs=st.tuples(_MATTER, st.booleans()), check=check_skill, weight=100),
 )

@@ -3,34 +3,69 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import msgspec
 import pytest
 from acp_support import Recorder, talk
+from fuzz import talking
 from fuzz.bounds import bounded
+from fuzz.talking import CWD
 
-from thinkwell import PermissionPolicy, PermissionQuestion, Rule
-from thinkwell._call_facts import facts_of
-from thinkwell._output import JsonSchema, OutputInvalid, output_of
-from thinkwell._policy.globs import name_glob, path_glob, words_glob
-from thinkwell._skills.front_matter import FrontMatter, FrontMatterError
+from thinkwell import (
+    AgentReported,
+    JsonSchema,
+    PermissionPolicy,
+    PermissionQuestion,
+    Rule,
+    SkillError,
+    load_skill,
+    open_agent,
+)
 from thinkwell.events import event_from_json
-from thinkwell_acp import schema as s
+from thinkwell.testing import ScriptedAgent, script, virtual_backend
 
 if TYPE_CHECKING:
-    from thinkwell._call_facts import CallFacts
+    from thinkwell import Question
 
-CWD = "/code/project"
 MANY = 50_000
 
+SIZES = pytest.mark.parametrize("many", [MANY // 5, pytest.param(MANY, marks=pytest.mark.long)])
 
-def asked(**call: Any) -> CallFacts:
-    """The facts of a call, as they are on the wire."""
-    body = json.dumps({"toolCallId": "t", **call}).encode()
-    with bounded(len(body)):
-        return facts_of(s.decode(s.ToolCallUpdate, body), None, CWD)
+INTERNAL_ERROR = -32603
+
+
+def asked(**call: Any) -> PermissionQuestion:
+    """What is asked about a call, as it is on the wire."""
+    (question,) = asks(json.dumps({"toolCallId": "t", **call}).encode(), waits_for="0")
+    return question
+
+
+def asks(*calls: bytes, waits_for: str = "healthy") -> list[PermissionQuestion]:
+    """What is asked by an agent that asks about calls, then a healthy one, and waits for one of them."""
+    questions: list[PermissionQuestion] = []
+
+    def allow(question: Question) -> bool:
+        assert isinstance(question, PermissionQuestion)
+        questions.append(question)
+        return True
+
+    def request(id_: str, call: bytes) -> bytes:
+        params = b'{"sessionId":"%b","toolCall":%b,"options":[]}' % (talking.SESSION.encode(), call)
+        return talking.request(id_, "session/request_permission", params)
+
+    async def talk() -> talking.Talk:
+        return await talking.talk(*lines, waits_for=[waits_for], permissions="ask", on_question=allow)
+
+    lines = [request(str(number), call) for number, call in enumerate(calls)]
+    lines.append(request("healthy", b'{"toolCallId":"healthy"}'))
+    with bounded(sum(map(len, calls))):
+        backend, options = virtual_backend("asyncio")
+        talked = anyio.run(talk, backend=backend, backend_options=options)
+    assert not [answer for answer in talked.answers.values() if answer.get("code") == INTERNAL_ERROR]
+    return [question for question in questions if question.tool_id != "healthy"]
 
 
 def decided(rule: Rule, **facts: Any) -> str:
@@ -84,28 +119,24 @@ def test_a_null_character_names_no_users_folder() -> None:
     assert asked(rawInput={"path": "~a\0b"}).paths == (f"{CWD}/~a\0b",)
 
 
-def test_paths_without_text_cost_nothing() -> None:
-    folders = {f"a{number}_dir": "x" for number in range(20_000)}
-    facts = asked(rawInput=folders, locations=[{"path": ""}] * 20_000)
+@SIZES
+def test_paths_without_text_cost_nothing(many: int) -> None:
+    folders = {f"a{number}_dir": "x" for number in range(many // 2)}
+    facts = asked(rawInput=folders, locations=[{"path": ""}] * (many // 2))
     assert facts.paths
 
 
-@pytest.mark.parametrize("key", ["command", "args", "env"])
-def test_arguments_beyond_all_depth_are_no_error(key: str) -> None:
-    def nested(depth: int) -> CallFacts:
+def test_arguments_beyond_all_depth_are_no_error() -> None:
+    raw = b'{"toolCallId":"t","rawInput":{"cmd":"x","%b":[%b,{"name":"n","value":%b}]}}'
+    for depth in range(940, 1010, 10):
         deep = b"[" * depth + b"]" * depth
-        raw = b'{"toolCallId":"t","rawInput":{"cmd":"x","%b":[%b,{"name":"n","value":%b}]}}'
-        return facts_of(s.decode(s.ToolCallUpdate, raw % (key.encode(), deep, deep)), None, CWD)
-
-    for depth in range(900, 1000):
-        try:
-            nested(depth)
-        except s.DecodeError:
-            return
+        if not asks(*(raw % (key, deep, deep) for key in (b"command", b"args", b"env"))):
+            return  # it is beyond what is read at all
 
 
-def test_the_name_of_an_argument_is_not_read_again_for_each_text_in_it() -> None:
-    assert asked(rawInput={"adira" * (MANY // 5): [""] * MANY}).paths == ()
+@SIZES
+def test_the_name_of_an_argument_is_not_read_again_for_each_text_in_it(many: int) -> None:
+    assert asked(rawInput={"adira" * (many // 5): [""] * many}).paths == ()
 
 
 # Rules
@@ -134,26 +165,35 @@ def test_a_path_of_many_steps_is_not_looked_up() -> None:
         assert policy.decide(question, cwd=CWD).verdict == "deny"
 
 
+@SIZES
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_globs_take_time_in_proportion(number: int) -> None:
-    with bounded(MANY):
-        assert name_glob("*a" * number + "*b").fullmatch("a" * MANY) is None
-        assert name_glob("*a" * number + "*b").fullmatch("a" * MANY + "b")
-        assert path_glob("/**/a" * number + "/**/b").fullmatch("/a" * (MANY // 2)) is None
-        assert path_glob("/**/a" * number + "/**/b").fullmatch("/a" * (MANY // 2) + "/b")
-        assert words_glob("a" + " * b" * number + " * c").fullmatch("\0a" + "\0b" * (MANY // 2)) is None
-        assert words_glob("a" + " * b" * number + " * c").fullmatch("\0a" + "\0b" * (MANY // 2) + "\0c")
+def test_globs_take_time_in_proportion(number: int, many: int) -> None:
+    names = Rule("deny", tool="*a" * number + "*b")
+    assert decided(names, name="a" * many) == "allow"
+    assert decided(names, name="a" * many + "b") == "deny"
+    # What is longer than this is not read: it is denied for that.
+    words = Rule("deny", command="a" + " * b" * number + " * c")
+    assert decided(words, kind="execute", command="a" + " b" * (many // 3)) == "allow"
+    assert decided(words, kind="execute", command="a" + " b" * (many // 3) + " c") == "deny"
+    paths = Rule("deny", path="/**/a" * number + "/**/b")
+    assert decided(paths, kind="edit", paths=("/a" * 2_000,)) == "allow"
+    assert decided(paths, kind="edit", paths=("/a" * 2_000 + "/b",)) == "deny"
 
 
 # Results
 
 
-def test_what_is_wrong_with_a_result_is_said_in_few_words() -> None:
-    output = output_of(JsonSchema({"type": "array", "items": {"type": "integer"}}))
+async def test_what_is_wrong_with_a_result_is_said_in_few_words() -> None:
+    returned = script
     for value in ("\\" * MANY, ["x" * 500] * 1000):
-        with pytest.raises(OutputInvalid) as caught:
-            output.accept({"result": value}, wrapped=True)
-        assert sum(map(len, caught.value.errors)) < 100_000
+        returned = returned.calls("return_result", {"result": value}, expect_error=None)
+    played = ScriptedAgent(returned, complete=False)
+    async with played.connect() as transport, open_agent(transport=transport) as agent:
+        schema = JsonSchema({"type": "array", "items": {"type": "integer"}})
+        with pytest.raises(AgentReported, match="the script has 1 turn"):
+            await agent.think(schema).text("Go").run()
+    assert [result.is_error for result in played.sent.results] == [True, True]
+    assert sum(len(result.text) for result in played.sent.results) < 200_000
 
 
 # Skills
@@ -164,6 +204,7 @@ def test_what_is_wrong_with_a_result_is_said_in_few_words() -> None:
     ["name" + " " * 4 * MANY + "x", "name: x" + " " * 4 * MANY + "x", "name: [a" + " " * 4 * MANY + "{]"],
     ids=["key", "comment", "list"],
 )
-def test_blanks_in_a_skill_cost_no_more_than_other_characters(text: str) -> None:
-    with bounded(len(text)), suppress(FrontMatterError):
-        FrontMatter(f"---\n{text}\n---\n").texts("name")
+def test_blanks_in_a_skill_cost_no_more_than_other_characters(text: str, tmp_path: Path) -> None:
+    Path(tmp_path, "SKILL.md").write_text(f"---\n{text}\n---\n", "utf-8")
+    with bounded(len(text)), pytest.raises(SkillError):
+        load_skill(tmp_path)

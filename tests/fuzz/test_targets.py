@@ -18,7 +18,7 @@ from fuzz import (
 if TYPE_CHECKING:
     from fuzz.target import Target
 
-FEW = 10
+FEW = 5
 """Examples for each target in a quick run."""
 
 TARGETS = (
