@@ -1,21 +1,20 @@
-"""Facts about texts, and which files they are read from."""
+"""What the agent finds in files, and which files it reads."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import socket
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from builtin.tool_box import ToolBox, answer, asked, filled, new_session, talking, text_prompt
 
-from thinkwell.builtin import _files
-from thinkwell.builtin._facts import examine, looks_like_python
-from thinkwell.builtin._files import Folder, UnreadError, path_of_uri
-from thinkwell.builtin._findings import Findings
-from thinkwell.builtin._subjects import issues_of, quality_of
-from thinkwell.builtin._turn import told
-from thinkwell.builtin._words import first_line, listed, number
+from thinkwell_acp import ClientHandler
+from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("quick")
 
 PROGRAM = '''"""Does things.
 
@@ -42,174 +41,265 @@ class Shown:
     async def go(self):
         pass  # FIXME mind the gap
 '''
+TEXT = {"type": "string"}
+TEXTS = {"type": "array", "items": TEXT}
+FUNCTIONS = {
+    "type": "array",
+    "items": {"properties": {"name": TEXT, "line": {"type": "integer"}, "documented": {"type": "boolean"}}},
+}
+ISSUES = {"type": "array", "items": {"properties": {"severity": TEXT, "advice": TEXT}}}
 
 
-def test_facts_of_a_program() -> None:
-    facts = examine("a/b.py", PROGRAM)
-    assert (facts.language, facts.lines, facts.title) == ("Python", PROGRAM.count("\n"), "Does things.")
-    assert [(function.name, function.public, function.documented) for function in facts.functions] == [
-        ("twice", True, True),
-        ("inner", False, False),
-        ("open", False, False),
-        ("go", True, False),
-    ]
-    assert facts.classes == ("_Hidden", "Shown")
-    assert facts.imports == ("os", "typing")
-    assert [(mark.line, mark.word, mark.text) for mark in facts.marks] == [(24, "FIXME", "mind the gap")]
-    assert facts.broken is None
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty folder."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    return folder
 
 
-def test_facts_of_texts() -> None:
-    markdown = examine("x.md", "# One #\n\n```\n# no heading\n```\n## Two\n")
-    assert (markdown.headings, markdown.title) == (("One", "Two"), "One")
-    assert examine("x.toml", "[a]\n[[b.c]] # d\nx = [1]\n").headings == ("a", "b.c")
-    assert examine("x.unknown", "no end").lines == 1
-    assert examine("x.txt", "").lines == 0
-
-
-@pytest.mark.parametrize(
-    "text", ["def f(:\n", "x = 1\0", "(" * 1000, "-" * 100_000 + "1", "x" + ".a" * 2000 + "\n@"]
-)
-def test_a_program_that_does_not_parse_is_said_to(text: str) -> None:
-    facts = examine("x.py", text)
-    assert facts.broken
-    assert not looks_like_python(text)
-    assert quality_of([facts]) == 0.5
-    assert issues_of(facts)[0].severity == "high"
-    assert any(sentence.startswith("It does not parse") for sentence in told(facts))
-
-
-def test_a_program_that_nests_deeply_costs_nothing_but_its_facts() -> None:
-    facts = examine("x.py", "x" + ".a" * 2000)
-    assert facts.broken is None or "recursion" in facts.broken
-
-
-def test_prose_does_not_look_like_a_program() -> None:
-    assert not looks_like_python("hello")
-    assert looks_like_python("import os")
-
-
-def test_long_functions_are_issues() -> None:
-    facts = examine("x.py", "def f():\n" + "    pass\n" * 60)
-    assert [(issue.severity, issue.advice) for issue in issues_of(facts)] == [
-        ("medium", "Split f in x.py."),
-        ("low", "Document f in x.py."),
-    ]
-
-
-def test_public_functions_of_tests_need_no_docstring() -> None:
-    assert issues_of(examine("test_x.py", "def test_it():\n    pass\n")) == ()
-
-
-def test_findings_of_nothing() -> None:
-    nothing = Findings("empty", ())
-    assert nothing.project.text == "There is nothing to read in empty."
-    assert nothing.project.language == "none"
-    assert nothing.all("project", nothing.project) == (nothing.project,)
-
-
-def test_findings_of_one_file_are_named_after_it() -> None:
-    findings = Findings("p", (examine("x.py", "def f():\n    '''F.'''\n"),))
-    assert findings.project.name == "x.py"
-    assert findings.project.advice == "Begin with f in x.py: it is the longest function."
-
-
-def test_words() -> None:
-    assert number(1, "class") == "1 class"
-    assert number(2, "class") == "2 classes"
-    assert number(1, "todo") == "1 TODO"
-    assert listed(["a"]) == "a"
-    assert listed(["a", "b", "c"]) == "a, b and c"
-    assert first_line("a\n  b") == "a b"
-    assert len(first_line("x" * 500)) == 200
-
-
-def make(folder: Path, *names: str) -> None:
+def make(folder: Path, *names: str, text: str = "") -> None:
+    """Write files."""
     for name in names:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{name}\n")
+        path.write_text(text or f"{name}\n")
 
 
-def test_what_describes_the_project_comes_first_and_other_peoples_things_never(tmp_path: Path) -> None:
-    make(
-        tmp_path,
-        "README.md",
-        "pyproject.toml",
-        "src/a.py",
-        "test_a.py",
-        "docs/README.md",
-        "data.json",
-        "app.lock",
-    )
-    make(tmp_path, ".git/config.py", ".venv/b.py", "node_modules/c.js", "__pycache__/d.py")
-    (tmp_path / "src" / "big.py").write_text("x = 1\n" * 50)
-    (tmp_path / "linked.py").symlink_to(tmp_path / "src" / "a.py")
-    folder = Folder(str(tmp_path))
-    assert [folder.shown(path) for path in folder.files_in(folder.root)] == [
-        "README.md",
-        "pyproject.toml",
-        "src/big.py",
-        "src/a.py",
-        "docs/README.md",
-        "test_a.py",
-        "data.json",
+async def found(folder: Path, **properties: Any) -> dict[str, Any]:
+    """Return what the agent finds for some properties."""
+    schema = {"type": "object", "properties": properties, "required": [*properties]}
+    (result,) = (await filled(folder, schema, "What is here?")).results()
+    return dict(result)
+
+
+def links(*uris: str) -> list[s.ResourceLink]:
+    """Links of a prompt."""
+    return [s.ResourceLink(uri=uri, name="it") for uri in uris]
+
+
+# Facts
+
+
+async def test_facts_of_a_program(folder: Path) -> None:
+    make(folder, "a/b.py", text=PROGRAM)
+    lines = PROGRAM.count("\n")
+    thoughts = (await asked(folder)).thoughts
+    counted = f"{lines} lines, 4 functions, 2 classes and 1 TODO"
+    assert f"a/b.py is Python: {counted}. It says of itself: Does things.\n" in thoughts
+    assert "Its longest function is twice at line 12 with 5 lines; no docstring has go.\n" in thoughts
+    assert "It imports os and typing.\n" in thoughts
+    assert "Line 24 is left open: FIXME mind the gap\n" in thoughts
+    assert "does not parse" not in thoughts
+    wanted = {"functions": FUNCTIONS, "classes": TEXTS, "imports": TEXTS, "lines": {"type": "integer"}}
+    assert await found(folder, **wanted) == {
+        "functions": [
+            {"name": "twice", "line": 12, "documented": True},
+            {"name": "inner", "line": 14, "documented": False},
+            {"name": "open", "line": 19, "documented": False},
+            {"name": "go", "line": 23, "documented": False},
+        ],
+        "classes": ["_Hidden", "Shown"],
+        "imports": ["os", "typing"],
+        "lines": lines,
+    }
+
+
+async def test_facts_of_texts(folder: Path) -> None:
+    make(folder, "x.md", text="# One #\n\n```\n# no heading\n```\n## Two\n")
+    make(folder, "x.toml", text="[a]\n[[b.c]] # d\nx = [1]\n")
+    make(folder, "x.unknown", text="no end")
+    (folder / "x.txt").touch()
+    thoughts = (await asked(folder, "Look at x.md, x.toml, x.unknown and x.txt")).thoughts
+    assert "x.md is Markdown: 6 lines, 2 headings. It says of itself: One\n" in thoughts
+    assert "Its parts are One and Two.\n" in thoughts
+    assert "Its parts are a and b.c.\n" in thoughts
+    assert "x.unknown is text: 1 line.\n" in thoughts
+    assert "x.txt is text: 0 lines.\n" in thoughts
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["def f(:\n", "x = 1\0", "(" * 1000, "-" * 100_000 + "1", "x" + ".a" * 2000 + "\n@"],
+    ids=["wrong", "zero", "open", "deep", "wrong behind deep"],
+)
+async def test_a_program_that_does_not_parse_is_said_to(folder: Path, text: str) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"score": {"type": "number"}, "issues": ISSUES},
+        "required": ["score", "issues"],
+    }
+    box = await filled(folder, schema, f"<x.py>\n{text}\n</x.py>\n<source>\n{text}\n</source>")
+    assert "x.py is Python" in box.thoughts
+    assert "It does not parse; at line " in box.thoughts
+    assert "source is text" in box.thoughts  # it does not look like a program
+    (result,) = box.results()
+    assert result["score"] == 5.0
+    assert result["issues"][0]["severity"] == "high"
+
+
+async def test_a_program_that_nests_deeply_costs_nothing_but_its_facts(folder: Path) -> None:
+    make(folder, "x.py", text="x" + ".a" * 2000)
+    thoughts = (await asked(folder)).thoughts
+    assert "x.py is Python" in thoughts
+    assert "It does not parse" not in thoughts or "recursion" in thoughts
+
+
+async def test_prose_does_not_look_like_a_program(folder: Path) -> None:
+    thoughts = (await asked(folder, "<one>\nhello\n</one>\n<two>\nimport os\n</two>")).thoughts
+    assert "one is text: 1 line." in thoughts
+    assert "two.py is Python: 1 line." in thoughts
+
+
+async def test_long_functions_are_issues(folder: Path) -> None:
+    make(folder, "x.py", text="def f():\n" + "    pass\n" * 60)
+    assert await found(folder, issues=ISSUES) == {
+        "issues": [
+            {"severity": "medium", "advice": "Split f in x.py."},
+            {"severity": "low", "advice": "Document f in x.py."},
+        ]
+    }
+
+
+async def test_public_functions_of_tests_need_no_docstring(folder: Path) -> None:
+    make(folder, "test_x.py", text="def test_it():\n    pass\n")
+    assert await found(folder, issues=ISSUES) == {"issues": []}
+
+
+async def test_findings_of_nothing(folder: Path) -> None:
+    box = await asked(folder)
+    assert "There is nothing to read in folder." in box.messages
+    projects = {"type": "array", "items": {"properties": {"name": TEXT, "summary": TEXT}}}
+    nothing = {"name": "folder", "summary": "There is nothing to read in folder."}
+    assert await found(folder, language=TEXT, projects=projects) == {
+        "language": "none",
+        "projects": [nothing],
+    }
+
+
+async def test_findings_of_one_file_are_named_after_it(folder: Path) -> None:
+    make(folder, "x.py", text="def f():\n    '''F.'''\n")
+    advice = "Begin with f in x.py: it is the longest function."
+    assert await found(folder, title=TEXT, next_step=TEXT) == {"title": "x.py", "next_step": advice}
+
+
+async def test_words(folder: Path) -> None:
+    make(folder, "x.py", text="class A:\n    pass\n")
+    make(folder, "y.py", text="import a, b, c\nclass B:\n    pass\nclass C:\n    pass\n# TODO: more\n")
+    box = ToolBox([["one", "two"]], answers={"one": [answer("a\n  b")], "two": [answer("x" * 500)]})
+    thoughts = (await asked(folder, "What is in x.py and y.py?", box=box)).thoughts
+    assert "x.py is Python: 2 lines, 1 class.\n" in thoughts
+    assert "y.py is Python: 6 lines, 2 classes and 1 TODO.\n" in thoughts
+    assert "It imports a, b and c.\n" in thoughts
+    assert "one answers: a b\n" in thoughts
+    assert f"two answers: {'x' * 199}…\n" in thoughts
+
+
+# Files
+
+
+async def test_what_describes_the_project_comes_first_and_other_peoples_things_never(folder: Path) -> None:
+    make(folder, "README.md", "pyproject.toml", "src/a.py", "test_a.py", "docs/README.md", "data.json")
+    make(folder, "app.lock", ".git/config.py", ".venv/b.py", "node_modules/c.js", "__pycache__/d.py")
+    (folder / "src" / "big.py").write_text("x = 1\n" * 50)
+    (folder / "linked.py").symlink_to(folder / "src" / "a.py")
+    assert (await asked(folder)).titles == [
+        "List the files of the project",
+        "Read README.md",
+        "Read pyproject.toml",
+        "Read src/big.py",
+        "Read src/a.py",
+        "Read docs/README.md",
+        "Read test_a.py",
+        "Read data.json",
     ]
-    assert folder.files_in(folder.root / "missing") == []
 
 
-def test_a_search_is_bounded(tmp_path: Path) -> None:
-    make(tmp_path, *(f"f{index}.py" for index in range(_files.MAX_FILES + 2)))
-    folder = Folder(str(tmp_path))
-    assert len(folder.files_in(folder.root)) == _files.MAX_FILES
-    crowd = tmp_path / "crowd"
+async def test_a_folder_that_is_gone_has_nothing_to_read(folder: Path) -> None:
+    box = ToolBox()
+    async with talking(box) as client:
+        session_id = await new_session(client, folder)
+        folder.rmdir()
+        await client.prompt(text_prompt(session_id, "Go"))
+    assert box.titles == ["List the files of the project"]
+    assert "There is nothing to read in folder." in box.messages
+
+
+async def test_a_search_is_bounded(folder: Path) -> None:
+    make(folder, *(f"f{index}.py" for index in range(10)))
+    assert len((await asked(folder)).titles) == 1 + 8
+    crowd = folder / "crowd"
     crowd.mkdir()
-    for index in range(_files.MAX_SEEN):
+    for index in range(5000):
         (crowd / f"{index:05}.x").touch()
-    make(tmp_path, "crowd/z.py")
-    assert folder.files_in(crowd) == []
+    make(folder, "crowd/z.py")
+    assert (await asked(folder, "Look into crowd/ please")).titles == ["List the files of crowd"]
 
 
-def test_a_long_file_is_read_in_part(tmp_path: Path) -> None:
-    (tmp_path / "long.txt").write_text("0123456789\n" * 30_000)
-    folder = Folder(str(tmp_path))
-    source = folder.read(folder.inside("long.txt"))
-    assert source.cut
-    assert source.facts.size <= _files.MAX_BYTES
+async def test_a_long_file_is_read_in_part(folder: Path) -> None:
+    line = "0123456789\n"
+    make(folder, "long.txt", text=line * 30_000)
+    box = await asked(folder)
+    seen = 256 * 1024 // len(line)
+    told = f"{seen} lines, {seen * len(line) - 1} bytes. It is longer than the 262144 bytes that I read."
+    assert told in contents(box)
 
 
-def test_nothing_outside_of_the_folder_is_reached(tmp_path: Path) -> None:
+def contents(box: ToolBox) -> list[str]:
+    """Return what the calls have come to."""
+    return [
+        content.content.text
+        for update in box.updates
+        if isinstance(update, s.ToolCallProgress)
+        for content in update.content or ()
+        if isinstance(content, s.Content) and isinstance(content.content, s.TextContent)
+    ]
+
+
+async def test_nothing_outside_of_the_folder_is_reached(tmp_path: Path) -> None:
     make(tmp_path, "in/a.py", "out.py", "in/.git/config")
-    (tmp_path / "in" / "up").symlink_to(tmp_path)
-    (tmp_path / "in" / "loop").symlink_to(tmp_path / "in" / "loop")
-    folder = Folder(str(tmp_path / "in"))
-    for path in (
-        "../out.py",
-        str(tmp_path / "out.py"),
-        "up/out.py",
-        "loop",
-        "missing",
-        "a\0b",
-        ".git/config",
-    ):
-        with pytest.raises(UnreadError):
-            folder.inside(path)
-    (tmp_path / "in" / "a.d").mkdir()
-    assert folder.named_in("a.d") == []
-    assert folder.inside("a.py") == tmp_path / "in" / "a.py"
-    assert folder.named_in("see ../out.py, `a.py`, up/out.py or . and /") == [tmp_path / "in" / "a.py"]
+    folder = tmp_path / "in"
+    (folder / "up").symlink_to(tmp_path)
+    (folder / "loop").symlink_to(folder / "loop")
+    (folder / "a.d").mkdir()
+    refused = {
+        **dict.fromkeys(("../out.py", str(tmp_path / "out.py"), "up/out.py"), "it is outside of the folder"),
+        **dict.fromkeys(("loop", "missing", "a\0b"), "there is no such file"),
+        ".git/config": "it lies in a folder of tools",
+    }
+    box = await asked(folder, "Look", *links(*refused))
+    for path, reason in refused.items():
+        assert f"I do not read {path.replace(chr(0), chr(0xFFFD))}: {reason}" in box.thoughts
+    assert box.titles == []
+    assert (await asked(folder, "Look at a.d")).titles[0] == "List the files of the project"
+    assert (await asked(folder, "Look", *links("a.py"))).titles == ["Read a.py"]
+    named = "see ../out.py, `a.py`, up/out.py or . and /"
+    assert (await asked(folder, named)).titles == ["Read a.py"]
 
 
-def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
-    (tmp_path / "zero").write_bytes(b"a\0b")
-    folder = Folder(str(tmp_path))
-    with pytest.raises(UnreadError, match="no text"):
-        folder.read(tmp_path / "zero")
-    with pytest.raises(UnreadError, match="directory"):
-        folder.read(tmp_path)
+async def test_what_is_no_text_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "zero").write_bytes(b"a\0b")
+    monkeypatch.chdir(folder)  # an address is short
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind("socket")
+        box = await asked(folder, "Look", *links("zero", "socket"))
+    assert box.titles == ["Read zero", "Read socket"]
+    zero, opened = contents(box)
+    assert zero == "I do not read it: it is no text."
+    assert opened.startswith("I do not read it: No such device")
 
 
-def test_uris() -> None:
-    assert path_of_uri("file:///a%20b/c.py") == "/a b/c.py"
-    assert path_of_uri("a/b.py") == "a/b.py"
-    assert path_of_uri("https://example.org/a") is None
+async def test_links(folder: Path) -> None:
+    make(folder, "b.py", "a b/c.py")
+    inside = (folder / "a b" / "c.py").as_uri()
+    assert "a%20b" in inside
+    box = await asked(folder, "Look", *links(inside, "b.py", "file:///a%20b/c.py", "https://example.org/a"))
+    assert box.titles == ["Read a b/c.py", "Read b.py"]
+    assert "I do not read /a b/c.py: there is no such file." in box.thoughts
+    assert "I cannot look at https://example.org/a: I read files only." in box.thoughts
+
+
+async def test_a_client_that_shows_nothing_is_served(folder: Path) -> None:
+    async with talking(ClientHandler()) as client:
+        session_id = await new_session(client, folder)
+        assert (await client.prompt(text_prompt(session_id, "Go"))).stop_reason == "end_turn"
