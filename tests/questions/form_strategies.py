@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from scripted import Turn, scripted
 
-from thinkwell._wire_questions import form_fields
-from thinkwell_acp import schema as s
+from thinkwell import FormQuestion
 
 if TYPE_CHECKING:
-    from thinkwell._forms import FormField
+    from thinkwell import FormField, Question
 
-few = settings(
-    max_examples=150,
-    deadline=None,
-    database=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+EXAMPLES = 150
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 NUMBERS = st.integers(-100, 100) | st.floats(-100, 100).filter(lambda number: number % 1 != 0)
@@ -69,21 +61,40 @@ class Form(NamedTuple):
         }
 
     @property
-    def fields(self) -> tuple[FormField, ...]:
-        return fields_of(self.schema)
-
-    @property
     def values(self) -> dict[str, Any]:
         return {name: sample.fits for name, sample in self.properties.items()}
 
 
-def fields_of(schema: dict[str, Any]) -> tuple[FormField, ...]:
-    return form_fields(s.decode(s.ElicitationSchema, json.dumps(schema).encode()))
+async def asked(*requests: dict[str, Any]) -> list[Question]:
+    """Return the questions that an agent's requests become."""
+    questions: list[Question] = []
+
+    async def note(question: Question) -> str:
+        questions.append(question)
+        return "decline"
+
+    async def ask(turn: Turn) -> None:
+        for request in requests:
+            await turn.client.connection.request(
+                "elicitation/create", {"sessionId": turn.session_id, "message": "Where?", **request}
+            )
+
+    options: dict[str, Any] = {"on_question": note}
+    async with scripted(ask, **options) as agent:
+        await agent.think().text("Ask.").run()
+    return questions
 
 
-def field_of(property_: dict[str, Any], *, required: bool = False) -> FormField:
+async def fields_of(*schemas: dict[str, Any]) -> list[tuple[FormField, ...]]:
+    """Return the fields of forms."""
+    questions = await asked(*({"mode": "form", "requestedSchema": schema} for schema in schemas))
+    return [question.fields for question in questions if isinstance(question, FormQuestion)]
+
+
+async def field_of(property_: dict[str, Any], *, required: bool = False) -> FormField:
+    """Return the field of a form with one property."""
     schema = {"type": "object", "properties": {"f": property_}, "required": ["f"] if required else []}
-    (field,) = fields_of(schema)
+    ((field,),) = await fields_of(schema)
     return field
 
 

@@ -6,19 +6,22 @@ import json
 from typing import Any
 
 import acp.schema as official  # noqa: TID251 - it is the peer here
-import msgspec
 import pydantic
 import pytest
-from hypothesis import given
-from questions.form_strategies import Form, few, field_of, fields_of, forms
+from drawing import drawn
+from questions.form_strategies import EXAMPLES, asked, field_of, fields_of, forms
 from schema.wire_strategies import theirs
+from scripted import Turn, scripted
 
 from thinkwell import events as ev
-from thinkwell._display.urls import url_host
-from thinkwell._forms import FieldChoice, FormField, check_form
-from thinkwell._wire_questions import content_values, elicitation_question, form_fields
-from thinkwell.questions import FormQuestion, UrlQuestion
-from thinkwell_acp import schema as s
+from thinkwell.questions import FieldChoice, FormField, FormQuestion, UrlQuestion, check_form
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Forms know of no loop."""
+    return "asyncio"
+
 
 TITLES: dict[str, Any] = {"title": "Title", "description": "Description"}
 A, B = FieldChoice(value="a", title="a"), FieldChoice(value="b", title="b")
@@ -81,98 +84,115 @@ TITLED_CHOICES = (FieldChoice(value="a", title="A"), FieldChoice(value="b", titl
     ],
 )
 @pytest.mark.parametrize("required", [True, False])
-def test_every_kind_of_property_becomes_a_field(
+async def test_every_kind_of_property_becomes_a_field(
     property_: dict[str, Any], field: dict[str, Any], *, required: bool
 ) -> None:
     expected = FormField(name="f", required=required, **TITLES, **field)
-    assert field_of({**TITLES, **property_}, required=required) == expected
-    assert field_of(property_) == FormField(name="f", **field)
+    assert await field_of({**TITLES, **property_}, required=required) == expected
+    assert await field_of(property_) == FormField(name="f", **field)
 
 
 @pytest.mark.parametrize(
     "raw", [{"type": "_color", "default": "red"}, {"type": "array", "items": {"type": "integer"}}]
 )
-def test_a_property_of_an_unknown_type_is_kept_as_it_is(raw: dict[str, Any]) -> None:
-    assert field_of(raw) == FormField(name="f", type="unknown", raw=raw)
+async def test_a_property_of_an_unknown_type_is_kept_as_it_is(raw: dict[str, Any]) -> None:
+    assert await field_of(raw) == FormField(name="f", type="unknown", raw=raw)
     raw |= TITLES
-    assert field_of(raw) == FormField(name="f", type="unknown", raw=raw, **TITLES)
+    assert await field_of(raw) == FormField(name="f", type="unknown", raw=raw, **TITLES)
 
 
-def test_titles_of_an_unknown_property_are_texts_or_nothing() -> None:
+async def test_titles_of_an_unknown_property_are_texts_or_nothing() -> None:
     raw = {"type": "_color", "title": 1, "description": None}
-    assert field_of(raw) == FormField(name="f", type="unknown", raw=raw)
+    assert await field_of(raw) == FormField(name="f", type="unknown", raw=raw)
 
 
-def test_fields_keep_their_order_and_a_required_name_without_a_property_is_a_field() -> None:
+async def test_fields_keep_their_order_and_a_required_name_without_a_property_is_a_field() -> None:
     schema = {"properties": {"b": {"type": "boolean"}, "a": {"type": "string"}}, "required": ["c", "a", "c"]}
-    assert fields_of(schema) == (
-        FormField(name="b", type="boolean"),
-        FormField(name="a", type="string", required=True),
-        FormField(name="c", type="unknown", required=True),
-    )
-    assert fields_of({}) == ()
+    assert await fields_of(schema, {}) == [
+        (
+            FormField(name="b", type="boolean"),
+            FormField(name="a", type="string", required=True),
+            FormField(name="c", type="unknown", required=True),
+        ),
+        (),
+    ]
 
 
-@few
-@given(forms())
-def test_fields_travel_in_events(form: Form) -> None:
-    asked = ev.QuestionAsked(id="q", title="t", asks="form", fields=form.fields)
-    assert ev.event_from_json(ev.event_to_json(asked)) == asked
+async def test_fields_travel_in_events() -> None:
+    for fields in await fields_of(*(form.schema for form in drawn(forms(), EXAMPLES))):
+        told = ev.QuestionAsked(id="q", title="t", asks="form", fields=fields)
+        assert ev.event_from_json(ev.event_to_json(told)) == told
 
 
-def test_requests_become_questions() -> None:
-    form = s.ElicitationFormMode(
-        message="Where?",
-        session_id="s",
-        tool_call_id="t",
-        requested_schema=s.ElicitationSchema(properties={"f": s.StringPropertySchema()}),
+async def test_requests_become_questions() -> None:
+    schema = {"type": "object", "properties": {"f": {"type": "string"}}}
+    form, page = await asked(
+        {"mode": "form", "toolCallId": "t", "requestedSchema": schema},
+        {"mode": "url", "message": "Log in", "elicitationId": "e", "url": "https://a.b/c"},
     )
-    assert elicitation_question(form, id="q", agent="a", run_id="r", timeout=5) == FormQuestion(
-        id="q",
-        title="Where?",
-        agent="a",
-        session_id="s",
-        run_id="r",
-        tool_id="t",
-        timeout=5,
-        fields=(FormField(name="f", type="string"),),
-    )
-    page = s.ElicitationUrlMode(message="Log in", request_id=1, elicitation_id="e", url="https://a.b/c")
-    assert elicitation_question(page, id="q", agent="a") == UrlQuestion(
-        id="q", title="Log in", agent="a", url="https://a.b/c", host="a.b"
-    )
+    assert isinstance(form, FormQuestion)
+    assert (form.title, form.agent, form.session_id, form.tool_id) == ("Where?", "scripted", "session-1", "t")
+    assert form.fields == (FormField(name="f", type="string"),)
+    assert isinstance(page, UrlQuestion)
+    assert (page.title, page.url, page.host) == ("Log in", "https://a.b/c", "a.b")
+    assert form.run_id == page.run_id
+    assert form.id != page.id
 
 
 # The official SDK reads and writes the other end
 
 
-@few
-@given(theirs(official.ElicitationSchema))
-def test_forms_of_the_official_models_are_read(theirs_of_it: pydantic.BaseModel) -> None:
-    sent = theirs_of_it.model_dump(mode="json", by_alias=True, exclude_none=True)
-    fields = form_fields(s.decode(s.ElicitationSchema, json.dumps(sent).encode()))
-    names = dict.fromkeys([*sent.get("properties", {}), *sent.get("required", ())])
-    assert [field.name for field in fields] == list(names)
-    check_form(fields, {})
+async def test_forms_of_the_official_models_are_read() -> None:
+    models: list[pydantic.BaseModel] = drawn(theirs(official.ElicitationSchema), EXAMPLES)
+    schemas = [model.model_dump(mode="json", by_alias=True, exclude_none=True) for model in models]
+    for schema, fields in zip(schemas, await fields_of(*schemas), strict=True):
+        names = dict.fromkeys([*schema.get("properties", {}), *schema.get("required", ())])
+        assert [field.name for field in fields] == list(names)
+        check_form(fields, {})
 
 
-@few
-@given(forms())
-def test_answers_are_read_by_the_official_models(form: Form) -> None:
-    values, _ = check_form(form.fields, form.values)
-    response = s.CreateElicitationResponse(action="accept", content=content_values(values))
-    read = pydantic.TypeAdapter[Any](official.CreateElicitationResponse).validate_json(s.encode(response))
-    content = read.model_dump(mode="json", by_alias=True)["content"]
-    assert content == form.values
-    assert list(map(type, content.values())) == list(map(type, form.values.values()))
+async def answers_to(*filled: tuple[dict[str, Any], dict[str, Any]]) -> list[bytes]:
+    """Return what an agent is sent for forms that are filled in so."""
+    values = iter([content for _, content in filled])
+    answers: list[bytes] = []
+
+    async def fill(_: object) -> dict[str, Any]:
+        return next(values)
+
+    async def ask(turn: Turn) -> None:
+        for schema, _ in filled:
+            request = {"sessionId": turn.session_id, "mode": "form", "message": "m"}
+            asked_for = {**request, "requestedSchema": schema}
+            answers.append(bytes(await turn.client.connection.request("elicitation/create", asked_for)))
+
+    async with scripted(ask, on_question=fill) as agent:
+        await agent.think().text("Ask.").run()
+    return answers
 
 
-def test_an_empty_answer_is_not_no_answer() -> None:
-    response = s.CreateElicitationResponse(action="accept", content=content_values({}))
-    assert msgspec.json.decode(s.encode(response)) == {"action": "accept", "content": {}}
+async def test_answers_are_read_by_the_official_models() -> None:
+    made = drawn(forms(), EXAMPLES)
+    answers = await answers_to(*((form.schema, form.values) for form in made))
+    for form, answer in zip(made, answers, strict=True):
+        read = pydantic.TypeAdapter[Any](official.CreateElicitationResponse).validate_json(answer)
+        content = read.model_dump(mode="json", by_alias=True)["content"]
+        assert content == form.values
+        assert list(map(type, content.values())) == list(map(type, form.values.values()))
+
+
+async def test_an_empty_answer_is_not_no_answer() -> None:
+    (answer,) = await answers_to(({"type": "object", "properties": {}}, {}))
+    assert json.loads(answer) == {"action": "accept", "content": {}}
 
 
 # Hosts of web pages
+
+
+async def host_of(url: str) -> str:
+    (question,) = await asked({"mode": "url", "elicitationId": "e", "url": url})
+    assert isinstance(question, UrlQuestion)
+    assert question.url == url
+    return question.host
 
 
 @pytest.mark.parametrize(
@@ -194,8 +214,8 @@ def test_an_empty_answer_is_not_no_answer() -> None:
         ("vscode://login/x", "login"),
     ],
 )
-def test_the_host_of_a_url(url: str, host: str) -> None:
-    assert url_host(url) == host
+async def test_the_host_of_a_url(url: str, host: str) -> None:
+    assert await host_of(url) == host
 
 
 @pytest.mark.parametrize(
@@ -223,11 +243,11 @@ def test_the_host_of_a_url(url: str, host: str) -> None:
         "https://ｅxample.com/",
         "https://exa\u00admple.com/",
         "https://exa\u200dmplé.com/",
-        "https://exa\ud800mple.com/",
+        "https://exa\ufffdmple.com/",
         "https://[::1",
         "https://[::1]x/",
         pytest.param("https://" + "é" * 1_000_000, id="endless"),
     ],
 )
-def test_a_host_that_is_none_or_not_certain_is_empty(url: str) -> None:
-    assert not url_host(url)
+async def test_a_page_whose_host_is_none_or_not_certain_is_not_asked_about(url: str) -> None:
+    assert await asked({"mode": "url", "elicitationId": "e", "url": url}) == []

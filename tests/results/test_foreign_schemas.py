@@ -15,7 +15,12 @@ from thinkwell import events as ev
 from thinkwell.web import RequestInvalid
 from thinkwell_acp import RpcError
 
-pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])  # schemas know of no loop
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Schemas know of no loop."""
+    return "asyncio"
+
 
 LONG = 10.0
 """Seconds that nothing here takes; without bounds most would take minutes, or for ever."""

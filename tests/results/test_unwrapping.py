@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, settings
+from drawing import drawn
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic_core import to_jsonable_python
@@ -15,7 +15,12 @@ from results.taking import results, taken
 
 from thinkwell import JsonSchema, ResultInvalid
 
-pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])  # schemas know of no loop
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Schemas know of no loop."""
+    return "asyncio"
+
 
 ENVELOPES = (
     *("result", "value", "output", "data", "response", "answer"),
@@ -75,19 +80,6 @@ ADAPTERS: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "float": (float, st.floats(allow_nan=False, allow_infinity=False)),
 }
 LAYERS = st.lists(st.sampled_from([*ENVELOPES, "string"]), max_size=7)
-
-
-def drawn(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
-    """Draw values, to be sent one after the other to one agent."""
-    values: list[Any] = []
-
-    @settings(max_examples=count, phases=[Phase.generate], database=None)
-    @given(strategy)
-    def draw(value: Any) -> None:
-        values.append(value)
-
-    draw()
-    return values
 
 
 def wrapped_in(value: Any, layers: list[str]) -> Any:

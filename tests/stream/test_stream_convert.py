@@ -7,7 +7,7 @@ from typing import Any, cast, get_args
 
 import anyio
 import pytest
-from hypothesis import Phase, given, settings
+from drawing import drawn
 from schema.wire_strategies import OBJECTS, ours
 from scripted import ScriptedAgent, Turn, scripted
 from stream.wire_agent import end_turn, wire_agent
@@ -236,28 +236,14 @@ async def test_broken_update__is_delivered_with_what_is_wrong(update: object, ki
 @pytest.mark.parametrize("kind", KNOWN, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_any_update__gives_events(kind: type[s.Model]) -> None:
-    drawn: list[dict[str, Any]] = []
-
-    @given(ours(kind))
-    @settings(phases=[Phase.generate], max_examples=EXAMPLES, database=None)
-    def draw(update: Any) -> None:
-        drawn.append(s.to_builtins(update))
-
-    draw()
-    for update, events in zip(drawn, await told_of_each(*drawn), strict=True):
+    updates = [s.to_builtins(update) for update in drawn(ours(kind), EXAMPLES)]
+    for update, events in zip(updates, await told_of_each(*updates), strict=True):
         assert 1 <= len(events) <= 2, (update, events)
 
 
 async def test_any_unknown_update__keeps_its_body() -> None:
-    drawn: list[dict[str, Any]] = []
-
-    @given(OBJECTS)
-    @settings(phases=[Phase.generate], database=None)
-    def draw(fields: dict[str, Any]) -> None:
-        drawn.append({**fields, "sessionUpdate": "odd"})
-
-    draw()
-    assert await converted(*drawn) == [ev.UnknownUpdate(kind="odd", raw=raw) for raw in drawn]
+    updates = [{**fields, "sessionUpdate": "odd"} for fields in drawn(OBJECTS, 100)]
+    assert await converted(*updates) == [ev.UnknownUpdate(kind="odd", raw=raw) for raw in updates]
 
 
 # Content

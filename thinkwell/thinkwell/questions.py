@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from thinkwell._forms import FieldChoice, FormField, FormValue
+from thinkwell._forms import FieldChoice, FormField, FormValue, check_form
 from thinkwell.events import JsonValue, QuestionOption, ToolContent, ToolKind
 
 __all__ = (
@@ -30,6 +30,7 @@ __all__ = (
     "StopRun",
     "UrlQuestion",
     "Verdict",
+    "check_form",
     "wait_for_answer",
 )
 

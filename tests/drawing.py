@@ -1,0 +1,31 @@
+"""Values of Hypothesis for tests that hold an agent open: drawn first, sent one after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from hypothesis import HealthCheck, Phase, given, settings
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+T = TypeVar("T")
+
+
+def drawn(strategy: SearchStrategy[T], count: int) -> list[T]:
+    """Return so many values at most."""
+    values: list[T] = []
+
+    @settings(
+        max_examples=count,
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def draw(value: T) -> None:
+        values.append(value)
+
+    draw()
+    return values
