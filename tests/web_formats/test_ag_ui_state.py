@@ -75,6 +75,10 @@ ANSWERED = ev.QuestionAnswered(id="q", choice="accept", by="human", why="")
 """Where it was asked several times, each is shown as it was asked last: what was asked before is patched."""
 
 
+def place_of(key: str, place: object) -> int | str:
+    return int(key) if isinstance(place, list) else key
+
+
 def applied(document: Any, operations: list[Chunk]) -> Any:
     """Apply a patch as RFC 6902 says, for the three operations that are used."""
     document = copy.deepcopy(document)
@@ -83,13 +87,13 @@ def applied(document: Any, operations: list[Chunk]) -> Any:
         place = document
         *keys, last = [key.replace("~1", "/").replace("~0", "~") for key in path.split("/")[1:]]
         for key in keys:
-            place = place[int(key)] if isinstance(place, list) else place[key]
-        if isinstance(place, list) and op == "add":
-            assert last == "-"
+            place = place[place_of(key, place)]
+        if last == "-":
+            assert op == "add"
             place.append(value)
             continue
-        at: Any = int(last) if isinstance(place, list) else last
-        assert at < len(place) if isinstance(place, list) else (at in place) is (op != "add")
+        at = place_of(last, place)
+        assert (at < len(place) and op != "add") if isinstance(at, int) else (at in place) is (op != "add")
         if op == "remove":
             del place[at]
         else:
@@ -226,7 +230,8 @@ async def test_a_schema_takes_what_the_form_takes() -> None:
             asked_for = await interrupt(client, f"c{number}")
             values = {"one": "a", "odder": "x", **given}
             values = {name: value for name, value in values.items() if value is not None}
-            assert Draft202012Validator(asked_for["responseSchema"]).is_valid(values) is fits, given
+            validator: Any = Draft202012Validator(asked_for["responseSchema"])
+            assert validator.is_valid(values) is fits, given
             run, _, question = asked_for["id"].split("/")
             body = {"question": question, "answer": {"form": values}}
             answer = await client.post(f"/api/runs/{run}/answer", body)
