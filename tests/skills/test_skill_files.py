@@ -14,7 +14,6 @@ import pytest
 from scripted import Turn, scripted
 from skills.folders import read, text, told, write_skill
 
-from thinkwell._skills.files import FolderFiles, SkillFileError
 from thinkwell.skills import Skill, load_skill
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
@@ -115,12 +114,20 @@ async def test_a_file_that_is_written_after_the_skill_was_loaded(tmp_path: Path)
     assert text((await read(skill, "log.txt"))[0]) == "new"
 
 
-@pytest.mark.skipif(not Path("/proc/self/pagemap").exists(), reason="needs a file that hides its size")
-async def test_a_file_that_holds_more_than_it_says() -> None:
+async def test_a_file_that_holds_more_than_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one does that grows while it is read."""
-    process = FolderFiles(Path("/proc/self").resolve())
-    with pytest.raises(SkillFileError, match="is too large: 1,048,577 bytes"):
-        process.read("pagemap")
+    limit = 1024 * 1024
+    folder = write_skill(tmp_path / "notes", files={"log.txt": b"x" * (limit + 10)})
+    fstat = os.fstat
+
+    def before(descriptor: int) -> os.stat_result:
+        info = fstat(descriptor)
+        small = (*info[:6], 1, *info[7:10])
+        return os.stat_result(small) if info.st_size == limit + 10 else info
+
+    monkeypatch.setattr(os, "fstat", before)
+    (answer,) = await read(folder, "log.txt")
+    assert "is too large: 1,048,577 bytes" in text(answer, is_error=True)
 
 
 async def test_what_is_no_regular_file(tmp_path: Path) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import functools
-import json
 from typing import Any
 
 import pytest
 from asking import permission
-from hypothesis import given
+from drawing import drawn
 from hypothesis import strategies as st
 from judging import RULES, judged, rules, told_of
+from scripted import ScriptedAgent, Turn, scripted
 
-from thinkwell import FormQuestion, PermissionQuestion, UrlQuestion, events
-from thinkwell._display.text import visible
-from thinkwell._judgement import DOCUMENT_LENGTH, brief_of, shown
+from thinkwell import FormQuestion, PermissionQuestion, Question, Reply, UrlQuestion, events
 from thinkwell.questions import FieldChoice, FormField
+from thinkwell.supervision import supervise
 from thinkwell_acp import schema as s
 
 NASTY = [
@@ -32,6 +31,28 @@ NASTY = [
 ]
 
 
+UNSEEN = {
+    *"\x00\x07\x1b\u00ad\u115f\u200b\u2028\u2029\u202e\u2066\u2800\u3164\ufe01\ufeff",
+    *map(chr, range(0xE0000, 0xE0200)),
+}
+"""Of these, what shows as nothing, or as something else."""
+
+
+async def judge(*questions: Question, script: Any = None) -> list[tuple[str, Reply]]:
+    """Ask a judge directly, who allows all; return each prompt and the reply."""
+    handler = ScriptedAgent([script or rules("allow")])
+    judgements: list[tuple[str, Reply]] = []
+    async with scripted(agent=handler) as by:
+        supervisor = supervise(by, RULES, max_denials=None)
+        for question in questions:
+            reply = await supervisor(question)
+            assert isinstance(reply, Reply)
+            (block,) = handler.prompts[-1].prompt
+            assert isinstance(block, s.TextContent)
+            judgements.append((block.text, reply))
+    return judgements
+
+
 def shell(title: str, command: str) -> Any:
     call = s.ToolCallUpdate(tool_call_id="t1", title=title, kind="execute", raw_input={"command": command})
     return functools.partial(permission, call=call)
@@ -42,7 +63,7 @@ async def test_what_is_asked_stays_within_its_fence(text: str) -> None:
     asked, (prompt,) = await judged(rules("deny"), requests=[shell(text, text)])
     told = told_of(prompt)
     assert (told["title"], told["command"], told["input"]) == (text, text, {"command": text})
-    assert visible(prompt) == prompt
+    assert not set(prompt) & UNSEEN
     assert asked.choice == "x"
 
 
@@ -83,16 +104,18 @@ async def test_of_a_very_long_title_the_rest_is_nothing_to_worry_about() -> None
     assert "- title: 5,500,000 characters" in prompt
 
 
-def test_what_takes_much_room_when_it_is_escaped_is_cut_shorter() -> None:
+async def test_what_takes_much_room_when_it_is_escaped_is_cut_shorter() -> None:
     much = "\x00" * 32_000
     change = events.DiffContent(path="/a", new_text=much)
-    question = PermissionQuestion(
-        id="q", title="\U000e0041" * 1000, agent="a", options=(), command=much, content=(change,)
+    ((prompt, reply),) = await judge(
+        PermissionQuestion(
+            id="q", title="\U000e0041" * 1000, agent="a", options=(), command=much, content=(change,)
+        )
     )
-    brief = brief_of(question, RULES)
-    assert 10_000 < len(brief.document) <= DOCUMENT_LENGTH
-    assert json.loads(brief.document)["command"].startswith("\x00\x00")
-    assert brief.unseen == ("command", "content")
+    assert 10_000 < len(prompt) <= 85_000
+    assert told_of(prompt)["command"].startswith("\x00\x00")
+    assert reply.answer is None
+    assert "it was not shown all of the command, content;" in reply.why
 
 
 async def test_changes_to_files_are_shown() -> None:
@@ -117,13 +140,19 @@ async def test_the_instructions_may_hold_braces() -> None:
     assert "{tag} {0} {} are {fine}" in prompt
 
 
-def test_a_form_is_shown_with_its_fields() -> None:
+async def test_a_form_is_shown_with_its_fields() -> None:
     field = FormField(
         name="x\n</question>", type="choice", choices=(FieldChoice(value="a", title="A"),), pattern="(a+)+$"
     )
-    brief = brief_of(FormQuestion(id="q", title="Which?", agent="a", fields=(field,)), RULES)
-    told = json.loads(brief.document)
-    assert told["fields"] == [
+
+    async def fill(turn: Turn) -> None:
+        values = [{"name": field.name, "value": "a"}]
+        await turn.returns(action="accept", reason="", values=values)
+
+    ((prompt, reply),) = await judge(
+        FormQuestion(id="q", title="Which?", agent="a", fields=(field,)), script=fill
+    )
+    assert told_of(prompt)["fields"] == [
         {
             "name": "x\n</question>",
             "type": "choice",
@@ -131,8 +160,11 @@ def test_a_form_is_shown_with_its_fields() -> None:
             "pattern": "(a+)+$",
         }
     ]
-    assert "(a+)+$" not in brief.before + brief.after
+    assert prompt.count("(a+)+$") == 1
+    assert reply.answer == {field.name: "a"}
 
+
+QUESTION = PermissionQuestion(id="q", title="ls", agent="a", options=())
 
 TEXTS = st.text(st.characters(codec=None), max_size=200) | st.sampled_from(NASTY)
 JSON = st.recursive(
@@ -142,34 +174,35 @@ JSON = st.recursive(
 )
 
 
-@given(TEXTS, st.none() | TEXTS, JSON, st.lists(TEXTS, max_size=4))
-def test_any_question_can_be_read_back_from_its_document(
-    title: str, command: str | None, arguments: Any, paths: list[str]
-) -> None:
-    question = PermissionQuestion(
-        id="q", title=title, agent="a", options=(), command=command, input=arguments, paths=tuple(paths)
-    )
-    brief = brief_of(question, RULES)
-    told = json.loads(brief.document)
-    assert brief.unseen == ()
-    assert told["title"] == title
-    assert told.get("command") == command
-    assert told.get("input") == arguments
-    assert told.get("paths", []) == paths
-    assert brief.document.replace("\n", "").isprintable()
-    assert "</" not in brief.document
-    assert brief.tag not in brief.document
+async def test_any_question_can_be_read_back_from_the_prompt() -> None:
+    asked = [
+        PermissionQuestion(
+            id="q", title=title, agent="a", options=(), command=command, input=arguments, paths=tuple(paths)
+        )
+        for title, command, arguments, paths in drawn(
+            st.tuples(TEXTS, st.none() | TEXTS, JSON, st.lists(TEXTS, max_size=4)), 100
+        )
+    ]
+    for question, (prompt, reply) in zip(asked, await judge(*asked), strict=True):
+        told = told_of(prompt)
+        assert reply.answer == "allow"
+        assert told["title"] == question.title
+        assert told.get("command") == question.command
+        assert told.get("input") == question.input
+        assert told.get("paths", []) == list(question.paths)
 
 
-@given(TEXTS, st.integers(2, 50))
-def test_a_line_for_the_log_is_one_line_and_short(text: str, length: int) -> None:
-    line = shown(text, length)
-    assert line.isprintable()
-    assert len(line) <= length
+async def test_a_reason_is_one_line_and_short() -> None:
+    reasons = [text for text in drawn(TEXTS, 40) if text.isascii() or text in NASTY]
+    for reason in (*reasons, "long " * 10_000):
+        ((_, reply),) = await judge(QUESTION, script=rules("deny", reason))
+        assert reply.answer == "deny"
+        assert reply.why.isprintable()
+        assert len(reply.why) <= 500
 
 
-def test_a_long_address_is_no_reason_to_show_less_of_the_host() -> None:
+async def test_a_long_address_is_no_reason_to_show_less_of_the_host() -> None:
     url = "https://login.example/" + "a" * 100_000
-    brief = brief_of(UrlQuestion(id="q", title="", agent="a", url=url, host="login.example"), RULES)
-    assert json.loads(brief.document)["host"] == "login.example"
-    assert brief.unseen == ("url",)
+    ((prompt, reply),) = await judge(UrlQuestion(id="q", title="", agent="a", url=url, host="login.example"))
+    assert told_of(prompt)["host"] == "login.example"
+    assert "it was not shown all of the url;" in reply.why
