@@ -4,25 +4,61 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pytest
+import anyio
+from asking import permission
+from msgspec.structs import replace
+from scripted import Turn, scripted
 
+from thinkwell import PermissionQuestion
 from thinkwell import events as ev
-from thinkwell._call_facts import CallFacts, facts_of
-from thinkwell._policy.paths import MOST_PATHS
-from thinkwell.view import ToolView
 from thinkwell_acp import schema as s
 
-CWD = "/code/project"
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CWD = str(Path(__file__).resolve().parent)
+
+MOST_PATHS = 200
+"""So many files of one question are looked at."""
 
 
-def facts(known: ToolView | None = None, **fields: Any) -> CallFacts:
-    return facts_of(s.ToolCallUpdate(tool_call_id="t1", **fields), known, CWD)
+def all_facts(
+    calls: Sequence[dict[str, Any]], known: s.ToolCallStart | None = None
+) -> list[PermissionQuestion]:
+    """Return the questions about calls; of the first one the agent may have told before."""
+    questions: list[PermissionQuestion] = []
+
+    def note(question: Any) -> bool:
+        questions.append(question)
+        return True
+
+    async def asks(turn: Turn) -> None:
+        if known is not None:
+            turn.update(known)
+        for number, fields in enumerate(calls):
+            call = s.ToolCallUpdate(tool_call_id=f"t{number}", **fields)
+            await turn.client.request_permission(permission(turn.session_id, call))
+
+    async def run() -> None:
+        async with (
+            scripted(asks, permissions="ask", on_question=note) as agent,
+            agent.session(cwd=CWD) as session,
+        ):
+            await session.think().text("Go").run()
+
+    anyio.run(run)
+    return questions
 
 
-def view(**fields: Any) -> ToolView:
-    return ToolView(id="t1", **fields)
+def facts(known: s.ToolCallStart | None = None, **fields: Any) -> PermissionQuestion:
+    (question,) = all_facts([fields], known)
+    return question
+
+
+def view(title: str = "Known", **fields: Any) -> s.ToolCallStart:
+    return s.ToolCallStart(tool_call_id="t0", title=title, **fields)
 
 
 CODEX: dict[str, Any] = {"server": "rr", "tool": "add", "arguments": {"x": 1}}
@@ -39,11 +75,11 @@ def test_claude_names_tool_and_server_in_its_own_field() -> None:
     )
     assert (found.name, found.server) == ("return_result", "rr")
     assert (found.title, found.kind, found.input) == ("mcp__rr__return_result", "other", {"answer": "4"})
-    assert (found.content, found.locations, found.command, found.paths) == ((), (), None, ())
+    assert (found.content, found.command, found.paths) == ((), None, ())
 
 
 def test_codex_says_in_the_request_nothing_but_the_id() -> None:
-    known = view(title="mcp.rr.add", kind="execute", status="in_progress", input=CODEX)
+    known = view(title="mcp.rr.add", kind="execute", status="in_progress", raw_input=CODEX)
     found = facts(known, kind="execute", status="pending")
     assert (found.name, found.server, found.title, found.input) == ("add", "rr", "mcp.rr.add", CODEX)
 
@@ -57,27 +93,25 @@ def test_gemini_and_opencode_say_it_in_the_title_only() -> None:
     assert (opencode.name, opencode.server, opencode.input) == (None, None, {})
 
 
-@pytest.mark.parametrize(
-    ("name", "meta", "expected"),
-    [
-        ("Bash", None, ("Bash", None)),
-        (None, {"toolName": "Bash"}, ("Bash", None)),
-        ("Bash", {"toolName": "Read"}, (None, None)),
-        ("mcp__a__b", None, ("b", "a")),
-        ("mcp__a__b__c", None, ("mcp__a__b__c", None)),
-        ("mcp__a__b__c", {"mcpServer": {"name": "a"}}, ("b__c", "a")),
-        ("mcp__my_server__x", {"mcpServer": {"name": "my server"}}, ("x", "my server")),
-        ("x", {"mcpServer": {"name": "web"}}, ("x", "web")),
-        ("mcp____b", None, ("mcp____b", None)),
-        (None, {"toolName": 3, "mcpServer": "x"}, (None, None)),
-        ("b", {"mcpServer": {"name": ""}}, ("b", None)),
-    ],
-)
-def test_names(
-    name: str | None, meta: dict[str, Any] | None, expected: tuple[str | None, str | None]
-) -> None:
-    found = facts(name=name, meta=None if meta is None else {"claudeCode": meta})
-    assert (found.name, found.server) == expected
+NAMES: list[tuple[str | None, dict[str, Any] | None, tuple[str | None, str | None]]] = [
+    ("Bash", None, ("Bash", None)),
+    (None, {"toolName": "Bash"}, ("Bash", None)),
+    ("Bash", {"toolName": "Read"}, (None, None)),
+    ("mcp__a__b", None, ("b", "a")),
+    ("mcp__a__b__c", None, ("mcp__a__b__c", None)),
+    ("mcp__a__b__c", {"mcpServer": {"name": "a"}}, ("b__c", "a")),
+    ("mcp__my_server__x", {"mcpServer": {"name": "my server"}}, ("x", "my server")),
+    ("x", {"mcpServer": {"name": "web"}}, ("x", "web")),
+    ("mcp____b", None, ("mcp____b", None)),
+    (None, {"toolName": 3, "mcpServer": "x"}, (None, None)),
+    ("b", {"mcpServer": {"name": ""}}, ("b", None)),
+]
+
+
+def test_names() -> None:
+    calls = [{"name": name, "meta": meta and {"claudeCode": meta}} for name, meta, _ in NAMES]
+    for (name, meta, expected), found in zip(NAMES, all_facts(calls), strict=True):
+        assert (found.name, found.server) == expected, (name, meta)
 
 
 def test_names_in_the_meta_of_any_agent() -> None:
@@ -94,32 +128,28 @@ def test_a_name_that_was_known_holds_until_another_one_comes() -> None:
     assert facts(known, name="Bash").name == "Bash"
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
+def test_arguments_that_look_like_codex_are_no_server() -> None:
+    calls: list[dict[str, Any]] = [
         {"title": "mcp.rr.add", "raw_input": {**CODEX, "command": "rm"}},
         {"title": "mcp.rr.other", "raw_input": CODEX},
         {"title": "fetch", "raw_input": CODEX},
         {"raw_input": CODEX},
         {"title": "mcp.rr.add"},
         {"title": "mcp.rr.add", "raw_input": [CODEX]},
-    ],
-)
-def test_arguments_that_look_like_codex_are_no_server(fields: dict[str, Any]) -> None:
-    assert facts(**fields).server is None
+    ]
+    assert [found.server for found in all_facts(calls)] == [None] * len(calls)
 
 
 def test_the_request_wins_over_what_was_known() -> None:
     known = view(
         title="old",
         kind="read",
-        input={"command": "ls"},
-        content=(ev.DiffContent(path="/a", new_text=""),),
-        locations=(ev.Location(path="/b"),),
+        raw_input={"command": "ls"},
+        content=(s.Diff(path="/a", new_text=""),),
+        locations=(s.ToolCallLocation(path="/b"),),
     )
     found = facts(known)
     assert (found.title, found.kind, found.command, found.paths) == ("old", "read", "ls", ("/b", "/a"))
-    assert found.locations == known.locations
     found = facts(
         known,
         title="",
@@ -129,44 +159,44 @@ def test_the_request_wins_over_what_was_known() -> None:
         locations=(s.ToolCallLocation(path="d", line=3),),
     )
     assert (found.title, found.kind, found.command, found.paths) == ("", "edit", "rm", (f"{CWD}/d", "/c"))
-    assert found.locations == (ev.Location(path="d", line=3),)
     assert facts(known, raw_input={}).command == "ls", "an empty object says nothing"
     assert facts(view(), raw_input={}).input == {}
 
 
 def test_a_call_that_has_ended_is_another_one() -> None:
-    known = view(title="mcp.rr.add", name="x", kind="execute", input=CODEX, status="completed", ended_at=1.0)
-    assert facts(known) == facts()
+    known = view(title="mcp.rr.add", name="x", kind="execute", raw_input=CODEX, status="completed")
+    assert replace(facts(known), run_id=None) == replace(facts(), run_id=None)
 
 
 # Commands
 
 
-@pytest.mark.parametrize(
-    ("raw", "command"),
-    [
-        ({"command": "git status", "description": "Show"}, "git status"),
-        ({"cmd": "git status"}, "git status"),
-        ({"command": ["bash", "-lc", "git status"]}, "bash -lc 'git status'"),
-        ({"argv": ["git", "a b", "c;d"]}, "git 'a b' 'c;d'"),
-        ({"command": "git", "args": ["a b", "-x"]}, "git 'a b' -x"),
-        ({"command": "git status", "args": []}, "git status"),
-        ({"command": "git", "cmd": "git"}, "git"),
-        ({"command": "git status", "cmd": "rm x"}, "git status\nrm x"),
-        ({"command": "git", "env": {"PAGER": "rm x"}}, "PAGER='rm x'\ngit"),
-        ({"command": "git", "env": [{"name": "A", "value": 1}, 3]}, "A=1\ngit"),
-        ({"command": "git", "env": {}}, "git"),
-        ({"command": ""}, ""),
-        ({"command": []}, None),
-        ({"command": 3}, None),
-        ({"text": "rm"}, None),
-        ({"command": "view", "path": "x"}, None),
-        ("rm x", None),
-        (None, None),
-    ],
-)
-def test_commands(raw: Any, command: str | None) -> None:
-    assert facts(kind="execute", raw_input=raw, title="rm x").command == command
+COMMANDS: list[tuple[Any, str | None]] = [
+    ({"command": "git status", "description": "Show"}, "git status"),
+    ({"cmd": "git status"}, "git status"),
+    ({"command": ["bash", "-lc", "git status"]}, "bash -lc 'git status'"),
+    ({"argv": ["git", "a b", "c;d"]}, "git 'a b' 'c;d'"),
+    ({"command": "git", "args": ["a b", "-x"]}, "git 'a b' -x"),
+    ({"command": "git status", "args": []}, "git status"),
+    ({"command": "git", "cmd": "git"}, "git"),
+    ({"command": "git status", "cmd": "rm x"}, "git status\nrm x"),
+    ({"command": "git", "env": {"PAGER": "rm x"}}, "PAGER='rm x'\ngit"),
+    ({"command": "git", "env": [{"name": "A", "value": 1}, 3]}, "A=1\ngit"),
+    ({"command": "git", "env": {}}, "git"),
+    ({"command": ""}, ""),
+    ({"command": []}, None),
+    ({"command": 3}, None),
+    ({"text": "rm"}, None),
+    ({"command": "view", "path": "x"}, None),
+    ("rm x", None),
+    (None, None),
+]
+
+
+def test_commands() -> None:
+    calls = [{"kind": "execute", "raw_input": raw, "title": "rm x"} for raw, _ in COMMANDS]
+    for (raw, command), found in zip(COMMANDS, all_facts(calls), strict=True):
+        assert found.command == command, raw
 
 
 def test_a_list_is_read_back_as_it_was() -> None:
@@ -183,51 +213,53 @@ def test_an_mcp_server_runs_no_command_of_ours() -> None:
 # Paths
 
 
-@pytest.mark.parametrize(
-    ("raw", "paths"),
-    [
-        ({"file_path": "/a/b", "old_string": "/x", "new_string": "/y", "content": "/z"}, ["/a/b"]),
-        ({"filePath": "a/../b"}, [f"{CWD}/a/../b"]),
-        ({"absolute_path": "/a"}, ["/a"]),
-        ({"notebook_path": "x"}, [f"{CWD}/x"]),
-        ({"paths": ["a", "b", {"name": "c"}]}, [f"{CWD}/b", f"{CWD}/a"]),
-        ({"edits": [{"path": "a"}, {"oldPath": "b"}]}, [f"{CWD}/b", f"{CWD}/a"]),
-        ({"changes": {"/a": {"type": "add"}, "b": {"move_path": "c"}}}, None),
-        ({"source": "a", "destination": "b"}, [f"{CWD}/b", f"{CWD}/a"]),
-        ({"pattern": "**/*.py"}, []),
-        ({"pattern": "/etc/*"}, ["/etc/*"]),
-        ({"pattern": "a/../../x"}, [f"{CWD}/a/../../x"]),
-        ({"whatever": "/etc/passwd"}, ["/etc/passwd"]),
-        ({"whatever": "C:\\x"}, [f"{CWD}/C:\\x"]),
-        ({"url": "https://example.com/path"}, []),
-        ({"uri": "https://example.com/path"}, []),
-        ({"uri": "file:///a%20b"}, ["/a b"]),
-        ({"uri": "FILE://localhost/a"}, ["/a"]),
-        ({"path": "a\nb"}, [f"{CWD}/a\nb"]),
-        ({"path": "x" * 5000}, [f"{CWD}/{'x' * 5000}"]),
-        ({"path": "https://example.com"}, []),
-        ({"path": "x://../../etc/passwd"}, [f"{CWD}/x:/../../etc/passwd"]),
-        ({"uri": "file:///a/../b"}, ["/a/../b"]),
-        ({"path": ""}, []),
-        ({"path": 3}, []),
-        ({"command": "/bin/ls"}, []),
-        ({"patchText": "*** Begin Patch\n*** Update File: a b\n*** Move to: /c\n+x"}, [f"{CWD}/a b", "/c"]),
-        ({"diff": "--- a/x\n+++ b/y\n"}, [f"{CWD}/x", f"{CWD}/y"]),
-        ({"diff": "--- /dev/null\n+++ b/y\t2026\n"}, [f"{CWD}/y"]),
-        ({"path": "x", "cwd": "/etc"}, None),
-        ({"path": "x", "workingDir": "/etc", "cwd": "/etc"}, None),
-        (["/a"], ["/a"]),
-        ("/a", ["/a"]),
-    ],
-)
-def test_paths(raw: Any, paths: list[str] | None) -> None:
-    found = facts(raw_input=raw).paths
-    if paths is not None:
-        assert list(found) == paths
-    elif "cwd" in raw:
-        assert set(found) >= {f"{CWD}/x", "/etc/x", "/etc"}
-    else:
-        assert set(found) == {"/a", f"{CWD}/b", f"{CWD}/c"}
+PATHS: list[tuple[Any, list[str] | None]] = [
+    ({"file_path": "/a/b", "old_string": "/x", "new_string": "/y", "content": "/z"}, ["/a/b"]),
+    ({"filePath": "a/../b"}, [f"{CWD}/a/../b"]),
+    ({"absolute_path": "/a"}, ["/a"]),
+    ({"notebook_path": "x"}, [f"{CWD}/x"]),
+    ({"paths": ["a", "b", {"name": "c"}]}, [f"{CWD}/b", f"{CWD}/a"]),
+    ({"edits": [{"path": "a"}, {"oldPath": "b"}]}, [f"{CWD}/b", f"{CWD}/a"]),
+    ({"changes": {"/a": {"type": "add"}, "b": {"move_path": "c"}}}, None),
+    ({"source": "a", "destination": "b"}, [f"{CWD}/b", f"{CWD}/a"]),
+    ({"pattern": "**/*.py"}, []),
+    ({"pattern": "/etc/*"}, ["/etc/*"]),
+    ({"pattern": "a/../../x"}, [f"{CWD}/a/../../x"]),
+    ({"whatever": "/etc/passwd"}, ["/etc/passwd"]),
+    ({"whatever": "C:\\x"}, [f"{CWD}/C:\\x"]),
+    ({"url": "https://example.com/path"}, []),
+    ({"uri": "https://example.com/path"}, []),
+    ({"uri": "file:///a%20b"}, ["/a b"]),
+    ({"uri": "FILE://localhost/a"}, ["/a"]),
+    ({"path": "a\nb"}, [f"{CWD}/a\nb"]),
+    ({"path": "x" * 5000}, [f"{CWD}/{'x' * 5000}"]),
+    ({"path": "https://example.com"}, []),
+    ({"path": "x://../../etc/passwd"}, [f"{CWD}/x:/../../etc/passwd"]),
+    ({"uri": "file:///a/../b"}, ["/a/../b"]),
+    ({"path": ""}, []),
+    ({"path": 3}, []),
+    ({"command": "/bin/ls"}, []),
+    ({"patchText": "*** Begin Patch\n*** Update File: a b\n*** Move to: /c\n+x"}, [f"{CWD}/a b", "/c"]),
+    ({"diff": "--- a/x\n+++ b/y\n"}, [f"{CWD}/x", f"{CWD}/y"]),
+    ({"diff": "--- /dev/null\n+++ b/y\t2026\n"}, [f"{CWD}/y"]),
+    ({"path": "x", "cwd": "/etc"}, None),
+    ({"path": "x", "workingDir": "/etc", "cwd": "/etc"}, None),
+    (["/a"], ["/a"]),
+    ("/a", ["/a"]),
+]
+
+
+def test_paths() -> None:
+    for (raw, paths), question in zip(
+        PATHS, all_facts([{"raw_input": raw} for raw, _ in PATHS]), strict=True
+    ):
+        found = question.paths
+        if paths is not None:
+            assert list(found) == paths, raw
+        elif "cwd" in raw:
+            assert set(found) >= {f"{CWD}/x", "/etc/x", "/etc"}
+        else:
+            assert set(found) == {"/a", f"{CWD}/b", f"{CWD}/c"}
 
 
 def test_home_folders() -> None:
