@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from letta_stage import allowed, hello
 from node_packages import node_answers
-from real_servers import SERVERS, backend_of, listening
+from real_servers import backend_of, listening
 from web_stage import scripted_agent
 
 from thinkwell.web import Access, RunServer, web_app
@@ -23,13 +23,6 @@ pytestmark = pytest.mark.long
 
 TOKEN = "a-token-for-ada-0123456789"
 TALK = Path(__file__).with_name("letta_talk.mjs")
-
-
-@pytest.fixture(params=SERVERS)
-def kind(request: pytest.FixtureRequest) -> ServerKind:
-    """Which server serves."""
-    served: ServerKind = request.param
-    return served
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import anyio.to_thread
 import httpx
 import pytest
 from letta_stage import allowed, hello, tool_done, tool_start
-from real_servers import SERVERS, backend_of, listening
+from real_servers import backend_of, listening
 from web_stage import scripted_agent
 
 from thinkwell.web import Access, RunServer, web_app
@@ -31,16 +31,6 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 TOKEN = "a-token-for-ada-0123456789"
-
-
-FIRST, *OTHERS = SERVERS
-
-
-@pytest.fixture(params=[FIRST, *(pytest.param(kind, marks=pytest.mark.long) for kind in OTHERS)])
-def kind(request: pytest.FixtureRequest) -> ServerKind:
-    """Which server serves."""
-    served: ServerKind = request.param
-    return served
 
 
 @pytest.fixture

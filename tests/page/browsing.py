@@ -118,20 +118,20 @@ class Browser:
 
     @contextmanager
     def tab(
-        self, *, of: Tab | None = None, clean: bool = True, hurry: bool = False, **options: Any
+        self, *, of: Tab | None = None, clean: bool = True, hurry: bool | None = None, **options: Any
     ) -> Generator[Tab]:
         """Open a tab for the time of a block.
 
         Args:
             of: The tab whose cookies it shares.
             clean: Whether nothing may have gone wrong in it.
-            hurry: Whether the page waits for tenths of the seconds after which it tries something again.
+            hurry: Whether the page waits for tenths of the seconds after which it tries something again. By
+                default it does where something may go wrong.
             options: What Playwright's `newContext` takes.
         """
         options.setdefault("viewport", {"width": 1200, "height": 800})
-        tab = Tab(
-            self, self.do(None, "open", {**options, "hurry": hurry, "of": None if of is None else of.number})
-        )
+        options["hurry"] = not clean if hurry is None else hurry
+        tab = Tab(self, self.do(None, "open", {**options, "of": None if of is None else of.number}))
         try:
             yield tab
             if clean:

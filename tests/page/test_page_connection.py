@@ -32,11 +32,7 @@ def counts(gate: Gate) -> Script:
 
 def test_a_cut_connection_goes_on_where_it_was(browser: Browser) -> None:
     gate = Gate()
-    with (
-        served_page(counts(gate)) as stage,
-        cable(stage.port) as line,
-        browser.tab(clean=False, hurry=True) as tab,
-    ):
+    with served_page(counts(gate)) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
         tab.go(stage.start().replace(stage.url, line.url))
         tab.see(".text p:text-is('0')")
         for said in ("0 1", "0 1 2"):
@@ -58,11 +54,7 @@ def test_a_cut_connection_goes_on_where_it_was(browser: Browser) -> None:
 def test_a_refusal_of_what_stands_between_is_outlived(browser: Browser) -> None:
     """A browser does not come back by itself from an answer that is an error."""
     gate = Gate()
-    with (
-        served_page(counts(gate)) as stage,
-        cable(stage.port) as line,
-        browser.tab(clean=False, hurry=True) as tab,
-    ):
+    with served_page(counts(gate)) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
         tab.go(stage.start().replace(stage.url, line.url))
         tab.see(".text p:text-is('0')")
         line.cut(stay=True, status="502 Bad Gateway")
@@ -79,7 +71,7 @@ def test_a_refusal_of_what_stands_between_is_outlived(browser: Browser) -> None:
 def test_a_run_whose_server_was_started_again_was_interrupted(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     gate = Gate()
-    with ExitStack() as stack, browser.tab(clean=False, hurry=True) as tab:
+    with ExitStack() as stack, browser.tab(clean=False) as tab:
         with served_page(counts(gate), journal=SqliteJournal(path)) as first:
             line = stack.enter_context(cable(first.port))
             tab.go(first.start().replace(first.url, line.url))
@@ -100,7 +92,7 @@ def test_all_runs_are_there_again_when_the_server_is(browser: Browser) -> None:
     async def ends(turn: Turn) -> None:
         turn.say("Yes.")
 
-    with served_page(ends) as stage, cable(stage.port) as line, browser.tab(clean=False, hurry=True) as tab:
+    with served_page(ends) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
         stage.start("One")
         tab.go(line.url)
         tab.see("#runs li:has-text('One')")
@@ -116,11 +108,7 @@ def test_all_runs_are_there_again_when_the_server_is(browser: Browser) -> None:
 
 def test_a_stop_that_does_not_come_through_is_told(browser: Browser) -> None:
     gate = Gate()
-    with (
-        served_page(counts(gate)) as stage,
-        cable(stage.port) as line,
-        browser.tab(clean=False, hurry=True) as tab,
-    ):
+    with served_page(counts(gate)) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
         tab.go(stage.start().replace(stage.url, line.url))
         tab.see(".text")
         line.cut(stay=True)
@@ -137,7 +125,7 @@ def test_a_start_that_is_not_answered_is_not_done_twice(browser: Browser) -> Non
     async def ends(turn: Turn) -> None:
         turn.say("Yes.")
 
-    with served_page(ends) as stage, cable(stage.port) as line, browser.tab(clean=False, hurry=True) as tab:
+    with served_page(ends) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
         tab.go(line.url)
         tab.see("#agent option", attached=True)
         tab.type("#prompt", "Once.")
@@ -157,10 +145,7 @@ def test_who_has_given_no_token_is_asked_for_one(browser: Browser) -> None:
     async def ends(turn: Turn) -> None:
         turn.say("Yes.")
 
-    with (
-        served_page(ends, access=Access({TOKEN: "ada"})) as stage,
-        browser.tab(clean=False, hurry=True) as tab,
-    ):
+    with served_page(ends, access=Access({TOKEN: "ada"})) as stage, browser.tab(clean=False) as tab:
         tab.go(stage.url)
         tab.see("#login")
         assert tab.value("document.activeElement.id") == "token"
@@ -187,10 +172,7 @@ def test_the_token_of_an_address_is_taken_out_of_it_at_once(browser: Browser) ->
     async def ends(turn: Turn) -> None:
         turn.say("Yes.")
 
-    with (
-        served_page(ends, access=Access({TOKEN: "ada"})) as stage,
-        browser.tab(clean=False, hurry=True) as tab,
-    ):
+    with served_page(ends, access=Access({TOKEN: "ada"})) as stage, browser.tab(clean=False) as tab:
         address = stage.start(caller="ada")
         tab.go(f"{stage.url}/#secret={TOKEN}")
         tab.see("#runs li")
@@ -208,10 +190,7 @@ def test_a_wrong_token_of_an_address_is_said_to_be_wrong(browser: Browser) -> No
         turn.say("Yes.")
 
     problem = "#login-problem:has-text('The token in the address is not accepted.')"
-    with (
-        served_page(ends, access=Access({TOKEN: "ada"})) as stage,
-        browser.tab(clean=False, hurry=True) as tab,
-    ):
+    with served_page(ends, access=Access({TOKEN: "ada"})) as stage, browser.tab(clean=False) as tab:
         tab.go(f"{stage.url}/#secret=something-else-of-length")
         tab.see(problem)
         tab.go(f"{stage.url}/#secret={TOKEN}")  # the right one lets in who was asked for it
@@ -228,7 +207,7 @@ def test_a_token_is_as_good_when_nobody_needs_one(browser: Browser) -> None:
     async def ends(turn: Turn) -> None:
         turn.say("Yes.")
 
-    with served_page(ends) as stage, browser.tab(clean=False, hurry=True) as tab:
+    with served_page(ends) as stage, browser.tab(clean=False) as tab:
         tab.go(f"{stage.url}/#secret={TOKEN}")
         tab.see("#runs .empty")
         assert tab.value("location.href") == f"{stage.url}/"
@@ -239,10 +218,7 @@ def test_who_tries_too_many_tokens_is_told_so(browser: Browser) -> None:
     async def ends(turn: Turn) -> None:
         turn.say("Yes.")
 
-    with (
-        served_page(ends, access=Access({TOKEN: "ada"})) as stage,
-        browser.tab(clean=False, hurry=True) as tab,
-    ):
+    with served_page(ends, access=Access({TOKEN: "ada"})) as stage, browser.tab(clean=False) as tab:
         tab.go(stage.url)
         tab.see("#login")
         tab.type("#token", "something else of length")
@@ -261,8 +237,8 @@ def test_a_token_that_was_given_in_another_window_is_enough(browser: Browser) ->
 
     with (
         served_page(ends, access=Access({TOKEN: "ada"})) as stage,
-        browser.tab(clean=False, hurry=True) as tab,
-        browser.tab(of=tab, clean=False, hurry=True) as other,
+        browser.tab(clean=False) as tab,
+        browser.tab(of=tab, clean=False) as other,
     ):
         tab.go(stage.url)
         tab.see("#login")
@@ -275,7 +251,7 @@ def test_a_token_that_was_given_in_another_window_is_enough(browser: Browser) ->
 
 def test_a_session_that_ends_meanwhile_is_begun_anew(browser: Browser, tmp_path: Path) -> None:
     gate = Gate()
-    with ExitStack() as stack, browser.tab(clean=False, hurry=True) as tab:
+    with ExitStack() as stack, browser.tab(clean=False) as tab:
         path = tmp_path / "runs.sqlite"
         with served_page(counts(gate), journal=SqliteJournal(path), access=Access({TOKEN: "ada"})) as first:
             line = stack.enter_context(cable(first.port))

@@ -278,7 +278,7 @@ def test_what_the_result_has_to_fit_is_known_late(browser: Browser) -> None:
     async def waits(turn: Turn) -> None:
         await gate.wait()
 
-    with served_page(waits) as stage, cable(stage.port) as line, browser.tab(clean=False, hurry=True) as tab:
+    with served_page(waits) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
         schema = {"type": "object", "properties": {"summary": {"type": "string"}}}
         address = stage.start(output=schema, meta={"page": {"output": schema}})
         tab.go(line.url)
@@ -471,7 +471,7 @@ def test_a_run_that_is_not_there(browser: Browser, width: int) -> None:
 
 
 def test_nothing_of_another_run_is_shown_while_one_is_loaded(browser: Browser) -> None:
-    with served_page(works) as stage, cable(stage.port) as line, browser.tab(clean=False, hurry=True) as tab:
+    with served_page(works) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
         tab.go(stage.start("The one").replace(stage.url, line.url))
         tab.see(".final")
         tab.until("document.querySelector('#lane-names').innerText !== ''")
@@ -486,7 +486,7 @@ def test_nothing_of_another_run_is_shown_while_one_is_loaded(browser: Browser) -
 
 
 def test_a_list_that_is_not_there_yet_has_no_frame(browser: Browser) -> None:
-    with served_page(works) as stage, cable(stage.port) as line, browser.tab(clean=False, hurry=True) as tab:
+    with served_page(works) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
         tab.go(line.url)
         tab.see("#runs .empty:has-text('Nothing was run so far.')")
         tab.value("document.querySelector('#runs').replaceChildren()")
