@@ -202,6 +202,7 @@ FACTS: list[tuple[str, dict[str, Any], object]] = [
     ("fixmes", {"type": "integer"}, 1),
     ("rating", {"type": "integer", "minimum": 1, "maximum": 5}, 3),
     ("score", {"type": "number"}, 4.0),
+    ("scores", {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}}, [1.0, 0.4]),
     ("confidence", {"type": "number"}, 0.4),
     ("has_todos", {"type": "boolean"}, True),
     ("has_classes", {"type": "boolean"}, False),

@@ -96,6 +96,35 @@ async def test_servers_that_cannot_be_reached_are_told_of(project: Path) -> None
     assert "I do without the MCP server far: I take MCP servers over stdio and over ACP only." in box.thoughts
 
 
+@pytest.mark.parametrize(
+    ("answered", "told"),
+    [
+        (None, "Method not found: mcp/connect"),
+        (["what?"], "ConnectMcpResponse: Expected `object`, got `array`"),
+    ],
+)
+async def test_a_client_that_cannot_connect_its_server_is_told_of(
+    project: Path, answered: object, told: str
+) -> None:
+    class Deaf(ToolBox):
+        async def connect_mcp(self, request: s.ConnectMcpRequest, /) -> Any:
+            if answered is None:
+                raise RpcError.method_not_found("mcp/connect")
+            return answered
+
+    box = await asked(project, box=Deaf())
+    assert f"I do without the MCP server box: {told}" in box.thoughts, box.thoughts
+
+
+async def test_a_client_may_leave_in_the_middle_of_a_call(project: Path) -> None:
+    box = Waiting()
+    async with talking(box) as client:
+        session_id = await new_session(client, project, server())
+        client.connection.call("session/prompt", text_prompt(session_id, "Go"), lambda _: None)
+        await box.waits.wait()
+    assert "wait answers" not in box.thoughts
+
+
 async def test_changed_tools_are_listed_again(project: Path) -> None:
     box = ToolBox([["one"]])
     async with talking(box) as client:
