@@ -2,32 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
-from hypothesis import given
+from asking import permission
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
+from scripted import ScriptedAgent, Turn, scripted
 
-from thinkwell._own_tools import OwnCalls, own_renderings
+from thinkwell.tools import Tool
 from thinkwell_acp import schema as s
-from thinkwell_acp.mcp import CallContext, ToolOutput, ToolServer, ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 SERVER = "thinkwell0a1b2c3d4e5f"
-ADD = ToolSpec(
-    name="add",
-    description="Adds.",
-    input_schema={"type": "object", "properties": {"x": {"type": "integer"}}},
+"""Stands for the name of the server, which no two sessions share."""
+
+
+async def never(**arguments: object) -> None:
+    raise NotImplementedError
+
+
+def tool(name: str, **properties: dict[str, Any]) -> Tool[..., object]:
+    schema: dict[str, Any] = {"type": "object", **({"properties": properties} if properties else {})}
+    return Tool(name=name, description="Does it.", input_schema=schema, function=never, validate=dict)
+
+
+TOOLS = (
+    tool("add", x={"type": "integer"}),
+    tool("any"),
+    tool("proxy", server={"type": "string"}, tool={"type": "string"}, arguments={}),
 )
-ANYTHING = ToolSpec(name="any", description="Takes all.", input_schema={"type": "object"})
-PROXY = ToolSpec(
-    name="proxy",
-    description="Has the arguments that codex shows for every tool.",
-    input_schema={
-        "type": "object",
-        "properties": {"server": {"type": "string"}, "tool": {"type": "string"}, "arguments": {}},
-    },
-)
-TOOLS = (ADD, ANYTHING, PROXY)
+"""The last one has the arguments that codex shows for every tool."""
+
+
+@cache
+def renderings(tool: str) -> tuple[str, ...]:
+    """Return the titles under which agents show a tool of ours."""
+    prefixes = ("", "mcp__", "mcp_", "mcp.", "mcp:", "mcp-", "mcp/", "MCP: ", "Tool: ")
+    joints = ("_", "__", ".", "-", ":", "/", ": ")
+    joined = tuple(f"{prefix}{SERVER}{joint}{tool}" for prefix in prefixes for joint in joints)
+    return (*joined, f"{tool} ({SERVER} MCP Server)", f"{tool} ({SERVER})")
+
 
 CODEX: dict[str, Any] = {"server": SERVER, "tool": "add", "arguments": {"x": 1}}
 MCP_NAME = f"mcp__{SERVER}__add"
@@ -41,14 +61,35 @@ def call(title: str | None = None, **fields: Any) -> s.ToolCallUpdate:
     return s.ToolCallUpdate(tool_call_id="t1", title=title, **fields)
 
 
-async def never(name: str, arguments: dict[str, Any], context: CallContext) -> ToolOutput:
-    raise NotImplementedError
+def are_own(
+    calls: Sequence[s.ToolCallUpdate] | Callable[[str], Sequence[s.ToolCallUpdate]],
+) -> list[bool]:
+    """Return which of these calls are taken for ours: those are allowed where all others are denied."""
+    outcomes: list[bool] = []
+
+    async def asks(turn: Turn) -> None:
+        (server,) = {server.name for server in agent.sessions[0].mcp_servers}
+        for number, call in enumerate(calls(server) if callable(calls) else calls):
+            written = s.encode(call).replace(SERVER.encode(), server.encode())
+            own = replace(s.decode(s.ToolCallUpdate, written), tool_call_id=f"t{number}")
+            answer = await turn.client.request_permission(permission(turn.session_id, own))
+            outcomes.append(getattr(answer.outcome, "option_id", None) in ("a", "y"))
+
+    agent = ScriptedAgent([asks])
+
+    async def run() -> None:
+        async with scripted(agent=agent, permissions="deny") as opened:
+            task = opened.think().text("Go")
+            for tool in TOOLS:
+                task = task.tool(tool)
+            await task.run()
+
+    anyio.run(run)
+    return outcomes
 
 
 def is_own(call: s.ToolCallUpdate) -> bool:
-    server = ToolServer(SERVER, never, version="1")
-    server.set_tools(TOOLS)
-    return OwnCalls(server).asks(call)
+    return are_own([call]) == [True]
 
 
 OWN = {
@@ -119,17 +160,19 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_forms_in_which_agents_show_our_tools(name: str) -> None:
-    assert is_own(OWN[name])
+def test_forms_in_which_agents_show_our_tools() -> None:
+    assert dict(zip(OWN, are_own(list(OWN.values())), strict=True)) == dict.fromkeys(OWN, True)
 
 
-@pytest.mark.parametrize("name", FOREIGN)
-def test_what_only_looks_like_it(name: str) -> None:
-    assert not is_own(FOREIGN[name])
+def test_every_title_of_ours_is_ours_alone() -> None:
+    titles = [title for title in renderings("add") if "/" not in title and title != f"mcp.{SERVER}.add"]
+    assert are_own([call(title) for title in titles]) == [True] * len(titles)
 
 
-@pytest.mark.parametrize("rendering", own_renderings(SERVER, "add"))
+def test_what_only_looks_like_it() -> None:
+    assert dict(zip(FOREIGN, are_own(list(FOREIGN.values())), strict=True)) == dict.fromkeys(FOREIGN, False)
+
+
 @pytest.mark.parametrize(
     "disguise",
     [
@@ -147,33 +190,39 @@ def test_what_only_looks_like_it(name: str) -> None:
         "{0}{0}",
     ],
 )
-def test_a_title_that_holds_ours_is_not_ours(rendering: str, disguise: str) -> None:
-    title = disguise.format(rendering)
-    assert not is_own(call(title))
-    assert not is_own(call(title, raw_input={"x": 1}))
-    assert not is_own(call(title, kind="execute", raw_input=CODEX))
-    assert not is_own(call("rm", raw_input={"command": title, "x": title}))
-    assert not is_own(call(title, meta={"claudeCode": {"toolName": title}}))
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)])
+def test_a_title_that_holds_ours_is_not_ours(disguise: str, every: int) -> None:
+    calls: list[s.ToolCallUpdate] = []
+    for rendering in renderings("add")[::every]:
+        title = disguise.format(rendering)
+        calls += (
+            call(title),
+            call(title, raw_input={"x": 1}),
+            call(title, kind="execute", raw_input=CODEX),
+            call("rm", raw_input={"command": title, "x": title}),
+            call(title, meta={"claudeCode": {"toolName": title}}),
+        )
+    assert [call for call, own in zip(calls, are_own(calls), strict=True) if own] == []
 
 
-@pytest.mark.parametrize("rendering", own_renderings(SERVER, "add"))
-def test_letters_that_look_like_ours_are_not_ours(rendering: str) -> None:
-    for ours, theirs in (
-        ("a", "а"),
-        ("_", "＿"),
-        ("e", "ｅ"),
-        ("w", "W"),
-        ("i", "і"),
-        ("0", "O"),
-        (" ", "\xa0"),
-    ):
-        title = rendering.replace(ours, theirs)
-        assert title == rendering or not is_own(call(title, raw_input={"x": 1}))
-    assert not is_own(call(rendering.upper()))
+LOOK_ALIKES = [("a", "а"), ("_", "＿"), ("e", "ｅ"), ("w", "W"), ("i", "і"), ("0", "O"), (" ", "\xa0")]
 
 
-@given(st.text(), st.text(), st.sampled_from(own_renderings(SERVER, "add")))
+def test_letters_that_look_like_ours_are_not_ours() -> None:
+    def disguised(server: str) -> list[s.ToolCallUpdate]:
+        calls: list[s.ToolCallUpdate] = []
+        for rendering in (rendering.replace(SERVER, server) for rendering in renderings("add")):
+            titles = {rendering.replace(ours, theirs) for ours, theirs in LOOK_ALIKES}
+            calls += (call(title, raw_input={"x": 1}) for title in sorted(titles - {rendering}))
+            calls.append(call(rendering.upper()))
+        return calls
+
+    assert are_own(disguised).count(True) == 0
+
+
+@given(st.text(), st.text(), st.sampled_from(renderings("add")))
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_can_be_put_around_a_title(before: str, after: str, rendering: str) -> None:
     title = before + rendering + after
-    forms = {form for tool in TOOLS for form in own_renderings(SERVER, tool.name) if "/" not in form}
+    forms = {form for tool in TOOLS for form in renderings(tool.name) if "/" not in form}
     assert is_own(call(title)) is (title in forms and not title.startswith(f"mcp.{SERVER}."))
