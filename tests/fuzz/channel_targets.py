@@ -1,7 +1,5 @@
-"""Texts of agents on their way to a chat, at their worst: messages stay valid, and nothing is lost.
-
-Private: pure functions from text to messages. A bot around them cannot be asked what was lost.
-"""
+"""Texts of agents on their way to a chat, at their worst: messages stay valid, and nothing is lost."""
+# Private: pure functions from text to messages. A bot around them cannot be asked what was lost.
 
 from __future__ import annotations
 

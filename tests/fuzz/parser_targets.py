@@ -1,8 +1,6 @@
-"""Lines and messages, taken apart: framing, JSON-RPC, NDJSON agents, and MCP over a stream.
-
-Private: sans-I/O parsers, fed byte by byte. What they promise (how bytes are cut does not matter, nothing is
-answered twice) cannot be seen from outside, where a connection stands between.
-"""
+"""Lines and messages, taken apart: framing, JSON-RPC, NDJSON agents, and MCP over a stream."""
+# Private: sans-I/O parsers, fed byte by byte. What they promise (how bytes are cut does not matter, nothing
+# is answered twice) cannot be seen from outside, where a connection stands between.
 
 from __future__ import annotations
 

@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from thinkwell._recording._big import BIG
-from thinkwell._recording._holding import CONTEXTS, Holder, Released
-from thinkwell._recording._redact import REDACTED, Redactor
+from recording.parts import REDACTED, Holder, Redactor, Released, holder_of, redactor_of, remembered
 
 if TYPE_CHECKING:
-    from thinkwell._content import JsonValue
+    from thinkwell.events import JsonValue
 
 KEY = "Zk3v9QpL7xWm2RtYb4Nc"
 SHAPE = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
@@ -23,12 +20,19 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w5N"
 LINES = [f"MIIEpAIBAAKCAQEA7Kq0{place}abcdefghijklmnopqrstuvwxyz" for place in range(4)]
 PEM = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *LINES, "-----END RSA PRIVATE KEY-----"])
 NAMED = "[redacted:A_KEY]"
+
+BIG = 256 * 1024
+"""Characters of a very large text."""
+
+CONTEXTS = 64
+"""Texts of which the end is remembered."""
+
 MEGABYTES = 4_000_000
 
 
 @pytest.fixture
 def redactor() -> Redactor:
-    return Redactor(
+    return redactor_of(
         {"A_KEY": KEY, "DB_PASSWORD": "84736251", "RATE_TOKEN": "1234.5678", "A_PEM_KEY": PEM}, {}
     )
 
@@ -52,7 +56,7 @@ def test_what_comes_in_between_does_not_help_a_secret(secret: str, places: list[
     pieces: list[str | None] = []
     for start, end in pairwise(edges):
         pieces += [whole[start:end], None]
-    out = shown(Holder(Redactor({"A_KEY": KEY}, {})), pieces)
+    out = shown(holder_of(redactor_of({"A_KEY": KEY})), pieces)
     tail = LINES[3] if secret == PEM else secret.split("@")[0]
     assert out.endswith(" ok")
     assert tail[-8:] not in out
@@ -60,7 +64,7 @@ def test_what_comes_in_between_does_not_help_a_secret(secret: str, places: list[
 
 
 def test_what_was_paused_is_written_at_once_and_its_rest_is_known(redactor: Redactor) -> None:
-    holder: Holder[int] = Holder(redactor)
+    holder: Holder[int] = holder_of(redactor)
     assert holder.add(0, "s", "the key is " + KEY[:10]) == []
     assert holder.pause("s") == [(0, "the key is " + NAMED)]
     assert holder.pause("s") == []
@@ -88,25 +92,26 @@ def test_what_was_paused_is_written_at_once_and_its_rest_is_known(redactor: Reda
     ],
 )
 def test_the_end_of_a_paused_text(end: str, clean: str) -> None:
-    holder: Holder[int] = Holder(Redactor({}, {}))
+    holder: Holder[int] = holder_of(redactor_of())
     holder.add(0, "s", end)
     assert [out.text for out in holder.pause("s")] == [clean]
 
 
 def test_a_secret_in_two_lines_that_come_one_by_one(redactor: Redactor) -> None:
     out = shown(
-        Holder(redactor), [f"ends with half {KEY[:10]}\n", f"{KEY[10:]}\n", *[f"{line}\n" for line in LINES]]
+        holder_of(redactor),
+        [f"ends with half {KEY[:10]}\n", f"{KEY[10:]}\n", *[f"{line}\n" for line in LINES]],
     )
     assert out.split() == ["ends", "with", "half", NAMED, NAMED, *["[redacted:A_PEM_KEY]"] * 4]
 
 
 def test_the_ends_of_paused_texts_are_not_kept_for_ever(redactor: Redactor) -> None:
-    holder: Holder[int] = Holder(redactor)
+    holder: Holder[int] = holder_of(redactor)
     holder.add(-1, "waits", "word")
     for number in range(CONTEXTS * 3):
         holder.add(number, number, "word")
         holder.pause(number)
-    assert len(holder._streams) == CONTEXTS + 1
+    assert remembered(holder) == CONTEXTS + 1
     assert len(holder.flush()) == CONTEXTS * 3 + 1
 
 
@@ -129,7 +134,7 @@ def test_a_text_that_begins_or_ends_within_a_secret(redactor: Redactor, text: st
 
 
 def test_words_that_secrets_begin_with_stay() -> None:
-    redactor = Redactor({"A_PASSWORD": "password-Q7x9"}, {"MODEL": "claude-sonnet-4-20250514"})
+    redactor = redactor_of({"A_PASSWORD": "password-Q7x9"}, {"MODEL": "claude-sonnet-4-20250514"})
     for text in ("my password", "claude-sonnet-4", "sonnet-4-20250514", "x password-Q"[:10]):
         assert redactor.text(text) == text
     assert redactor.text("claude-sonn") == "[redacted:MODEL]"
@@ -138,7 +143,7 @@ def test_words_that_secrets_begin_with_stay() -> None:
 @settings(max_examples=60, deadline=None, database=None, derandomize=True)
 @given(st.integers(0, len(KEY)), st.sampled_from(["", "snapshot ", "a\n"]))
 def test_growing_content_leaks_less_than_six_characters(size: int, before: str) -> None:
-    redactor = Redactor({"A_KEY": KEY}, {})
+    redactor = redactor_of({"A_KEY": KEY})
     for text in (before + KEY[:size], KEY[size:] + " after"):
         clean = str(redactor.redact({"content": [{"text": text}]}))
         assert all(KEY[start : start + 6] not in clean for start in range(15))
@@ -186,7 +191,7 @@ FORM = {
 
 
 def test_answers_of_a_form_are_taken_out_and_secrets_are_learnt() -> None:
-    redactor = Redactor({}, {})
+    redactor = redactor_of()
     content: JsonValue = {
         "f1": "correct-horse-1",
         "f2": "correct-horse-2",
@@ -208,7 +213,7 @@ def test_answers_of_a_form_are_taken_out_and_secrets_are_learnt() -> None:
 
 
 def test_answers_to_what_is_no_form() -> None:
-    redactor = Redactor({}, {})
+    redactor = redactor_of()
     deep: JsonValue = "x"
     for _ in range(5000):
         deep = [deep]
@@ -243,9 +248,9 @@ def test_secrets_in_large_texts_are_found_soon(redactor: Redactor, kind: str) ->
 
 
 def test_the_end_of_a_large_text_is_open() -> None:
-    redactor = Redactor({}, {})
+    redactor = redactor_of()
     filling = "the fox " * (BIG // 8)
-    holder: Holder[int] = Holder(redactor, 10 * BIG)
+    holder: Holder[int] = holder_of(redactor, 10 * BIG)
     assert (
         shown(holder, [filling + "Bearer b34b682da1b51c3c", "fff and"]) == filling + "Bearer [redacted] and"
     )
@@ -253,7 +258,7 @@ def test_the_end_of_a_large_text_is_open() -> None:
 
 
 def test_a_text_is_gone_through_once_and_again_when_more_is_known() -> None:
-    redactor = Redactor({}, {})
+    redactor = redactor_of()
     text = "the fox is correct-horse-1 " * 1000
     assert redactor.scan(text) is redactor.scan(str(text))
     assert redactor.text(text) == text
@@ -264,4 +269,4 @@ def test_a_text_is_gone_through_once_and_again_when_more_is_known() -> None:
 def test_a_giant_word_in_pieces_is_written_as_it_is() -> None:
     word = "data:image/png;base64," + "QUJD" * 100_000
     pieces: list[str | None] = [word[start : start + 70_000] for start in range(0, len(word), 70_000)]
-    assert shown(Holder(Redactor({"A_KEY": KEY}, {})), pieces) == word
+    assert shown(holder_of(redactor_of({"A_KEY": KEY})), pieces) == word

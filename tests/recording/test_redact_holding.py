@@ -11,11 +11,13 @@ from typing import NamedTuple
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-
-from thinkwell._recording._holding import CONTEXTS, Holder, Released
-from thinkwell._recording._redact import REDACTED, Redactor
+from recording.parts import REDACTED, Holder, Released, holder_of, redactor_of, remembered
 
 KEY = "Zk3v9QpL7xWm2RtY"
+
+CONTEXTS = 64
+"""Texts of which the end is remembered."""
+
 PHRASE = "My dog eats\n9 purple figs"
 ENVIRONMENT = {"A_KEY": KEY, "A_PASSPHRASE": PHRASE}
 PEM = "\n".join(
@@ -147,9 +149,9 @@ def test_what_comes_in_pieces_is_redacted_like_the_whole(
 ) -> None:
     whole = "\n".join([f"{before}\n{secret.text}" for before, secret in parts] + [end])
     pieces = [Piece("s", text) for text in cut(whole, at)]
-    released = run(Holder(Redactor(ENVIRONMENT, {})), pieces)
+    released = run(holder_of(redactor_of(ENVIRONMENT)), pieces)
     out = "".join(each.text or "" for each in released)
-    assert out == Redactor(ENVIRONMENT, {}).text(whole)
+    assert out == redactor_of(ENVIRONMENT).text(whole)
     for _, secret in parts:
         for start in range(len(secret.secret) - 7):
             assert secret.secret[start : start + 8] not in out
@@ -173,7 +175,7 @@ def test_any_interleaving_leaks_nothing_and_keeps_order(data: st.DataObject) -> 
         pieces.append(Piece(name, queues[name].pop(0)))
         if data.draw(st.booleans()):
             pieces.append(Piece(None, None))
-    released = run(Holder(Redactor(ENVIRONMENT, {})), pieces)
+    released = run(holder_of(redactor_of(ENVIRONMENT)), pieces)
     assert [each.record for each in released] == list(range(len(pieces)))
     for out in texts(pieces, released).values():
         for secret_text in found:
@@ -190,7 +192,7 @@ def test_text_without_secrets_comes_out_as_it_was_cut(
     for place, other in enumerate(between[: len(pieces)]):
         if other:
             pieces.insert(place, Piece(None, None))
-    released = run(Holder(Redactor({}, {})), pieces)
+    released = run(holder_of(redactor_of()), pieces)
     assert [each.text for each in released] == [piece.text for piece in pieces]
 
 
@@ -200,7 +202,7 @@ def test_nothing_leaks_when_the_limit_forces_a_release(
     secret: Secret, before: str, at: list[int], limit: int, size: int
 ) -> None:
     pieces = [Piece("s", text) for text in cut(f"{before}\n{secret.text} ?!\n", at)]
-    released = run(Holder(Redactor(ENVIRONMENT, {}), limit), pieces, size)
+    released = run(holder_of(redactor_of(ENVIRONMENT), limit), pieces, size)
     assert [each.record for each in released] == list(range(len(pieces)))
     out = "".join(each.text or "" for each in released)
     assert all(secret.secret[start : start + 8] not in out for start in range(len(secret.secret) - 7))
@@ -208,7 +210,7 @@ def test_nothing_leaks_when_the_limit_forces_a_release(
 
 @pytest.fixture
 def holder() -> Holder[str]:
-    return Holder(Redactor(ENVIRONMENT, {}), 10_000)
+    return holder_of(redactor_of(ENVIRONMENT), 10_000)
 
 
 def test_records_without_text_pass_through(holder: Holder[str]) -> None:
@@ -273,28 +275,28 @@ def test_phrases_count_as_secrets_when_released_by_force(holder: Holder[str]) ->
 
 
 def test_a_giant_word_is_no_secret() -> None:
-    holder: Holder[str] = Holder(Redactor(ENVIRONMENT, {}), 20_000)
+    holder: Holder[str] = holder_of(redactor_of(ENVIRONMENT), 20_000)
     giant = "x" * 30_000
     assert holder.add("a", "s", "it is " + giant) == [("a", "it is " + giant)]
     assert holder.add("b", "s", f"xyz{KEY} and more ") == [("b", "xyz[redacted:A_KEY] and more ")]
 
 
 def test_the_rest_of_a_giant_value_is_left_out() -> None:
-    holder: Holder[str] = Holder(Redactor({}, {}), 20_000)
+    holder: Holder[str] = holder_of(redactor_of(), 20_000)
     before = "x," * 20_000
     assert holder.add("a", "s", before + "token=" + "x1" * 15_000) == [("a", before + "token=" + REDACTED)]
     assert holder.add("b", "s", "xyz and more ") == [("b", " and more ")]
 
 
 def test_the_rest_of_a_giant_private_key_is_left_out() -> None:
-    holder: Holder[str] = Holder(Redactor({}, {}), 20_000)
+    holder: Holder[str] = holder_of(redactor_of(), 20_000)
     line = "b3BlbnNzaC1rZXktdjEA" * 3 + "\n"
     assert holder.add("a", "s", "see -----BEGIN PRIVATE KEY-----\n" + line * 500) == [("a", "see [redacted]")]
     assert holder.add("b", "s", line * 3 + "-----END PRIVATE KEY-----\nok ") == [("b", "\nok ")]
 
 
 def test_a_long_open_text_is_not_gone_through_for_each_piece() -> None:
-    holder: Holder[int] = Holder(Redactor({}, {}), 10_000_000)
+    holder: Holder[int] = holder_of(redactor_of(), 10_000_000)
     pieces = [Piece("s", 'password="'), *[Piece("s", "a b ")] * 20_000, Piece("s", '" done')]
     out = "".join(each.text or "" for each in run(holder, pieces))
     assert out == 'password="[redacted]" done'
@@ -304,4 +306,4 @@ def test_the_ends_of_many_texts_are_not_kept(holder: Holder[str]) -> None:
     for number in range(CONTEXTS * 3):
         holder.add("a", number, "word")
         holder.add("b", size=20_000)
-    assert len(holder._streams) == CONTEXTS
+    assert remembered(holder) == CONTEXTS

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from limits.virtual import Backend, virtual_backend
+from recording.parts import Holder, holder_of, redactor_of
 from scripted import Turn, scripted
 
 from thinkwell import replay
-from thinkwell._recording._holding import Holder
-from thinkwell._recording._redact import Redactor
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +24,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> Backend:
 
 
 def holder() -> Holder[int]:
-    return Holder(Redactor({"DB_PASSWORD": SECRET}, {}))
+    return holder_of(redactor_of({"DB_PASSWORD": SECRET}))
 
 
 def fed(held: Holder[int], *pieces: str) -> str:

@@ -7,8 +7,7 @@ import json
 from urllib.parse import quote
 
 import pytest
-
-from thinkwell._recording._redact import REDACTED, Redactor
+from recording.parts import REDACTED, Redactor, memory_of, redactor_of
 
 SIZE = 1_000_000
 KEY = "Zk3v9QpL7xWm2RtY"
@@ -43,7 +42,7 @@ SHAPES = [
 
 @pytest.fixture
 def plain() -> Redactor:
-    return Redactor({}, {})
+    return redactor_of()
 
 
 @pytest.mark.parametrize("secret", SHAPES)
@@ -130,7 +129,7 @@ def test_what_is_no_secret_stays(plain: Redactor, text: str) -> None:
 
 def test_known_secrets_are_found_in_every_spelling() -> None:
     secret = 'p"ss/wörd+1?&x'
-    redactor = Redactor({"MY_TOKEN": secret}, {})
+    redactor = redactor_of({"MY_TOKEN": secret})
     twice = json.dumps(json.dumps(secret)[1:-1])[1:-1]
     for form in (
         secret,
@@ -147,7 +146,7 @@ def test_known_secrets_are_found_in_every_spelling() -> None:
 @pytest.mark.parametrize("user", ["", "a", "ab", "abc"])
 def test_known_secrets_are_found_within_base64(user: str) -> None:
     encoded = base64.b64encode(f"{user}:{KEY}:rest".encode()).decode()
-    clean = Redactor({"A_KEY": KEY}, {}).text(encoded)
+    clean = redactor_of({"A_KEY": KEY}).text(encoded)
     assert "[redacted:A_KEY]" in clean
     assert KEY[1:-1] not in base64.b64decode(clean.replace("[redacted:A_KEY]", "") + "==").decode(
         errors="replace"
@@ -155,29 +154,29 @@ def test_known_secrets_are_found_within_base64(user: str) -> None:
 
 
 def test_known_secrets_with_white_space_and_odd_characters_are_found() -> None:
-    redactor = Redactor({"A_PASSPHRASE": "correct horse\nbattery", "B_KEY": "ab\udcffcdef"}, {})
+    redactor = redactor_of({"A_PASSPHRASE": "correct horse\nbattery", "B_KEY": "ab\udcffcdef"})
     assert redactor.text("say correct horse\nbattery twice") == "say [redacted:A_PASSPHRASE] twice"
     assert redactor.text("x ab\udcffcdef") == "x [redacted:B_KEY]"
 
 
 def test_overlapping_secrets_become_one_with_the_variables_name() -> None:
-    redactor = Redactor({"A_KEY": KEY}, {})
+    redactor = redactor_of({"A_KEY": KEY})
     assert redactor.text(f"token={KEY} and password={KEY}x") == (
         "token=[redacted:A_KEY] and password=[redacted:A_KEY]"
     )
 
 
 def test_a_line_that_is_no_message_is_text() -> None:
-    assert Redactor({}, {}).raw(b"\xff password=letmein") == "\\xff password=[redacted]"
+    assert redactor_of().raw(b"\xff password=letmein") == "\\xff password=[redacted]"
 
 
 def test_many_different_texts_do_not_fill_the_memory() -> None:
-    redactor = Redactor({"A_KEY": KEY}, {})
+    redactor = redactor_of({"A_KEY": KEY})
     for number in range(6000):
         redactor.text(f"w{number}x and w{number}y")
         redactor.redact({f"k{number}": number})
     assert redactor.text(f"w1x {KEY}") == "w1x [redacted:A_KEY]"
-    assert max(len(redactor._memo), len(redactor._keys), len(redactor._innocent)) < 5000
+    assert memory_of(redactor) < 5000
 
 
 @pytest.mark.parametrize(

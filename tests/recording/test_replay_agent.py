@@ -21,8 +21,7 @@ from thinkwell import (
     tool,
 )
 from thinkwell import events as ev
-from thinkwell.testing._recorded_agent import replay_agent, serve_recording
-from thinkwell_acp import memory_transport_pair
+from thinkwell.testing import RecordedAgent, replay_agent
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -40,11 +39,11 @@ def anyio_backend(request: pytest.FixtureRequest) -> Backend:
 @asynccontextmanager
 async def again(path: Path, speed: float = 0, **options: Any) -> AsyncGenerator[Agent]:
     """Open the agent of a recording, connected by memory."""
-    ours, theirs = memory_transport_pair()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(serve_recording, str(path), speed, theirs)
-        async with open_agent("recorded", transport=ours, **options) as agent:
-            yield agent
+    async with (
+        RecordedAgent(path, speed=speed).connect() as transport,
+        open_agent("recorded", transport=transport, **options) as agent,
+    ):
+        yield agent
 
 
 def told(events: list[ev.ThoughtEvent]) -> list[object]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 from limits.virtual import Backend, virtual_backend
+from recording.parts import failure_fields
 from recording.test_recording import lines, of_type
 from recording.test_replay import events_of, line, recorded, review, text
 from scripted import ScriptedAgent, Turn, scripted
@@ -24,16 +26,10 @@ from thinkwell import (
     open_agent,
     replay,
 )
-from thinkwell._recording._failures import failure_of
-from thinkwell._recording._observed import Tap
-from thinkwell._recording._recorder import Recorder
-from thinkwell._recording._redact import Redactor
+from thinkwell.testing import RecordedAgent, replay_agent, script
 from thinkwell.testing import ScriptedAgent as Played
-from thinkwell.testing import replay_agent, script
-from thinkwell.testing._recorded_agent import serve_recording
 from thinkwell_acp import memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
-from thinkwell_acp._framing import LineSplitter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -244,20 +240,22 @@ async def test_a_pipe_without_a_reader_holds_up_nobody(tmp_path: Path) -> None:
 
 
 async def test_traces_never_overwrite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from thinkwell._recording import _recorder
-
     monkeypatch.setenv("THINKWELL_TRACE", str(tmp_path))
-    paths = [tmp_path / "taken", tmp_path / "free"]
-    paths[0].write_text("another's")
-
-    def path(_folder: str, _agent: str) -> Path:
-        return paths.pop(0)
-
-    monkeypatch.setattr(_recorder, "trace_path", path)
     async with scripted(text):
         pass
-    assert (tmp_path / "taken").read_text() == "another's"
-    assert lines(tmp_path / "free")[-1]["type"] == "end"
+    (first,) = tmp_path.iterdir()
+    _, *names, number = first.stem.split("-")  # the time, who it is, and how many there were before
+    rest = "-".join((*names, str(int(number) + 1)))
+    now = datetime.now(UTC)
+    times = [now + timedelta(seconds=seconds) for seconds in range(100)]
+    taken = [tmp_path / f"{time:%Y%m%dT%H%M%S}-{rest}.ndjson" for time in times]
+    for path in taken:
+        path.write_text("another's")
+    async with scripted(text):
+        pass
+    assert {path.read_text() for path in taken} == {"another's"}
+    (new,) = set(tmp_path.iterdir()) - {first, *taken}
+    assert lines(new)[-1]["type"] == "end"
 
 
 # Replays
@@ -400,18 +398,12 @@ OPENED = (
 )
 
 
-async def played_again(path: Path, use: Callable[[Any], Any], **options: Any) -> int | None:
-    ours, theirs = memory_transport_pair()
-    codes: list[int | None] = []
-
-    async def serve() -> None:
-        codes.append(await serve_recording(str(path), 0, theirs))
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(serve)
-        async with open_agent("recorded", transport=ours, **options) as agent:
-            await use(agent)
-    return codes[0]
+async def played_again(path: Path, use: Callable[[Any], Any], **options: Any) -> None:
+    async with (
+        RecordedAgent(path).connect() as transport,
+        open_agent("recorded", transport=transport, **options) as agent,
+    ):
+        await use(agent)
 
 
 @pytest.mark.parametrize(
@@ -432,9 +424,8 @@ async def test_an_agent_that_died_dies_there(tmp_path: Path, before: tuple[bytes
         with anyio.fail_after(5):
             await agent.think().text("x").run()
 
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises((AgentExited, AgentStartFailed)):
         await played_again(path, use)
-    assert caught.group_contains((AgentExited, AgentStartFailed))
 
 
 async def test_ids_of_no_kind_are_passed_over(tmp_path: Path) -> None:
@@ -455,26 +446,27 @@ async def test_ids_of_no_kind_are_passed_over(tmp_path: Path) -> None:
     async def use(agent: Any) -> None:
         assert await agent.think().text("x").run() == ""
 
-    assert await played_again(path, use) is None
+    await played_again(path, use)
 
 
 async def test_a_line_that_is_too_long_ends_the_connection_and_not_the_recording(tmp_path: Path) -> None:
     path = tmp_path / "r.ndjson"
-    recorder = Recorder(path, Redactor({}, {}), lambda: 0.0)
     ours, theirs = memory_transport_pair()
-    with recorder:
-        tapped = recorder.tapped(ours)
-        assert isinstance(tapped, Tap)
-        tapped._received = LineSplitter(max_line=10)
-        await theirs.send(b"x" * 100)
-        assert await tapped.receive() == b"x" * 100
+
+    async def flood() -> None:
+        await theirs.receive()
+        await theirs.send(b"x" * (64 * 1024 * 1024 + 1))
         await theirs.aclose()
-        with pytest.raises(anyio.EndOfStream):
-            await tapped.receive()
-        with pytest.raises(anyio.EndOfStream):
-            await tapped.receive()
-        await tapped.aclose()
-    assert [entry["type"] for entry in lines(path)] == ["gone", "end"]
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(flood)
+            with pytest.raises(AgentStartFailed):
+                async with open_agent(transport=ours, record=path):
+                    pass
+    kinds = [entry["type"] for entry in lines(path)]
+    assert (kinds[0], kinds[-1]) == ("recording", "end")
+    assert "received" not in kinds
 
 
 def test_errors_that_carry_what_is_no_json() -> None:
@@ -485,8 +477,7 @@ def test_errors_that_carry_what_is_no_json() -> None:
             self.thing = object
             self.number = 5
 
-    failure = failure_of(OddError())
-    assert failure.fields == {"thing": repr(object), "number": 5}
+    assert failure_fields(OddError()) == {"thing": repr(object), "number": 5}
 
 
 class TestTerminals:

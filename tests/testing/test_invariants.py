@@ -1,4 +1,5 @@
 """What must hold between the wire and the events, on wires that are written by hand."""
+# Private: pure functions from a wire to what is wrong with it; `simulate` shows only that something is.
 
 from __future__ import annotations
 
