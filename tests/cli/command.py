@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import logging
+import runpy
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from typer.testing import CliRunner
-
-from thinkwell.cli._app import app
-from thinkwell.cli._serve_privacy import PR_SET_DUMPABLE
-
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+PR_SET_DUMPABLE = 4
+"""What to tell the kernel (Linux, prctl(2))."""
 
 
 class Done(NamedTuple):
@@ -27,21 +27,34 @@ class Done(NamedTuple):
 
 def run_command(*arguments: str, stdin: str = "") -> Done:
     """Run ``thinkwell`` with these arguments, without a terminal."""
+    given, out, err = (io.TextIOWrapper(io.BytesIO(data), "utf-8") for data in (stdin.encode(), b"", b""))
+    code: object = 0
     with _process_as_before():
-        result = CliRunner().invoke(app, list(arguments), input=stdin, prog_name="thinkwell")
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return Done(result.exit_code, result.stdout, result.stderr)
+        sys.argv, sys.stdin, sys.stdout, sys.stderr = ["thinkwell", *arguments], given, out, err
+        try:
+            runpy.run_module("thinkwell", run_name="__main__", alter_sys=False)
+        except SystemExit as exc:
+            code = exc.code
+    assert isinstance(code, int), code
+    return Done(code, *(_text(stream) for stream in (out, err)))
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    stream.seek(0)
+    return stream.read()
 
 
 @contextmanager
 def _process_as_before() -> Generator[None]:
-    """Undo what a program does to the logs and to its own process, which ends with it."""
+    """Undo what a program does to its own process, which ends with it."""
     loggers = [logging.getLogger(name) for name in ("thinkwell", "uvicorn.error")]
     before = [(logger.level, tuple(logger.handlers)) for logger in loggers]
+    given = sys.argv, sys.stdin, sys.stdout, sys.stderr, sys.excepthook
     try:
         yield
     finally:
+        sys.argv, sys.stdin, sys.stdout, sys.stderr, sys.excepthook = given
         for logger, (level, handlers) in zip(loggers, before, strict=True):
             logger.setLevel(level)
             for handler in set(logger.handlers) - set(handlers):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx
-from cli.typing_in import LIMIT, THINKWELL
+from cli.typing_in import LIMIT, thinkwell
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -63,7 +63,7 @@ class Web:
         """A program that has a token, by default the printed one."""
         token = token or self.secret
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=LIMIT, **options)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=LIMIT, verify=False, **options)
 
     def until_told(self, text: str) -> str:
         """Wait until a line of standard error has a text in it, and return that line."""
@@ -108,7 +108,7 @@ def serving_web(
         Path("serve.toml").write_text(config, "utf-8")
         arguments = ("--config", "serve.toml", *arguments)
     with subprocess.Popen(
-        [*THINKWELL, "serve", "--port", "0", *arguments],
+        thinkwell("serve", "--port", "0", *arguments),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env={**{k: v for k, v in os.environ.items() if k != "THINKWELL_SERVE_TOKEN"}, **(env or {})},

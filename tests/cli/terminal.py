@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cli.typing_in import LIMIT, THINKWELL
+from cli.typing_in import LIMIT, thinkwell
+from warm import takes_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -91,14 +92,15 @@ def in_terminal(
     environment = {
         name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR", "COLUMNS")
     }
+    command = thinkwell(*arguments)
     with subprocess.Popen(
-        [*THINKWELL, *arguments],
+        command,
         stdin=slave if stdin else subprocess.DEVNULL,
         stdout=slave if stdout is None else stdout,
         stderr=slave if stderr is None else stderr,
         env={**environment, "TERM": "xterm-256color"},
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0),
+        preexec_fn=None if takes_terminal(command) else lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0),
     ) as process:
         os.close(slave)
         try:

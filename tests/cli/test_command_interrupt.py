@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from cli.typing_in import LIMIT, THINKWELL, home, scripted
+from cli.typing_in import LIMIT, home, scripted, thinkwell
 
 from thinkwell.testing import ScriptedAgent, script
 
@@ -43,10 +43,11 @@ def test_ctrl_c_cancels(how: Sequence[str], home: Path) -> None:
 
 @pytest.mark.parametrize("how", SHOWN, ids=" ".join)
 def test_a_second_ctrl_c_kills(how: Sequence[str], home: Path) -> None:
-    command = scripted(home, script.says("ready\n\n").hangs(deaf=True))
+    command = scripted(home, script.says("ready\n\n").hangs().says("not yet\n\n").hangs(deaf=True))
     with in_terminal("run", "go", "--command", command, *how) as terminal:
         terminal.wait_for("ready")
         terminal.type(CTRL_C)
+        terminal.wait_for("not yet")  # two signals at once are one
         terminal.type(CTRL_C)
         assert terminal.end() == 130
     assert b"Traceback" not in terminal.shown
@@ -99,7 +100,7 @@ def test_ctrl_c_while_the_prompt_is_typed(home: Path) -> None:
 def test_a_reader_that_goes_away_ends_the_run(home: Path) -> None:
     command = scripted(home, script.says("a").hangs())
     run = subprocess.Popen(
-        [*THINKWELL, "run", "go", "--json", "--command", command],
+        thinkwell("run", "go", "--json", "--command", command),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -119,7 +120,7 @@ def test_a_result_that_nobody_reads(home: Path) -> None:
     command = scripted(home, script.says("a" * 1_000_000))
     line = 'set -o pipefail; "$@" | head -c 1'
     ran = subprocess.run(
-        ["bash", "-c", line, "bash", *THINKWELL, "run", "go", "-q", "--command", command],
+        ["bash", "-c", line, "bash", *thinkwell("run", "go", "-q", "--command", command)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=LIMIT,
@@ -132,7 +133,7 @@ def test_an_agent_that_is_killed(home: Path) -> None:
     command = scripted(home, script.says("ready").hangs())
     with (
         subprocess.Popen(
-            [*THINKWELL, "run", "go", "--json", "--command", command],
+            thinkwell("run", "go", "--json", "--command", command),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli.command import run_command
-from cli.typing_in import THINKWELL, home
+from cli.typing_in import home, thinkwell
 
 from thinkwell.cli._completing import agent_names
 
@@ -29,7 +29,7 @@ def completed(line: str, shell: str = "bash") -> list[str]:
         "COMP_CWORD": str(len(words) - 1),
         "_TYPER_COMPLETE_ARGS": line,
     }
-    ran = subprocess.run(THINKWELL, env=env, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(thinkwell(), env=env, capture_output=True, text=True, timeout=60, check=False)
     assert ran.stderr == ""
     return ran.stdout.split()
 
@@ -70,7 +70,7 @@ def test_the_script_for_a_shell(shell: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
     env = {**os.environ, "SHELL": f"/bin/{shell}"}
     ran = subprocess.run(
-        [*THINKWELL, "--show-completion", shell],
+        thinkwell("--show-completion", shell),
         env=env,
         capture_output=True,
         text=True,

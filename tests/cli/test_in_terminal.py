@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from cli.typing_in import THINKWELL, home, scripted
+from cli.typing_in import home, scripted, thinkwell
 
 from thinkwell.testing import script
 
@@ -90,7 +90,7 @@ def test_what_nobody_can_answer_is_denied_at_once(permissions: str, home: Path) 
     (home / "rules.toml").write_text('otherwise = "ask"\n', "utf-8")
     command = scripted(home, script.asks("May I?").says("went on"))
     ran = subprocess.run(
-        [*THINKWELL, "run", "go", "-p", permissions, "--command", command],
+        thinkwell("run", "go", "-p", permissions, "--command", command),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

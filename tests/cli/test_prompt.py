@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 from cli.command import run_command
-from cli.typing_in import LIMIT, THINKWELL, home, program, scripted
+from cli.typing_in import LIMIT, home, program, scripted, thinkwell
 
 from thinkwell.testing import ScriptedAgent, script
 from thinkwell_acp import schema as s
@@ -62,7 +62,7 @@ def test_a_standard_input_that_is_closed(home: Path) -> None:
     line = '"$@" <&-'
     for words, code in (([], 2), (["Say what parser.py does"], 0)):
         ran = subprocess.run(
-            ["sh", "-c", line, "sh", *THINKWELL, "run", "-q", *words],
+            ["sh", "-c", line, "sh", *thinkwell("run", "-q", *words)],
             capture_output=True,
             check=False,
             timeout=LIMIT,
@@ -74,7 +74,7 @@ def test_a_standard_input_that_is_closed(home: Path) -> None:
 
 def test_a_standard_input_that_never_ends_is_left_alone_where_there_are_words(home: Path) -> None:
     with subprocess.Popen(
-        [*THINKWELL, "run", "-q", "Say what parser.py does"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        thinkwell("run", "-q", "Say what parser.py does"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as run:
         try:
             assert run.wait(LIMIT) == 0

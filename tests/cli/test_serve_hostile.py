@@ -26,8 +26,19 @@ if TYPE_CHECKING:
 __all__ = ("home",)
 
 
+pytestmark = pytest.mark.xdist_group("hostile")
+
+
+@pytest.fixture(scope="module")
+def web() -> Generator[Web]:
+    """A server for all, who start no runs."""
+    with serving_web("--agent", "builtin", "--journal", "memory") as web:
+        yield web
+
+
 @pytest.fixture
-def web(home: Path) -> Generator[Web]:
+def talkative(home: Path) -> Generator[Web]:
+    """A server that tells of every request."""
     with serving_web("--agent", "builtin", "--journal", "memory", "--verbose") as web:
         yield web
 
@@ -142,7 +153,8 @@ def test_a_form_of_a_page_does_not_log_in(kind: str, origin: str, web: Web) -> N
 # What is told
 
 
-def test_no_request_writes_lines_into_the_log(web: Web) -> None:
+def test_no_request_writes_lines_into_the_log(talkative: Web) -> None:
+    web = talkative
     head = "Host: localhost\r\nConnection: close\r\n\r\n"
     sent(web, f"GET /api/a%0aError:%20all%20is%20lost%0d%1b[2J HTTP/1.1\r\n{head}")
     told = web.until_told("GET /api/a")
@@ -151,7 +163,8 @@ def test_no_request_writes_lines_into_the_log(web: Web) -> None:
     assert "\x1b" not in told
 
 
-def test_no_log_has_a_secret(web: Web) -> None:
+def test_no_log_has_a_secret(talkative: Web) -> None:
+    web = talkative
     assert web.secret is not None
     head = f"Host: localhost\r\nAuthorization: Bearer {web.secret}\r\nCookie: thinkwell={web.secret}\r\n"
     sent(web, f"GET /api?secret={web.secret} HTTP/1.1\r\n{head}Connection: close\r\n\r\n")

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from cli.typing_in import LIMIT, THINKWELL, home
+from cli.typing_in import LIMIT, home, thinkwell
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,10 +23,10 @@ __all__ = ("home",)
 def shell(line: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
     """Run a line of a shell in which ``"$@"`` is the command with arguments."""
     return subprocess.run(
-        ["bash", "-c", line, "bash", *THINKWELL, *arguments],
+        ["bash", "-c", line, "bash", *thinkwell(*arguments)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        env={**os.environ, **variables},
+        env={**os.environ, "PYTHONUNBUFFERED": "", **variables},
         timeout=LIMIT,
         check=False,
     )
@@ -72,6 +72,11 @@ def test_an_output_that_takes_nothing_is_told(arguments: list[str], home: Path) 
     assert (ran.returncode, ran.stderr.decode()) == (1, "Error: No space left on device\n")
 
 
+def test_an_unbuffered_output_that_takes_nothing_is_told(home: Path) -> None:
+    ran = shell('"$@" >/dev/full', "agents", PYTHONUNBUFFERED="1")
+    assert (ran.returncode, ran.stderr.decode()) == (1, "Error: No space left on device\n")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["--help"], ["chat", "--help"], ["version"], ["agents", "--json"], ["doctor"], ["doctor", "--json"]],
@@ -81,7 +86,12 @@ def test_a_reader_that_is_gone_is_no_error(arguments: list[str], home: Path) -> 
     read, write = os.pipe()
     os.close(read)
     ran = subprocess.run(
-        [*THINKWELL, *arguments], stdout=write, stderr=subprocess.PIPE, timeout=LIMIT, check=False
+        thinkwell(*arguments),
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": ""},
+        timeout=LIMIT,
+        check=False,
     )
     os.close(write)
     assert (ran.returncode, ran.stderr) == (141, b"")
@@ -98,7 +108,8 @@ def test_a_reader_that_is_gone_is_no_error(arguments: list[str], home: Path) -> 
 def test_a_folder_that_is_gone(arguments: list[str], home: Path) -> None:
     ran = shell('mkdir gone && cd gone && rmdir ../gone && "$@"', *arguments)
     assert ran.returncode == 1
-    assert ran.stderr.decode() == "Error: The current folder is not there any more. Go to another\n"
+    told = [line for line in ran.stderr.decode().splitlines() if not line.startswith("sh: ")]
+    assert told == ["Error: The current folder is not there any more. Go to another"]
 
 
 def test_a_prompt_in_a_locale_that_knows_few_characters(home: Path) -> None:

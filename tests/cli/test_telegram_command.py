@@ -20,7 +20,7 @@ from bot_api.server import TOKEN, BotApi
 from bot_api.serving import serving
 from bot_api.values import Trouble
 from cli.command import run_command
-from cli.typing_in import LIMIT, THINKWELL, home, scripted
+from cli.typing_in import LIMIT, home, scripted, thinkwell
 
 from thinkwell.testing import Script, script
 
@@ -110,7 +110,7 @@ def running(
         file = Path("bot.toml")
         file.write_text(f'base_url = "{address}"\n{config}', "utf-8")
         with subprocess.Popen(
-            [*THINKWELL, "telegram", "--config", str(file), *arguments],
+            thinkwell("telegram", "--config", str(file), *arguments),
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             env={**os.environ, "TELEGRAM_BOT_TOKEN": token},

@@ -15,8 +15,15 @@ if TYPE_CHECKING:
 
     from thinkwell.testing import Script
 
-THINKWELL = [sys.executable, "-W", "error", "-m", "thinkwell"]
 LIMIT = 60
+
+
+def thinkwell(*arguments: str) -> list[str]:
+    """Return the command, with warnings as errors."""
+    return [sys.executable, "-W", "error", "-m", "thinkwell", *arguments]
+
+
+THINKWELL = thinkwell()
 
 
 @pytest.fixture
@@ -46,7 +53,7 @@ def program(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run ``thinkwell`` to its end."""
     return subprocess.run(
-        [*THINKWELL, *arguments],
+        thinkwell(*arguments),
         input=b"" if stdin is None else stdin,
         capture_output=True,
         env={**os.environ, **(env or {})},

@@ -64,7 +64,7 @@ async def test_the_built_in_agent_is_well(impatient: None) -> None:
     assert diagnosis.exit_code == 0
     assert diagnosis.agent == "builtin"
     assert diagnosis.title == "The built-in agent"
-    assert diagnosis.command[0] == sys.executable
+    assert diagnosis.command[1:] == ("-P", "-m", "thinkwell.builtin")
     assert diagnosis.version is not None
     assert diagnosis.capabilities is not None
     assert diagnosis.capabilities["mcpCapabilities"] == {"acp": True}

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="programs of POSIX systems")
 
-DOCTOR = [sys.executable, "-W", "error", "-m", "thinkwell.doctor"]
+
+def command(*arguments: str) -> list[str]:
+    """Return the command of the doctor's program."""
+    return [sys.executable, "-W", "error", "-m", "thinkwell.doctor", *arguments]
 
 
 @pytest.fixture
@@ -39,7 +42,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def doctor(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*DOCTOR, *arguments], capture_output=True, text=True, timeout=60, check=False, encoding="utf-8"
+        command(*arguments), capture_output=True, text=True, timeout=60, check=False, encoding="utf-8"
     )
 
 
@@ -218,7 +221,7 @@ def test_what_does_not_run_is_one_line(home: Path) -> None:
 def test_a_terminal_shows_what_is_waited_for(home: Path) -> None:
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [*DOCTOR, "--command", shlex.join([sys.executable, ODD, "login"])], stdout=theirs, stdin=theirs
+        command("--command", shlex.join([sys.executable, ODD, "login"])), stdout=theirs, stdin=theirs
     ) as process:
         os.close(theirs)
         shown = b""
@@ -239,7 +242,7 @@ def test_a_terminal_shows_what_is_waited_for(home: Path) -> None:
 def test_an_interruption_ends_the_agent_too(home: Path) -> None:
     mark = f"mark-{os.getpid()}"
     with subprocess.Popen(
-        [*DOCTOR, "--command", shlex.join([sys.executable, ODD, "silent", mark])],
+        command("--command", shlex.join([sys.executable, ODD, "silent", mark])),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -262,7 +265,7 @@ def test_an_interruption_is_no_error(home: Path) -> None:
 def test_a_reader_that_leaves(home: Path) -> None:
     mark = f"mark-{os.getpid()}-reader"
     with subprocess.Popen(
-        [*DOCTOR, "--command", shlex.join([*sick("well"), mark])],
+        command("--command", shlex.join([*sick("well"), mark])),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warm import takes_terminal
+
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
@@ -50,8 +52,9 @@ class Terminal:
 def terminal(*command: str, env: Mapping[str, str], cwd: Path) -> Generator[Terminal]:
     """Start a program in a terminal of its own."""
     ours, theirs = os.openpty()
+    leads = [] if takes_terminal(command) else [sys.executable, str(PROGRAMS / "on_terminal.py")]
     process = subprocess.Popen(
-        [sys.executable, str(PROGRAMS / "on_terminal.py"), *command],
+        [*leads, *command],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,

@@ -54,6 +54,7 @@ async def test_a_login_that_does_not_work(tmp_path: Path) -> None:
         await log_in(tmp_path / "token", "refused")
 
 
+@pytest.mark.long
 async def test_the_official_sdks_agent() -> None:
     command = [sys.executable, str(PROGRAMS / "official_agent.py")]
     with anyio.fail_after(60):

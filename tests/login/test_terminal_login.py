@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from login.terminal import PROGRAMS, Terminal, terminal
+from warm import TRUE
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -112,7 +113,9 @@ def test_ctrl_z_without_a_shell_changes_nothing(backend: str, tmp_path: Path) ->
 
 def test_ctrl_z_in_a_shell_stops_the_whole_job(backend: str, tmp_path: Path) -> None:
     with started(tmp_path, "sh", "-i") as shown:
-        shown.type(" ".join(script(backend, "console")) + "\n")
+        shown.type(
+            " ".join((TRUE, *script(backend, "console")[1:])) + "\n"
+        )  # the shell has to know the process
         shown.expect("Key: ")
         shown.type(CTRL_Z)
         shown.expect("Stopped")

@@ -8,15 +8,18 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
+from warm import warm_python, warm_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+__all__ = ("warm_python", "warm_server")
+
 
 @pytest.fixture(autouse=True)
-def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scripts of agents are kept in a folder of the test's."""
+def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, warm_python: str) -> None:
+    """Scripts of agents are kept in a folder of the test's, and run by a Python that is warm."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
