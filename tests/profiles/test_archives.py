@@ -23,6 +23,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+# Private: a parser of archives, tested byte by byte; through `open_agent` each would need a server.
 from thinkwell.agents._archives import ArchiveError, extract
 from thinkwell.agents._safe_tree import MAX_DEPTH, Refused, relative_parts
 
@@ -625,7 +626,7 @@ def snapshot(root: Path) -> dict[str, tuple[int, int, object]]:
 
 
 @pytest.mark.parametrize("write", [as_tar, as_zip])
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("backend", ["asyncio", pytest.param("trio", marks=pytest.mark.long)])
 def test_nothing_is_ever_written_outside(
     write: Callable[[Path, Iterable[tuple[str, bytes, str, int]], Path], None], backend: str
 ) -> None:

@@ -199,7 +199,9 @@ async def test_each_version_is_installed(machine: Machine) -> None:
     assert await machine.starts(MINE.at("1.2.4")) == WARM
 
 
-@pytest.mark.parametrize("name", ["npm_config_cache", "NPM_CONFIG_CACHE"])
+@pytest.mark.parametrize(
+    "name", ["npm_config_cache", pytest.param("NPM_CONFIG_CACHE", marks=pytest.mark.long)]
+)
 async def test_the_cache_of_npm_may_be_elsewhere(machine: Machine, tmp_path: Path, name: str) -> None:
     env = {name: str(tmp_path / "cache")}
     assert await machine.starts(MINE, env=env) == COLD
@@ -290,7 +292,9 @@ def hint(seen: dt.date, error: str, text: str) -> Quirk:
     return Quirk(about="It is so.", version="1", seen=seen, error=error, hint=text)
 
 
-@ALL_OF_THEM
+@pytest.mark.parametrize(
+    "profile", [MINE, pytest.param(FROM_PYPI, marks=pytest.mark.long)], ids=["npx", "uvx"]
+)
 async def test_what_takes_too_long_is_ended(machine: Machine, profile: AgentProfile, line: Line) -> None:
     env = {"FETCHER": "hangs", "FETCHER_PORT": line.port}
     error = await machine.fails(replace(profile, cold_start=1.5), env=env)
