@@ -7,8 +7,6 @@ import random
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from thinkwell.testing._virtual import SeededTrio
-
 if TYPE_CHECKING:
     from collections.abc import Generator
 
@@ -29,15 +27,3 @@ def noted(seed: int) -> Generator[random.Random]:
     except BaseException as exc:
         exc.add_note(f"Repeat it with THINKWELL_SEED={seed}")
         raise
-
-
-@contextmanager
-def seeded(seed: int) -> Generator[random.Random]:
-    """Do the same, and give trio such dice too: it throws some for the order of tasks."""
-    scheduler = SeededTrio(seed)
-    scheduler.before_run()
-    try:
-        with noted(seed) as dice:
-            yield dice
-    finally:
-        scheduler.after_run()

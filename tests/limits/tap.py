@@ -6,8 +6,6 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from thinkwell_acp._framing import LineSplitter
-
 if TYPE_CHECKING:
     from thinkwell_acp import Transport
 
@@ -21,17 +19,19 @@ class Tap:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._coming, self._going = LineSplitter(), LineSplitter()
+        self._coming = self._going = b""
         self.came: list[Json] = []
         self.went: list[Json] = []
 
     async def receive(self) -> bytes:
         data = await self._transport.receive()
-        self.came += map(json.loads, map(bytes, self._coming.feed(data)))
+        *lines, self._coming = (self._coming + data).split(b"\n")
+        self.came += map(json.loads, lines)
         return data
 
     async def send(self, item: bytes, /) -> None:
-        self.went += map(json.loads, map(bytes, self._going.feed(item)))
+        *lines, self._going = (self._going + item).split(b"\n")
+        self.went += map(json.loads, lines)
         await self._transport.send(item)
 
     async def aclose(self) -> None:

@@ -31,7 +31,6 @@ from thinkwell import (
     open_agent,
 )
 from thinkwell import events as ev
-from thinkwell._run import CANCEL_TIMEOUT, LEAVE_TIMEOUT
 from thinkwell_acp import memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
 
@@ -39,6 +38,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
 TIMEOUT = 3.0
+
+CANCEL_TIMEOUT = 10.0
+"""Seconds that a cancelled turn gets to end by itself."""
+
+LEAVE_TIMEOUT = 2.0
+"""Seconds that it gets where the agent's block is left."""
 
 
 @pytest.fixture(params=["asyncio", "trio"])

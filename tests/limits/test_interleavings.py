@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.lowlevel
 import pytest
-from limits.seeds import seeded, seeds
+from limits.seeds import noted, seeds
 from limits.tap import QUESTIONS, Json, Tap, told
-from limits.virtual import Backend, virtual_backend
 
 from thinkwell import QuestionNotOpen, ThoughtStream, open_agent, wait_for_answer
 from thinkwell import events as ev
+from thinkwell.testing import virtual_backend
 from thinkwell_acp import memory_transport_pair
 
 if TYPE_CHECKING:
@@ -43,11 +43,6 @@ CHOICES = {
     None: "cancelled",
 }
 """What the wire has to say for what the log says."""
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 async def pause(dice: random.Random, *seconds: float) -> None:
@@ -276,12 +271,20 @@ async def interleave(dice: random.Random, tally: Tally) -> None:
     tally.check()
 
 
-@pytest.mark.filterwarnings("error")
-async def test_each_question_is_answered_once_and_as_the_log_says(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_each_question_is_answered_once_and_as_the_log_says(
+    backend: str, caplog: pytest.LogCaptureFixture
+) -> None:
     tally = Tally()
-    for seed in MANY:
-        with seeded(seed) as dice, anyio.fail_after(10_000):
+
+    async def play(dice: random.Random) -> None:
+        with anyio.fail_after(10_000):
             await interleave(dice, tally)
+
+    for seed in MANY:
+        name, options = virtual_backend(backend, seed)
+        with noted(seed) as dice:
+            anyio.run(play, dice, backend=name, backend_options=options)
         caplog.clear()
     print(  # noqa: T201 - the figures
         f"\n{len(MANY)} interleavings, {sum(tally.how_often.values())} questions: "

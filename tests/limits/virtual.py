@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import anyio
 
-from thinkwell.testing._virtual import Backend, VirtualLoop, virtual_backend
+from thinkwell.testing import Backend, virtual_backend
 
-__all__ = ("Backend", "Stopwatch", "VirtualLoop", "virtual_backend")
+__all__ = ("Backend", "Stopwatch", "virtual_backend")
 
 
 class Stopwatch:
