@@ -5,7 +5,12 @@ from __future__ import annotations
 import anyio
 import pytest
 
+# Private: every task of ours lives in these. What they promise of tasks that never begin, and of defects, no
+# connection can be made to show.
+from thinkwell._tooling import ToolHosts
+from thinkwell_acp import Client, ClientHandler, ConnectionClosed
 from thinkwell_acp._tasks import background_tasks
+from thinkwell_acp.mcp import ToolOutput, ToolServer
 
 
 async def forever(ended: anyio.Event) -> None:
@@ -140,3 +145,17 @@ async def test_a_defect_shows_beside_an_exception_of_the_block() -> None:
             raise ValueError("mine")
     assert caught.group_contains(KeyError)
     assert caught.group_contains(ValueError)
+
+
+async def test_a_way_that_cannot_be_opened_any_more_fails_as_the_connection_did() -> None:
+    async def call(*_: object) -> ToolOutput:
+        raise AssertionError("nobody calls")
+
+    server = ToolServer("late", call, version="1")
+    with anyio.fail_after(10):
+        async with background_tasks() as tasks:
+            hosts = ToolHosts(tasks, "stdio")
+            hosts.attach(Client(ClientHandler()))
+            tasks.cancel()
+            with pytest.raises(ConnectionClosed):
+                await hosts.add(server)

@@ -3,102 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from scripted import ScriptedAgent, scripted
+from workspace.workspace_agent import agent
 
-from thinkwell._workspace.service import WorkspaceService
 from thinkwell.workspace import Workspace
-from thinkwell_acp import (
-    AgentHandler,
-    AgentSide,
-    ClientHandler,
-    RpcError,
-    connect,
-    memory_transport_pair,
-    serve_agent,
-)
+from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 
-SESSION = "session-1"
-Call: TypeAlias = Callable[[AgentSide], Awaitable[object]]
-
-
-class Serving(ClientHandler):
-    """A client that serves a workspace, and nothing else."""
-
-    def __init__(self, service: WorkspaceService) -> None:
-        for name in ("read_text_file", "write_text_file", "create_terminal", "terminal_output"):
-            setattr(self, name, getattr(service, name))
-        for name in ("wait_for_terminal_exit", "kill_terminal", "release_terminal"):
-            setattr(self, name, getattr(service, name))
-
-
-class Peer:
-    """The agent's end, with short words for its requests."""
-
-    def __init__(self, side: AgentSide, service: WorkspaceService) -> None:
-        self.side = side
-        self.service = service
-
-    async def read(self, path: str | Path, line: int | None = None, limit: int | None = None) -> str:
-        return (await self.answer(path, line, limit)).content
-
-    async def answer(
-        self, path: str | Path, line: int | None = None, limit: int | None = None
-    ) -> s.ReadTextFileResponse:
-        return await self.side.read_text_file(
-            s.ReadTextFileRequest(session_id=SESSION, path=str(path), line=line, limit=limit)
-        )
-
-    async def write(self, path: str | Path, content: str) -> s.WriteTextFileResponse:
-        return await self.side.write_text_file(
-            s.WriteTextFileRequest(session_id=SESSION, path=str(path), content=content)
-        )
-
-    async def start(
-        self, *args: str, cwd: str | None = None, command: str = sys.executable, session: str = SESSION
-    ) -> str:
-        request = s.CreateTerminalRequest(session_id=session, command=command, args=args, cwd=cwd)
-        return (await self.side.create_terminal(request)).terminal_id
-
-    async def output(self, terminal: str) -> str:
-        """Everything that a command prints."""
-        await self.side.wait_for_terminal_exit(
-            s.WaitForTerminalExitRequest(session_id=SESSION, terminal_id=terminal)
-        )
-        request = s.TerminalOutputRequest(session_id=SESSION, terminal_id=terminal)
-        return (await self.side.terminal_output(request)).output
-
-    async def folder(self, cwd: str | None = None) -> str:
-        """The folder in which a command runs."""
-        return (await self.output(await self.start("-c", "import os; print(os.getcwd())", cwd=cwd))).strip()
-
-
-@asynccontextmanager
-async def agent(
-    workspace: Workspace, cwd: Path | None = None, env: dict[str, str] | None = None
-) -> AsyncGenerator[Peer]:
-    """An agent connected to a client that serves a workspace, with what that advertises."""
-    ours, theirs = memory_transport_pair()
-    here = str(cwd or workspace.roots[0])
-    with anyio.fail_after(30):
-        async with (
-            WorkspaceService(workspace, cwd=here, env=dict(os.environ) if env is None else env) as service,
-            serve_agent(theirs, AgentHandler()) as side,
-            connect(ours, Serving(service)) as client,
-        ):
-            capabilities = s.ClientCapabilities(fs=service.file_system, terminal=service.terminal)
-            await client.initialize(s.InitializeRequest(protocol_version=1, client_capabilities=capabilities))
-            yield Peer(side, service)
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
 
 
 @pytest.fixture
@@ -111,25 +32,26 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("write", [False, True])
 @pytest.mark.parametrize("terminal", [False, True])
-async def test_only_what_is_served_is_advertised(root: Path, *, write: bool, terminal: bool) -> None:
-    """The agent's own side refuses what is not advertised; here it asks all the same."""
-    service = WorkspaceService(Workspace(root, write=write, terminal=terminal), cwd=str(root), env={})
-    assert service.file_system == s.FileSystemCapabilities(read_text_file=True, write_text_file=write)
-    assert service.terminal == terminal
-    new = s.WriteTextFileRequest(session_id=SESSION, path=f"{root}/new", content="new")
-    command = s.CreateTerminalRequest(session_id=SESSION, command=sys.executable, args=("-c", "pass"))
-    output = s.TerminalOutputRequest(session_id=SESSION, terminal_id="t")
-    wait = s.WaitForTerminalExitRequest(session_id=SESSION, terminal_id="t")
-    kill = s.KillTerminalRequest(session_id=SESSION, terminal_id="t")
-    release = s.ReleaseTerminalRequest(session_id=SESSION, terminal_id="t")
-    async with service:
+async def test_only_what_is_advertised_is_served(root: Path, *, write: bool, terminal: bool) -> None:
+    handler = ScriptedAgent([])
+    workspace = Workspace(root, write=write, terminal=terminal)
+    async with scripted(agent=handler, workspace=workspace) as opened, opened.session() as session:
+        offered, id_, side = handler.client_capabilities, session.id or "", handler.client
+        assert offered.fs == s.FileSystemCapabilities(read_text_file=True, write_text_file=write)
+        assert offered.terminal == terminal
+        new = s.WriteTextFileRequest(session_id=id_, path=f"{root}/new", content="new")
+        command = s.CreateTerminalRequest(session_id=id_, command=sys.executable, args=("-c", "pass"))
+        output = s.TerminalOutputRequest(session_id=id_, terminal_id="t")
+        wait = s.WaitForTerminalExitRequest(session_id=id_, terminal_id="t")
+        kill = s.KillTerminalRequest(session_id=id_, terminal_id="t")
+        release = s.ReleaseTerminalRequest(session_id=id_, terminal_id="t")
         calls: list[tuple[bool, Awaitable[object]]] = [
-            (write, service.write_text_file(new)),
-            (terminal, service.create_terminal(command)),
-            (terminal, service.terminal_output(output)),
-            (terminal, service.wait_for_terminal_exit(wait)),
-            (terminal, service.kill_terminal(kill)),
-            (terminal, service.release_terminal(release)),
+            (write, side.write_text_file(new)),
+            (terminal, side.create_terminal(command)),
+            (terminal, side.terminal_output(output)),
+            (terminal, side.wait_for_terminal_exit(wait)),
+            (terminal, side.kill_terminal(kill)),
+            (terminal, side.release_terminal(release)),
         ]
         for served, call in calls:
             code = None
@@ -138,7 +60,6 @@ async def test_only_what_is_served_is_advertised(root: Path, *, write: bool, ter
             except RpcError as exc:
                 code = exc.code
             assert (code == METHOD_NOT_FOUND) == (not served)
-        await service.close_session(SESSION)
     assert (root / "new").exists() == write
 
 
@@ -263,8 +184,8 @@ async def test_folders_of_commands(root: Path) -> None:
         assert await peer.folder() == f"{root}/sub"
         assert await peer.folder(str(root)) == str(root)
         assert await peer.folder(f"{root}/link/../sub/") == f"{root}/sub"
-        peer.service.open_session(SESSION, str(root))
-        assert await peer.folder() == str(root)
+        async with peer.session(root) as other:
+            assert await other.folder() == str(root)
         for cwd, code, reason in (
             (f"{root}/..", INVALID_PARAMS, "outside"),
             ("/", INVALID_PARAMS, "outside"),
@@ -275,8 +196,8 @@ async def test_folders_of_commands(root: Path) -> None:
                 await peer.folder(cwd)
             assert caught.value.code == code
             assert f"'reason': '{reason}'" in str(caught.value.data)
-        await peer.service.close_session(SESSION)
-        assert await peer.folder() == f"{root}/sub"
+        assert await other.folder() == f"{root}/sub", "it is closed, and has no folder any more"
+        assert await peer.unknown().folder() == f"{root}/sub"
 
 
 async def test_a_session_outside_the_roots_runs_nothing(root: Path) -> None:
@@ -293,9 +214,9 @@ async def test_a_session_that_knows_the_root_by_a_link(root: Path) -> None:
     async with agent(Workspace(root, terminal=True), cwd=root) as peer:
         with pytest.raises(RpcError, match="outside the workspace"):
             await peer.read(link / "file")
-        peer.service.open_session(SESSION, str(link))
-        assert await peer.read(link / "file") == "ours"
-        assert await peer.folder() == f"{root}/sub"
+        async with peer.session(link) as other:
+            assert await other.read(link / "file") == "ours"
+            assert await other.folder() == f"{root}/sub"
 
 
 async def test_programs_are_named_relative_to_the_folder_they_run_in(root: Path) -> None:
@@ -307,12 +228,14 @@ async def test_programs_are_named_relative_to_the_folder_they_run_in(root: Path)
         assert await peer.output(terminal) == "['a b']\n"
 
 
-async def test_the_environment_is_the_agents(root: Path) -> None:
+async def test_the_environment_is_the_agents(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
     async with agent(Workspace(root, terminal=True), env={"ONLY": "this"}) as peer:
         code = "import json, os; print(json.dumps(dict(os.environ)))"
         seen = json.loads(await peer.output(await peer.start("-c", code)))
     assert seen["ONLY"] == "this"
-    assert "PATH" not in seen
+    assert "PATH" in seen
+    assert "CLAUDECODE" not in seen
 
 
 @pytest.mark.parametrize("shell_lines", [False, True])
