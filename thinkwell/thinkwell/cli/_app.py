@@ -4,6 +4,7 @@ A module of a command declares its options, with what typer needs and no more, a
 when it is called: the help, and the completion of the shell, wait for everything that is imported here.
 """
 
+import sys
 from typing import Annotated, Any, Final
 
 import typer
@@ -13,7 +14,7 @@ from thinkwell.cli._agents import agents
 from thinkwell.cli._chat import chat
 from thinkwell.cli._demo import demo
 from thinkwell.cli._doctor import doctor
-from thinkwell.cli._errors import ended
+from thinkwell.cli._errors import ended, stop_writing
 from thinkwell.cli._login import login
 from thinkwell.cli._middleware import middleware
 from thinkwell.cli._new import new
@@ -98,5 +99,6 @@ def run_app() -> int:
     try:
         app(prog_name="thinkwell")
     except SystemExit as exc:
+        stop_writing(sys.stderr)
         return exc.code if isinstance(exc.code, int) else 0
     return 0  # pragma: no cover - it ends by SystemExit

@@ -15,6 +15,7 @@ from thinkwell.cli._terminal import silence_logs
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from typing import TextIO
 
 
 @contextmanager
@@ -37,15 +38,19 @@ def ended() -> Generator[None]:
     It loads nothing before that happens: the help is within it.
     """
     try:
-        yield
+        try:
+            yield
+        finally:
+            sys.stdout.flush()  # at the exit of Python it would be too late to tell
     except BrokenPipeError:  # pragma: no cover - tested; which lines are traced in it depends on the reader
-        stop_writing()
+        stop_writing(sys.stdout)
         raise typer.Exit(BROKEN_PIPE) from None
     except KeyboardInterrupt:
         sys.stderr.write("\n")
         raise typer.Exit(INTERRUPTED) from None
     except OSError as exc:
         tell(exc)
+        stop_writing(sys.stdout)
         raise typer.Exit(NO_RESULT) from None
 
 
@@ -142,6 +147,12 @@ def _is_known(agent: str) -> bool:
     return True
 
 
-def stop_writing() -> None:
-    """Let nothing more be written to standard output, whose reader is gone: not at the exit either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def stop_writing(stream: TextIO) -> None:
+    """Forget what a standard stream does not take, as its reader is gone or its disk full.
+
+    At the exit it would fail once more, and Python ends with a code of its own then.
+    """
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
