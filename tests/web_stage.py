@@ -17,7 +17,7 @@ from thinkwell.journal import Entry, MemoryJournal
 from thinkwell.web import RunEnded, RunServer, ServedAgent, StartRun
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from thinkwell import Agent, PermissionMode, PermissionPolicy
@@ -34,8 +34,10 @@ __all__ = (
     "LogEntry",
     "Sse",
     "Stage",
+    "end_of",
     "entries_of",
     "frames_of",
+    "hello",
     "read_entry",
     "scripted_agent",
     "served",
@@ -52,6 +54,11 @@ ADA = "ada"
 
 PATIENCE = 30.0
 """Seconds after which a test has failed."""
+
+
+async def hello(turn: Turn) -> None:
+    """Say hello, and end."""
+    turn.say("Hello.")
 
 
 def scripted_agent(*scripts: Script, **options: Any) -> tuple[ServedAgent, ScriptedAgent]:
@@ -112,6 +119,13 @@ async def watched(server: RunServer, run_id: str, *, caller: str = ADA, after: i
 def entries_of(batch: Batch) -> list[LogEntry]:
     """What a batch has."""
     return [read_entry(entry) for entry in batch.entries]
+
+
+def end_of(log: Sequence[LogEntry]) -> RunEnded:
+    """How a run has ended, which the last entry of its log says."""
+    end = log[-1]
+    assert isinstance(end, RunEnded)
+    return end
 
 
 def read_entry(entry: Entry) -> LogEntry:

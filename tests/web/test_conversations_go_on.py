@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 from scripted import EVERY_SESSION_CALL, ScriptedAgent, scripted
-from web_stage import ADA, Stage, served, watched
+from web_stage import ADA, Stage, end_of, hello, served, watched
 
 from thinkwell import events as ev
 from thinkwell import open_agent
 from thinkwell.journal import JournalError, MemoryJournal, Retention
 from thinkwell.testing import virtual_backend
-from thinkwell.web import RunEnded, RunServer, ServedAgent
+from thinkwell.web import RunServer, ServedAgent
 from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
 
@@ -22,17 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from contextlib import AbstractAsyncContextManager
 
-    from scripted import Turn
-
     from thinkwell import Agent
     from thinkwell.testing import Backend
+    from thinkwell_acp import Transport
 
 
 FORGOTTEN = "The agent does not remember what was said before in this conversation"
-
-
-async def hello(turn: Turn) -> None:
-    turn.say("Hello.")
 
 
 def agents_of(handler: ScriptedAgent) -> dict[str, ServedAgent]:
@@ -62,8 +57,7 @@ async def one_turn(stage: Stage) -> list[ev.Notice]:
     """Have a turn of the conversation, and return what the run was told of it."""
     run = await stage.start(thread="talk")
     log = await watched(stage.server, run.id)
-    end = log[-1]
-    assert isinstance(end, RunEnded)
+    end = end_of(log)
     assert end.status == "completed"
     return [entry for entry in log if isinstance(entry, ev.Notice)]
 
@@ -87,8 +81,7 @@ async def test_an_agent_that_can_only_load_repeats_what_was_said_to_nobody() -> 
     for _ in range(2):
         async with served(agents=agents_of(handler), journal=journal) as stage:
             run = await stage.start(thread="talk")
-            end = (await watched(stage.server, run.id))[-1]
-            assert isinstance(end, RunEnded)
+            end = end_of(await watched(stage.server, run.id))
             assert end.result == "Hello."
     assert [type(request) for request in handler.opened] == [s.LoadSessionRequest]
 
@@ -167,14 +160,13 @@ async def test_an_agent_that_dies_while_it_is_to_go_on() -> None:
     again = Dies([hello], capabilities=EVERY_SESSION_CALL)
     async with served(agents={"scripted": ServedAgent(open=opened)}, journal=journal) as stage:
         run = await stage.start(thread="talk")
-        end = (await stage.ended(run.id))[-1]
-    assert isinstance(end, RunEnded)
+        end = end_of(await stage.ended(run.id))
     assert end.error is not None
     assert end.error.name == "AgentExited"
     assert again.sessions == [], "nor does it begin anew"
 
 
-class TestRetention:
+class TestTime:
     """In virtual time."""
 
     @pytest.fixture(params=["asyncio", "trio"])
@@ -224,3 +216,31 @@ class TestRetention:
             await one_turn(stage)
             await anyio.sleep(10_000)
             assert await one_turn(stage) == []
+
+    async def test_a_run_whose_agent_is_opened_again_is_cancelled(self) -> None:
+        """The agent has died between two turns, which the second one is the first to notice."""
+        opened: list[Transport] = []
+
+        @asynccontextmanager
+        async def open_slowly(permissions: object) -> AsyncGenerator[Agent]:
+            if opened:
+                await anyio.sleep(60)
+            ours, theirs = memory_transport_pair()
+            opened.append(theirs)
+            async with AsyncExitStack() as stack:
+                await stack.enter_async_context(serve_agent(theirs, ScriptedAgent([hello, hello])))
+                yield await stack.enter_async_context(open_agent("scripted", transport=ours))
+
+        async with RunServer({"scripted": ServedAgent(open=open_slowly)}) as server:
+            stage = Stage(server)
+            first = await stage.start(thread="talk")
+            await watched(server, first.id)
+            await opened[0].aclose()
+            await anyio.sleep(1)
+            run = await stage.start(thread="talk")
+            await anyio.sleep(10)
+            assert len(opened) == 1
+            await server.cancel(run.id, caller=ADA)
+            end = end_of(await stage.ended(run.id))
+            assert end.status == "cancelled"
+            assert len(opened) == 1

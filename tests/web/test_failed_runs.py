@@ -11,12 +11,12 @@ import anyio
 import pytest
 from asking import permission
 from scripted import ScriptedAgent, scripted
-from web_stage import scripted_agent, started, watched
+from web_stage import end_of, scripted_agent, served, started, watched
 
 from thinkwell import Budget
 from thinkwell.testing import ScriptedAgent as PlayedAgent
 from thinkwell.testing import script, virtual_backend
-from thinkwell.web import ImagePart, RunEnded, RunServer, ServedAgent, served_agent
+from thinkwell.web import ImagePart, RunServer, ServedAgent, served_agent
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp.errors import AUTH_REQUIRED
@@ -44,8 +44,7 @@ async def failure(agent: ServedAgent, prompt: str = "Go.", **request: Any) -> Sh
 
 async def failure_of(server: RunServer, run: RunRecord) -> ShownError:
     with anyio.fail_after(4000):
-        end = (await watched(server, run.id))[-1]
-    assert isinstance(end, RunEnded)
+        end = end_of(await watched(server, run.id))
     assert (end.status, end.result) == ("failed", None)
     assert end.error is not None
     assert not PYTHON.search(end.error.message), end.error.message
@@ -232,3 +231,16 @@ async def test_the_log_keeps_the_lines_of_an_error_apart(caplog: pytest.LogCaptu
     (record,) = [each for each in caplog.records if "failed" in each.message]
     assert "one | two" in record.message
     assert "\n" not in record.message
+
+
+async def test_an_agent_writes_no_lines_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def forge(turn: Turn) -> None:
+        raise RpcError(-32603, "no\nWARNING thinkwell: forged \x1b[31m")
+
+    async with served(forge) as stage:
+        run = await stage.start()
+        await stage.ended(run.id)
+    (message,) = [record.getMessage() for record in caplog.records if run.id in record.getMessage()]
+    assert "forged" in message
+    assert "\n" not in message
+    assert "\x1b" not in message

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from asking import permission
-from web_stage import Client, scripted_agent, served
+from web_stage import Client, hello, scripted_agent, served
 
 from thinkwell.events import ALL_TYPES
 from thinkwell.web import web_app
@@ -225,10 +225,6 @@ QUERIES: Final = (
     ("{run}/events?include=message,zzz", f"include: there is no 'zzz'; choose one of {KINDS}"),
 )
 """Parameters of URLs, likewise."""
-
-
-async def hello(turn: Turn) -> None:
-    turn.say("Hello.")
 
 
 async def asks(turn: Turn) -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import anyio
 from msgspec.structs import replace
 from scripted import ScriptedAgent, scripted
-from web_stage import ADA, PATIENCE, entries_of, served, started, watched
+from web_stage import ADA, PATIENCE, end_of, entries_of, hello, served, started, watched
 
 from thinkwell import events as ev
-from thinkwell.web import RunEnded, RunServer, ServedAgent, served_agent
+from thinkwell.web import RunServer, ServedAgent, served_agent
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp.errors import AUTH_REQUIRED
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 
     from thinkwell import Agent, PermissionMode, PermissionPolicy
     from thinkwell.web import Watcher
-
-
-async def hello(turn: Turn) -> None:
-    turn.say("Hello.")
 
 
 class SlowAgent(ScriptedAgent):
@@ -137,8 +133,7 @@ async def test_an_agent_that_cannot_be_launched_leaves_a_log_that_says_how_far_i
         log = await watched(server, run.id)
         state = await server.state(run.id, caller=ADA)
     assert phases(log) == ["launching", "failed"]
-    end = log[-1]
-    assert isinstance(end, RunEnded)
+    end = end_of(log)
     assert (end.seq, end.status) == (3, "failed")
     assert state.view.phase == "failed"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from web_stage import ADA, scripted_agent, served, started, watched
+from web_stage import ADA, end_of, scripted_agent, served, started, watched
 
 from thinkwell import events as ev
 from thinkwell.journal import MemoryJournal
@@ -26,6 +26,8 @@ from thinkwell.web import (
 if TYPE_CHECKING:
     from scripted import Turn
 
+    from thinkwell.journal import RunRecord
+
 
 async def hello(turn: Turn) -> None:
     turn.think("Who is there?")
@@ -42,8 +44,7 @@ async def test_a_run_is_watched_from_its_first_event_to_its_end() -> None:
 
     assert [entry.seq for entry in log] == list(range(1, len(log) + 1))
     assert "".join(entry.text for entry in log if isinstance(entry, ev.Message)) == "Hello Ada."
-    end = log[-1]
-    assert isinstance(end, RunEnded)
+    end = end_of(log)
     assert (end.status, end.result, end.stop_reason, end.error) == (
         "completed",
         "Hello Ada.",
@@ -78,8 +79,7 @@ async def test_a_typed_result_is_in_the_end() -> None:
     schema = {"type": "object", "properties": {"lines": {"type": "integer"}}, "required": ["lines"]}
     async with served(count) as stage:
         run = await stage.start(output=schema)
-        end = (await stage.ended(run.id))[-1]
-        assert isinstance(end, RunEnded)
+        end = end_of(await stage.ended(run.id))
         assert end.result == {"lines": 3}
 
 
@@ -130,8 +130,7 @@ async def test_cancel() -> None:
         async with stage.server.watch(run.id, caller=ADA) as watcher:
             await watcher.next()
             await stage.server.cancel(run.id, caller=ADA)
-        end = (await stage.ended(run.id))[-1]
-        assert isinstance(end, RunEnded)
+        end = end_of(await stage.ended(run.id))
         assert end.status == "cancelled"
         await stage.server.cancel(run.id, caller=ADA)  # nothing happens
 
@@ -219,8 +218,7 @@ async def test_a_failed_run_says_why_without_the_servers_secrets(caplog: pytest.
     async with RunServer({"broken": type(agent)(open=broken)}) as server:  # type: ignore[arg-type]
         run = await started(server)
         with caplog.at_level(logging.WARNING, "thinkwell"):
-            end = (await watched(server, run.id))[-1]
-        assert isinstance(end, RunEnded)
+            end = end_of(await watched(server, run.id))
         assert end.status == "failed"
         assert end.error is not None
         assert "secret" not in f"{end.error}"
@@ -247,3 +245,50 @@ async def test_leaving_the_server_interrupts_what_runs() -> None:
         end = rest[-1]
         assert isinstance(end, RunEnded)
         assert (end.status, end.error, end.stop_reason) == ("interrupted", None, None)
+
+
+async def test_a_key_has_some_characters() -> None:
+    async with served(hello) as stage:
+        for key in ("", "k" * 201):
+            with pytest.raises(RequestInvalid, match="1 to 200 characters"):
+                await stage.server.start(StartRun(prompt="Go."), caller=ADA, key=key)
+
+
+async def test_cancelling_the_servers_task_ends_runs_in_good_order() -> None:
+    async def wait(turn: Turn) -> None:
+        turn.say("I begin.")
+        await anyio.sleep_forever()
+
+    journal = MemoryJournal()
+    runs: list[RunRecord] = []
+    with anyio.CancelScope() as scope:
+        async with served(wait, journal=journal) as stage:
+            runs.append(await stage.start())
+            async with stage.server.watch(runs[0].id, caller=ADA) as watcher:
+                while (batch := await watcher.next()) is not None and b"I begin." not in batch.sse:
+                    pass
+            scope.cancel()
+            await anyio.sleep_forever()
+    record = await journal.get(runs[0].id)
+    assert record is not None
+    assert record.status == "interrupted"
+    assert b"I begin." in b"".join(entry.data for entry in await journal.read(runs[0].id))
+
+
+async def test_a_request_that_no_http_could_say() -> None:
+    async with served() as stage:
+        requests: tuple[tuple[dict[str, Any], str], ...] = (
+            ({"prompt": "\ud800"}, "prompt: it has lone surrogates"),
+            ({"output": {"description": "x" * 50_000}}, "output: it is too long; give at most 50,000 bytes"),
+            ({"output": nested(900)}, "output: it is nested too deep"),
+        )
+        for request, message in requests:
+            with pytest.raises(RequestInvalid, match=message):
+                await stage.start(**request)
+
+
+def nested(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {}
+    for _ in range(levels):
+        schema = {"items": schema}
+    return schema

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from asking import permission
 from scripted import EVERY_SESSION_CALL
-from web_stage import ADA, entries_of, scripted_agent, served, started, watched
+from web_stage import ADA, end_of, entries_of, scripted_agent, served, started, watched
 
 from thinkwell import events as ev
 from thinkwell.journal import Entry, JournalError, MemoryJournal, Retention, RunRecord
@@ -81,8 +81,7 @@ async def test_a_run_that_nobody_watches_is_cancelled_where_the_operator_wants_t
         async with stage.server.watch(run.id, caller=ADA):  # he comes back in time
             await anyio.sleep(15)
         await anyio.sleep(31)
-        end = (await watched(stage.server, run.id))[-1]
-        assert isinstance(end, RunEnded)
+        end = end_of(await watched(stage.server, run.id))
         assert end.status == "cancelled"
         assert 165 <= end.at <= anyio.current_time() - began
 
@@ -105,8 +104,7 @@ async def test_a_run_that_waits_for_an_answer_is_not_abandoned() -> None:
         assert anyio.current_time() - answered == pytest.approx(330, abs=1)
         answers = [each for each in log if isinstance(each, ev.QuestionAnswered)]
         assert [each.by for each in answers] == ["human", "deadline"]  # which ends the waiting, too
-        end = log[-1]
-        assert isinstance(end, RunEnded)
+        end = end_of(log)
         assert end.status == "cancelled"
 
 
@@ -137,8 +135,7 @@ async def test_a_run_may_take_no_longer_than_the_agent_allows() -> None:
             await stage.start(timeout=900.0)
         for timeout, took in ((None, 50), (10.0, 10), (50.0, 50)):
             run = await stage.start(timeout=timeout)
-            end = (await watched(stage.server, run.id))[-1]
-            assert isinstance(end, RunEnded)
+            end = end_of(await watched(stage.server, run.id))
             assert end.error is not None
             assert end.error.name == "ThoughtTimeout"
             assert took <= end.at < took + 6

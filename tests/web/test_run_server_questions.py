@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from asking import permission
-from web_stage import ADA, Stage, entries_of, served
+from web_stage import ADA, Stage, end_of, entries_of, served
 
 from thinkwell import ChooseOption, Reply, StopRun
 from thinkwell import events as ev
@@ -59,8 +59,7 @@ async def test_an_answer_reaches_the_agent(answer: Answer, said: str, why: str) 
         assert state.end is None
         await stage.server.answer(run.id, question.id, answer, caller=ADA, by="Ada")
         log = await stage.ended(run.id)
-    end = log[-1]
-    assert isinstance(end, RunEnded)
+    end = end_of(log)
     assert end.result == said
     (told,) = (entry for entry in log if isinstance(entry, ev.QuestionAnswered))
     assert told.by == "Ada"
@@ -72,8 +71,7 @@ async def test_an_answer_can_end_the_run() -> None:
         run = await stage.start()
         question = await asked(stage, run.id)
         await stage.server.answer(run.id, question.id, StopRun("Enough."), caller=ADA)
-        end = (await stage.ended(run.id))[-1]
-    assert isinstance(end, RunEnded)
+        end = end_of(await stage.ended(run.id))
     assert end.status == "failed"
     assert end.error is not None
     assert end.error.name == "QuestionsStopped"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from asking import permission
-from web_stage import ADA, Stage, entries_of, scripted_agent, watched
+from web_stage import ADA, Stage, end_of, entries_of, scripted_agent, watched
 
 from thinkwell import events as ev
 from thinkwell.journal import JournalConflict
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskStatus
     from redis_servers import RedisServer
     from scripted import Turn
+    from web_stage import LogEntry
 
 
 @dataclass
@@ -75,7 +76,7 @@ async def test_a_run_of_one_is_watched_and_answered_at_the_other(
     async with pair(redis_server, name) as both:
         run = await both.first.start()
         there = both.second.server
-        log: list[object] = []
+        log: list[LogEntry] = []
         with anyio.fail_after(20):
             async with there.watch(run.id, caller=ADA) as watcher:
                 while (batch := await watcher.next()) is not None:
@@ -90,8 +91,7 @@ async def test_a_run_of_one_is_watched_and_answered_at_the_other(
                             assert [each.id for each in state.view.questions] == [entry.id]
                             assert await there.waiting([state.record]) == {run.id}
                             await there.answer(run.id, entry.id, "allow", caller=ADA, by="Ada")
-        end = log[-1]
-        assert isinstance(end, RunEnded)
+        end = end_of(log)
         assert end.result == "y"
         assert log == await both.first.ended(run.id)
         assert await there.waiting([run]) == set()  # as it was when it was started
@@ -103,10 +103,10 @@ async def test_a_run_of_one_is_watched_and_answered_at_the_other(
 async def test_many_watch_there_and_some_leave(redis_server: RedisServer, name: str) -> None:
     async with pair(redis_server, name) as both, anyio.create_task_group() as tasks:
         run = await both.first.start("wait")
-        logs: list[list[object]] = []
+        logs: list[list[LogEntry]] = []
 
         async def watch(after: int) -> None:
-            logs.append([*await watched(both.second.server, run.id, after=after)])
+            logs.append(await watched(both.second.server, run.id, after=after))
 
         for after in range(8):
             tasks.start_soon(watch, after)
@@ -127,8 +127,7 @@ async def test_a_run_of_one_is_cancelled_at_the_other(redis_server: RedisServer,
     async with pair(redis_server, name) as both:
         run = await both.first.start("wait")
         await both.second.server.cancel(run.id, caller=ADA)
-        end = (await both.second.ended(run.id))[-1]
-        assert isinstance(end, RunEnded)
+        end = end_of(await both.second.ended(run.id))
         assert end.status == "cancelled"
 
 

@@ -15,7 +15,7 @@ from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
-from web_stage import Client, scripted_agent, served, started
+from web_stage import Client, hello, scripted_agent, served, started
 
 from thinkwell.testing import virtual_backend
 from thinkwell.web import Access, RunServer, web_app
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from thinkwell.testing import Backend
 
 ADA, BOB = "ada-has-this-token-1", "bob-has-this-token-2"
-
-
-async def hello(turn: Turn) -> None:
-    turn.say("Hello.")
 
 
 def server_of(*scripts: Any) -> RunServer:

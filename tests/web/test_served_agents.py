@@ -1,24 +1,19 @@
-"""What goes wrong around runs that are served, and what a server is given that it cannot use."""
+"""Agents that a server offers: in folders, with permissions, with what callers send them."""
 
 from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import anyio
 import pytest
 from scripted import ScriptedAgent, Turn, scripted
-from web_stage import ADA, Client, served, started, watched
+from web_stage import ADA, Client, end_of, hello, served, started, watched
 
 from thinkwell import PermissionPolicy, tool
 from thinkwell.errors import AgentNotFound
-from thinkwell.journal import JournalConflict, JournalError, MemoryJournal, RunRecord
 from thinkwell.web import (
     ImagePart,
-    RequestInvalid,
-    RunEnded,
-    RunNotFound,
     RunServer,
     ServedAgent,
     StartRun,
@@ -33,19 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from thinkwell import Agent
-    from thinkwell.journal import Entry, RunEnd
 
 PNG = b"\x89PNG\r\n\x1a\n and more"
-
-
-async def hello(turn: Turn) -> None:
-    turn.say("Hello.")
-
-
-def end_of(log: list[Any]) -> RunEnded:
-    end = log[-1]
-    assert isinstance(end, RunEnded)
-    return end
 
 
 def test_a_server_needs_an_agent() -> None:
@@ -53,26 +37,6 @@ def test_a_server_needs_an_agent() -> None:
         RunServer({})
     with pytest.raises(ValueError, match="idle_after"):
         RunServer({"a": served_agent("builtin")}, idle_after=-1.0)
-
-
-async def test_a_key_has_some_characters() -> None:
-    async with served(hello) as stage:
-        for key in ("", "k" * 201):
-            with pytest.raises(RequestInvalid, match="1 to 200 characters"):
-                await stage.server.start(StartRun(prompt="Go."), caller=ADA, key=key)
-
-
-async def test_a_run_that_cannot_be_kept_is_not_started() -> None:
-    class Unwritable(MemoryJournal):
-        async def create(self, record: RunRecord) -> RunRecord:
-            raise JournalError("the journal", "nobody may write to it")
-
-    async with served(hello, journal=Unwritable()) as stage:
-        with pytest.raises(JournalError, match="nobody may write"):
-            await stage.start()
-        assert "0 runs" in repr(stage.server)
-        assert stage.handler is not None
-        assert stage.handler.prompts == []
 
 
 async def test_images_and_tools_reach_the_agent() -> None:
@@ -162,72 +126,3 @@ async def test_an_agent_that_does_not_start(code: str, name: str, caplog: pytest
                 assert end.error.name == name
                 assert "/home/ada" not in end.error.message
                 assert sys.executable not in end.error.message
-
-
-async def test_cancelling_the_servers_task_ends_runs_in_good_order() -> None:
-    async def wait(turn: Turn) -> None:
-        turn.say("I begin.")
-        await anyio.sleep_forever()
-
-    journal = MemoryJournal()
-    runs: list[RunRecord] = []
-    with anyio.CancelScope() as scope:
-        async with served(wait, journal=journal) as stage:
-            runs.append(await stage.start())
-            async with stage.server.watch(runs[0].id, caller=ADA) as watcher:
-                while (batch := await watcher.next()) is not None and b"I begin." not in batch.sse:
-                    pass
-            scope.cancel()
-            await anyio.sleep_forever()
-    record = await journal.get(runs[0].id)
-    assert record is not None
-    assert record.status == "interrupted"
-    assert b"I begin." in b"".join(entry.data for entry in await journal.read(runs[0].id))
-
-
-async def test_a_run_that_somebody_else_has_ended_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
-    class Taken(MemoryJournal):
-        async def orphans(self) -> list[RunRecord]:
-            return [RunRecord(id="run-1", agent="a", created=0.0)]
-
-        async def finish(self, run_id: str, end: Entry, status: RunEnd, at: float) -> None:
-            raise JournalConflict("the journal", f"run {run_id} has ended")
-
-    async with served(hello, journal=Taken()):
-        pass
-    assert "Run run-1 could not be ended" in caplog.text
-
-
-async def test_a_request_that_no_http_could_say() -> None:
-    async with served() as stage:
-        requests: tuple[tuple[dict[str, Any], str], ...] = (
-            ({"prompt": "\ud800"}, "prompt: it has lone surrogates"),
-            ({"output": {"description": "x" * 50_000}}, "output: it is too long; give at most 50,000 bytes"),
-            ({"output": nested(900)}, "output: it is nested too deep"),
-        )
-        for request, message in requests:
-            with pytest.raises(RequestInvalid, match=message):
-                await stage.start(**request)
-
-
-def nested(levels: int) -> dict[str, Any]:
-    schema: dict[str, Any] = {}
-    for _ in range(levels):
-        schema = {"items": schema}
-    return schema
-
-
-async def test_a_run_that_two_delete_at_once() -> None:
-    class Gone(MemoryJournal):
-        async def delete(self, run_id: str) -> bool:
-            await super().delete(run_id)
-            return await super().delete(run_id)
-
-    async def hello(turn: Turn) -> None:
-        turn.say("Hello.")
-
-    async with served(hello, journal=Gone()) as stage:
-        run = await stage.start()
-        await stage.ended(run.id)
-        with pytest.raises(RunNotFound):
-            await stage.server.delete(run.id, caller=ADA)

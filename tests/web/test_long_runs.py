@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from web_stage import ADA, PATIENCE, Client, served, watched
+from web_stage import ADA, PATIENCE, Client, end_of, served, watched
 
 from thinkwell import events as ev
-from thinkwell.web import RunEnded, web_app
+from thinkwell.web import web_app
 
 if TYPE_CHECKING:
     from scripted import Turn
@@ -78,8 +78,7 @@ async def test_a_long_result_is_kept_as_it_is(monkeypatch: pytest.MonkeyPatch) -
         log = await watched(stage.server, run.id)
     assert [entry.seq for entry in log] == list(range(1, len(log) + 1))
     (attempt,) = [entry for entry in log if isinstance(entry, ev.ResultAttempt)]
-    end = log[-1]
-    assert isinstance(end, RunEnded)
+    end = end_of(log)
     assert attempt.value == end.result == {"lines": lines, "note": "It was [redacted:SERVICE_API_KEY]."}
 
 
@@ -97,8 +96,7 @@ async def test_tools_that_block_all_threads_hold_no_log_up() -> None:
         with anyio.fail_after(PATIENCE):
             async with served(count) as stage:
                 run = await stage.start(output={"type": "object"})
-                end = (await watched(stage.server, run.id))[-1]
-                assert isinstance(end, RunEnded)
+                end = end_of(await watched(stage.server, run.id))
                 assert end.result == {"lines": lines}
                 state = await stage.server.state(run.id, caller=ADA)
                 assert state.view.phase == "completed"

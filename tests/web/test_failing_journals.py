@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from web_stage import ADA, Stage, served, watched
+from web_stage import ADA, Stage, end_of, hello, served, watched
 
-from thinkwell.journal import Entry, JournalError, MemoryJournal, Retention, RunRecord
+from thinkwell.journal import Entry, JournalConflict, JournalError, MemoryJournal, Retention, RunRecord
 from thinkwell.testing import virtual_backend
 from thinkwell.web import RunEnded, RunNotFound, ServerUnavailable
 
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, object]]:
     return virtual_backend(request.param)
-
-
-async def hello(turn: Turn) -> None:
-    turn.say("Hello.")
 
 
 async def talk(turn: Turn) -> None:
@@ -52,8 +48,7 @@ async def test_half_a_character_in_a_result_ends_nothing(text: str, result: obje
 
     async with served(half, hello) as stage:
         run = await stage.start(output={"type": "array"})
-        end = (await stage.ended(run.id))[-1]
-        assert isinstance(end, RunEnded)
+        end = end_of(await stage.ended(run.id))
         assert (end.status, end.result) == ("completed", result)
         other = await stage.start()
         assert isinstance((await stage.ended(other.id))[-1], RunEnded)
@@ -225,3 +220,42 @@ async def test_a_journal_that_keeps_a_run_when_its_server_has_left() -> None:
         await refused.wait()
     async with served(hello, journal=journal) as stage:
         assert [run.status for run in await stage.server.runs(caller=ADA)] == ["interrupted"]
+
+
+async def test_a_run_that_cannot_be_kept_is_not_started() -> None:
+    class Unwritable(MemoryJournal):
+        async def create(self, record: RunRecord) -> RunRecord:
+            raise JournalError("the journal", "nobody may write to it")
+
+    async with served(hello, journal=Unwritable()) as stage:
+        with pytest.raises(JournalError, match="nobody may write"):
+            await stage.start()
+        assert "0 runs" in repr(stage.server)
+        assert stage.handler is not None
+        assert stage.handler.prompts == []
+
+
+async def test_a_run_that_somebody_else_has_ended_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    class Taken(MemoryJournal):
+        async def orphans(self) -> list[RunRecord]:
+            return [RunRecord(id="run-1", agent="a", created=0.0)]
+
+        async def finish(self, run_id: str, end: Entry, status: RunEnd, at: float) -> None:
+            raise JournalConflict("the journal", f"run {run_id} has ended")
+
+    async with served(hello, journal=Taken()):
+        pass
+    assert "Run run-1 could not be ended" in caplog.text
+
+
+async def test_a_run_that_two_delete_at_once() -> None:
+    class Gone(MemoryJournal):
+        async def delete(self, run_id: str) -> bool:
+            await super().delete(run_id)
+            return await super().delete(run_id)
+
+    async with served(hello, journal=Gone()) as stage:
+        run = await stage.start()
+        await stage.ended(run.id)
+        with pytest.raises(RunNotFound):
+            await stage.server.delete(run.id, caller=ADA)
