@@ -23,7 +23,7 @@ from docs.pages import DOCS, files, snippets
 from thinkwell.channels.telegram import TelegramChannel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
     from pathlib import Path
 
 __all__ = ("home",)
@@ -53,6 +53,15 @@ def test_the_unit_starts_a_command_that_there_is() -> None:
     check_unit(TEXT, "thinkwell-telegram.service")
 
 
+@pytest.fixture
+def heeding() -> Generator[None]:
+    """Let what is started heed Ctrl-C, even where the tests were started to ignore it, as by ``nohup``."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeding")
 @pytest.mark.parametrize(("line", "said"), [found for found in SHOWN.findall(TEXT) if found[1]])
 def test_what_is_typed_brings_what_is_shown(line: str, said: str, home: Path) -> None:
     """With the built-in agent, and a server of this machine."""
