@@ -32,6 +32,8 @@ def anyio_backend(kind: ServerKind) -> str:
     return backend_of(kind)
 
 
+# The example breaks off in the middle of a generator, on purpose, of which trio warns.
+@pytest.mark.filterwarnings("ignore:Async generator:ResourceWarning")
 async def test_a_run_of_an_application_is_watched(
     kind: ServerKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
