@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from web_stage import ADA, read_entry, served
+from web_stage import ADA, PATIENCE, read_entry, served
 
 from thinkwell import events as ev
 from thinkwell.journal import MemoryJournal
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from scripted import Turn
 
     from thinkwell.journal import Entry
+    from thinkwell.web import Batch, Watcher
 
 WINDOW = 256 * 1024
 """Bytes of a run's end that are kept in memory."""
@@ -33,6 +34,12 @@ class CountedJournal(MemoryJournal):
     async def read(self, run_id: str, after: int = 0, *, most: int = 4 * PIECE) -> list[Entry]:
         self.reads += 1
         return await super().read(run_id, after, most=most)
+
+
+async def given(watcher: Watcher) -> Batch | None:
+    """Wait for what a watcher gets next, and not for ever."""
+    with anyio.fail_after(PATIENCE):
+        return await watcher.next()
 
 
 @pytest.mark.parametrize("ended", [True, False])
@@ -56,7 +63,7 @@ async def test_from_every_number(*, ended: bool) -> None:
             async with stage.server.watch(run.id, caller=ADA, after=after) as watcher:
                 numbers: list[int] = []
                 while (numbers or [after])[-1] < last:
-                    batch = await watcher.next()
+                    batch = await given(watcher)
                     assert batch is not None
                     numbers += [entry.seq for entry in batch.entries]
                 assert numbers[: last - after] == list(range(after + 1, last + 1))
@@ -78,14 +85,14 @@ async def test_who_falls_behind_the_window_gets_everything_and_nobody_waits_for_
     async with served(pour, journal=journal) as stage:
         run = await stage.start()
         async with stage.server.watch(run.id, caller=ADA) as slow:
-            first = await slow.next()
+            first = await given(slow)
             assert first is not None
             going.set()
             log = await stage.ended(run.id)  # another one has all of it meanwhile
             before = journal.reads
             assert sum(len(e.text) for e in log if isinstance(e, ev.Message)) > 4 * WINDOW
             entries = list(first.entries)
-            while (batch := await slow.next()) is not None:
+            while (batch := await given(slow)) is not None:
                 assert batch.size <= WINDOW or len(batch.entries) == 1  # the end has the whole text
                 entries += batch.entries
             assert [read_entry(entry) for entry in entries] == log
@@ -112,22 +119,22 @@ async def test_who_is_a_little_behind_gets_what_has_come_meanwhile_at_once() -> 
             stage.server.watch(run.id, caller=ADA) as other,
         ):
             for watcher in (fast, slow, other):
-                while (batch := await watcher.next()) is not None:
+                while (batch := await given(watcher)) is not None:
                     if isinstance(read_entry(batch.entries[-1]), ev.Message):
                         break
             going.set()
             last = fast.seq + number
             while fast.seq < last:
-                assert await fast.next() is not None
+                assert await given(fast) is not None
                 said.release()
             before = journal.reads
-            batch = await slow.next()
+            batch = await given(slow)
             assert batch is not None
             assert len(batch.entries) > 30
             assert PIECE - 2 * size < batch.size <= PIECE
-            assert await other.next() is batch, "it is made once for all who are at that place"
+            assert await given(other) is batch, "it is made once for all who are at that place"
             while not slow.ended:
-                assert await slow.next() is not None
+                assert await given(slow) is not None
             assert journal.reads == before, "it is all in the window"
 
 
@@ -139,7 +146,7 @@ async def test_frames_are_those_of_an_event_source() -> None:
         run = await stage.start()
         await stage.ended(run.id)
         async with stage.server.watch(run.id, caller=ADA) as watcher:
-            batch = await watcher.next()
+            batch = await given(watcher)
         assert batch is not None
         frames = batch.sse.split(b"\n\n")
         assert frames.pop() == b""
@@ -168,10 +175,10 @@ async def test_a_number_that_is_not_there_yet_is_waited_for() -> None:
                 await watcher.next()
             assert waiting.cancelled_caught
             go.set()
-            batch = await watcher.next()
+            batch = await given(watcher)
             assert batch is not None
             assert batch.entries[0].seq == 31
         await stage.ended(run.id)
         async with stage.server.watch(run.id, caller=ADA, after=10_000) as watcher:
-            assert await watcher.next() is None
+            assert await given(watcher) is None
             assert watcher.ended
