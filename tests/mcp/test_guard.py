@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from thinkwell_acp.mcp import _guard
+from thinkwell_acp.mcp import shim
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there, a job does what it is for")
 
-GUARD = [sys.executable, "-I", "-S", str(Path(_guard.__file__)), "0.1"]
+GUARD = [sys.executable, "-I", "-S", str(Path(shim.__file__).with_name("_guard.py")), "0.1"]
+"""Run as a program of its own, as agents run it."""
+
 LIMIT = 20
 
 

@@ -1,4 +1,4 @@
-"""The MCP client for agents, over the protocol itself: what a client may answer that is no answer."""
+"""The MCP client of agents of ours, over the protocol itself: what a client may answer that is no answer."""
 
 from __future__ import annotations
 
@@ -7,26 +7,40 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from limits.virtual import Stopwatch
 
-from thinkwell_acp import AgentHandler, AgentSide, ClientHandler, RpcError, connect, memory_transport_pair
+from thinkwell.builtin import BuiltinAgent
+from thinkwell.testing import Backend, ScriptedAgent, ScriptedTurn, script, virtual_backend
+from thinkwell_acp import Client, ClientHandler, RpcError, connect, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
-from thinkwell_acp.agent import serve_agent
-from thinkwell_acp.mcp import _client
-from thinkwell_acp.mcp._client import AcpLink, McpClient, McpTrouble, printable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Sequence
 
 SERVER = s.McpServerAcp(name="box", server_id="1")
+NEW = s.NewSessionRequest(cwd="/", mcp_servers=(SERVER,))
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> Backend:
+    return virtual_backend(request.param)
 
 
 class Answers(ClientHandler):
-    """Answers as it is told."""
+    """Answers as it is told, and keeps what the agent thinks."""
 
     def __init__(self, **answers: Any) -> None:
         self.answers = answers
+        self.asked: list[str] = []
+        self.thoughts = ""
+
+    def session_updates(self, batch: Sequence[s.SessionNotification], /) -> None:
+        for update in (notification.update for notification in batch):
+            if isinstance(update, s.AgentThoughtChunk) and isinstance(update.content, s.TextContent):
+                self.thoughts += update.content.text
 
     async def _answer(self, name: str) -> Any:
+        self.asked.append(name)
         answer = self.answers.get(name, {})
         if isinstance(answer, Exception):
             raise answer
@@ -35,7 +49,9 @@ class Answers(ClientHandler):
         return answer
 
     async def connect_mcp(self, request: s.ConnectMcpRequest, /) -> Any:
-        return self.answers.get("connect", s.ConnectMcpResponse(connection_id="c"))
+        if "connect" in self.answers:
+            return await self._answer("connect")
+        return s.ConnectMcpResponse(connection_id="c")
 
     async def disconnect_mcp(self, request: s.DisconnectMcpRequest, /) -> Any:
         return await self._answer("disconnect")
@@ -45,82 +61,86 @@ class Answers(ClientHandler):
 
 
 @asynccontextmanager
-async def asking(**answers: Any) -> AsyncGenerator[AgentSide]:
-    """An agent's side of a connection to a client that answers so."""
+async def builtin(handler: ClientHandler) -> AsyncGenerator[tuple[Client, str]]:
+    """A client of the built-in agent, with a session that has the server."""
     ours, theirs = memory_transport_pair()
-    with anyio.fail_after(20):
-        async with serve_agent(theirs, AgentHandler()) as side, connect(ours, Answers(**answers)):
-            yield side
+    async with BuiltinAgent() as agent, serve_agent(theirs, agent), connect(ours, handler) as client:
+        await client.initialize()
+        yield client, (await client.new_session(NEW)).session_id
+
+
+async def thoughts_of(handler: Answers) -> str:
+    """What the built-in agent thinks, when all that it waits for had its time."""
+    async with builtin(handler) as (client, session_id):
+        await anyio.sleep(100)
+        await client.prompt(s.PromptRequest(session_id=session_id, prompt=(s.TextContent(text="Go"),)))
+    return handler.thoughts
 
 
 async def test_a_tool_is_listed_and_called() -> None:
+    seen: list[object] = []
+
+    async def call(turn: ScriptedTurn) -> None:
+        (tool,) = turn.tools
+        seen.append((tool.name, tool.description, tool.schema))
+        result = await turn.call("add", {"a": 1})
+        seen.append((result.arguments, result.text, result.is_error, result.structured))
+
     listed = {
         "tools": [{"name": "add", "description": "Adds.\r\nTwo\x07.", "inputSchema": {"type": "object"}}]
     }
-    called = {"content": [{"type": "text", "text": "3"}], "structuredContent": {"sum": 3}, "isError": True}
-    async with asking(list=listed, call=called) as side:
-        link = await AcpLink.connect(side.connection, SERVER)
-        client = McpClient("box", link, {"name": "test", "version": "1"})
-        await client.start()
-        (tool,) = client.tools
-        assert (tool.name, tool.description, tool.schema) == ("add", "Adds.\nTwo\ufffd.", {"type": "object"})
-        outcome = await client.call("add", {})
-        assert (outcome.text, outcome.failed, outcome.structured) == ("3", True, {"sum": 3})
-        await link.close()
-
-
-async def test_a_connection_without_an_id_is_an_error() -> None:
-    async with asking(connect={"nothing": 1}) as side:
-        with pytest.raises(McpTrouble, match="connectionId"):
-            await AcpLink.connect(side.connection, SERVER)
-
-
-async def test_a_refused_connection_is_an_error_with_its_words() -> None:
-    ours, theirs = memory_transport_pair()
-    async with serve_agent(theirs, AgentHandler()) as side, connect(ours, ClientHandler()):
-        with pytest.raises(McpTrouble, match="Method not found: mcp/connect"):
-            await AcpLink.connect(side.connection, SERVER)
-
-
-async def test_a_client_that_is_gone_is_an_error() -> None:
-    async with asking() as side:
-        link = await AcpLink.connect(side.connection, SERVER)
-    with pytest.raises(McpTrouble, match="connection"):
-        await McpClient("box", link, {}).call("add", {})
-    with pytest.raises(McpTrouble, match="connection"):
-        await AcpLink.connect(side.connection, SERVER)
+    long = "x" * 100_001
+    called = {"content": [{"type": "text", "text": long}], "structuredContent": {"sum": 3}, "isError": True}
+    handler = Answers(list=listed, call=called)
+    played = ScriptedAgent(script.does(call))
+    async with played.connect() as transport, connect(transport, handler) as client:
+        await client.initialize()
+        session_id = (await client.new_session(NEW)).session_id
+        await client.prompt(s.PromptRequest(session_id=session_id, prompt=()))
+    played.check()
+    assert seen == [
+        ("add", "Adds.\nTwo\ufffd.", {"type": "object"}),
+        ({"a": 1}, "x" * 99_999 + "…", True, {"sum": 3}),
+    ]
 
 
 @pytest.mark.parametrize(
     ("answers", "told"),
     [
-        ({"initialize": "never"}, "^it did not answer initialize within 0.1 seconds$"),
-        ({"initialize": RpcError(1, "no \x1b[2J")}, "^no \ufffd\\[2J$"),
-        ({"initialize": {"protocolVersion": 7}}, "^its answer to initialize makes no sense"),
-        ({"list": {"tools": {}}}, "^its answer to tools/list makes no sense"),
-        ({"list": {"tools": [], "nextCursor": 7}}, "^its answer to tools/list makes no sense"),
+        ({"connect": {"nothing": 1}}, "connectionId"),
+        ({"connect": RpcError.method_not_found("mcp/connect")}, "Method not found: mcp/connect."),
+        ({"initialize": "never"}, "box: it did not answer initialize within 60 seconds."),
+        ({"initialize": RpcError(1, "no \x1b[2J")}, "box: no \ufffd[2J."),
+        (
+            {"initialize": RpcError(1, "a\x00\x1b[1mb\x7f\x9b\u202e\u2066\u2028é\U0001f600\t\n!")},
+            "box: a\ufffd\ufffd[1mb\ufffd\ufffd\ufffd\ufffd\ufffdé\U0001f600\t\n!.",
+        ),
+        ({"initialize": RpcError(1, "")}, "box: it refused initialize."),
+        ({"initialize": {"protocolVersion": 7}}, "box: its answer to initialize makes no sense"),
+        ({"list": {"tools": {}}}, "box: its answer to tools/list makes no sense"),
+        ({"list": {"tools": [], "nextCursor": 7}}, "box: its answer to tools/list makes no sense"),
     ],
 )
-async def test_what_is_no_answer_is_an_error(
-    answers: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_client, "ANSWER_TIMEOUT", 0.1)
-    async with asking(**answers) as side:
-        link = await AcpLink.connect(side.connection, SERVER)
-        with pytest.raises(McpTrouble, match=told):
-            await McpClient("box", link, {}).start()
+async def test_what_is_no_answer_is_an_error(answers: dict[str, Any], told: str) -> None:
+    thoughts = await thoughts_of(Answers(**answers))
+    assert "I do without the MCP server box: " in thoughts
+    assert told in thoughts
 
 
 @pytest.mark.parametrize("answer", ["never", RpcError(1, "no")])
-async def test_closing_does_not_depend_on_an_answer(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_client, "DISCONNECT_TIMEOUT", 0.1)
-    async with asking(disconnect=answer) as side:
-        link = await AcpLink.connect(side.connection, SERVER)
-        await link.close()
+async def test_closing_does_not_depend_on_an_answer(answer: Any) -> None:
+    handler = Answers(disconnect=answer, list={"tools": []})
+    async with builtin(handler) as (client, session_id):
+        watch = Stopwatch()
+        await client.close_session(s.CloseSessionRequest(session_id=session_id))
+        assert watch.seconds == (1 if answer == "never" else 0)
+    assert handler.asked[-1] == "disconnect"
 
 
-def test_what_is_shown_has_no_control_characters_and_a_length() -> None:
-    assert printable("a\x00\x1b[1mb\x7f\x9b\u202e\u2066\u2028\ud800é\U0001f600\t\n", 100) == (
-        "a\ufffd\ufffd[1mb\ufffd\ufffd\ufffd\ufffd\ufffd\ufffdé\U0001f600\t\n"
-    )
-    assert printable("abcdef", 4) == "abc…"
+async def test_a_client_that_leaves_while_it_is_waited_for_ends_it() -> None:
+    handler = Answers(initialize="never")
+    watch = Stopwatch()
+    async with builtin(handler):
+        pass
+    assert watch.seconds < 20
+    assert handler.asked[0] == "initialize"
