@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pytest
 from asking import permission
@@ -43,24 +43,34 @@ async def work(turn: Turn) -> None:
     turn.say("Hello.")
 
 
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Return whether a value of JSON is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[list[Any]]:
+    """Return whether a value of JSON is an array."""
+    return isinstance(value, list)
+
+
 def references(value: JsonValue) -> set[str]:
     """All that a document refers to."""
-    if isinstance(value, dict):
-        found: set[str] = {str(value["$ref"])} if "$ref" in value else set()
+    if is_object(value):
+        found: set[str] = {value["$ref"]} if "$ref" in value else set()
         return found.union(*map(references, value.values()))
-    return set[str]().union(*map(references, value)) if isinstance(value, list) else set()
+    return set[str]().union(*map(references, value)) if is_array(value) else set()
 
 
 def bare(value: JsonValue) -> JsonValue:
     """A document without what it says to people."""
-    if isinstance(value, dict):
+    if is_object(value):
         return {key: bare(each) for key, each in value.items() if key != "description"}
-    return [bare(each) for each in value] if isinstance(value, list) else value
+    return [bare(each) for each in value] if is_array(value) else value
 
 
 def flaws(schema: dict[str, Any], found: dict[str, Any], value: JsonValue) -> list[str]:
     """Why a value does not fit a schema of a document."""
-    checker = Draft202012Validator({**schema, "components": found["components"]})
+    checker: Any = Draft202012Validator({**schema, "components": found["components"]})
     return [error.message for error in checker.iter_errors(value)]
 
 
