@@ -220,7 +220,7 @@ async def test_what_is_no_text_and_no_file_is_told_of(project: Path) -> None:
 
 
 async def test_a_result_stated_in_words_counts_where_the_tool_leaves_it_open(project: Path) -> None:
-    schema = {"type": "object", "properties": {"result": {}}, "required": ["result"]}
+    schema: dict[str, Any] = {"type": "object", "properties": {"result": {}}, "required": ["result"]}
     box = ToolBox([["return_result"]], schemas={"return_result": schema})
     words = 'Call return_result with JSON Schema: {"broken" and JSON Schema: {"type": "integer"}'
     await asked(project, words, box=box)

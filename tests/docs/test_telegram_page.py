@@ -24,7 +24,10 @@ from thinkwell.channels.telegram import TelegramChannel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
+
+    from thinkwell import Agent
 
 __all__ = ("home",)
 
@@ -113,6 +116,11 @@ def _until(api: BotApi, condition: Callable[[], bool]) -> None:
     anyio.run(wait)
 
 
+def opened(_name: str, **options: Any) -> AbstractAsyncContextManager[Agent]:
+    """Open the built-in agent, whatever is asked for."""
+    return open_builtin(**options)
+
+
 async def test_the_program_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     api = BotApi()
     monkeypatch.setenv("TELEGRAM_BOT_TOKEN", TOKEN)
@@ -123,7 +131,7 @@ async def test_the_program_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         exec(compile("\n" * (line - 1) + code, str(PAGE), "exec"), names)  # the page's own text
     async with client(api) as http, anyio.create_task_group() as tasks:
         names["TelegramChannel"] = partial(TelegramChannel, client=http)
-        names["open_agent"] = lambda _, **options: open_builtin(**options)
+        names["open_agent"] = opened
         with anyio.fail_after(LIMIT):
             tasks.start_soon(names["bot"])
             you.says("/help")

@@ -78,7 +78,8 @@ def review(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         with pytest.raises(SystemExit) as ended:
             run_here(project / "review.py", project, monkeypatch, agent=played)
         assert isinstance(ended.value.code, int)
-        return Reviewed(ended.value.code, *capsys.readouterr(), played)
+        out, errors = capsys.readouterr()
+        return Reviewed(ended.value.code, out, errors, played)
 
     return reviewed
 
