@@ -1,48 +1,41 @@
-"""What the app says of its commands."""
+"""What the help says of the commands."""
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+import re
+from functools import cache
 
-from typer.main import get_command
+from cli.command import run_command
 
-from thinkwell.cli._app import app
-
-
-class Parameter(Protocol):
-    """An option or an argument."""
-
-    opts: list[str]
-    secondary_opts: list[str]
-
-
-class Command(Protocol):
-    """A command, or a group of them."""
-
-    params: list[Parameter]
+PATHS: tuple[tuple[str, ...], ...] = (
+    (),
+    *((name,) for name in ("demo", "run", "chat", "replay", "agents", "doctor", "login", "sessions")),
+    *((name,) for name in ("serve", "telegram", "middleware", "new", "version")),
+    *(("agents", name) for name in ("list", "show", "update")),
+)
+"""All commands, and those of them that have commands of their own, in their order."""
 
 
-def command_at(path: tuple[str, ...]) -> Command:
-    """Return a command."""
-    command = cast("Command", get_command(app))
-    for name in path:
-        command = commands_of(command)[name]
-    return command
+@cache
+def help_of(path: tuple[str, ...]) -> str:
+    """Return the help of a command."""
+    return run_command(*path, "--help").out
 
 
-def commands_of(command: Command) -> dict[str, Command]:
+def commands_of(path: tuple[str, ...]) -> list[str]:
     """Return the commands of a group; none where it is none."""
-    return getattr(command, "commands", {})
+    return re.findall(r"^  (\w+) ", help_of(path).partition("Commands:\n")[2], re.MULTILINE)
 
 
-def paths() -> list[tuple[str, ...]]:
-    """Return all commands, and those of them that have commands of their own."""
-    found: list[tuple[str, ...]] = [()]
-    for path in found:
-        found += [(*path, name) for name in commands_of(command_at(path))]
-    return found
+def options_of(*path: str) -> set[str]:
+    """Return the options of a command, long and short."""
+    listed = re.findall(r"^  (-\S.*?)(?:  |$)", help_of(path).partition("Options:\n")[2], re.MULTILINE)
+    found = {option for left in listed for option in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", left)}
+    return found - {"--help", "-h"}
 
 
-def options(*path: str) -> set[str]:
-    """Return the options and the names of the arguments of a command."""
-    return {name for parameter in command_at(path).params for name in parameter.opts} - {"--help", "-h"}
+def exit_codes() -> set[int]:
+    """Return the exit codes that there are: those of a run, and that of a recording which cannot be read."""
+    codes = {int(code) for code in re.findall(r"^ +(\d+)  ", help_of(("run",)), re.MULTILINE)}
+    assert codes == {0, 1, 2, 3, 4, 5, 130, 141}
+    return codes | {6}

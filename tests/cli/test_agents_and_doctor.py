@@ -9,7 +9,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from cli.command import run_command
-from cli.described import options
+from cli.described import options_of
 from cli.typing_in import home
 
 from thinkwell.agents import __main__ as agents_program
@@ -31,7 +31,7 @@ def options_of_program(main: Callable[[list[str]], int], *path: str) -> set[str]
 
 
 def options_of_command(*path: str) -> set[str]:
-    return {option for option in options(*path) if option.startswith("--")}
+    return {option for option in options_of(*path) if option.startswith("--")}
 
 
 def test_the_options_are_the_same() -> None:

@@ -11,8 +11,6 @@ import pytest
 from cli.command import run_command
 from cli.typing_in import home, thinkwell
 
-from thinkwell.cli._completing import agent_names
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -54,7 +52,6 @@ def test_own_agents_are_completed_and_what_is_broken_is_not_told(home: Path) -> 
     assert completed("thinkwell run -a mi") == ["mine", "minimax", "minion-code"]
     file.write_text("[tool.thinkwell.agents", "utf-8")
     assert completed("thinkwell run -a bui") == ["builtin"]
-    assert agent_names("b") == ["builtin"]
 
 
 def test_of_agents_of_their_own_completion_loads_only_names(home: Path) -> None:

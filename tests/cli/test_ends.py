@@ -7,17 +7,17 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
-from cli.command import run_command
+from cli.command import Done, run_command
 from cli.typing_in import home, program, scripted
 from doctor.patients import ODD
 
 from thinkwell import errors
-from thinkwell.cli._errors import words
-from thinkwell.cli._exit import exit_code
 from thinkwell.testing import Script, script
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 __all__ = ("home",)
@@ -111,20 +111,37 @@ def test_a_variable_that_cannot_be_read(home: Path, monkeypatch: pytest.MonkeyPa
     assert "THINKWELL_AGENT_CMD" in done.err
 
 
-def test_what_was_denied_is_named_with_the_option(home: Path) -> None:
-    failed = errors.ResultMissing("end_turn", "", denied=["rm -rf"])
-    what, next_ = words(failed)
-    assert what == "The agent ended its turn (end_turn) without a result\nIt said nothing"
-    assert next_ == "Next: allow what it needs by --permissions"
-    assert words(errors.ResultRefused("a" * 1_000_000))[0].count("a") < 10_000
+@pytest.fixture
+def failing(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], Done]:
+    """Run the command, in which an error is raised as soon as there is an event loop."""
+
+    def failing(failed: Exception) -> Done:
+        def run(*_: object) -> None:
+            raise failed
+
+        monkeypatch.setattr(anyio, "run", run)
+        return run_command("run", "go")
+
+    return failing
+
+
+def test_what_was_denied_is_named_with_the_option(failing: Callable[[Exception], Done]) -> None:
+    assert failing(errors.ResultMissing("end_turn", "", denied=["rm -rf"])).err == (
+        "Error: The agent ended its turn (end_turn) without a result\nIt said nothing\n"
+        "Next: allow what it needs by --permissions\n"
+    )
+    assert failing(errors.ResultRefused("a" * 1_000_000)).err.count("a") < 10_000
 
 
 def test_a_budget(home: Path) -> None:
     done = run_command("run", "go", "--max-tokens", "1000", "--max-cost", "0.5")
     assert done.code == 0, done.err
-    failed = errors.BudgetExceeded("tokens", 5, 7)
-    assert exit_code(failed) == 5
-    assert words(failed)[1].startswith("Next: give a larger --max-tokens")
+
+
+def test_a_budget_that_is_spent(failing: Callable[[Exception], Done]) -> None:
+    done = failing(errors.BudgetExceeded("tokens", 5, 7))
+    assert done.code == 5
+    assert "\nNext: give a larger --max-tokens" in done.err
 
 
 def test_a_recording_that_cannot_be_written(home: Path) -> None:
@@ -141,13 +158,9 @@ def test_what_an_agent_says_of_an_error_controls_no_terminal(home: Path) -> None
     assert b"\x1b" not in done.stderr
 
 
-def test_a_bug_of_ours_is_shown_as_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr("thinkwell.cli._task.run_task", broken)
+def test_a_bug_of_ours_is_shown_as_one(failing: Callable[[Exception], Done]) -> None:
     with pytest.raises(ZeroDivisionError):
-        run_command("run", "go")
+        failing(ZeroDivisionError())
 
 
 @pytest.mark.parametrize(
@@ -163,7 +176,7 @@ def test_a_bug_of_ours_is_shown_as_one(home: Path, monkeypatch: pytest.MonkeyPat
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_every_error_has_its_code(failed: Exception, code: int) -> None:
-    assert exit_code(failed) == code
-    what, _ = words(failed)
-    assert "open_agent(" not in what
+def test_every_error_has_its_code(failed: Exception, code: int, failing: Callable[[Exception], Done]) -> None:
+    done = failing(failed)
+    assert (done.code, done.out) == (code, "")
+    assert "open_agent(" not in done.err

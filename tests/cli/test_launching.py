@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING
+
 import pytest
+from cli.command import run_command
+from cli.typing_in import home, scripted
 
-from thinkwell.cli._launching import launching_shown
-from thinkwell.cli._terminal import How
-from thinkwell.events import Phase, PhaseChanged
+from thinkwell.testing import script
 
-PHASES: tuple[Phase, ...] = ("launching", "installing", "initializing")
+if TYPE_CHECKING:
+    from pathlib import Path
+
+if sys.platform == "win32":
+    pytest.skip("programs of POSIX systems", allow_module_level=True)
+
+__all__ = ("home",)
 
 
-@pytest.mark.parametrize(
-    ("how", "told"),
-    [
-        (How(), "[phase]  installing npm package x@1\n"),
-        (How(quiet=True), ""),
-        (How(as_json=True), ""),
-    ],
-    ids=str,
-)
-def test_an_installation_is_told(how: How, told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with launching_shown("mine", how) as launching:
-        for phase in PHASES:
-            launching(PhaseChanged(phase=phase, detail="npm package x@1"))
-    assert capsys.readouterr() == ("", told)
+@pytest.mark.parametrize("how", [(), ("--quiet",), ("--json",)], ids=str)
+def test_an_installation_is_told(how: tuple[str, ...], home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = home / "tools"
+    tools.mkdir()
+    agent = scripted(home, script.says("yes"))
+    (tools / "npx").write_text(
+        f'#!/bin/sh\ncase "$*" in *--package=*) exit 0;; *) exec {agent};; esac\n', "utf-8"
+    )
+    (tools / "npx").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tools))
+    (home / "pyproject.toml").write_text(
+        '[tool.thinkwell.agents.mine.npx]\npackage = "x"\nversion = "1"\n', "utf-8"
+    )
+    done = run_command("run", "go", "--agent", "mine", *how)
+    assert done.code == 0, done.err
+    lines = [line for line in done.err.splitlines() if "installing" in line]
+    assert lines == ([] if how else ["[phase]  installing npm package x@1"])
+    assert how or done.err.startswith(lines[0])

@@ -10,8 +10,8 @@ import pytest
 BLOCKED = """
 import sys
 sys.modules[{name!r}] = None
-from thinkwell._command import main
-sys.exit(main())
+import runpy
+runpy.run_module("thinkwell", run_name="__main__")
 """
 
 
@@ -28,7 +28,7 @@ def test_what_is_missing_is_named_with_what_to_type(name: str) -> None:
 
 
 def test_what_else_is_missing_is_a_bug() -> None:
-    code = BLOCKED.format(name="thinkwell.cli._app")
+    code = BLOCKED.format(name="inspect")
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )

@@ -142,6 +142,7 @@ def check(project: Path, *command: str, code: int = 0) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_its_tests_pass(project: Path) -> None:
     shown = check(project, "-W", "error", "-m", "pytest", "-p", "no:cacheprovider", "-q")
     assert " passed" in shown
