@@ -99,6 +99,10 @@ async def program(play: Play, **options: Any) -> AsyncGenerator[Agent]:
         raise failure  # without a group around it
 
 
+def hears(_message: object) -> None:
+    """Hear a message, and do nothing."""
+
+
 # Over ACP
 
 

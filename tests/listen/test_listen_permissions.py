@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import anyio
 import pytest
+from listen.line_programs import hears
 from listen.talkers import LIMIT, AcpTurn, LineTurn, Protocol, Turn, talking
 
 from thinkwell import (
@@ -364,7 +365,7 @@ async def test_policies_judge_what_a_line_says_and_not_what_it_claims_to_be() ->
 
 async def test_a_listen_that_is_refused_is_no_run(tmp_path: Path) -> None:
     handlers = Handlers()
-    handlers.on("approval")(lambda _message: False)
+    handlers.on("approval")(hears)
     recording = tmp_path / "recording"
     async with ScriptedAgent(script.says("Hi")).open(permissions="deny", record=recording) as agent:
         with pytest.raises(ValueError, match='permissions="deny"'):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from asking import answered, permission
-from listen.line_programs import Program, program
+from listen.line_programs import Program, hears, program
 from listen.talkers import LIMIT, SOON, Protocol, Turn, answering, talking
 from scripted import scripted
 
@@ -122,7 +122,7 @@ async def asks_often(turn: ScriptedTurn) -> None:
 
 async def test_what_the_policy_allows_is_asked_of_nobody_and_counts_for_nothing() -> None:
     handlers = Handlers()
-    handlers.on("progress")(lambda _message: None)
+    handlers.on("progress")(hears)
     async with scripted(asks_often, permissions="allow") as agent:
         with anyio.fail_after(SOON):
             assert await agent.think().text("Go").listen(handlers) == "Done"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import anyio
 import pytest
-from listen.line_programs import Program, program
+from listen.line_programs import Program, hears, program
 from listen.talkers import SOON
 from pydantic import BaseModel, computed_field
 
@@ -77,7 +77,7 @@ class Broken(BaseModel):
 
 async def test_a_result_that_cannot_be_written_is_told_plainly() -> None:
     handlers = Handlers()
-    handlers.on("result")(lambda _message: None)
+    handlers.on("result")(hears)
     async with ScriptedAgent(script.returns({"score": 1})).open() as agent:
         with anyio.fail_after(SOON), pytest.raises(TypeError, match="cannot be written as JSON"):
             await agent.think(Broken).text("Go").listen(handlers)
