@@ -123,7 +123,10 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Output]
     client = nbclient.NotebookClient(
         notebook, timeout=PATIENCE, startup_timeout=PATIENCE, kernel_name="python3", resources=path
     )
-    client.execute()
+    with pytest.MonkeyPatch.context() as patch:  # nothing of it into the user's folders
+        for variable in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+            patch.setenv(variable, str(folder / variable.lower()))
+        client.execute()
     return {
         name: [Output(data=output.get("data", {}), text=output.get("text", "")) for output in cell.outputs]
         for name, cell in zip(CELLS, notebook.cells, strict=True)
