@@ -21,7 +21,11 @@ def drawn(strategy: SearchStrategy[T], count: int) -> list[T]:
         phases=[Phase.generate],
         database=None,
         deadline=None,
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+            HealthCheck.large_base_example,
+        ],
     )
     @given(strategy)
     def draw(value: T) -> None:

@@ -245,7 +245,8 @@ class AcpLink:
     ) -> None:
         async for item in messages:
             plain = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
-            method, params = plain["method"], plain.get("params") or {}
+            method: str = plain["method"]
+            params: JsonObject = plain.get("params") or {}
             if "id" in plain:
                 request = MessageMcpRequest(connection_id=connection_id, method=method, params=params)
                 tasks.start_soon(self._ask, request, plain["id"])

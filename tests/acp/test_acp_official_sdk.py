@@ -70,7 +70,15 @@ def prompt(text: str) -> s.PromptRequest:
     return s.PromptRequest(session_id="s1", prompt=(s.TextContent(text=text),))
 
 
-@pytest.mark.parametrize("name", ["official", "ours"])
+@pytest.mark.parametrize(
+    ("name", "anyio_backend"),
+    [
+        ("official", "asyncio"),
+        ("ours", "trio"),
+        pytest.param("official", "trio", marks=pytest.mark.long),
+        pytest.param("ours", "asyncio", marks=pytest.mark.long),
+    ],
+)
 async def test_our_client_uses_every_method_of_an_agent(name: str) -> None:
     services = Services()
     program = {"official": "official_agent.py", "ours": "our_agent.py"}[name]
@@ -135,7 +143,7 @@ async def test_our_client_uses_every_method_of_an_agent(name: str) -> None:
     assert services.reports == []
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("backend", ["asyncio", pytest.param("trio", marks=pytest.mark.long)])
 def test_the_official_client_uses_every_method_of_our_agent(backend: str) -> None:
     command = [
         str(PROGRAMS / "official_client.py"),

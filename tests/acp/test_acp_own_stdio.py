@@ -18,6 +18,12 @@ AGENT = str(Path(__file__).parent / "programs" / "our_agent.py")
 HELLO = to_bytes(request(1, "initialize", {"protocolVersion": 1, "clientCapabilities": {}}))
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    """Return the client's loop, which makes no difference here."""
+    return "asyncio"
+
+
 @pytest.fixture(params=["asyncio", "trio"])
 def command(request: pytest.FixtureRequest) -> list[str]:
     """The agent, on one backend or the other."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from limits.virtual import virtual_backend
 from msgspec.structs import replace
 from pydantic import BaseModel
 from scripted import Script, ScriptedAgent, Turn, scripted
@@ -29,6 +28,7 @@ from thinkwell import (
 )
 from thinkwell import events as ev
 from thinkwell.agents import AgentProfile, Npx, Program, Quirk
+from thinkwell.testing import virtual_backend
 from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from thinkwell import ThoughtStream
     from thinkwell.view import PhaseView
+
+VIRTUAL = pytest.mark.parametrize("anyio_backend", [virtual_backend("asyncio"), virtual_backend("trio")])
 
 PROGRAM = str(Path(__file__).parent / "programs" / "odd_agent.py")
 LAUNCH: list[ev.Phase] = ["launching", "initializing"]
@@ -189,7 +191,7 @@ async def test_the_first_run_is_told_of_the_launch() -> None:
             assert initializing.at - launching.at == pytest.approx(own[1].at - own[0].at)
 
 
-@pytest.mark.parametrize("anyio_backend", [virtual_backend("asyncio"), virtual_backend("trio")])
+@VIRTUAL
 async def test_what_lies_between_the_launch_and_the_first_run_is_none_of_its_phases() -> None:
     async with scripted(done) as agent:
         await anyio.sleep(60)
@@ -237,6 +239,7 @@ async def test_tools_are_ready_before_the_prompt() -> None:
         assert kinds.index("tools_seen") == kinds.index("turn_start") - 2
 
 
+@VIRTUAL
 async def test_tools_that_are_never_fetched_are_never_ready() -> None:
     async with scripted(agent=ScriptedAgent([done], lists_tools=False)) as agent:
         stream = agent.think(Answer).text("Go").stream(include={"phase"})
@@ -310,6 +313,7 @@ async def test_a_login_that_is_wanted_says_what_to_type_too() -> None:
     assert notes(caught.value) == ["Set a key.", by_hand]
 
 
+@VIRTUAL
 async def test_a_start_by_npx_that_takes_too_long_may_be_npxs_own() -> None:
     profile = AgentProfile(name="slow", npx=Npx(package="slow", version="1.0.0"))
     ours, _ = memory_transport_pair()
@@ -319,6 +323,7 @@ async def test_a_start_by_npx_that_takes_too_long_may_be_npxs_own() -> None:
     assert "startup_timeout=" in caught.value.reason
 
 
+@VIRTUAL
 async def test_an_error_of_a_run_says_what_is_known_to_help_once() -> None:
     """The profile of an agent that runs already, as a test's, is given beside its connection."""
     profile = odd("none", quirk("ToolsNotSeen", "Wait for it."), quirk("ToolsNotSeen", "Wait for it."))
@@ -339,6 +344,7 @@ async def test_an_error_of_a_run_says_what_is_known_to_help_once() -> None:
             assert notes(caught.value) == ["Wait for it.", "Look."]
 
 
+@VIRTUAL
 @pytest.mark.parametrize(
     ("script", "kind"), [(silent, ThoughtTimeout), (invalid, ResultInvalid)], ids=["timeout", "invalid"]
 )

@@ -47,9 +47,9 @@ async def told_of_each(*updates: object) -> list[list[ThoughtEvent]]:
         stream = agent.think().text("Hi").stream(include="all")
         prompt = await wire.begin()
         reader = stream.events()
-        async for event in reader:
-            if isinstance(event, ev.PhaseChanged) and event.phase == "prompted":
-                break
+        event = await anext(reader)
+        while not (isinstance(event, ev.PhaseChanged) and event.phase == "prompted"):
+            event = await anext(reader)
         await wire.write(*(sent(item) for update in updates for item in (update, MARK)))
         events: list[list[ThoughtEvent]] = [[] for _ in updates]
         number = event.seq

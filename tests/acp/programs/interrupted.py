@@ -59,6 +59,8 @@ async def reading() -> None:
         await transport.receive()
 
 
+# A shell that started the tests in the background has them ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
     anyio.run(
         {"ending": ending, "listening": listening, "reading": reading}[sys.argv[2]], backend=sys.argv[1]
