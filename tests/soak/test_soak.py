@@ -34,7 +34,7 @@ async def test_nothing_is_lost_or_repeated_though_the_server_is_killed(
     tmp_path: Path, seed: int, runs: int, watchers: int, speed: int, cuts: int
 ) -> None:
     plan = plan_of(seed, runs, watchers, 1, speed=speed)
-    outcome = await soak([ServerProcess(tmp_path, 1_000)], plan, 60)
+    outcome = await soak([ServerProcess(tmp_path, 1_000)], plan, 120)
 
     assert not outcome.bad, str(outcome)
     assert outcome.statuses.total() == runs
