@@ -23,7 +23,7 @@ from thinkwell_acp import schema as s
 from thinkwell_acp.schema import DecodeError
 
 if TYPE_CHECKING:
-    from thinkwell import RunView, ThinkBuilder, ThoughtStream
+    from thinkwell import RunView, ThoughtStream
 
 T = TypeVar("T", bound=ThoughtEvent)
 
@@ -148,7 +148,7 @@ _RESULTS = st.tuples(
 )
 
 
-async def check_result(given: tuple[Any, bytes]) -> None:
+async def check_result(given: tuple[type[Any], bytes]) -> None:
     """What an agent returns is a value of the type, or it is told in few words what is wrong."""
     output, body = given
     try:
@@ -158,8 +158,7 @@ async def check_result(given: tuple[Any, bytes]) -> None:
         return
     played = ScriptedAgent(returned, complete=False)
     async with played.connect() as transport, open_agent(transport=transport) as agent:
-        builder: ThinkBuilder[Any] = agent.think(output)
-        stream = builder.text("Go").stream()
+        stream = agent.think(output).text("Go").stream()
         await stream.wait()
     (answer,) = played.sent.results
     told(answer.text, where=len(answer.text) < 30_000)

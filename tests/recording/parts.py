@@ -92,7 +92,9 @@ def redactor_of(
 
 def holder_of(redactor: Redactor, limit: int | None = None) -> Holder[R]:
     """Return one that holds back so many characters at most."""
-    made: _holding.Holder[R] = _holding.Holder(cast("_redact.Redactor", redactor), *(() if limit is None else (limit,)))
+    made: _holding.Holder[R] = _holding.Holder(
+        cast("_redact.Redactor", redactor), *(() if limit is None else (limit,))
+    )
     return cast("Holder[R]", made)
 
 

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from thinkwell import AgentExited
 from thinkwell import events as ev
-from thinkwell.testing._chaos import Fault, Passed, Way
+from thinkwell.testing import Fault, Passed
 from thinkwell.testing._invariants import Wire, answers_missing, order_broken, shown, told
 
 Json = dict[str, Any]
@@ -24,7 +24,7 @@ def wire(*messages: tuple[str, Any]) -> Wire:
     """Return a wire; each message takes a second."""
     passed: list[Passed] = []
     for at, (what, value) in enumerate(messages, 1):
-        way: Way = "in"
+        way: Literal["in", "out"] = "in"
         message: Json
         match what:
             case "prompt":

@@ -122,7 +122,7 @@ def test_the_plugin_alone_imports_nothing_of_the_package(tmp_path: Path) -> None
     assert "1 passed" in output, output
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # xdist mixes the cases of modules
 def printed() -> list[str]:
     """What was printed by the first case that had them run."""
     return []
