@@ -5,48 +5,26 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Callable
 from mailbox import Maildir
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 from bot_api.server import TOKEN, BotApi
 from bot_api.serving import client
-from builtin_stage import builtin_in_memory, run_here
+from builtin_stage import builtin_in_memory
 
 from thinkwell.channels.telegram import TelegramChannel
 
 if TYPE_CHECKING:
-    from thinkwell.channels import AgentResponded
+    from collections.abc import Callable
 
-Run: TypeAlias = Callable[..., str]
+    from thinkwell.channels import AgentResponded
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "channels"
 
 ON_EACH_LOOP = pytest.mark.parametrize("backend", ["asyncio", pytest.param("trio", marks=pytest.mark.long)])
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A folder for the examples to work on."""
-    (tmp_path / "README.md").write_text("# Sample\n\nA small project.\n", "utf-8")
-    (tmp_path / "parser.py").write_text("def parse(text):\n    return text.split()\n", "utf-8")
-    return tmp_path
-
-
-@pytest.fixture
-def run(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs an example and returns what it prints."""
-
-    def ran(name: str, backend: str | None = None, *arguments: str) -> str:
-        run_here(EXAMPLES / f"{name}.py", project, monkeypatch, *arguments, backend=backend)
-        said, errors = capsys.readouterr()
-        assert errors == ""
-        return said
-
-    return ran
 
 
 def test_every_example_of_a_channel_is_tested() -> None:
@@ -59,8 +37,8 @@ def test_every_example_of_a_channel_is_tested() -> None:
 
 
 @ON_EACH_LOOP
-def test_a_log_file_gets_the_whole_text(backend: str, project: Path, run: Run) -> None:
-    said = run("log_file", backend)
+def test_a_log_file_gets_the_whole_text(backend: str, project: Path, run: Callable[..., str]) -> None:
+    said = run("channels/log_file.py", backend=backend)
     written = (project / "answers.log").read_text("utf-8").splitlines()
     assert said == f"completed: {len(written)} lines in answers.log\n"
     assert {line.partition(": ")[0] for line in written} == {"ada"}
@@ -68,8 +46,8 @@ def test_a_log_file_gets_the_whole_text(backend: str, project: Path, run: Run) -
 
 
 @ON_EACH_LOOP
-def test_a_mail_has_the_result_in_words(backend: str, project: Path, run: Run) -> None:
-    said = run("mail", backend)
+def test_a_mail_has_the_result_in_words(backend: str, project: Path, run: Callable[..., str]) -> None:
+    said = run("channels/mail.py", backend=backend)
     assert said == "completed after 1 attempt: a mail to ada@example.org\n"
     [mail] = Maildir(project / "outbox")
     title, empty, *suggestions = str(mail.get_payload()).splitlines()
@@ -78,8 +56,8 @@ def test_a_mail_has_the_result_in_words(backend: str, project: Path, run: Run) -
 
 
 @ON_EACH_LOOP
-def test_two_conversations_at_once(backend: str, project: Path, run: Run) -> None:
-    said = run("conversations", backend)
+def test_two_conversations_at_once(backend: str, project: Path, run: Callable[..., str]) -> None:
+    said = run("channels/conversations.py", backend=backend)
     assert re.fullmatch(
         r"ada has seen \d+ pieces, and the last message begins: '.{40}'\nben has 2 letters\n", said
     ), said
@@ -114,7 +92,7 @@ async def test_a_telegram_bot_answers_whom_it_may(
     assert re.fullmatch(r"7: completed, \d+ characters\n", capsys.readouterr().out)
 
 
-def test_a_telegram_bot_needs_a_token(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_a_telegram_bot_needs_a_token(monkeypatch: pytest.MonkeyPatch, run: Callable[..., str]) -> None:
     monkeypatch.delenv("TELEGRAM_BOT_TOKEN", raising=False)
     with pytest.raises(ValueError, match="set the environment variable TELEGRAM_BOT_TOKEN"):
-        run("telegram_bot", None, "7")
+        run("channels/telegram_bot.py", "7")

@@ -7,11 +7,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from builtin_stage import run_here
 
 from thinkwell import AgentNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -89,16 +92,8 @@ PROMISES = [
 
 
 @pytest.mark.parametrize(("name", "backend"), [*PROMISES, *((name, None) for name in BLOCKING)])
-def test_an_example_prints_what_it_promises(
-    name: str,
-    backend: str | None,
-    project: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    run_here(EXAMPLES / f"{name}.py", project, monkeypatch, backend=backend)
-    said, errors = capsys.readouterr()
-    assert errors == ""
+def test_an_example_prints_what_it_promises(name: str, backend: str | None, run: Callable[..., str]) -> None:
+    said = run(f"{name}.py", backend=backend)
     assert re.search(EXPECTED[name], said, re.DOTALL), said
     assert "\x1b" not in said
 
@@ -124,8 +119,6 @@ def test_an_example_is_a_program(name: str, project: Path) -> None:
 
 
 @pytest.mark.parametrize("variable", ["THINKWELL_AGENT", "THINKWELL_AGENT_CMD"])
-def test_the_environment_swaps_in_another_agent(
-    variable: str, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_swaps_in_another_agent(variable: str, run: Callable[..., str]) -> None:
     with pytest.raises(AgentNotFound, match="no-such-agent"):
-        run_here(EXAMPLES / "await_result.py", project, monkeypatch, env={variable: "no-such-agent"})
+        run("await_result.py", env={variable: "no-such-agent"})

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
-from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 import pytest
-from builtin_stage import run_here
-from docs.pages import DOCS, files
+from docs.pages import DOCS, ROOT, files
 
-Run: TypeAlias = Callable[..., str]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 
 LOOPS = ("asyncio", "trio")
@@ -63,27 +61,6 @@ LISTING = [
 ]
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A folder for the examples to work on."""
-    (tmp_path / "README.md").write_text("# Sample\n\nA small project.\n", "utf-8")
-    (tmp_path / "parser.py").write_text("def parse(text):\n    return text.split()\n", "utf-8")
-    return tmp_path
-
-
-@pytest.fixture
-def run(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs an example and returns what it prints."""
-
-    def ran(path: Path, backend: str, *arguments: str, spoken: str = "") -> str:
-        run_here(path, project, monkeypatch, *arguments, backend=backend, spoken=spoken)
-        said, errors = capsys.readouterr()
-        assert errors == ""
-        return said
-
-    return ran
-
-
 @pytest.mark.parametrize(
     ("name", "backend"),
     [
@@ -92,8 +69,8 @@ def run(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
         for backend in LOOPS
     ],
 )
-def test_a_pattern_prints_what_it_promises(name: str, backend: str, run: Run) -> None:
-    said = run(EXAMPLES / "supervision" / f"{name}.py", backend, spoken=SPOKEN)
+def test_a_pattern_prints_what_it_promises(name: str, backend: str, run: Callable[..., str]) -> None:
+    said = run(f"supervision/{name}.py", backend=backend, spoken=SPOKEN)
     assert re.search(PATTERNS[name], said), said
 
 
@@ -102,8 +79,8 @@ def test_every_pattern_is_tested() -> None:
     assert found == {*PATTERNS, "worker"}
 
 
-def test_a_person_who_is_not_there_allows_nothing(run: Run) -> None:
-    said = run(EXAMPLES / "supervision" / "human.py", "asyncio")
+def test_a_person_who_is_not_there_allows_nothing(run: Callable[..., str]) -> None:
+    said = run("supervision/human.py", backend="asyncio")
     assert said.endswith("Move auth to JWT: Run make test done.\n")
 
 
@@ -118,11 +95,11 @@ def test_a_person_who_is_not_there_allows_nothing(run: Run) -> None:
     ],
 )
 def test_an_agent_of_a_few_lines_is_heard_and_answered(
-    program: str, backend: str, project: Path, run: Run
+    program: str, backend: str, project: Path, run: Callable[..., str]
 ) -> None:
     if program == "agent.sh" and shutil.which("sh") is None:
         pytest.skip("there is no shell")
-    said = run(EXAMPLES / "line_agent" / "run.py", backend, program)
+    said = run("line_agent/run.py", program, backend=backend)
     assert sorted(said.splitlines()) == sorted(LISTING)  # messages of different types keep no order
     written = (project / "CONTENTS.md").read_text("utf-8")
     assert written.startswith("# Files\n\n")
