@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import pytest
+from scripted import ScriptedAgent
+from trio.testing import MockClock
 
 from thinkwell.doctor import Check, Diagnosis, diagnose
-from thinkwell_acp import memory_transport_pair, serve_agent
+from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
+from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +46,21 @@ def sick(mode: str) -> list[str]:
     return [sys.executable, SICK, mode]
 
 
+def clock(rate: float) -> pytest.MarkDecorator:
+    """Let time go that much faster, for waits beside which there are processes."""
+    return pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(rate=rate)})])
+
+
+class Picky(ScriptedAgent):
+    """Takes none of our tools from a program, but says so at once."""
+
+    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+        ours = (server.name.startswith("thinkwell") for server in request.mcp_servers)
+        if any(ours) and any(isinstance(server, s.McpServerStdio) for server in request.mcp_servers):
+            raise RpcError(-32602, "no programs")
+        return await super().new_session(request)
+
+
 async def examined(handler: AgentHandler, **options: Any) -> Diagnosis:
     """Diagnose an agent in memory."""
     ours, theirs = memory_transport_pair()
@@ -59,8 +78,8 @@ async def examined_with_tasks(make: Callable[[TaskGroup], AgentHandler]) -> Diag
 
 
 async def examined_process(*arguments: Any, **options: Any) -> Diagnosis:
-    """Diagnose an agent that is a process. Nobody waits long for what does not come."""
-    with anyio.fail_after(30):
+    """Diagnose an agent that is a process."""
+    with anyio.fail_after(300):
         return await diagnose(*arguments, **options)
 
 

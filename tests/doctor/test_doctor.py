@@ -12,7 +12,9 @@ import pytest
 from doctor.patients import (
     NAMES,
     ODD,
+    Picky,
     check,
+    clock,
     examined,
     examined_process,
     examined_with_tasks,
@@ -28,7 +30,6 @@ from trio.testing import MockClock
 from thinkwell import McpHttp, McpStdio
 from thinkwell.agents import AgentProfile, Program, Quirk
 from thinkwell.doctor import Check, diagnose
-from thinkwell.doctor import _probing as probing
 from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
 
@@ -43,20 +44,13 @@ VIRTUAL = pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock
 pytestmark = pytest.mark.filterwarnings("ignore:Async generator 'http:ResourceWarning")
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Agents that are processes do not live in virtual time."""
-    monkeypatch.setattr(probing, "PATIENCE", 0.5)
-    monkeypatch.setattr(probing, "LIST_TIMEOUT", 0.5)
-
-
 @pytest.fixture(autouse=True)
 def no_choice_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("THINKWELL_AGENT_CMD", raising=False)
     monkeypatch.delenv("THINKWELL_AGENT", raising=False)
 
 
-async def test_the_built_in_agent_is_well(impatient: None) -> None:
+async def test_the_built_in_agent_is_well() -> None:
     told: list[Check] = []
     diagnosis = await examined_process(on_check=told.append)
     assert diagnosis.ok
@@ -263,7 +257,8 @@ async def test_an_agent_that_never_lists_tools() -> None:
     assert acp.seconds == pytest.approx(15, abs=1)
 
 
-async def test_the_advice_of_the_profile_is_given(impatient: None) -> None:
+@clock(30)
+async def test_the_advice_of_the_profile_is_given() -> None:
     quirk = Quirk(
         about="It does not look.",
         version="1",
@@ -271,8 +266,8 @@ async def test_the_advice_of_the_profile_is_given(impatient: None) -> None:
         error="ToolsNotSeen",
         hint="Ask it nicely.",
     )
-    profile = AgentProfile(name="mine", program=Program(command=tuple(sick("well"))), quirks=(quirk,))
-    diagnosis = await examined_process(profile)
+    profile = AgentProfile(name="mine", program=Program(command=tuple(sick("blind"))), quirks=(quirk,))
+    diagnosis = await examined_process(profile, startup_timeout=1000, open_timeout=1000)
     first, second = check(diagnosis, "tools over stdio").hint.splitlines()
     assert first == "Ask it nicely."
     assert second.startswith("agents were seen to leave MCP servers out in folders that they do not trust")
@@ -283,7 +278,8 @@ async def test_the_advice_of_the_profile_is_given(impatient: None) -> None:
     )
 
 
-async def test_a_way_that_works_is_named_where_the_usual_one_does_not(impatient: None) -> None:
+@clock(5)
+async def test_a_way_that_works_is_named_where_the_usual_one_does_not() -> None:
     flags = s.AgentCapabilities(mcp_capabilities=s.McpCapabilities(http=True))
 
     class BlindToHttp(McpAgent):
@@ -291,7 +287,7 @@ async def test_a_way_that_works_is_named_where_the_usual_one_does_not(impatient:
             if not any(isinstance(server, s.McpServerHttp) for server in servers):
                 await super()._connect_tools(session_id, servers)
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(100):
         diagnosis = await examined_with_tasks(lambda tasks: BlindToHttp([], tasks, flags))
     assert diagnosis.ok
     assert diagnosis.ways == ("stdio",)
@@ -324,12 +320,6 @@ async def test_an_agent_that_lists_tools_late() -> None:
 
 @VIRTUAL
 async def test_a_session_that_is_refused_with_our_tools() -> None:
-    class Picky(ScriptedAgent):
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            if any(isinstance(server, s.McpServerStdio) for server in request.mcp_servers):
-                raise RpcError(-32602, "no programs")
-            return await super().new_session(request)
-
     diagnosis = await examined(Picky([]))
     stdio = check(diagnosis, "tools over stdio")
     assert (stdio.status, stdio.detail) == ("warning", "it answered with error -32602: no programs")

@@ -11,11 +11,12 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 from doctor.patients import NAMES, ODD, sick
 from doctor.test_doctor_starting import program, running
 
-from thinkwell.doctor.__main__ import _Screen, main
+from thinkwell.doctor.__main__ import main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,10 +77,10 @@ def test_the_built_in_agent_is_well(home: Path) -> None:
 
 
 def test_a_fault_of_ours_is_no_wrong_usage(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def at_fault(*_: object, first: bool) -> None:
+    def at_fault(*_: object) -> None:
         raise TypeError("a bug")
 
-    monkeypatch.setattr(_Screen, "begin", at_fault)
+    monkeypatch.setattr(anyio, "run", at_fault)
     with pytest.raises(TypeError, match="a bug"):
         main(["--command", "no-such-program"])
 

@@ -7,23 +7,13 @@ import sys
 from pathlib import Path
 
 import anyio
-import pytest
-from doctor.patients import check, examined, examined_process, failed, sick, statuses
+from doctor.patients import Picky, check, examined, examined_process, failed, sick, statuses
 from doctor.test_doctor_starting import running
-from scripted import ScriptedAgent
 
 from thinkwell import CapabilityMissing, McpHttp, McpStdio
-from thinkwell.doctor import _probing as probing
 from thinkwell_acp import schema as s
 
 SICK = str(Path(__file__).parent / "programs" / "sick_server.py")
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These servers do not live in virtual time."""
-    monkeypatch.setattr(probing, "PATIENCE", 0.2)
-    monkeypatch.setattr(probing, "LIST_TIMEOUT", 0.2)
 
 
 def server(mode: str, *more: str, **env: str) -> McpStdio:
@@ -31,7 +21,7 @@ def server(mode: str, *more: str, **env: str) -> McpStdio:
 
 
 async def test_servers_are_started_once_and_handed_over() -> None:
-    handler = ScriptedAgent([])
+    handler = Picky([])
     mark = f"mark-{os.getpid()}"
     with anyio.fail_after(30):
         diagnosis = await examined(
@@ -61,9 +51,7 @@ async def test_servers_are_started_once_and_handed_over() -> None:
 
 async def test_a_server_that_crashes() -> None:
     with anyio.fail_after(30):
-        diagnosis = await examined(
-            ScriptedAgent([]), mcp_servers=[server("crashes", TOKEN="a-very-secret-value-3")]
-        )
+        diagnosis = await examined(Picky([]), mcp_servers=[server("crashes", TOKEN="a-very-secret-value-3")])
     assert failed(diagnosis) == ["server crashes"]
     assert diagnosis.exit_code == 1
     crashes = check(diagnosis, "server crashes")
@@ -90,7 +78,7 @@ async def test_a_server_that_hangs() -> None:
 
 
 async def test_a_server_that_is_not_there() -> None:
-    handler = ScriptedAgent([])
+    handler = Picky([])
     missing = McpStdio("gone", ["no-such-program", "key"])
     diagnosis = await examined(handler, mcp_servers=[missing])
     gone = check(diagnosis, "server gone")
@@ -110,9 +98,7 @@ async def test_a_server_that_is_not_there() -> None:
 
 async def test_servers_that_are_not_started() -> None:
     elsewhere = s.McpServerStdio(name="there", command="/no/such/program", args=(), env=())
-    diagnosis = await examined(
-        ScriptedAgent([]), mcp_servers=[McpHttp("web", "http://127.0.0.1:1/"), elsewhere]
-    )
+    diagnosis = await examined(Picky([]), mcp_servers=[McpHttp("web", "http://127.0.0.1:1/"), elsewhere])
     web, there = check(diagnosis, "server web"), check(diagnosis, "server there")
     assert (web.status, there.status) == ("skipped", "skipped")
     assert web.detail == "an agent is given its address; whether anything answers there was not tried"

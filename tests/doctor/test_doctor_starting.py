@@ -5,30 +5,23 @@ from __future__ import annotations
 import json
 import os
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from doctor.patients import NAMES, ODD, check, examined, examined_process, failed, sick, statuses
+from doctor.patients import NAMES, ODD, check, clock, examined, examined_process, failed, sick, statuses
 from login.login_agent import LoginAgent
 
 from thinkwell.agents import AgentProfile, Archive, Binary, Npx, Program, Uvx
-from thinkwell.agents._binaries import _Installation
-from thinkwell.agents._registry import platform_name
-from thinkwell.doctor import _probing as probing
-from thinkwell.doctor import _programs as programs
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from thinkwell.doctor import Diagnosis
 
+PLATFORMS = [f"{system}-{machine}" for system in ("linux", "darwin") for machine in ("x86_64", "aarch64")]
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="programs of POSIX systems")
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Agents that are processes do not live in virtual time."""
-    monkeypatch.setattr(probing, "PATIENCE", 0.2)
 
 
 @pytest.fixture
@@ -130,10 +123,11 @@ async def test_an_agent_that_is_there_already(tools: Path) -> None:
 async def test_an_agent_that_was_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     archive = Archive(archive="https://example.com/mine.zip", cmd="./mine")
-    folder = _Installation("mine", "1.0", archive, None).folder
+    digest = sha256(b"https://example.com/mine.zip\n./mine\n").hexdigest()[:16]
+    folder = tmp_path / "thinkwell" / "agents" / "mine" / f"1.0-{digest}"
     folder.mkdir(parents=True)
     program(folder / "mine", f"exec {' '.join(sick('well'))}")
-    binary = Binary(version="1.0", archives={platform_name(): archive})
+    binary = Binary(version="1.0", archives=dict.fromkeys(PLATFORMS, archive))
     diagnosis = await examined_process(AgentProfile(name="mine", binary=binary))
     assert check(diagnosis, "found").detail == "it is downloaded, and needs nothing else"
     assert check(diagnosis, "installed").detail == "version 1.0 is there"
@@ -147,21 +141,25 @@ async def test_an_agent_that_was_downloaded(tmp_path: Path, monkeypatch: pytest.
     [
         (None, "no node"),
         ("exit 1", "node does not say its version"),
-        ("exec cat /dev/zero >/dev/null", "node does not answer"),
         ("printf 'v1\\033[2J\\n2'", "node v1\\x1b[2J"),
     ],
 )
-async def test_what_runs_it_may_be_ill_itself(
-    tools: Path, monkeypatch: pytest.MonkeyPatch, node: str | None, said: str
-) -> None:
+async def test_what_runs_it_may_be_ill_itself(tools: Path, node: str | None, said: str) -> None:
     fetcher(tools / "npx")
-    (tools / "cat").symlink_to("/bin/cat")
     (tools / "node").unlink()
     if node is not None:
         program(tools / "node", node)
-    monkeypatch.setattr(programs, "VERSION_TIMEOUT", 0.5)
     diagnosis = await examined_process(npx())
     assert said in check(diagnosis, "found").detail.replace("'", "")
+
+
+@clock(10)
+async def test_what_runs_it_may_not_answer(tools: Path) -> None:
+    fetcher(tools / "npx")
+    (tools / "sleep").symlink_to("/bin/sleep")
+    program(tools / "node", "exec sleep 600")
+    diagnosis = await examined_process(npx(), startup_timeout=1000, open_timeout=1000)
+    assert "node does not answer" in check(diagnosis, "found").detail
 
 
 async def test_what_runs_it_may_be_no_program(tools: Path) -> None:

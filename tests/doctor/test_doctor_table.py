@@ -10,7 +10,6 @@ import pytest
 from thinkwell import AuthMethod
 from thinkwell.agents import Quirk
 from thinkwell.doctor import Check, Diagnosis
-from thinkwell.doctor._table import columns
 
 GOLDEN = """\
 Mine (mine)
@@ -214,8 +213,17 @@ def test_lines_of_an_agent_stay_in_their_column() -> None:
     assert hint == "         -> \\x1b"
 
 
+def columns(text: str) -> int:
+    """Return how many columns a terminal takes for a text of which nothing combines."""
+    return len(text) + sum(char in "日本" for char in text)
+
+
 def test_wide_characters_take_two_columns() -> None:
-    assert columns("日本e\u0301") == 5
+    plain, wide = (
+        Diagnosis(agent="mine", checks=(Check(name=name, status="ok", detail="fine"),)).table()
+        for name in ("abcde", "日本e\u0301")
+    )
+    assert plain.replace("abcde", "日本e\u0301") == wide
     lines = rows("日本 " * 30)
     assert len(lines) > 1
     assert max(map(columns, lines)) <= 80

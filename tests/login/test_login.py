@@ -10,8 +10,7 @@ import pytest
 from login.login_agent import LoginAgent
 from login.terminal import PROGRAMS
 
-from thinkwell import LoginRequired, open_agent
-from thinkwell._login import login
+from thinkwell import LoginRequired, login, open_agent
 from thinkwell.errors import LoginFailed
 from thinkwell_acp import Client, ClientHandler, RpcError, connect, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s

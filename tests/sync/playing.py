@@ -8,7 +8,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from thinkwell.sync import Agent, Opener, open_agent
-from thinkwell.sync._call import Call
 
 if TYPE_CHECKING:
     import threading
@@ -34,7 +33,7 @@ def until_it_waits(thread: threading.Thread) -> None:
     assert thread.ident is not None
     while True:
         code = sys._current_frames()[thread.ident].f_code
-        if code is Call[None].wait.__code__:
+        if code.co_qualname == "Call.wait":
             return
         assert time.monotonic() < until, code
         time.sleep(0.001)

@@ -37,8 +37,9 @@ SCRIPTS = ("caller.py", "log_in.py", "remembering_agent.py")
 
 EXECUTABLE = """\
 #!/bin/sh
-case "${{PYTHONUTF8-}}$1 $2 $3 $4 $5" in
--I* | -c* | [01]*) ;;
+case "${{PYTHONUTF8-}}${{PYTHONIOENCODING-}}" in ?*) exec '{python}' "$@" ;; esac
+case "$1 $2 $3 $4 $5" in
+-I* | -c*) ;;
 *"-m thinkwell"* | {scripts}) exec '{python}' -I -S '{client}' '{address}' '{python}' "$@" ;;
 esac
 exec '{python}' "$@"

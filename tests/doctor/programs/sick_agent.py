@@ -1,4 +1,7 @@
-"""An agent that is well but for what its first argument says. It knows nothing of thinkwell."""
+"""An agent that is well but for what its first argument says. It knows nothing of thinkwell.
+
+It takes no tools of ours, and says so, unless it is ``blind``: then it does not fetch them.
+"""
 
 import json
 import os
@@ -51,6 +54,10 @@ for line in sys.stdin.buffer:
             if MODE == "refuses":
                 error = {"code": -32603, "message": "no\nroom", "data": {"left": 0}}
                 write({"id": request["id"], "error": error})
+            elif MODE not in ("blind", "dies") and any(
+                server["name"].startswith("thinkwell") for server in request["params"]["mcpServers"]
+            ):
+                write({"id": request["id"], "error": {"code": -32602, "message": "no tools"}})
             else:
                 write({"id": request["id"], "result": session()})
                 if MODE == "dies" and request["params"]["mcpServers"]:

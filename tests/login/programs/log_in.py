@@ -6,8 +6,7 @@ from pathlib import Path
 
 import anyio
 
-from thinkwell import AgentError
-from thinkwell._login import login
+from thinkwell import AgentError, login
 
 AGENT = str(Path(__file__).with_name("login_agent.py"))
 
