@@ -7,9 +7,9 @@ import re
 import anyio
 import pytest
 from pydantic import BaseModel
-from scripted import Turn, scripted
 
 from thinkwell import Agent, ResultMissing, Session, ThinkBuilder, ThoughtResult, ThoughtStream, ToolContext
+from thinkwell.testing import ScriptedAgent, ScriptedTurn, script
 
 
 class Review(BaseModel):
@@ -82,12 +82,11 @@ def test_the_handles_show_what_users_call_and_no_more(type_: type, public: set[s
 async def test_handles_say_what_they_are_and_not_what_was_said() -> None:
     go = anyio.Event()
 
-    async def script(turn: Turn) -> None:
-        turn.say("secret words")
+    async def hold(_: ScriptedTurn) -> None:
         await go.wait()
-        await turn.returns(text="secret result", result={"text": "secret result"})
 
-    async with scripted(script) as agent:
+    played = ScriptedAgent(script.says("secret words").does(hold).returns({"text": "secret result"}))
+    async with played.open() as agent:
         assert repr(agent) == "<Agent scripted>"
         builder = agent.think(Review).text("secret prompt").quote("x").tool(plain)
         assert repr(builder) == "<ThinkBuilder for Review, 1 part, 1 tool>"
@@ -105,15 +104,11 @@ async def test_handles_say_what_they_are_and_not_what_was_said() -> None:
         assert "completed" in repr(stream)
         assert "secret" not in repr([stream, stream.result, builder])
         async with agent.session() as session:
-            assert repr(session) == "<Session session-2 of scripted>"
+            assert repr(session) == "<Session session-1-2 of scripted>"
 
 
 async def test_a_failure_is_named_by_its_type_only() -> None:
-    async def script(turn: Turn) -> str:
-        turn.say("secret")
-        return "max_tokens"
-
-    async with scripted(script) as agent:
+    async with ScriptedAgent(script.says("secret").stops("max_tokens")).open() as agent:
         stream = agent.think().text("Go").stream()
         await stream.wait()
         assert repr(stream.result) == f"<ThoughtResult {stream.id} failed: ResultMissing>"

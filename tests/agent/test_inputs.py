@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import BaseModel
-from scripted import ScriptedAgent, scripted
 
 from thinkwell import AgentNotFound, Buffer, Question, open_agent, tool, wait_for_answer
+from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator
@@ -31,7 +31,7 @@ class Person:
 @pytest.mark.parametrize("method", ["text", "line", "quote", "code"])
 @pytest.mark.parametrize("content", [b"secret", 5, None, ["a"]])
 async def test_what_is_no_text_is_no_text(method: str, content: Any) -> None:
-    async with scripted() as agent:
+    async with ScriptedAgent(script).open() as agent:
         with pytest.raises(TypeError) as caught:
             getattr(agent.think(), method)(content)
     said = str(caught.value)
@@ -42,7 +42,7 @@ async def test_what_is_no_text_is_no_text(method: str, content: Any) -> None:
 
 @pytest.mark.parametrize("method", ["text", "line", "quote", "code"])
 async def test_text_that_has_no_utf_8_is_refused_with_the_place(method: str) -> None:
-    async with scripted() as agent:
+    async with ScriptedAgent(script).open() as agent:
         with pytest.raises(ValueError, match=r"character 2 is the lone surrogate '\\udce9'") as caught:
             getattr(agent.think(), method)("ab\udce9")
     assert ".encode('utf-8', 'replace').decode()" in str(caught.value)
@@ -50,7 +50,7 @@ async def test_text_that_has_no_utf_8_is_refused_with_the_place(method: str) -> 
 
 async def test_tags_and_languages_are_texts_too() -> None:
     wrong: Any = 5
-    async with scripted() as agent:
+    async with ScriptedAgent(script).open() as agent:
         with pytest.raises(TypeError, match=r"quote\(tag=…\): give a str, not int"):
             agent.think().quote("x", tag=wrong)
         with pytest.raises(TypeError, match=r"code\(language=…\): give a str, not int"):
@@ -58,11 +58,11 @@ async def test_tags_and_languages_are_texts_too() -> None:
 
 
 async def test_empty_quotes_are_no_prompt() -> None:
-    handler = ScriptedAgent([])
-    async with scripted(agent=handler) as agent:
+    handler = ScriptedAgent(script)
+    async with handler.open() as agent:
         with pytest.raises(ValueError, match="the prompt is empty"):
             agent.think().text("\n").quote("").code(" \n").line().stream()
-    assert handler.sessions == []
+    assert handler.sent.sessions == ()
 
 
 # How a run is to go
@@ -84,17 +84,17 @@ async def test_empty_quotes_are_no_prompt() -> None:
 async def test_options_are_checked_before_anything_starts(
     options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    handler = ScriptedAgent([])
-    async with scripted(agent=handler) as agent:
+    handler = ScriptedAgent(script)
+    async with handler.open() as agent:
         with pytest.raises(error, match=message):
             agent.think().text("Go").stream(**options)
         with pytest.raises(error, match=message):
             await agent.think().text("Go").run(**options)
-    assert handler.sessions == []
+    assert handler.sent.sessions == ()
 
 
 async def test_limits_that_are_fine() -> None:
-    async with scripted() as agent:
+    async with ScriptedAgent(script).open() as agent:
         stream = (
             agent.think()
             .text("Go")
@@ -148,7 +148,7 @@ def test_names_of_tools(name: Any) -> None:
 @pytest.mark.parametrize("instance", [Review(score=1), Person(name="A")])
 async def test_an_instance_is_no_type(instance: Any) -> None:
     name = type(instance).__name__
-    async with scripted() as agent:
+    async with ScriptedAgent(script).open() as agent:
         message = rf"think\(\): you passed an instance of {name}; pass the type: think\({name}\)"
         with pytest.raises(TypeError, match=message):
             agent.think(instance)
@@ -160,7 +160,7 @@ async def test_an_instance_is_no_type(instance: Any) -> None:
 
 
 async def test_the_output_of_a_session_is_checked_when_it_is_called() -> None:
-    async with scripted() as agent:
+    async with ScriptedAgent(script).open() as agent:
         with pytest.raises(TypeError, match="text needs no output type"):
             agent.session(output=str)
 

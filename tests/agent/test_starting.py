@@ -85,7 +85,10 @@ async def tried(agent: str | None = None, command: str | list[str] | None = None
     with pytest.raises((AgentStartFailed, AgentNotFound)) as caught:
         async with open_agent(agent, command=command, cwd="/"):
             raise AssertionError("it started")
-    return caught.value.command if isinstance(caught.value, AgentStartFailed) else (caught.value.agent,)
+    if isinstance(caught.value, AgentStartFailed):
+        return caught.value.command
+    assert isinstance(caught.value, AgentNotFound)
+    return (caught.value.agent,)
 
 
 async def test_the_argument_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:

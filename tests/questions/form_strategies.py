@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hypothesis import strategies as st
-from scripted import Turn, scripted
 
 from thinkwell import FormQuestion
+from thinkwell.testing import ScriptedAgent, ScriptedTurn, script
 
 if TYPE_CHECKING:
-    from thinkwell import FormField, Question
+    from thinkwell import Answer, FormField, Question
 
 EXAMPLES = 150
 
@@ -69,18 +69,17 @@ async def asked(*requests: dict[str, Any]) -> list[Question]:
     """Return the questions that an agent's requests become."""
     questions: list[Question] = []
 
-    async def note(question: Question) -> str:
+    async def note(question: Question) -> Answer:
         questions.append(question)
         return "decline"
 
-    async def ask(turn: Turn) -> None:
+    async def ask(turn: ScriptedTurn) -> None:
         for request in requests:
             await turn.client.connection.request(
                 "elicitation/create", {"sessionId": turn.session_id, "message": "Where?", **request}
             )
 
-    options: dict[str, Any] = {"on_question": note}
-    async with scripted(ask, **options) as agent:
+    async with ScriptedAgent(script.does(ask)).open(on_question=note) as agent:
         await agent.think().text("Ask.").run()
     return questions
 

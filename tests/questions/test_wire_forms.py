@@ -11,10 +11,10 @@ import pytest
 from drawing import drawn
 from questions.form_strategies import EXAMPLES, asked, field_of, fields_of, forms
 from schema.wire_strategies import theirs
-from scripted import Turn, scripted
 
 from thinkwell import events as ev
 from thinkwell.questions import FieldChoice, FormField, FormQuestion, UrlQuestion, check_form
+from thinkwell.testing import ScriptedAgent, ScriptedTurn, script
 
 
 @pytest.fixture
@@ -131,7 +131,12 @@ async def test_requests_become_questions() -> None:
         {"mode": "url", "message": "Log in", "elicitationId": "e", "url": "https://a.b/c"},
     )
     assert isinstance(form, FormQuestion)
-    assert (form.title, form.agent, form.session_id, form.tool_id) == ("Where?", "scripted", "session-1", "t")
+    assert (form.title, form.agent, form.session_id, form.tool_id) == (
+        "Where?",
+        "scripted",
+        "session-1-1",
+        "t",
+    )
     assert form.fields == (FormField(name="f", type="string"),)
     assert isinstance(page, UrlQuestion)
     assert (page.title, page.url, page.host) == ("Log in", "https://a.b/c", "a.b")
@@ -159,13 +164,13 @@ async def answers_to(*filled: tuple[dict[str, Any], dict[str, Any]]) -> list[byt
     async def fill(_: object) -> dict[str, Any]:
         return next(values)
 
-    async def ask(turn: Turn) -> None:
+    async def ask(turn: ScriptedTurn) -> None:
         for schema, _ in filled:
             request = {"sessionId": turn.session_id, "mode": "form", "message": "m"}
             asked_for = {**request, "requestedSchema": schema}
             answers.append(bytes(await turn.client.connection.request("elicitation/create", asked_for)))
 
-    async with scripted(ask, on_question=fill) as agent:
+    async with ScriptedAgent(script.does(ask)).open(on_question=fill) as agent:
         await agent.think().text("Ask.").run()
     return answers
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from scripted import Turn, scripted
+from thinkwell.testing import ScriptedAgent, ScriptedTurn, script
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -33,10 +33,11 @@ async def results() -> AsyncGenerator[Take]:
     """Open an agent that returns what it is told."""
     sent: list[dict[str, Any]] = []
 
-    async def script(turn: Turn) -> None:
-        await turn.returns(**sent[-1])
+    async def returns(turn: ScriptedTurn) -> None:
+        await turn.call("return_result", sent[-1])
 
-    async with scripted(script) as agent, agent.session() as session:
+    played = ScriptedAgent(script.does(returns), repeats=True)
+    async with played.open() as agent, agent.session() as session:
 
         async def take(type_: object, arguments: dict[str, Any], *, in_session: bool = False) -> Any:
             sent.append(arguments)

@@ -14,11 +14,11 @@ import pytest
 from jsonschema.validators import validator_for
 from pydantic import BaseModel, ConfigDict, Field, RootModel, TypeAdapter
 from results.taking import taken
-from scripted import Turn, scripted
 from typing_extensions import TypedDict
 
 from thinkwell import JsonSchema, ResultInvalid, ThinkBuilder
 from thinkwell.events import JsonValue  # noqa: TC001 - read at run time
+from thinkwell.testing import ScriptedAgent, ScriptedTurn, script
 
 T = TypeVar("T")
 
@@ -159,13 +159,13 @@ async def test_a_value_of_the_type_comes_back_as_the_type_says(case: str) -> Non
     type_, arguments, expected = CASES[case]
     schemas: list[dict[str, Any]] = []
 
-    async def script(turn: Turn) -> None:
-        (tool,) = await turn.list_tools()
-        schemas.append(tool["inputSchema"])
-        answer = await turn.returns(**arguments)
-        assert answer["isError"] is False, answer
+    async def returns(turn: ScriptedTurn) -> None:
+        (tool,) = turn.tools
+        schemas.append(tool.schema)
+        answer = await turn.call("return_result", arguments)
+        assert not answer.is_error, answer
 
-    async with scripted(script) as agent:
+    async with ScriptedAgent(script.does(returns)).open() as agent:
         builder: ThinkBuilder[Any] = agent.think(cast("type[Any]", type_))
         result = await builder.text("Go").run()
     assert result == expected
@@ -182,22 +182,17 @@ async def test_a_session_of_many_types_takes_it_under_result(case: str) -> None:
     type_, arguments, expected = CASES[case]
     value = arguments["result"] if arguments.keys() == {"result"} else arguments
 
-    async def script(turn: Turn) -> None:
-        answer = await turn.returns(result=value)
-        assert answer["isError"] is False, answer
-
-    async with scripted(script) as agent, agent.session() as session:
+    async with (
+        ScriptedAgent(script.calls("return_result", {"result": value})).open() as agent,
+        agent.session() as session,
+    ):
         assert await session.think(cast("type[Any]", type_)).text("Go").run() == expected
 
 
 @pytest.mark.parametrize("output", [None, str])
 async def test_text_is_the_last_message(output: type[str] | None) -> None:
-    async def script(turn: Turn) -> None:
-        turn.say("First", "1")
-        turn.say("Sec", "2")
-        turn.say("ond", "2")
-
-    async with scripted(script) as agent:
+    told = script.says("First", message_id="1").says("Sec", message_id="2").says("ond", message_id="2")
+    async with ScriptedAgent(told).open() as agent:
         stream = agent.think(output).text("Go").stream()
         assert await stream.result == "Second"
         await stream.wait()
@@ -206,10 +201,7 @@ async def test_text_is_the_last_message(output: type[str] | None) -> None:
 
 
 async def test_a_default_without_a_json_form_is_left_out_of_the_schema() -> None:
-    async def script(turn: Turn) -> None:
-        await turn.returns(a=2)
-
-    async with scripted(script) as agent:
+    async with ScriptedAgent(script.calls("return_result", {"a": 2})).open() as agent:
         result = await agent.think(Everything).text("Go").run()
     assert (result.a, result.b) == (2, None)
 
@@ -223,18 +215,13 @@ class Checked(BaseModel):
 
 
 async def test_what_a_validator_raises_is_told_to_the_agent_and_counts() -> None:
-    answers: list[dict[str, Any]] = []
-
-    async def script(turn: Turn) -> None:
-        answers.append(await turn.returns(word="bad"))
-
-    async with scripted(script) as agent:
+    played = ScriptedAgent(script.returns({"word": "bad"}, expect_error="no such word"))
+    async with played.open() as agent:
         stream = agent.think(Checked).text("Go").stream(retries=0)
         with pytest.raises(ResultInvalid) as caught:
             await stream.result
         await stream.wait()
     assert caught.value.errors == ("LookupError: no such word",)
-    assert answers[0]["isError"] is True
 
 
 # Refused at once
@@ -275,14 +262,14 @@ WRONG: tuple[object, ...] = (
 
 @pytest.mark.parametrize("wrong", WRONG)
 async def test_a_wrong_type_is_refused_at_once_with_what_to_give_instead(wrong: Any) -> None:
-    async with scripted(agent=None) as agent:
+    async with ScriptedAgent(script).open() as agent:
         with pytest.raises(TypeError, match=r"^think\(") as caught:
             agent.think(wrong)
         assert "JsonSchema" in str(caught.value) or "JSON Schema" in str(caught.value)
 
 
 async def test_the_message_names_the_line_of_the_class_and_the_field() -> None:
-    async with scripted() as agent:
+    async with ScriptedAgent(script).open() as agent:
         with pytest.raises(TypeError, match="Missing") as caught:
             agent.think(Unfinished)
         line = Path(__file__).read_text("utf-8").split("class Unfinished")[0].count("\n") + 1
@@ -302,22 +289,17 @@ async def test_a_reference_that_leads_somewhere_is_fine() -> None:
             },
         }
     )
-    tools: list[dict[str, Any]] = []
-
-    async def script(turn: Turn) -> None:
-        tools.extend(await turn.list_tools())
-        await turn.returns(result=[1, 2, "x"])
-
-    async with scripted(script) as agent:
+    played = ScriptedAgent(script.returns([1, 2, "x"]))
+    async with played.open() as agent:
         assert await agent.think(schema).text("Go").run() == [1, 2, "x"]
-    assert tools[0]["inputSchema"]["properties"]["result"]["prefixItems"][1] == {
+    assert played.sent.tools[0].schema["properties"]["result"]["prefixItems"][1] == {
         "$ref": "#/properties/result/prefixItems/0"
     }
 
 
 @pytest.mark.parametrize("where", ["https://example.com/schema.json", "file:///etc/passwd", "other.json"])
 async def test_a_schema_is_never_fetched_from_anywhere(where: str) -> None:
-    async with scripted() as agent:
+    async with ScriptedAgent(script).open() as agent:
         with pytest.raises(TypeError, match=f"refers to {where}, which it does not hold; nothing is fetched"):
             agent.think(JsonSchema({"type": "array", "items": {"$ref": where}}))
 

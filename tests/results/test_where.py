@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scripted import scripted
 
 from thinkwell import tool
+from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -27,7 +27,7 @@ def line_of(code: str) -> int:
 
 
 async def test_functions_and_classes_have_lines() -> None:
-    async with scripted() as agent:
+    async with ScriptedAgent(script).open() as agent:
         with pytest.raises(TypeError, match=re.escape(f"think(Here) ({__file__}:{line_of('class Here')}): ")):
             agent.think(Here)
     with pytest.raises(TypeError, match=re.escape(f"tool generate() ({__file__}:{line_of('def generate')})")):
@@ -36,7 +36,7 @@ async def test_functions_and_classes_have_lines() -> None:
 
 async def test_nothing_is_said_where_it_is_not_known() -> None:
     made = type("Made", (), {"__module__": "nowhere"})
-    async with scripted() as agent:
+    async with ScriptedAgent(script).open() as agent:
         with pytest.raises(TypeError, match=r"^think\(Made\): "):
             agent.think(made)
     unnamed: Any = print
@@ -45,6 +45,6 @@ async def test_nothing_is_said_where_it_is_not_known() -> None:
 
 
 async def test_a_builtin_that_is_no_output_type() -> None:
-    async with scripted() as agent:
+    async with ScriptedAgent(script).open() as agent:
         with pytest.raises(TypeError, match=r"^think\(slice\): pydantic"):
             agent.think(slice)

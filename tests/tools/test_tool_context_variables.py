@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 
-from scripted import Turn, scripted
+from thinkwell.testing import ScriptedAgent, ScriptedTurn, script
+from thinkwell_acp import schema as s
 
 user: ContextVar[str] = ContextVar("user", default="nobody")
 
@@ -19,14 +20,14 @@ async def coloured() -> str:
     return user.get()
 
 
-async def script(turn: Turn) -> None:
+async def ask(turn: ScriptedTurn) -> None:
     for name in ("plain", "coloured"):
-        result = await turn.call(name, {})
-        turn.say(result["content"][0]["text"] + " ")
+        result = await turn.call(name)
+        turn.update(s.AgentMessageChunk(content=s.TextContent(text=result.text + " ")))
 
 
 async def test_tools_see_the_variables_of_the_run_that_offers_them() -> None:
-    async with scripted(script) as agent:
+    async with ScriptedAgent(script.does(ask), repeats=True).open() as agent:
         task = agent.think().text("Who?").tool(plain).tool(coloured)
         user.set("ada")
         ada = task.stream()
