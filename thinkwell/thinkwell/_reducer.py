@@ -51,7 +51,7 @@ PACKED: Final = 24
 class ViewReducer:
     """Reduce events to a `RunView`: those of a file, or of the event stream of a server.
 
-    ::
+    For example:
 
         reducer = ViewReducer()
         reducer.apply(event_from_json(line) for line in lines)
