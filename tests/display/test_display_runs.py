@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkwell import AuthMethod, FormField, RunView, ToolView, errors
+from thinkwell import AuthMethod, FormField, RunView, ToolView, ViewReducer, errors
 from thinkwell import events as ev
 from thinkwell._display import diffs, phases, plans, summary, usage
 from thinkwell._display.compare import STEPS, compare
 from thinkwell._display.diffs import DiffLine, Excerpt, FileChange, changes_of, excerpt, total
+from thinkwell._display.explaining import EXPLAINED, explanation
 from thinkwell._display.paths import relative
 from thinkwell._display.questions import KNOWN, Asked, Putting, allowed, answered, asked, verdict_words
+from thinkwell._display.results import result_text
 from thinkwell._display.tools import OUTPUT, describe, exit_code, fold, folds, output_of, tool_name
-from thinkwell._reducer import ViewReducer
 from thinkwell.questions import FieldChoice
 from thinkwell.view import AnswerView, PhaseView, QuestionView, TokenCounts
 
@@ -1098,3 +1101,70 @@ def test_verdicts() -> None:
     reducer.apply([ev.QuestionAsked(id="q", title="x"), verdict])
     view = reducer.snapshot(None)
     assert asked(view.questions[0], view).verdicts == ("su pervisor: allow session (fine)",)
+
+
+# Explaining a question
+
+
+def explained(tool: ToolView | None, **question: Any) -> str:
+    view = RunView(tools={} if tool is None else {tool.id: tool})
+    return explanation(asked(QuestionView(id="q", title="do it", tool_id="t", **question), view), tool)
+
+
+def test_everything_that_there_is() -> None:
+    tool = ToolView(
+        id="t",
+        name="shell\x07",
+        kind="execute",
+        input={"command": "ls \u200b-l", "why": "to\nsee"},
+        locations=(ev.Location(path="/a"), ev.Location(path="/b", line=2)),
+        content=(ev.BlockContent(content=ev.TextContent(text="no change")),),
+    )
+    verdict = ev.QuestionVerdict(seq=1, at=0, id="q", verdict="deny", by="supervisor", why="it may not")
+    text = explained(tool, verdicts=(verdict,))
+    assert text.startswith("\ndo it\nTool call shell")
+    assert "at /a\nat /b:2\n" in text
+    assert "Command:\nls \\u200b-l\n" in text
+    assert '"why": "to\\nsee"' in text
+    assert text.endswith("supervisor: deny (it may not)\n\n")
+    assert text.replace("\n", "").isprintable()
+
+
+def test_a_question_without_a_tool_call() -> None:
+    assert "shows no tool call" in explained(None)
+
+
+def test_what_is_too_long_says_so() -> None:
+    text = explained(ToolView(id="t", input={"text": "x" * 300_000}))
+    assert len(text) < EXPLAINED + 200
+    assert "more characters, which are not shown" in text
+
+
+def test_what_is_nested_too_deep() -> None:
+    deep: ev.JsonValue = []
+    for _ in range(100_000):
+        deep = [deep]
+    tool = ToolView(id="t", title="deep")
+    view = RunView(tools={"t": tool})
+    question = asked(QuestionView(id="q", title="do it", tool_id="t"), view)
+    assert "nested too deep" in explanation(question, ToolView(id="t", input=deep))
+
+
+# Results
+
+
+def test_results_as_people_read_them() -> None:
+    @dataclass
+    class Point:
+        x: int
+        y: float
+
+    class Odd:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    assert result_text("as\nit is") == "as\nit is"
+    assert result_text(Point(1, math.inf)) == '{\n  "x": 1,\n  "y": Infinity\n}'
+    assert result_text([b"\xff", {1: None}]) == '[\n  "_w==",\n  {\n    "1": null\n  }\n]'
+    assert "object at" in result_text(object())
+    assert result_text(Odd()) == "a Odd that cannot be shown: PydanticSerializationError"

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import pytest
+from progress.stage import State
 
 from thinkwell import replay
-from thinkwell.progress._renderer import Shown
 from thinkwell.testing import virtual_backend
 
 if TYPE_CHECKING:
@@ -50,24 +50,24 @@ def events(name: str) -> tuple[ThoughtEvent, ...]:
 
 
 @cache
-def steps(name: str) -> tuple[Shown, ...]:
+def steps(name: str) -> tuple[State, ...]:
     """Return a recorded run as it stood after each moment in which something happened, up to its end."""
     with ThreadPoolExecutor(1) as thread:  # the caller's own may have an event loop
         return thread.submit(_run_steps, name).result()
 
 
-def _run_steps(name: str) -> tuple[Shown, ...]:
+def _run_steps(name: str) -> tuple[State, ...]:
     backend, options = virtual_backend("asyncio")
     return anyio.run(_steps, name, backend=backend, backend_options=options)
 
 
-def final(name: str) -> Shown:
+def final(name: str) -> State:
     """Return a recorded run at its end."""
     return steps(name)[-1]
 
 
 @cache
-def together(*names: str) -> tuple[tuple[Shown, ...], ...]:
+def together(*names: str) -> tuple[tuple[State, ...], ...]:
     """Return several runs that began at the same time, as they stood after each moment."""
     times = sorted({step.now for name in names for step in steps(name)})
     return tuple(
@@ -83,11 +83,11 @@ def together(*names: str) -> tuple[tuple[Shown, ...], ...]:
     )
 
 
-async def _steps(name: str) -> tuple[Shown, ...]:
+async def _steps(name: str) -> tuple[State, ...]:
     times = sorted({max(event.at, 0.0) for event in events(name)})
     stream = replay(recording(name), include="all")
     began = anyio.current_time()
-    seen: list[Shown] = []
+    seen: list[State] = []
     for at in times:
         await anyio.sleep_until(began + at)
         seen.append(shown(stream, name))
@@ -95,14 +95,14 @@ async def _steps(name: str) -> tuple[Shown, ...]:
     return tuple(seen)
 
 
-def shown(stream: ThoughtStream[Any], name: str) -> Shown:
+def shown(stream: ThoughtStream[Any], name: str) -> State:
     """Return a run as it stands, as a display is given it."""
     view = stream.view
     text = None
     if stream.result.done() and stream.result.exception() is None:
         value = stream.result._outcome.value[0]
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
-    return Shown(
+    return State(
         label=view.agent, view=view, now=stream.elapsed, result=text, recording=f"runs/{name}.ndjson"
     )
 
@@ -126,6 +126,6 @@ def check(name: str, renderer: str, width: int | None, text: str, *, suffix: str
     assert text == file.read_bytes().decode(), f"{file.name} is otherwise; {WRITE}=1 writes it anew"
 
 
-def each(draw: Callable[[Shown], str], name: str) -> str:
+def each(draw: Callable[[State], str], name: str) -> str:
     """Return what a display makes of every step of a recording, each under its time."""
     return "".join(f"--- {step.now:.1f}\n{draw(step)}\n" for step in steps(name))

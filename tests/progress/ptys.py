@@ -13,19 +13,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-import anyio.to_thread
-
-from thinkwell.progress._keys import TerminalKeyboard
-
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from types import TracebackType
-    from typing import Self
 
 Settings: TypeAlias = list[int | list[bytes | int]]
 
 PROGRAMS = Path(__file__).with_name("programs")
-PATIENCE = 10.0
+PATIENCE = 30.0
+
+
+def is_raw(settings: Settings) -> bool:
+    """Return whether a terminal hands over single keys, and shows none of them."""
+    flags = settings[3]
+    assert isinstance(flags, int)
+    return not flags & (termios.ICANON | termios.ECHO)
 
 
 class Person:
@@ -42,7 +43,21 @@ class Person:
 
     def expect(self, pattern: str) -> str:
         """Read until this is shown, and return all that is new up to there."""
+        new = self._read(pattern, PATIENCE)
+        assert new is not None, f"{pattern!r} was never shown, but {self.seen[self._looked :]!r}"
+        return new
+
+    def type_until(self, text: str, pattern: str) -> None:
+        """Type again and again until this is shown: what is typed too early does not count."""
         give_up = time.monotonic() + PATIENCE
+        while time.monotonic() < give_up:
+            self.type(text)
+            if self._read(pattern, 0.3) is not None:
+                return
+        self.expect(pattern)
+
+    def _read(self, pattern: str, seconds: float) -> str | None:
+        give_up = time.monotonic() + seconds
         while (found := re.compile(pattern).search(self.seen, self._looked)) is None:
             ready, _, _ = select.select([self._fd], [], [], max(give_up - time.monotonic(), 0))
             try:
@@ -50,52 +65,10 @@ class Person:
             except OSError:  # nobody has the terminal any more
                 data = b""
             if not data:
-                raise AssertionError(f"{pattern!r} was never shown, but {self.seen[self._looked :]!r}")
+                return None
             self.seen += data.decode(errors="replace")
         begin, self._looked = self._looked, found.end()
         return self.seen[begin : self._looked]
-
-
-class Pty(Person):
-    """A terminal of this process, and its keyboard. No session has it."""
-
-    def __init__(self) -> None:
-        self._ours, self._theirs = os.openpty()
-        super().__init__(self._ours)
-        name = os.ttyname(self._theirs)
-        self.keyboard = TerminalKeyboard(os.open(name, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK))
-        self.out = os.fdopen(os.dup(self._theirs), "w", buffering=1)
-        self._hung_up = False
-
-    def settings(self) -> Settings:
-        """How the terminal is set."""
-        return termios.tcgetattr(self._theirs)
-
-    def is_raw(self) -> bool:
-        """Whether single keys are taken, unseen."""
-        flags = self.settings()[3]
-        assert isinstance(flags, int)
-        return not flags & (termios.ICANON | termios.ECHO)
-
-    async def sees(self, pattern: str) -> str:
-        """Wait until this is shown, and return all that is new up to there."""
-        return await anyio.to_thread.run_sync(self.expect, pattern)
-
-    def hang_up(self) -> None:
-        """Close the person's end."""
-        os.close(self._ours)
-        self._hung_up = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if not self._hung_up:
-            self.hang_up()
-        os.close(self._theirs)
-        self.out.close()
 
 
 class Shell(Person):
@@ -112,9 +85,7 @@ class Shell(Person):
 
     def is_raw(self) -> bool:
         """Whether single keys are taken, unseen."""
-        flags = self.settings()[3]
-        assert isinstance(flags, int)
-        return not flags & (termios.ICANON | termios.ECHO)
+        return is_raw(self.settings())
 
 
 @contextmanager

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from asking import options, permission
-from progress.keeping import is_open, kept, stream_of
-from progress.ptys import Pty
+from progress.stage import Pty, is_open, kept, stream_of
 from scripted import Turn, scripted
 
 from thinkwell import events as ev
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
     from pathlib import Path
 
-    from progress.keeping import Keeping
+    from progress.stage import Keeping
 
     from thinkwell import ThoughtStream
 

@@ -10,9 +10,9 @@ import anyio
 import pytest
 from progress.golden import NAMES, check, events, every_recording, recording
 from progress.scenes import Report
+from progress.stage import Json
 
 from thinkwell import AgentExited, ThoughtStream, event_from_json, replay
-from thinkwell.progress._json import JsonLines, follow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ def read(text: str) -> list[dict[str, Any]]:
 
 async def written(stream: ThoughtStream[Any], run: str | None = None) -> str:
     out = StringIO()
-    await follow(stream, JsonLines(out), run)
+    await Json(out).follow(stream, run)
     return out.getvalue()
 
 
@@ -74,7 +74,7 @@ async def test_an_error_says_what_to_do() -> None:
 
 def test_an_error_without_more() -> None:
     out = StringIO()
-    JsonLines(out).error(AgentExited(1))
+    Json(out).error(AgentExited(1))
     assert read(out.getvalue()) == [
         {
             "type": "error",
@@ -89,10 +89,10 @@ def test_an_error_without_more() -> None:
 
 async def test_several_runs() -> None:
     out = StringIO()
-    lines = JsonLines(out)
+    lines = Json(out)
     async with anyio.create_task_group() as tasks:
         for name in NAMES:
-            tasks.start_soon(follow, replay(recording(name), speed=0), lines, f"the {name} “run”")
+            tasks.start_soon(lines.follow, replay(recording(name), speed=0), f"the {name} “run”")
 
     found = read(out.getvalue())
     assert {each["run"] for each in found} == {f"the {name} “run”" for name in NAMES}
@@ -102,7 +102,7 @@ async def test_several_runs() -> None:
 
 def test_values_that_json_has_not() -> None:
     out = StringIO()
-    JsonLines(out).result({"bytes": b"\xff", "number": float("nan"), "other": object, "text": "\x9b\u202e"})
+    Json(out).result({"bytes": b"\xff", "number": float("nan"), "other": object, "text": "\x9b\u202e"})
     value = read(out.getvalue())[0]["value"]
     assert value == {"bytes": "_w==", "number": None, "other": "<class 'object'>", "text": "\x9b\u202e"}
     assert "\x9b" not in out.getvalue()
@@ -114,5 +114,5 @@ async def test_nobody_reads(tmp_path: Path) -> None:
             raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
-        await follow(replay(recording("died"), speed=0), JsonLines(Broken()))
+        await Json(Broken()).follow(replay(recording("died"), speed=0))
     assert not list(tmp_path.iterdir())

@@ -7,7 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from progress.ptys import PROGRAMS, Pty, program
+from progress.ptys import PROGRAMS, program
+from progress.stage import Pty
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -166,7 +167,13 @@ def test_a_program_in_the_background_leaves_the_keyboard_alone() -> None:
 
 
 def test_no_terminal_no_keyboard() -> None:
-    code = "from thinkwell.progress._keys import find_keyboard; assert find_keyboard() is None"
-    subprocess.run(
-        [sys.executable, "-c", code], stdin=subprocess.DEVNULL, start_new_session=True, check=True, timeout=30
+    found = subprocess.run(
+        [sys.executable, str(PROGRAMS / "keyboard.py")],
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        check=True,
+        timeout=30,
+        capture_output=True,
+        text=True,
     )
+    assert found.stdout == "no keyboard\n"

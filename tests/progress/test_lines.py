@@ -9,14 +9,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 from progress.golden import check, every_recording, every_width, final, steps, together
-from progress.story import Story
+from progress.stage import Lines, State, Story
 
-from thinkwell import FormField, RunView
+from thinkwell import FormField, RunView, ViewReducer
 from thinkwell import events as ev
-from thinkwell._display import numbers, phases
-from thinkwell._reducer import ViewReducer
-from thinkwell.progress._lines import LinesRenderer
-from thinkwell.progress._renderer import Shown
 from thinkwell.questions import FieldChoice
 from thinkwell.view import TimelineItem
 
@@ -24,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def written(*looks: Sequence[Shown], **options: bool | int | None) -> str:
+def written(*looks: Sequence[State], **options: bool | int | None) -> str:
     out = StringIO()
-    renderer = LinesRenderer(out, **options)  # type: ignore[arg-type]
+    lines = Lines(out, **options)
     for look in looks[:-1]:
-        renderer.draw(look)
-    renderer.finish(looks[-1])
+        lines.draw(*look)
+    lines.finish(*looks[-1])
     return out.getvalue()
 
 
@@ -53,30 +49,30 @@ def test_logs_without_a_width(name: str) -> None:
 
 def test_nothing_is_said_twice_and_nothing_without_news() -> None:
     out = StringIO()
-    renderer = LinesRenderer(out, width=100)
+    lines = Lines(out, width=100)
     for shown in steps("rich"):
-        renderer.draw((shown,))
+        lines.draw(shown)
         length = len(out.getvalue())
-        renderer.draw((shown,))
+        lines.draw(shown)
         assert len(out.getvalue()) == length
-    renderer.finish((final("rich"),))
+    lines.finish(final("rich"))
     length = len(out.getvalue())
-    renderer.finish((final("rich"),))
-    renderer.suspend()
-    renderer.resume()
+    lines.finish(final("rich"))
+    lines.leave_and_come_back()
     assert len(out.getvalue()) == length
 
 
 def test_a_run_that_is_silent_for_long_says_that_it_goes_on() -> None:
-    shown = next(step for step in steps("rich") if phases.words(step.view) == "running pytest -q")
+    story = Story().after(2).begin("t", title="`pytest -q`")
     out = StringIO()
-    renderer = LinesRenderer(out)
-    renderer.draw((shown,))
+    lines = Lines(out)
+    lines.draw(story.now)
     length = len(out.getvalue())
-    for later in range(100):
-        renderer.draw((replace(shown, now=shown.now + later),))
+    for _ in range(100):
+        lines.draw(story.now)
+        story.after(1)
     assert out.getvalue()[length:].splitlines() == [
-        f"[phase]  running pytest -q, {numbers.seconds(shown.now + later)} so far" for later in (30, 60, 90)
+        f"[phase]  running pytest -q, {so_far} so far" for so_far in ("32s", "1:02", "1:32")
     ]
 
 
@@ -115,8 +111,7 @@ def test_keys_of_the_question_that_the_keyboard_answers() -> None:
 
 def test_a_log_that_knows_no_other_characters() -> None:
     out = TextIOWrapper(BytesIO(), "ascii")
-    renderer = LinesRenderer(out, width=100)
-    renderer.finish((final("hostile"),))
+    Lines(out, width=100).finish(final("hostile"))
     out.seek(0)
     text = out.read()
     assert "[tool]   ok edit constants.py  +400 -400  0.2s\n" in text
@@ -130,7 +125,7 @@ def test_github_takes_no_commands_from_agents() -> None:
         messages=("::set-env name=A::b\n##[add-mask]all\n\n##[command]rm",),
         timeline=(TimelineItem(kind="message"),),
     )
-    text = written((Shown(label="a", view=view, now=1),), github=True)
+    text = written((State(label="a", view=view, now=1),), github=True)
     assert "##[" not in text
     assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
 
@@ -143,7 +138,7 @@ def view_of(*events: ev.ThoughtEvent) -> RunView:
 
 def rows(*events: ev.ThoughtEvent, now: float = 9.0, **options: bool | int | None) -> list[str]:
     """What is written of these events, without the first line and the end."""
-    lines = written((Shown(label="a", view=view_of(*events), now=now),), **options).splitlines()
+    lines = written((State(label="a", view=view_of(*events), now=now),), **options).splitlines()
     end = next(index for index, line in enumerate(lines) if line.startswith("[usage]"))
     return lines[1:end]
 
@@ -163,30 +158,26 @@ def test_stalls() -> None:
         ev.Message(text="x", at=31),
         ev.Stalled(idle=30, limit=60, at=61),
     )
-    looks = [(Shown(label="a", view=view_of(*events[:n]), now=61),) for n in (1, 2, 2, 3, 4)]
+    looks = [(State(label="a", view=view_of(*events[:n]), now=61),) for n in (1, 2, 2, 3, 4)]
     told = "[phase]  nothing heard for 30s; it is cancelled after 1:00\n"
     assert written(*looks).count(told) == 2
 
 
 def test_what_the_user_said_and_refusals_and_notices() -> None:
-    assert (
-        rows(
-            ev.UserMessage(text="do\nit"),
-            ev.ResultAttempt(accepted=False, errors=tuple(f"wrong {n}" for n in range(7)), at=1),
-            ev.ResultAttempt(accepted=False, at=2),
-            ev.Notice(severity="info", title="t", at=3),
-        )
-        == [
-            "[result] refused: wrong 0",
-            *(f"[result]   wrong {n}" for n in range(1, 5)),
-            "[result]   … and 2 more",
-            "[result] refused: it is not valid",
-            "[note]   info: t",
-            "[user]   do",
-            "[user]   it",
-        ]
-        or True
-    )
+    assert rows(
+        ev.UserMessage(text="do\nit"),
+        ev.ResultAttempt(accepted=False, errors=tuple(f"wrong {n}" for n in range(7)), at=1),
+        ev.ResultAttempt(accepted=False, at=2),
+        ev.Notice(severity="info", title="t", at=3),
+    ) == [
+        "[result] refused: wrong 0",
+        *(f"[result]   wrong {n}" for n in range(1, 5)),
+        "[result]   … and 2 more",
+        "[result] refused: it is not valid",
+        "[note]   info: t",
+        "[user]   do",
+        "[user]   it",
+    ]
 
 
 def test_forms_and_pages() -> None:
@@ -298,7 +289,7 @@ def test_a_plan_that_is_taken_back() -> None:
 
 def growing(*events: ev.ThoughtEvent) -> list[str]:
     """What is written where each event is drawn."""
-    looks = [(Shown(label="a", view=view_of(*events[:n]), now=n),) for n in range(1, len(events) + 1)]
+    looks = [(State(label="a", view=view_of(*events[:n]), now=n),) for n in range(1, len(events) + 1)]
     return written(*looks).splitlines()
 
 
@@ -350,7 +341,7 @@ def test_an_encoding_that_nobody_knows() -> None:
     out = Odd()
     with pytest.raises(LookupError):
         "x".encode(out.encoding)
-    LinesRenderer(out).finish((replace(final("died"), result="é"),))
+    Lines(out).finish(replace(final("died"), result="é"))
     assert "[tool]   - run pytest -x -q  cancelled  4.0s\n" in out.getvalue()
 
 

@@ -16,18 +16,18 @@ import anyio
 import pytest
 from progress.golden import recording
 from progress.ptys import PROGRAMS, program
+from progress.stage import display_that_was_never_needed
 from rich.console import Console
 from scripted import Turn, scripted
 
 from thinkwell import ThoughtCancelled, ThoughtTimeout, replay
 from thinkwell.progress import Live, show
-from thinkwell.progress._drawing import LAST_FRAME_TIMEOUT
-from thinkwell.progress._live import choose_style
-from thinkwell.progress._renderer import Deferred
 
 if TYPE_CHECKING:
-    from thinkwell.progress._live import Style
-    from thinkwell.progress._renderer import Renderer
+    from thinkwell.progress import Style
+
+LAST_FRAME_TIMEOUT = 3.0
+"""Seconds that a terminal gets for the last frame."""
 
 
 async def one_word(turn: Turn) -> None:
@@ -45,7 +45,7 @@ def lines_of(file: io.StringIO) -> list[str]:
 
 async def test_show_returns_the_result_and_draws_it(capfd: pytest.CaptureFixture[str]) -> None:
     async with scripted(one_word) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert await show(agent.think().text("Go").stream()) == "Done"
     out, err = capfd.readouterr()
     assert out == ""
@@ -56,7 +56,7 @@ async def test_show_returns_the_result_and_draws_it(capfd: pytest.CaptureFixture
 async def test_show_raises_the_error_of_the_run() -> None:
     async with scripted(for_ever) as agent:
         stream = agent.think().text("Go").stream(timeout=0.1)
-        with anyio.fail_after(5), pytest.raises(ThoughtTimeout):
+        with anyio.fail_after(20), pytest.raises(ThoughtTimeout):
             await show(stream, console=Console(file=io.StringIO()))
 
 
@@ -64,7 +64,7 @@ async def test_who_cancels_show_cancels_the_run() -> None:
     file = io.StringIO()
     async with scripted(for_ever) as agent:
         stream = agent.think().text("Go").stream()
-        with anyio.fail_after(5), anyio.CancelScope() as scope:
+        with anyio.fail_after(20), anyio.CancelScope() as scope:
             async with anyio.create_task_group() as group:
 
                 async def cancel() -> None:
@@ -83,7 +83,7 @@ async def test_labels_and_several_runs() -> None:
     file = io.StringIO()
     async with scripted(one_word) as agent:
         streams = [agent.think().text("Go").stream() for _ in range(2)]
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             async with Live(*streams, labels=["first", "second"], console=Console(file=file)):
                 for stream in streams:
                     await stream.result
@@ -94,7 +94,7 @@ async def test_labels_and_several_runs() -> None:
 async def test_json() -> None:
     file = io.StringIO()
     async with scripted(one_word) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await show(agent.think().text("Go").stream(), style="json", console=Console(file=file))
     told = [json.loads(line) for line in lines_of(file)]
     assert [each["type"] for each in told] == ["message", "result"]
@@ -107,7 +107,7 @@ async def test_json_of_several_runs_one_of_which_fails() -> None:
         first = agent.think().text("Go").stream()
         await first.result
         second = agent.think().text("Go").stream()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             async with Live(first, second, labels=["a", "b"], console=Console(file=file), style="json"):
                 async for _ in second:
                     second.cancel()
@@ -122,7 +122,7 @@ async def test_leaving_early_tells_what_has_happened_in_json() -> None:
     file = io.StringIO()
     async with scripted(for_ever) as agent:
         stream = agent.think().text("Go").stream()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             async with Live(stream, console=Console(file=file), style="json"):
                 async for _ in stream:
                     break
@@ -136,7 +136,7 @@ async def test_what_cannot_be_written_is_logged(caplog: pytest.LogCaptureFixture
 
     async with scripted(one_word) as agent:
         stream = agent.think().text("Go").stream()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert await show(stream, style="json", console=Console(file=Closed())) == "Done"
     assert [record.levelname for record in caplog.records if record.name == "thinkwell"] == ["ERROR"]
 
@@ -146,7 +146,7 @@ async def test_live_in_a_console() -> None:
     console = Console(file=file, force_terminal=True, width=80, height=24)
     async with scripted(one_word) as agent:
         stream = agent.think().text("Go").stream()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert await show(stream, style="live", console=console, answer=False) == "Done"
     assert "\x1b[?2026h" in file.getvalue()
 
@@ -172,7 +172,7 @@ async def test_only_the_result_is_left_out(style: Style) -> None:
 async def test_ctrl_c_from_elsewhere() -> None:
     async with scripted(for_ever) as agent:
         stream = agent.think().text("Go").stream()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             async with Live(stream, console=Console(file=io.StringIO())) as live:
                 assert (live.presses, live.killed) == (0, False)
                 live.press_ctrl_c()
@@ -182,12 +182,9 @@ async def test_ctrl_c_from_elsewhere() -> None:
 
 
 def test_what_has_drawn_nothing_leaves_nothing() -> None:
-    def made() -> Renderer:
-        raise AssertionError
-
-    deferred = Deferred(made)
-    deferred.suspend()
-    deferred.resume()
+    display = display_that_was_never_needed()
+    display.suspend()
+    display.resume()
 
 
 def test_wrong_arguments() -> None:
@@ -210,9 +207,30 @@ def test_wrong_arguments() -> None:
         ({"TERM": "xterm"}, True, "live"),
     ],
 )
-def test_which_style(environ: dict[str, str], terminal: bool, style: str) -> None:
-    assert choose_style("auto", None, terminal=terminal, environ=environ) == style
-    assert choose_style("json", None, terminal=terminal, environ=environ) == "json"
+async def test_which_style(
+    environ: dict[str, str], terminal: bool, style: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Out(io.StringIO):
+        def isatty(self) -> bool:
+            return terminal
+
+    async def shown(style: Style) -> str:
+        out = Out()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", out)
+            async with scripted(one_word) as agent:
+                await show(agent.think().text("Go").stream(), style=style, answer=False)
+        return out.getvalue()
+
+    for name in ("NO_COLOR", "CI", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    with anyio.fail_after(20):
+        drawn = await shown("auto")
+        assert ("live" if "\x1b[?2026h" in drawn else "lines") == style
+        assert ("[done]" in drawn) == (style == "lines")
+        assert json.loads((await shown("json")).splitlines()[-1])["type"] == "result"
 
 
 def test_without_rich(tmp_path: Any) -> None:
@@ -232,21 +250,17 @@ def test_without_rich(tmp_path: Any) -> None:
 # In terminals
 
 
-@pytest.mark.parametrize("style", ["live", "lines"])
+@pytest.mark.parametrize("style", ["live", pytest.param("lines", marks=pytest.mark.long)])
 def test_a_question_is_answered_by_a_key(style: str) -> None:
     with program("stubborn.py", style, "asking") as shell:
         before = shell.settings()
         shell.expect(r"rm -rf build(?s:.*)\[y\]")
-        while not shell.is_raw():
-            time.sleep(0.01)
-        time.sleep(0.5)
-        shell.type("y")
-        shell.expect("result: (?s:.*)told y")
-        assert shell.process.wait(10) == 0
+        shell.type_until("y", "result: (?s:.*)told y")
+        assert shell.process.wait(30) == 0
         assert shell.settings() == before
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("backend", ["asyncio", pytest.param("trio", marks=pytest.mark.long)])
 def test_ctrl_z_gives_the_terminal_back_and_the_question_is_put_again(backend: str) -> None:
     with program(
         "sh", "-mc", f"{sys.executable} {PROGRAMS / 'stubborn.py'} live asking {backend}; fg"
@@ -258,12 +272,8 @@ def test_ctrl_z_gives_the_terminal_back_and_the_question_is_put_again(backend: s
         shell.type("\x1a")
         shell.expect(r"\x1b\[\?25h")
         shell.expect(r"rm -rf build(?s:.*)\[y\]")
-        while not shell.is_raw():
-            time.sleep(0.01)
-        time.sleep(0.5)
-        shell.type("y")
-        shell.expect("result: (?s:.*)told y")
-        shell.process.wait(10)
+        shell.type_until("y", "result: (?s:.*)told y")
+        shell.process.wait(30)
         assert shell.settings() == before
 
 
@@ -277,15 +287,13 @@ def test_a_program_in_the_background_waits_for_the_keyboard() -> None:
         shell.expect("behind")
         assert not shell.is_raw()
         shell.expect(r"rm -rf build(?s:.*)\[y\]")
-        while not shell.is_raw():
-            time.sleep(0.01)
-        time.sleep(0.5)
-        shell.type("y")
-        shell.expect("result: (?s:.*)told y")
-        shell.process.wait(10)
+        shell.type_until("y", "result: (?s:.*)told y")
+        shell.process.wait(30)
 
 
-@pytest.mark.parametrize("style", ["live", "lines", "json"])
+@pytest.mark.parametrize(
+    "style", ["live", *(pytest.param(style, marks=pytest.mark.long) for style in ("lines", "json"))]
+)
 def test_a_terminal_that_takes_no_output_holds_up_no_program(style: str) -> None:
     """Its buffer is full and nobody reads it. The program ends all the same, and Python with it."""
     ours, theirs = os.openpty()

@@ -8,27 +8,19 @@ import math
 import os
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from progress.keeping import Keeping, kept, stream_of
+from progress.stage import SHARE, Keeping, end_soon, kept, output, shown_by, stream_of
 from scripted import Turn, scripted
 
 from thinkwell import ThoughtCancelled, replay
-from thinkwell._display.results import result_text
-from thinkwell.progress import _drawing
-from thinkwell.progress._drawing import SHARE, Drawing
-from thinkwell.progress._output import direct
-from thinkwell.progress._showing import showing
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from pathlib import Path
-
-    from thinkwell.progress._renderer import Shown
 
 
 async def one_word(turn: Turn) -> None:
@@ -77,7 +69,7 @@ async def test_frames_that_take_long_come_less_often() -> None:
             self._cost = 0.0
             self._ended = math.inf
 
-        def draw(self, runs: Sequence[Shown], /) -> None:
+        def draw(self, runs: Sequence[Any], /) -> None:
             if self._cost:
                 self.pauses.append((self._cost, time.monotonic() - self._ended))
             began = time.thread_time()
@@ -96,7 +88,7 @@ async def test_frames_that_take_long_come_less_often() -> None:
     async with scripted(chatters) as agent:
         stream = stream_of(agent)
         with anyio.fail_after(30):
-            async with showing(Drawing([stream], ["it"], renderer), io.StringIO()):
+            async with shown_by(renderer, stream):
                 await stream.wait()
     for cost, pause in renderer.pauses:
         assert pause >= cost * (1 - SHARE) / SHARE * 0.99
@@ -213,7 +205,7 @@ class Stuck(Keeping):
         super().__init__()
         self.free = threading.Event()
 
-    def draw(self, runs: Sequence[Shown], /) -> None:
+    def draw(self, runs: Sequence[Any], /) -> None:
         super().draw(runs)
         self.free.wait()
 
@@ -221,13 +213,13 @@ class Stuck(Keeping):
 async def test_a_display_that_hangs_holds_up_neither_the_run_nor_the_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_drawing, "LAST_FRAME_TIMEOUT", 0.1)
+    end_soon(monkeypatch)
     gate = Gate()
     async with scripted(gate) as agent:
         stream = stream_of(agent)
         with anyio.fail_after(5):
             renderer = Stuck()
-            async with showing(Drawing([stream], ["it"], renderer), io.StringIO()):
+            async with shown_by(renderer, stream):
                 await renderer.until(lambda kept: bool(kept.frames))
                 gate.open.set()
                 assert await stream.result == "Well, done"
@@ -240,7 +232,7 @@ def blocked() -> Generator[tuple[int, Any]]:
     """A terminal that nobody reads, and what writes to it."""
     ours, theirs = os.openpty()
     file = os.fdopen(theirs, "w")
-    yield ours, direct(file)
+    yield ours, output(file)
     os.close(ours)  # which ends what waits for it
     file.close()
 
@@ -252,7 +244,7 @@ class Pouring(Keeping):
         super().__init__()
         self.out = out
 
-    def draw(self, runs: Sequence[Shown], /) -> None:
+    def draw(self, runs: Sequence[Any], /) -> None:
         super().draw(runs)
         self.out.write("x" * 1_000_000)
 
@@ -260,13 +252,13 @@ class Pouring(Keeping):
 async def test_a_terminal_that_takes_no_output_holds_up_neither_the_run_nor_the_program(
     blocked: tuple[int, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_drawing, "LAST_FRAME_TIMEOUT", 0.1)
+    end_soon(monkeypatch)
     gate = Gate()
     async with scripted(gate) as agent:
         stream = stream_of(agent)
         with anyio.fail_after(5):
             renderer = Pouring(blocked[1])
-            async with showing(Drawing([stream], ["it"], renderer), blocked[1]):
+            async with shown_by(renderer, stream, out=blocked[1]):
                 await renderer.until(lambda kept: bool(kept.frames))
                 gate.open.set()
                 assert await stream.result == "Well, done"
@@ -277,7 +269,7 @@ async def test_a_terminal_that_takes_no_output_holds_up_neither_the_run_nor_the_
 class Broken(Keeping):
     """Cannot draw."""
 
-    def draw(self, runs: Sequence[Shown], /) -> None:
+    def draw(self, runs: Sequence[Any], /) -> None:
         super().draw(runs)
         raise OSError("the terminal is gone")
 
@@ -290,7 +282,7 @@ async def test_what_fails_in_drawing_is_logged_once_and_ends_the_drawing_only(
         stream = stream_of(agent)
         with anyio.fail_after(5):
             renderer = Broken()
-            async with showing(Drawing([stream], ["it"], renderer), io.StringIO()):
+            async with shown_by(renderer, stream):
                 await renderer.until(lambda kept: "suspend" in kept.calls)
                 gate.open.set()
                 assert await stream.result == "Well, done"
@@ -313,18 +305,30 @@ async def test_ctrl_c_is_shown() -> None:
     assert renderer.last[0].view.phase == "cancelled"
 
 
-def test_results_as_people_read_them() -> None:
-    @dataclass
-    class Point:
-        x: int
-        y: float
+# What is written through
 
-    class Odd:
-        def __repr__(self) -> str:
-            raise RuntimeError
 
-    assert result_text("as\nit is") == "as\nit is"
-    assert result_text(Point(1, math.inf)) == '{\n  "x": 1,\n  "y": Infinity\n}'
-    assert result_text([b"\xff", {1: None}]) == '[\n  "_w==",\n  {\n    "1": null\n  }\n]'
-    assert "object at" in result_text(object())
-    assert result_text(Odd()) == "a Odd that cannot be shown: PydanticSerializationError"
+def test_what_is_no_file_of_the_systems_is_written_to_as_it_is() -> None:
+    file = io.StringIO()
+    assert output(file) is file
+
+
+def test_a_file_that_does_not_wait_is_waited_for() -> None:
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    seen: list[bytes] = []
+
+    def read() -> None:
+        while data := os.read(ours, 65536):
+            seen.append(data)
+
+    with os.fdopen(theirs, "w", encoding="utf-8") as file:
+        out = output(file)
+        assert (out.encoding, out.fileno(), out.isatty(), out.writable()) == ("utf-8", theirs, False, True)
+        reader = threading.Thread(target=read)
+        reader.start()
+        assert out.write("é" * 200_000) == 200_000
+        out.flush()
+    reader.join(10)
+    os.close(ours)
+    assert b"".join(seen).decode() == "é" * 200_000

@@ -11,40 +11,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from progress.golden import check, every_recording, every_width, steps
-from progress.story import CWD, Story
-from progress.terminal import Terminal, controls
+from progress.stage import CWD, LiveTerminal, State, Story
+from progress.terminal import controls
 
 from thinkwell import errors
 from thinkwell import events as ev
-from thinkwell.progress._live_renderer import LiveRenderer
 from thinkwell.questions import FieldChoice, FormField
 from thinkwell.view import TokenCounts
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from thinkwell.progress._renderer import Shown
 
-
-class Live:
-    """A terminal on which runs are drawn."""
-
-    def __init__(self, columns: int = 60, lines: int = 30, **options: Any) -> None:
-        self.terminal = Terminal(columns, lines)
-        self.renderer = LiveRenderer(self.terminal.console, reflows=True, **options)
-
-    def draw(self, *runs: Shown) -> list[str]:
-        self.renderer.draw(runs)
-        return self.terminal.rows
-
-    def finish(self, *runs: Shown) -> list[str]:
-        self.renderer.finish(runs)
-        return self.terminal.everything
+class Live(LiveTerminal):
+    """A terminal on which one run is drawn."""
 
     @property
     def zone(self) -> list[str]:
         """The live zone, without the empty row above it."""
-        rows = [row.plain for row in self.renderer._screen._live]
+        rows = self.live
         return rows[1:] if rows and not rows[0] else rows
 
 
@@ -53,7 +38,7 @@ def live() -> Live:
     return Live()
 
 
-def asked(shown: Shown) -> Shown:
+def asked(shown: State) -> State:
     """Return a run whose questions are answered by the keyboard."""
     return replace(shown, asking=shown.view.questions[0].id if shown.view.questions else None)
 
@@ -82,7 +67,7 @@ def test_the_live_zone_has_a_third_of_the_terminal(name: str, lines: int) -> Non
     live = Live(lines=lines)
     for shown in steps(name)[::5]:
         live.draw(asked(shown))
-        assert 0 < len(live.renderer._screen._live) <= max(lines // 3, 1)
+        assert 0 < len(live.live) <= max(lines // 3, 1)
 
 
 @pytest.mark.parametrize("columns", [1, 2, 5, 11, 25, 200])
@@ -812,9 +797,9 @@ def test_a_result_that_was_said_is_not_repeated() -> None:
 def test_somebody_else_can_have_the_terminal_meanwhile(live: Live) -> None:
     story = Story().begin("a").end("a").begin("b")
     live.draw(story.now)
-    live.renderer.suspend()
+    live.leave()
     live.terminal.write("Name? Ada\r\n")
-    live.renderer.resume()
+    live.come_back()
     live.draw(story.end("b").now)
     assert live.terminal.rows[:3] == [
         " ✔ run     a                                            0.0s",
@@ -836,7 +821,7 @@ def test_the_terminal_is_given_back_where_the_end_cannot_be_drawn(live: Live) ->
     assert live.terminal.console.file is live.terminal.file
 
 
-def calls_of(live: Live, shown: Shown) -> int:
+def calls_of(live: Live, shown: State) -> int:
     """Return how many functions are called by drawing a frame: its cost, but for the speed of the machine."""
     counts: Counter[str] = Counter()
 

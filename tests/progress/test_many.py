@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from progress.golden import NAMES, check, every_width, steps
-from progress.story import Story
-from progress.terminal import Terminal, controls
+from progress.stage import LiveTerminal, State, Story
+from progress.terminal import controls
 
 from thinkwell import errors
 from thinkwell import events as ev
-from thinkwell.progress._live_renderer import LiveRenderer
-
-if TYPE_CHECKING:
-    from thinkwell.progress._renderer import Shown
 
 
-class Live:
+class Live(LiveTerminal):
     """A terminal on which runs are drawn."""
 
-    def __init__(self, columns: int = 60, lines: int = 30, **options: Any) -> None:
-        self.terminal = Terminal(columns, lines)
-        self.renderer = LiveRenderer(self.terminal.console, reflows=True, **options)
-
-    def draw(self, *runs: Shown) -> list[str]:
-        self.renderer.draw(runs)
-        return [row.plain for row in self.renderer._screen._live]
-
-    def finish(self, *runs: Shown) -> list[str]:
-        self.renderer.finish(runs)
-        return self.terminal.everything
+    def draw(self, *runs: State) -> list[str]:
+        super().draw(*runs)
+        return self.live
 
 
 @pytest.fixture
@@ -39,7 +26,7 @@ def live() -> Live:
     return Live()
 
 
-def all_at(number: int) -> list[Shown]:
+def all_at(number: int) -> list[State]:
     """Return all recorded runs beside each other, after so many looks."""
     return [replace(steps(name)[min(number, len(steps(name)) - 1)], label=name) for name in NAMES]
 

@@ -2,79 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from progress.story import Story
+from progress.stage import MOST_AT_ONCE, MOST_FOLDED, Looking, Speech, Story, cut_paragraphs
 
 from thinkwell import events as ev
-from thinkwell.progress import _prose
-from thinkwell.progress._prose import Prose
-from thinkwell.progress._settling import (
-    AT_ONCE,
-    FOLDED,
-    Answered,
-    Calls,
-    Noticed,
-    PlanChanged,
-    Refused,
-    Said,
-    Settling,
-    Skipped,
-    Thought,
-    Turn,
-    UserSaid,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from thinkwell.progress._prose import Piece
-    from thinkwell.progress._settling import Settled
-
-
-class Looking:
-    """A run that is looked at."""
-
-    def __init__(self, *, verbose: bool = False) -> None:
-        self.story = Story()
-        self.settling = Settling(verbose=verbose)
-        self.look()
-
-    def look(self, *, end: bool = False) -> list[str]:
-        view = self.story.view
-        return [words(thing) for thing in self.settling.look(view, self.story.time, end=end)]
-
-    @property
-    def running(self) -> list[str]:
-        return [f"{'  ' * each.depth}{each.tool.id} {each.done}" for each in self.settling.running]
-
-
-def words(thing: Settled) -> str:
-    match thing:
-        case Calls():
-            inner = "".join(f"[{'>' * depth}{tool.id}]" for depth, tool in thing.inner)
-            return f"calls {','.join(tool.id for tool in thing.tools)}{inner}"
-        case Said():
-            return f"said {thing.piece.text!r}{' first' if thing.first else ''}"
-        case Thought():
-            return f"thought {thing.seconds}"
-        case UserSaid():
-            return f"user {thing.text}"
-        case Turn():
-            return f"turn {thing.number}"
-        case PlanChanged():
-            return f"plan {','.join(entry.content for entry in thing.entries)}"
-        case Answered():
-            return f"answered {thing.answer.id}"
-        case Refused():
-            return f"refused {thing.attempt.errors[0]}"
-        case Noticed():
-            return f"notice {thing.notice.title}"
-        case Skipped():
-            return f"skipped {thing.count}"
 
 
 @pytest.fixture
@@ -94,9 +29,9 @@ def test_a_call_is_settled_when_it_has_ended(run: Looking) -> None:
 
 def test_reads_wait_for_others_to_share_their_line(run: Looking) -> None:
     run.story.read("a", "b").begin("c", "search")
-    assert (run.look(), [tool.id for tool in run.settling.held]) == ([], ["a", "b"])
+    assert (run.look(), run.held) == ([], ["a", "b"])
     run.story.end("c").begin("edit", "edit")
-    assert (run.look(), run.settling.held) == (["calls a,b,c"], ())
+    assert (run.look(), run.held) == (["calls a,b,c"], [])
     run.story.end("edit").read("d")
     assert run.look() == ["calls edit"]
     run.story.say("Now")
@@ -109,9 +44,9 @@ def test_reads_that_failed_share_no_line(run: Looking) -> None:
 
 
 def test_a_line_has_room_for_so_many(run: Looking) -> None:
-    run.story.read(*map(str, range(FOLDED + 2)))
-    assert run.look() == ["calls " + ",".join(map(str, range(FOLDED)))]
-    assert len(run.settling.held) == 2
+    run.story.read(*map(str, range(MOST_FOLDED + 2)))
+    assert run.look() == ["calls " + ",".join(map(str, range(MOST_FOLDED)))]
+    assert len(run.held) == 2
 
 
 def test_thoughts_do_not_part_reads(run: Looking) -> None:
@@ -135,34 +70,34 @@ def test_with_verbose_they_do() -> None:
 
 def test_thoughts_take_until_something_else_begins(run: Looking) -> None:
     run.story.think("One.")
-    assert (run.look(), run.settling.thinking(run.story.view)) == ([], "One.")
+    assert (run.look(), run.thinking) == ([], "One.")
     run.story.after(4).begin("a").think("Two.").after(1.5).begin("b").after(20)
     assert run.look() == ["thought 4.0", "thought 1.5"]
-    assert run.settling.thinking(run.story.view) == ""
+    assert run.thinking == ""
 
 
 def test_what_was_there_before_anybody_looked() -> None:
     story = Story().think("One.").after(3).begin("a").end("a").think("Two.").after(2)
-    settling = Settling()
-    assert [words(each) for each in settling.look(story.view, 9)] == ["thought 3.0", "calls a"]
+    run = Looking(story)
+    assert run.look(9) == ["thought 3.0", "calls a"]
     story.phase("completed")
-    assert [words(each) for each in settling.look(story.view, 10)] == ["thought 2.0"]
+    assert run.look(10) == ["thought 2.0"]
 
 
 def test_a_thought_that_goes_on_takes_until_now() -> None:
     story = Story().after(2).think("One.")
-    assert [words(each) for each in Settling().look(story.view, 9, end=True)] == ["thought 7.0"]
+    assert Looking(story).look(9, end=True) == ["thought 7.0"]
 
 
 def test_paragraphs_are_settled_when_they_end(run: Looking) -> None:
     run.story.say("One.\nStill one.\n\nTw")
     assert run.look() == ["said 'One.\\nStill one.' first"]
-    assert run.settling.saying(run.story.view) == ("Tw", False)
+    assert run.saying == ("Tw", False)
     run.story.say("o.\n\n\n\nThree.")
     assert run.look() == ["said 'Two.'"]
     run.story.begin("a")
     assert run.look() == ["said 'Three.'"]
-    assert run.settling.saying(run.story.view) == ("", False)
+    assert run.saying == ("", False)
 
 
 def test_a_message_of_which_more_comes_after_something_else(run: Looking) -> None:
@@ -252,8 +187,8 @@ def test_of_much_at_once_the_end_is_told(run: Looking) -> None:
     for number in range(5_000):
         run.story.begin(f"{number}").end(f"{number}")
     found = run.look()
-    assert found[:2] == [f"skipped {5_000 - AT_ONCE}", f"calls {5_000 - AT_ONCE}"]
-    assert len(found) == AT_ONCE + 1
+    assert found[:2] == [f"skipped {5_000 - MOST_AT_ONCE}", f"calls {5_000 - MOST_AT_ONCE}"]
+    assert len(found) == MOST_AT_ONCE + 1
 
 
 def test_of_many_words_at_once_the_end_is_told(run: Looking) -> None:
@@ -267,14 +202,14 @@ def test_of_many_words_at_once_the_end_is_told(run: Looking) -> None:
 # Texts
 
 
-def pieces(text: str, *cuts: int, whole: bool = True) -> list[Piece]:
+def pieces(text: str, *cuts: int, whole: bool = True) -> list[Any]:
     """Return the pieces of a text that comes in parts."""
-    prose = Prose()
-    found = [piece for cut in sorted(cuts) for piece in prose.take(text[:cut], whole=False)]
-    return [*found, *prose.take(text, whole=whole)]
+    speech = Speech()
+    found = [piece for cut in sorted(cuts) for piece in speech.take(text[:cut])]
+    return [*found, *speech.take(text, whole=whole)]
 
 
-def shown(found: Sequence[Piece]) -> list[str]:
+def shown(found: list[Any]) -> list[str]:
     return [
         f"{'+' if each.goes_on else ''}{'' if each.code is None else f'<{each.code}>'}{each.text}"
         for each in found
@@ -312,13 +247,13 @@ def test_long_code_comes_in_parts() -> None:
 
 
 def test_code_that_is_not_complete_is_shown_as_such() -> None:
-    prose = Prose()
-    assert list(prose.take("```c\nint a", whole=False)) == []
-    assert (prose.tail("```c\nint a"), prose.in_code) == ("int a", True)
+    speech = Speech()
+    assert speech.take("```c\nint a") == []
+    assert (speech.tail("```c\nint a"), speech.in_code) == ("int a", True)
 
 
 def test_a_long_paragraph_is_cut_where_lines_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_prose, "LONGEST", 20)
+    cut_paragraphs(monkeypatch, 20)
     text = "\n".join(f"- item {number}" for number in range(6))
     assert shown(pieces(text)) == ["- item 0\n- item 1\n- item 2", "+- item 3\n- item 4", "+- item 5"]
     assert shown(pieces(f"```\n{text}\n```\n")) == [
@@ -328,7 +263,7 @@ def test_a_long_paragraph_is_cut_where_lines_end(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_long_line_is_cut_where_words_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_prose, "LONGEST", 20)
+    cut_paragraphs(monkeypatch, 20)
     assert shown(pieces("one two three four five six", whole=False)) == ["one two three four"]
     assert shown(pieces("x" * 45)) == ["x" * 20, "+" + "x" * 20, "+" + "x" * 5]
 
@@ -343,10 +278,10 @@ def test_of_a_flood_the_end_is_looked_at() -> None:
 
 
 def test_a_flood_ends_code() -> None:
-    prose = Prose()
-    list(prose.take("```\ncode\n", whole=False))
+    speech = Speech()
+    speech.take("```\ncode\n")
     text = "```\ncode\n" + "x\n\n" * 100_000
-    assert {each.code for each in prose.take(text, whole=False)} == {None}
+    assert {each.code for each in speech.take(text)} == {None}
 
 
 TEXTS = st.text(st.sampled_from("ab \n`~"), max_size=300)

@@ -3,8 +3,11 @@
 import os
 import sys
 import time
+from pathlib import Path
 
-from thinkwell.progress._keys import find_keyboard
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from progress.stage import keyboard_of_this_process
 
 
 def say(text: str) -> None:
@@ -18,8 +21,10 @@ if "background" in sys.argv:
         sys.exit()
     os.setpgid(0, 0)
 
-keyboard = find_keyboard()
-assert keyboard is not None
+keyboard = keyboard_of_this_process()
+if keyboard is None:
+    say("no keyboard")
+    sys.exit()
 taken = keyboard.take()
 say(f"taken: {taken}")
 if not taken:
