@@ -169,42 +169,10 @@ async def check_result(given: tuple[type[Any], bytes]) -> None:
 
 _MATTER = repeated(
     [
-        *(
-            "---\n",
-            "\n",
-            " ",
-            "  ",
-            "\t",
-            "name: ",
-            "description: ",
-            "metadata:\n",
-            "allowed-tools: ",
-            "a",
-            ":",
-            "- ",
-            "-",
-            "#",
-            " #",
-        ),
-        *(
-            "|",
-            ">",
-            "|2-\n",
-            "'",
-            '"',
-            "\\",
-            "\\x",
-            "[",
-            "]",
-            ",",
-            "{",
-            "}",
-            "\r\n",
-            "\ufeff",
-            "~",
-            "null",
-            "\0",
-        ),
+        *("---\n", "\n", " ", "  ", "\t", "name: ", "description: ", "metadata:\n"),
+        *("allowed-tools: ", "a", ":", "- ", "-", "#", " #"),
+        *("|", ">", "|2-\n", "'", '"', "\\", "\\x", "[", "]", ",", "{", "}", "\r\n", "\ufeff", "~"),
+        *("null", "\0"),
     ]
 )
 
