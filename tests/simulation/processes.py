@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = str(Path(__file__).parent / "programs" / "faulty_agent.py")
 PROC: Final = Path("/proc")
-WITHIN: Final = 30.0
+WITHIN: Final = 60.0
 CANCEL_AFTER: Final = 1.0
 """Seconds until a run that hangs is cancelled."""
 

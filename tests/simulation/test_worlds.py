@@ -78,7 +78,7 @@ def run(*arguments: str, **variables: str) -> str:
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr
