@@ -99,7 +99,7 @@ class Files:
         """
         try:
             data = content.encode()
-        except UnicodeEncodeError as exc:
+        except UnicodeEncodeError as exc:  # pragma: no cover - the connection mends lone surrogates
             raise FileRefused("text", f"cannot be written: the text is no Unicode ({exc.reason})") from exc
         if len(data) > max_bytes:
             raise FileRefused("size", f"cannot be written: {len(data)} bytes are more than {max_bytes}")

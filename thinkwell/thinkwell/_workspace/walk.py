@@ -232,7 +232,7 @@ def _check_path(path: str) -> None:
         raise FileRefused("path", "has a zero character")
     try:
         size = len(path.encode())
-    except UnicodeEncodeError as exc:
+    except UnicodeEncodeError as exc:  # pragma: no cover - the connection mends lone surrogates
         raise FileRefused("path", "is no Unicode") from exc
     if size > MAX_PATH:
         raise FileRefused("path", f"has more than {MAX_PATH} bytes")
