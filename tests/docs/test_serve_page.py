@@ -161,6 +161,7 @@ def test_behind_nginx(without: str, home: Path, tmp_path: Path) -> None:
             assert browser.get("/api", headers={"host": "evil.example.org"}).status_code == 421
 
 
+@pytest.mark.usefixtures("warm_python")
 def test_what_is_said_at_the_beginning_and_a_run_from_a_shell(home: Path) -> None:
     """Also what the lines with curl do, for a client that is everywhere."""
     said = re.findall(r"^(Serving .*)\n(Ready .*)$", TEXT, re.MULTILINE)[0]

@@ -16,14 +16,14 @@ import pytest
 from bot_api.server import TOKEN, BotApi
 from bot_api.serving import client, serving
 from builtin_stage import open_builtin
-from cli.typing_in import LIMIT, THINKWELL, home
+from cli.typing_in import LIMIT, home, thinkwell
 from docs.commands import check_unit, keys_of, refused
 from docs.pages import DOCS, files, snippets
 
 from thinkwell.channels.telegram import TelegramChannel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -56,15 +56,7 @@ def test_the_unit_starts_a_command_that_there_is() -> None:
     check_unit(TEXT, "thinkwell-telegram.service")
 
 
-@pytest.fixture
-def heeding() -> Generator[None]:
-    """Let what is started heed Ctrl-C, even where the tests were started to ignore it, as by ``nohup``."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("heeding")
+@pytest.mark.usefixtures("warm_python")
 @pytest.mark.parametrize(("line", "said"), [found for found in SHOWN.findall(TEXT) if found[1]])
 def test_what_is_typed_brings_what_is_shown(line: str, said: str, home: Path) -> None:
     """With the built-in agent, and a server of this machine."""
@@ -73,7 +65,7 @@ def test_what_is_typed_brings_what_is_shown(line: str, said: str, home: Path) ->
     with serving(api) as address:
         (home / "bot.toml").write_text(f'base_url = "{address}"', "utf-8")
         with subprocess.Popen(
-            [*THINKWELL, *arguments, "--config", str(home / "bot.toml")],
+            thinkwell(*arguments, "--config", str(home / "bot.toml")),
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             env={**os.environ, "TELEGRAM_BOT_TOKEN": TOKEN},

@@ -123,6 +123,7 @@ def test_without_git_the_agent_is_told(project: Path, review: Review) -> None:
     assert (done.code, done.out) == (0, "Nothing to see.\n"), done.errors
 
 
+@pytest.mark.usefixtures("warm_python")
 def test_a_mistake_keeps_a_commit_from_being_made(project: Path) -> None:
     hook = project / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
