@@ -118,7 +118,7 @@ class WorkspaceService(AsyncContextManagerMixin):
 
     async def write_text_file(self, request: s.WriteTextFileRequest, /) -> s.WriteTextFileResponse:
         """Write a file's text."""
-        if not self._workspace.write:
+        if not self._workspace.write:  # pragma: no cover - the connection refuses what is not advertised
             raise RpcError.method_not_found("fs/write_text_file")
 
         def write() -> None:
@@ -137,7 +137,7 @@ class WorkspaceService(AsyncContextManagerMixin):
     # Terminals
 
     def _served_terminals(self, method: str) -> Terminals:
-        if self._terminals is None:
+        if self._terminals is None:  # pragma: no cover - the connection refuses what is not advertised
             raise RpcError.method_not_found(method)
         return self._terminals
 
