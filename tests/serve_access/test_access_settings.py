@@ -69,6 +69,11 @@ def test_whose_a_token_is() -> None:
         assert who.tokens.caller(wrong) is None
 
 
+def test_a_token_that_is_just_good_enough() -> None:
+    for token in ("abcdef" + "a" * 10, "abcdef" + "a" * 506):
+        assert Access({token: "a" * 100}).tokens.caller(token) == "a" * 100
+
+
 def test_what_is_said_of_it_has_no_token() -> None:
     who = access(origins=["https://app.example.org"])
     assert repr(who) == "<Access for ada, bob>"

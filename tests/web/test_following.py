@@ -82,6 +82,21 @@ async def test_a_run_elsewhere_is_told_of_watchers_in_time_and_delays_none(
     assert len(journal.called) >= 6
 
 
+async def test_a_run_elsewhere_is_told_of_nobody_who_has_left() -> None:
+    journal = Elsewhere(0.0)
+    agent, _ = scripted_agent(nothing)
+    async with RunServer({"a": agent}, journal=journal, abandoned_after=30) as server:
+        record = await journal.create(run_record("run-1", caller=ADA))
+        async with server.watch(record.id, caller=ADA):
+            async with server.watch(record.id, caller=ADA):
+                await anyio.sleep(15)
+            await anyio.sleep(20)
+            told = len(journal.called)
+            assert told >= 3
+        await anyio.sleep(100)
+        assert len(journal.called) <= told + 1
+
+
 async def test_a_run_that_can_be_followed_no_further(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(MemoryJournal):
         async def wait(self, run_id: str, after: int) -> None:
