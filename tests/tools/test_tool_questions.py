@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from scripted import Turn, scripted
 
 from thinkwell import ToolContext, ToolError, tool
 from thinkwell import events as ev
 from thinkwell.questions import FormField, Question
+from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from thinkwell.tools import ToolResult
@@ -24,23 +24,18 @@ async def paint(thing: str, context: ToolContext) -> str:
     return "left as it is" if values is None else f"painted {values['colour']}"
 
 
-def calling(answers: list[dict[str, Any]]) -> Any:
-    async def script(turn: Turn) -> None:
-        answers.append(await turn.call("paint", {"thing": "door"}))
-        turn.say("Done")
-
-    return script
+PAINTS = script.calls("paint", {"thing": "door"}, expect_error=None).says("Done")
 
 
 @pytest.mark.parametrize("permissions", ["deny", "ask", "allow"])
 async def test_a_tool_asks_and_a_program_answers(permissions: Any) -> None:
-    answers: list[dict[str, Any]] = []
+    played = ScriptedAgent(PAINTS)
 
     async def reviewer(question: Question) -> None:
         raise AssertionError(question)
 
     handlers: dict[str, Any] = {} if permissions == "deny" else {"on_question": reviewer}
-    async with scripted(calling(answers), permissions=permissions, **handlers) as agent:
+    async with played.open(permissions=permissions, **handlers) as agent:
         stream = agent.think().text("Go").tool(paint).stream(include="all")
         with anyio.fail_after(5):
             async for event in stream:
@@ -52,21 +47,21 @@ async def test_a_tool_asks_and_a_program_answers(permissions: Any) -> None:
                     )
                     stream.answer(event.id, {"colour": "blue"}, by="ada")
             await stream.result
-    assert answers[0]["content"][0]["text"] == "painted blue"
+    assert played.sent.results[0].text == "painted blue"
     (answer,) = stream.view.answers
     assert (answer.choice, answer.by) == ("accept", "ada")
 
 
 async def test_an_answer_that_declines_gives_nothing() -> None:
-    answers: list[dict[str, Any]] = []
-    async with scripted(calling(answers)) as agent:
+    played = ScriptedAgent(PAINTS)
+    async with played.open() as agent:
         stream = agent.think().text("Go").tool(paint).stream(include="all")
         with anyio.fail_after(5):
             async for event in stream:
                 if isinstance(event, ev.QuestionAsked):
                     stream.answer(event.id, "decline")
             await stream.result
-    assert answers[0]["content"][0]["text"] == "left as it is"
+    assert played.sent.results[0].text == "left as it is"
 
 
 async def test_a_form_without_required_values_may_be_accepted_as_it_is() -> None:
@@ -76,11 +71,7 @@ async def test_a_form_without_required_values_may_be_accepted_as_it_is() -> None
         given.append(await context.ask("Shall it go on?", ()))
         return "yes"
 
-    async def script(turn: Turn) -> None:
-        await turn.call("confirm", {})
-        turn.say("Done")
-
-    async with scripted(script) as agent:
+    async with ScriptedAgent(script.calls("confirm")).open() as agent:
         stream = agent.think().text("Go").tool(confirm).stream(include="all")
         with anyio.fail_after(5):
             async for event in stream:
@@ -91,8 +82,7 @@ async def test_a_form_without_required_values_may_be_accepted_as_it_is() -> None
 
 
 async def test_a_cancelled_run_withdraws_what_a_tool_asks() -> None:
-    answers: list[dict[str, Any]] = []
-    async with scripted(calling(answers)) as agent:
+    async with ScriptedAgent(PAINTS, complete=False).open() as agent:
         stream = agent.think().text("Go").tool(paint).stream(include="all")
         with anyio.fail_after(5):
             async for event in stream:
