@@ -8,18 +8,17 @@ import pickle
 
 import anyio
 import pytest
-from scripted import ScriptedAgent, Turn, scripted
 from stream.wire_agent import answer, wire_agent
 
 from thinkwell import errors, open_agent
 from thinkwell.errors import ThinkwellError
+from thinkwell.testing import ScriptedAgent, script
 from thinkwell_acp import (
     FrameTooLong,
     ProcessExited,
     RpcError,
     Transport,
     memory_transport_pair,
-    serve_agent,
 )
 
 LOGINS = (
@@ -199,17 +198,12 @@ class Breaking(Transport):
     ids=lambda value: type(value).__name__,
 )
 async def test_errors_of_the_protocol_become_ours(wire: Exception, expected: ThinkwellError) -> None:
-    ours, theirs = memory_transport_pair()
-
-    async def ends(_: Turn) -> None:
-        if isinstance(wire, RpcError):
-            raise wire
-        await theirs.aclose()
-        await anyio.sleep_forever()
-
+    ends = script.hangs_up()
+    if isinstance(wire, RpcError):
+        ends = script.fails(wire.code, wire.message, data=wire.data)
     async with (
-        serve_agent(theirs, ScriptedAgent([ends])),
-        open_agent("odd", transport=Breaking(ours, wire)) as agent,
+        ScriptedAgent(ends).connect() as transport,
+        open_agent("odd", transport=Breaking(transport, wire)) as agent,
     ):
         with anyio.fail_after(20), pytest.raises(type(expected)) as caught:
             await agent.think().text("Go").run()
@@ -218,11 +212,9 @@ async def test_errors_of_the_protocol_become_ours(wire: Exception, expected: Thi
 
 
 async def test_an_agent_that_is_closed_meanwhile_is_our_own_doing() -> None:
-    async def sleeps(_: Turn) -> None:
-        await anyio.sleep_forever()
-
-    async with scripted(sleeps) as agent:
+    async with ScriptedAgent(script.hangs()).open() as agent:
         stream = agent.think().text("Go").stream()
+        await anyio.wait_all_tasks_blocked()
     assert isinstance(stream.result.exception(), errors.AgentClosed)
 
 

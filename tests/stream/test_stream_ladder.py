@@ -5,11 +5,11 @@ from __future__ import annotations
 import anyio
 import pytest
 from pydantic import BaseModel
-from scripted import ScriptedAgent, Turn, scripted
 from stream.wire_agent import Json, answer, end_turn, refuse, say, wire_agent
 from trio.testing import MockClock
 
 from thinkwell import SessionUnusable, ThoughtCancelled, ThoughtTimeout, ToolsNotSeen
+from thinkwell.testing import ScriptedAgent, ScriptedTurn, script
 
 CANCEL_TIMEOUT, LEAVE_TIMEOUT, CLOSE_TIMEOUT = 10, 2, 5
 """Seconds: what docs/topics/lifetimes.md promises."""
@@ -100,11 +100,11 @@ async def test_turn_is_not_ended_by_closing_the_session__the_agent_is(
 async def test_turn_of_a_session_is_not_ended__the_session_takes_no_other() -> None:
     hang = anyio.Event()
 
-    async def hangs(_turn: Turn) -> None:
+    async def hangs(_: ScriptedTurn) -> None:
         with anyio.CancelScope(shield=True):
             await hang.wait()
 
-    async with scripted(hangs) as agent, agent.session() as session:
+    async with ScriptedAgent(script.does(hangs)).open() as agent, agent.session() as session:
         stubborn = session.think().text("1").stream(timeout=30)
         queued = session.think().text("2").stream()
         await stubborn.wait()
@@ -117,11 +117,8 @@ async def test_turn_of_a_session_is_not_ended__the_session_takes_no_other() -> N
 
 
 async def test_our_tools_are_never_looked_at__the_prompt_is_sent_all_the_same() -> None:
-    async def asks(turn: Turn) -> None:
-        turn.say("which tool?")
-
-    agent = ScriptedAgent([asks], lists_tools=False)
-    async with scripted(agent=agent) as opened:
+    played = ScriptedAgent(script.says("which tool?"), lists_tools=False, repeats=True)
+    async with played.open() as opened:
         stream = opened.think(Answer).text("Hi").stream()
         stream_of_text = opened.think().text("Hi").stream()
         with pytest.raises(ToolsNotSeen) as caught:
