@@ -184,6 +184,7 @@ async def test_the_acknowledgement_at_the_end_does_not_hold_up(caplog: pytest.Lo
     for trouble, seconds in ((Trouble.slow(100), 2), (Trouble.unreachable(), 0)):
         server = BotApi()
         server.user(ANN, "Ann").says("one")
+        began = 0.0
         with caplog.at_level(logging.INFO), anyio.CancelScope() as scope:
             async with hearing(server) as messages:
                 await anext(messages)
