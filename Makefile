@@ -49,10 +49,10 @@ demo: $(VENV)/.installed
 # The workers share the cases; MOST_CPU=1200 fails a run that takes more seconds of processor time.
 PARALLEL = -n auto --dist loadgroup
 
-test: $(VENV)/.installed-test
+test: $(VENV)/.installed-test .cache/.fetched
 	$(PYTEST) $(PARALLEL) -m "not interop and not long" $(if $(MOST_CPU),--most-cpu $(MOST_CPU)) $(FOLDER)
 
-test-all: $(VENV)/.installed-test
+test-all: $(VENV)/.installed-test .cache/.fetched
 	$(PYTEST) $(PARALLEL) -m "long and not interop" $(FOLDER)
 
 check: static test
@@ -94,7 +94,7 @@ fuzz: $(VENV)/.installed-test
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
 
-coverage: $(VENV)/.installed-test
+coverage: $(VENV)/.installed-test .cache/.fetched
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(PARALLEL) -m "not interop" $(FOLDER)
 	$(BIN)/coverage combine --quiet
@@ -123,4 +123,9 @@ $(VENV)/.installed-%: $(VENV)/.installed
 	@echo "Installing what is needed: $*"
 	@$(PIP) install --group $*
 	@$(BIN)/python -m compileall -q acp thinkwell tests
+	@touch $@
+
+.cache/.fetched: tests/debian_packages.py tests/npm/package-lock.json | $(VENV)/.installed-test
+	@echo "Fetching the browser and the servers of the tests"
+	@cd tests && $(abspath $(BIN))/python -W ignore -m suite.fetched
 	@touch $@
