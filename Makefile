@@ -128,4 +128,4 @@ $(VENV)/.installed-%: $(VENV)/.installed
 .cache/.fetched: tests/debian_packages.py tests/npm/package-lock.json | $(VENV)/.installed-test
 	@echo "Fetching the browser and the servers of the tests"
 	@cd tests && $(abspath $(BIN))/python -W ignore -m suite.fetched
-	@touch $@
+	@mkdir -p .cache && touch $@
