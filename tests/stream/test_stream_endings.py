@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import BaseModel
-from scripted import Script, ScriptedAgent, Turn, scripted
 from stream.wire_agent import end_turn, say, wire_agent
 
 from thinkwell import (
@@ -18,6 +17,8 @@ from thinkwell import (
     ThoughtStream,
 )
 from thinkwell import events as ev
+from thinkwell.testing import Script, ScriptedAgent, ScriptedTurn, script
+from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,21 +28,15 @@ class Answer(BaseModel):
     answer: int
 
 
-def says(text: str, stop_reason: str = "end_turn") -> Script:
-    async def script(turn: Turn) -> str:
-        turn.say(text)
-        return stop_reason
-
-    return script
-
-
 def returns(*values: object) -> Script:
-    async def script(turn: Turn) -> None:
-        for value in values:
-            reply = await turn.returns(answer=value)
-            turn.say(reply["content"][0]["text"])
+    """A turn that returns these, and says what it was told."""
 
-    return script
+    async def return_them(turn: ScriptedTurn) -> None:
+        for value in values:
+            reply = await turn.call("return_result", {"answer": value})
+            turn.update(s.AgentMessageChunk(content=s.TextContent(text=reply.text)))
+
+    return script.does(return_them)
 
 
 async def kept(stream: ThoughtStream[Any]) -> list[ThoughtEvent]:
@@ -61,21 +56,20 @@ async def kept(stream: ThoughtStream[Any]) -> list[ThoughtEvent]:
 async def test_turn_that_ends_otherwise_than_well__fails_and_is_not_asked_again(
     output: type[Answer] | None, stop_reason: str, error: type[ThinkwellError]
 ) -> None:
-    agent = ScriptedAgent([says("well", stop_reason)])
-    async with scripted(agent=agent) as opened:
+    agent = ScriptedAgent(script.says("well").stops(stop_reason))
+    async with agent.open() as opened:
         stream = opened.think(output).text("Hi").stream()
         with pytest.raises(error) as caught:
             await stream.result
         assert getattr(caught.value, "text", None) == "well"
         assert getattr(caught.value, "stop_reason", stop_reason) == stop_reason
         assert (stream.view.phase, stream.view.stop_reason) == ("failed", stop_reason)
-        assert len(agent.prompts) == 1
+        assert len(agent.sent.prompts) == 1
 
 
 @pytest.mark.parametrize("reminders", [0, 1, 2])
 async def test_turn_without_a_result__is_followed_by_reminders_and_then_fails(reminders: int) -> None:
-    agent = ScriptedAgent([says("hm")])
-    async with scripted(agent=agent) as opened:
+    async with ScriptedAgent(script.says("hm"), repeats=True).open() as opened:
         stream = opened.think(Answer).text("Hi").stream(include="all", reminders=reminders)
         with pytest.raises(ResultMissing) as caught:
             await stream.result
@@ -89,7 +83,7 @@ async def test_turn_without_a_result__is_followed_by_reminders_and_then_fails(re
 
 
 async def test_turn_without_a_result__the_reminder_brings_it() -> None:
-    async with scripted(says("hm"), returns(4)) as agent:
+    async with ScriptedAgent(script.says("hm").stops() + returns(4)).open() as agent:
         stream = agent.think(Answer).text("Hi").stream(include="all")
         assert await stream.result == Answer(answer=4)
         phases = [event.phase for event in await kept(stream) if isinstance(event, ev.PhaseChanged)]
@@ -101,7 +95,7 @@ async def test_turn_without_a_result__the_reminder_brings_it() -> None:
 
 
 async def test_invalid_results__are_told_to_the_agent_and_the_first_valid_one_wins() -> None:
-    async with scripted(returns("x", 1, 2)) as agent:
+    async with ScriptedAgent(returns("x", 1, 2)).open() as agent:
         stream = agent.think(Answer).text("Hi").stream(include="all")
         assert await stream.result == Answer(answer=1)
         events = await kept(stream)
@@ -114,7 +108,7 @@ async def test_invalid_results__are_told_to_the_agent_and_the_first_valid_one_wi
 
 
 async def test_invalid_results__too_many_fail_while_the_turn_goes_on() -> None:
-    async with scripted(returns("x", "y", 1)) as agent:
+    async with ScriptedAgent(returns("x", "y", 1)).open() as agent:
         stream = agent.think(Answer).text("Hi").stream(retries=1)
         with pytest.raises(ResultInvalid) as caught:
             await stream.result
@@ -126,7 +120,7 @@ async def test_invalid_results__too_many_fail_while_the_turn_goes_on() -> None:
 
 
 async def test_result_for_a_task_that_wants_text__is_turned_down() -> None:
-    async with scripted(returns(1)) as agent, agent.session() as session:
+    async with ScriptedAgent(returns(1)).open() as agent, agent.session() as session:
         stream = session.think().text("Hi").stream()
         assert "write it as text" in await stream.result
 
