@@ -6,13 +6,13 @@ import json
 import os
 import signal
 import subprocess
-import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx
+from cli.running import Running, given_up
 from cli.typing_in import LIMIT, thinkwell
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ class Watching:
         return next(entry for entry in self if entry["type"] == kind)
 
 
-class Web:
-    """The command, running."""
+class Web(Running):
+    """``thinkwell serve``, running."""
+
+    secrets = (ADA, BOB)
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
-        self.told: list[str] = []
-        """What it has written to standard error, line by line."""
+        super().__init__(process)
         self.url = ""
         self.secret: str | None = None
         """The one that it has printed."""
@@ -64,32 +64,6 @@ class Web:
         token = token or self.secret
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         return httpx.Client(base_url=self.url, headers=headers, timeout=LIMIT, verify=False, **options)
-
-    def until_told(self, text: str) -> str:
-        """Wait until a line of standard error has a text in it, and return that line."""
-        assert self.process.stderr is not None
-        while line := self.process.stderr.readline():
-            self.told.append(line.rstrip("\n"))
-            if text in line:
-                return self.told[-1]
-        raise AssertionError(f"{text!r} was never told, but {self.told}")
-
-    def send(self, number: signal.Signals) -> None:
-        self.process.send_signal(number)
-
-    def end_with(self, number: signal.Signals) -> int:
-        """Send a signal, wait until it has ended, and return its exit code."""
-        self.send(number)
-        return self.end()
-
-    def end(self) -> int:
-        """Wait until it has ended, and return its exit code."""
-        assert self.process.stderr is not None
-        self.told += self.process.stderr.read().splitlines()
-        code = self.process.wait(LIMIT)
-        assert not any("Traceback" in line for line in self.told), self.told
-        assert not any(token in line for line in self.told for token in (ADA, BOB)), self.told
-        return code
 
 
 @contextmanager
@@ -107,27 +81,24 @@ def serving_web(
     if config:
         Path("serve.toml").write_text(config, "utf-8")
         arguments = ("--config", "serve.toml", *arguments)
-    with subprocess.Popen(
-        thinkwell("serve", "--port", "0", *arguments),
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        env={**{k: v for k, v in os.environ.items() if k != "THINKWELL_SERVE_TOKEN"}, **(env or {})},
-        encoding="utf-8",
-    ) as process:
-        give_up = threading.Timer(2 * LIMIT, process.kill)
-        give_up.start()
-        try:
-            web = Web(process)
-            if ready:
-                line = web.until_told("Ready at ")
-                web.url, _, secret = line.split(" ")[2].partition("#secret=")
-                web.secret = secret or None
-            yield web
-            if process.poll() is None:
-                assert web.end_with(signal.SIGTERM) == 143
-        finally:
-            give_up.cancel()
-            process.kill()
+    with (
+        subprocess.Popen(
+            thinkwell("serve", "--port", "0", *arguments),
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env={**{k: v for k, v in os.environ.items() if k != "THINKWELL_SERVE_TOKEN"}, **(env or {})},
+            encoding="utf-8",
+        ) as process,
+        given_up(process),
+    ):
+        web = Web(process)
+        if ready:
+            line = web.until_told("Ready at ")
+            web.url, _, secret = line.split(" ")[2].partition("#secret=")
+            web.secret = secret or None
+        yield web
+        if process.poll() is None:
+            assert web.end_with(signal.SIGTERM) == 143
 
 
 def started(client: httpx.Client, prompt: str = "Go.", **request: Any) -> str:

@@ -9,7 +9,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from bot_api.server import TOKEN, BotApi
 from bot_api.serving import serving
 from bot_api.values import Trouble
 from cli.command import run_command
+from cli.running import Running, given_up
 from cli.typing_in import LIMIT, home, scripted, thinkwell
 
 from thinkwell.testing import Script, script
@@ -35,15 +35,15 @@ from cli.terminal import processes_with
 __all__ = ("home",)
 
 
-class Bot:
+class Bot(Running):
     """The command, running, and the server that it talks to."""
 
+    secrets = ("a-token-of-the-tests",)
+
     def __init__(self, api: BotApi, process: subprocess.Popen[str]) -> None:
+        super().__init__(process)
         self.api = api
         self.ada = api.user(7, "Ada")
-        self.process = process
-        self.told: list[str] = []
-        """What it has written to standard error, line by line."""
 
     @property
     def texts(self) -> list[str]:
@@ -65,32 +65,6 @@ class Bot:
 
         anyio.run(wait)
 
-    def until_told(self, text: str) -> str:
-        """Wait until a line of standard error has a text in it, and return that line."""
-        assert self.process.stderr is not None
-        while line := self.process.stderr.readline():
-            self.told.append(line.rstrip("\n"))
-            if text in line:
-                return self.told[-1]
-        raise AssertionError(f"{text!r} was never told, but {self.told}")
-
-    def send(self, number: signal.Signals) -> None:
-        self.process.send_signal(number)
-
-    def end_with(self, number: signal.Signals) -> int:
-        """Send a signal, wait until it has ended, and return its exit code."""
-        self.send(number)
-        return self.end()
-
-    def end(self) -> int:
-        """Wait until it has ended, and return its exit code."""
-        assert self.process.stderr is not None
-        self.told += self.process.stderr.read().splitlines()
-        code = self.process.wait(LIMIT)
-        assert not any("Traceback" in line for line in self.told), self.told
-        assert not any("a-token-of-the-tests" in line for line in self.told), self.told
-        return code
-
 
 @contextmanager
 def running(
@@ -109,26 +83,23 @@ def running(
     with serving(api) as address:
         file = Path("bot.toml")
         file.write_text(f'base_url = "{address}"\n{config}', "utf-8")
-        with subprocess.Popen(
-            thinkwell("telegram", "--config", str(file), *arguments),
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "TELEGRAM_BOT_TOKEN": token},
-            encoding="utf-8",
-        ) as process:
-            give_up = threading.Timer(2 * LIMIT, process.kill)
-            give_up.start()
-            try:
-                bot = Bot(api, process)
-                if ready:
-                    bot.until_told("Ready as @test_bot")
-                    bot.until(lambda: api.polled)
-                yield bot
-                if process.poll() is None:
-                    assert bot.end_with(signal.SIGTERM) == 143
-            finally:
-                give_up.cancel()
-                process.kill()
+        with (
+            subprocess.Popen(
+                thinkwell("telegram", "--config", str(file), *arguments),
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env={**os.environ, "TELEGRAM_BOT_TOKEN": token},
+                encoding="utf-8",
+            ) as process,
+            given_up(process),
+        ):
+            bot = Bot(api, process)
+            if ready:
+                bot.until_told("Ready as @test_bot")
+                bot.until(lambda: api.polled)
+            yield bot
+            if process.poll() is None:
+                assert bot.end_with(signal.SIGTERM) == 143
 
 
 def play(home: Path, played: Script) -> tuple[str, str]:

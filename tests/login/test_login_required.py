@@ -13,6 +13,8 @@ from scripted import Turn, scripted
 
 from thinkwell import Agent, AgentExited, CapabilityMissing, LoginRequired, ThoughtCancelled, open_agent
 from thinkwell import events as ev
+
+# Private: a login that begins in the very moment in which the connection ends cannot be met from outside.
 from thinkwell._shared_login import SharedLogin
 from thinkwell.errors import AuthMethod, LoginFailed
 from thinkwell.questions import FormQuestion

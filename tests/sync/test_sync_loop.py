@@ -15,6 +15,8 @@ import anyio
 import pytest
 from sync.playing import until_it_waits
 
+# Private: Ctrl-C at every instruction of the loop's own code, and the moments in which it ends, cannot be met
+# from outside.
 from thinkwell import AgentClosed
 from thinkwell.sync import _loop
 from thinkwell.sync._held import Held

@@ -95,6 +95,10 @@ def _modules() -> list[str]:
     return [name for name in names if not name.endswith(".__main__")]
 
 
+def _wake(_number: int, _frame: object) -> None:
+    """Let a signal be written to the descriptor that wakes the server."""
+
+
 def _end(code: int) -> None:
     """Do what Python does at its end, but for giving all memory back: that would take most of the time."""
     threading._shutdown()  # type: ignore[attr-defined]
@@ -119,7 +123,7 @@ class Server:
         self._wakes, self._woken = socket.socketpair()
         self._wakes.setblocking(False)
         self._woken.setblocking(False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGCHLD, _wake)
         signal.set_wakeup_fd(self._woken.fileno())
 
     def run(self) -> Request | None:
