@@ -157,6 +157,9 @@ async def test_the_same_key_starts_nothing_more() -> None:
         assert first.id == again.id != other.id
         for run, caller in ((first, ADA), (other, "bob")):
             await stage.ended(run.id, caller=caller)
+        late = await stage.server.start(request, caller=ADA, key="k")
+        assert (late.id, late.status) == (first.id, "completed")
+        assert "0 runs" in repr(stage.server)
         assert stage.handler is not None
         assert len(stage.handler.prompts) == 2
 
