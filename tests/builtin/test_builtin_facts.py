@@ -138,6 +138,12 @@ async def test_a_program_that_does_not_parse_is_said_to(folder: Path, text: str)
     assert result["issues"][0]["severity"] == "high"
 
 
+async def test_the_line_that_does_not_parse_is_told(folder: Path) -> None:
+    make(folder, "x.py", text="x = 1\ndef f(:\n")
+    assert "It does not parse; at line 2: " in (await asked(folder)).thoughts
+    assert await found(folder, next_step=TEXT) == {"next_step": "Correct line 2 of x.py."}
+
+
 async def test_a_program_that_nests_deeply_costs_nothing_but_its_facts(folder: Path) -> None:
     make(folder, "x.py", text="x" + ".a" * 2000)
     thoughts = (await asked(folder)).thoughts
@@ -293,10 +299,14 @@ async def test_links(folder: Path) -> None:
     make(folder, "b.py", "a b/c.py")
     inside = (folder / "a b" / "c.py").as_uri()
     assert "a%20b" in inside
-    box = await asked(folder, "Look", *links(inside, "b.py", "file:///a%20b/c.py", "https://example.org/a"))
+    elsewhere = ("https://example.org/a", "xy:b.py")
+    missing = {"file:///a%20b/c.py": "/a b/c.py", "c:/b.py": "c:/b.py"}  # one letter is a drive of Windows
+    box = await asked(folder, "Look", *links(inside, "b.py", *missing, *elsewhere))
     assert box.titles == ["Read a b/c.py", "Read b.py"]
-    assert "I do not read /a b/c.py: there is no such file." in box.thoughts
-    assert "I cannot look at https://example.org/a: I read files only." in box.thoughts
+    for path in missing.values():
+        assert f"I do not read {path}: there is no such file." in box.thoughts
+    for name in elsewhere:
+        assert f"I cannot look at {name}: I read files only." in box.thoughts
 
 
 async def test_a_client_that_shows_nothing_is_served(folder: Path) -> None:
