@@ -74,7 +74,7 @@ class Player:
         match message.get("method"):
             case None:
                 self.answers[message["id"]] = message.get("result", message.get("error"))
-                await self._end_turn()
+                await self._end_turn_when_answered()
             case "initialize":
                 capabilities = {"loadSession": True, "mcpCapabilities": {"acp": True}}
                 await self._answer(message["id"], {"protocolVersion": 1, "agentCapabilities": capabilities})
@@ -86,16 +86,22 @@ class Player:
             case "session/prompt":
                 self._prompt = message["id"]
                 await self._say(*self._lines)
-                await self._end_turn()
+                await self._end_turn_when_answered()
+            case "session/cancel":
+                await self._end_turn("cancelled")
             case _ if "id" in message:
                 error = {"code": -32601, "message": "no"}
                 await self._say(msgspec.json.encode({"jsonrpc": "2.0", "id": message["id"], "error": error}))
             case _:
                 pass
 
-    async def _end_turn(self) -> None:
-        if self._prompt is not None and self.answers.keys() >= set(self._waits_for):
-            await self._answer(self._prompt, {"stopReason": "end_turn"})
+    async def _end_turn_when_answered(self) -> None:
+        if self.answers.keys() >= set(self._waits_for):
+            await self._end_turn("end_turn")
+
+    async def _end_turn(self, reason: str) -> None:
+        if self._prompt is not None:
+            await self._answer(self._prompt, {"stopReason": reason})
             self._prompt = None
 
     async def _answer(self, id_: object, result: object) -> None:

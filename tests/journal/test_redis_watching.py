@@ -84,8 +84,7 @@ async def test_redis_ends_the_connection_of_those_who_listen(
                     await one.append("run-1", entries(seq, seq))
 
 
-@pytest.mark.parametrize("anyio_backend", ["trio"])
-async def test_runs_that_nobody_waits_for_are_not_listened_for(
+def test_runs_that_nobody_waits_for_are_not_listened_for(
     redis_server: RedisServer, prefix: str, one: RedisJournal, other: RedisJournal, clock: Clock
 ) -> None:
     returned: set[str] = set()
@@ -94,24 +93,27 @@ async def test_runs_that_nobody_waits_for_are_not_listened_for(
         await other.wait(run_id, 0)
         returned.add(run_id)
 
-    async with one, other:
-        for run_id in ("run-1", "run-2", "run-3"):
-            await one.create(run_record(run_id))
-        with anyio.fail_after(PATIENCE):
-            async with anyio.create_task_group() as tasks:
-                for run_id in ("run-1", "run-2", "run-3"):
-                    tasks.start_soon(wait, run_id)
-                while listened(redis_server, prefix) != {"run-1", "run-2", "run-3"}:
-                    await checkpoint()
-                await one.append("run-1", entries(1, 1))
-                await one.finish("run-2", Entry(1, b"{}"), "completed", 5.0)
-                while returned != {"run-1", "run-2"}:
-                    await checkpoint()
-                clock.ahead += 61
-                while listened(redis_server, prefix) != {"run-3"}:
-                    redis_server.ask("PUBLISH", f"{prefix}:changed:run-3", b"0")
-                    await checkpoint()
-                await one.append("run-3", entries(1, 1))
+    async def watch() -> None:
+        async with one, other:
+            for run_id in ("run-1", "run-2", "run-3"):
+                await one.create(run_record(run_id))
+            with anyio.fail_after(PATIENCE):
+                async with anyio.create_task_group() as tasks:
+                    for run_id in ("run-1", "run-2", "run-3"):
+                        tasks.start_soon(wait, run_id)
+                    while listened(redis_server, prefix) != {"run-1", "run-2", "run-3"}:
+                        await checkpoint()
+                    await one.append("run-1", entries(1, 1))
+                    await one.finish("run-2", Entry(1, b"{}"), "completed", 5.0)
+                    while returned != {"run-1", "run-2"}:
+                        await checkpoint()
+                    clock.ahead += 61
+                    while listened(redis_server, prefix) != {"run-3"}:
+                        redis_server.ask("PUBLISH", f"{prefix}:changed:run-3", b"0")
+                        await checkpoint()
+                    await one.append("run-3", entries(1, 1))
+
+    anyio.run(watch, backend="trio")
 
 
 async def test_a_run_that_was_taken_is_seen_by_those_who_waited_where_it_was(
