@@ -54,14 +54,17 @@ class Program:
 
     def __init__(self, pipe: MemoryTransport) -> None:
         self.pipe = pipe
-        self._heard = b""
+        self._begun = b""
+        self.heard: list[str] = []
+        """All lines that it has read."""
 
     async def hear(self) -> str:
         """Return the next line that was written to the program."""
-        while b"\n" not in self._heard:
-            self._heard += await self.pipe.receive()
-        line, _, self._heard = self._heard.partition(b"\n")
-        return line.decode()
+        while b"\n" not in self._begun:
+            self._begun += await self.pipe.receive()
+        line, _, self._begun = self._begun.partition(b"\n")
+        self.heard.append(line.decode())
+        return self.heard[-1]
 
     async def hear_json(self) -> dict[str, Any]:
         line: dict[str, Any] = json.loads(await self.hear())
@@ -70,19 +73,32 @@ class Program:
     async def say(self, kind: str, **fields: object) -> None:
         await self.write(json.dumps({"type": kind, **fields}).encode() + b"\n")
 
+    async def writes(self, *lines: str) -> None:
+        """Write lines, all at once."""
+        await self.write("".join(f"{line}\n" for line in lines).encode())
+
     async def write(self, data: bytes) -> None:
         await self.pipe.send(data)
 
     async def end(self) -> None:
         await self.pipe.aclose()
 
+    async def response(self) -> dict[str, Any]:
+        """Read an answer."""
+        response = await self.hear_json()
+        assert response.pop("type") == "response"
+        return response
+
+    async def value(self) -> Any:
+        """Read what an answer says."""
+        return (await self.response())["value"]
+
     async def ask(self, kind: str, **fields: object) -> Any:
         """Say something that wants an answer, and return it."""
         await self.say(kind, **fields)
-        answer = await self.hear_json()
-        assert answer.pop("type") == "response"
-        assert answer.pop("in_reply_to") == kind
-        return answer.pop("value")
+        response = await self.response()
+        assert response["in_reply_to"] == kind
+        return response["value"]
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
+from lines.program import Program
 
 from thinkwell import open_agent
 from thinkwell_acp import memory_transport_pair
@@ -16,52 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
     from thinkwell import Agent
-    from thinkwell_acp import Transport
-
-
-class Program:
-    """What a program that speaks lines can do."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-        self._read = b""
-        self.lines: list[str] = []
-        """What it has read."""
-
-    async def line(self) -> str:
-        """Read a line."""
-        while b"\n" not in self._read:
-            self._read += await self._transport.receive()
-        line, _, self._read = self._read.partition(b"\n")
-        self.lines.append(line.decode())
-        return self.lines[-1]
-
-    async def response(self) -> dict[str, Any]:
-        """Read an answer."""
-        response: dict[str, Any] = json.loads(await self.line())
-        assert response.pop("type") == "response"
-        return response
-
-    async def value(self) -> Any:
-        """Read what an answer says."""
-        return (await self.response())["value"]
-
-    async def writes(self, *lines: str) -> None:
-        """Write lines, all at once."""
-        await self._transport.send("".join(f"{line}\n" for line in lines).encode())
-
-    async def says(self, type_: str, **fields: object) -> None:
-        """Write a message."""
-        await self.writes(message(type_, **fields))
-
-    async def asks(self, type_: str, **fields: object) -> Any:
-        """Write a message, and read what the answer says."""
-        await self.says(type_, **fields)
-        return await self.value()
-
-    async def exits(self) -> None:
-        """Be no more."""
-        await self._transport.aclose()
 
 
 Play: TypeAlias = "Callable[[Program], Awaitable[object]]"
@@ -79,9 +34,9 @@ async def program(play: Play, **options: Any) -> AsyncGenerator[Agent]:
     async def run() -> None:
         playing = Program(theirs)
         try:
-            await playing.line()
+            await playing.hear()
             await play(playing)
-            await playing.says("result", text="Done")
+            await playing.say("result", text="Done")
             await anyio.sleep_forever()
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass

@@ -11,7 +11,7 @@ import anyio
 import msgspec
 import pytest
 from asking import OPTIONS, Asked, answered, permission
-from listen.line_programs import Program, form, page, program, titled
+from listen.line_programs import form, page, program, titled
 from listen.talkers import SOON
 from pydantic import BaseModel
 from scripted import Turn, scripted
@@ -22,6 +22,8 @@ from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from lines.program import Program
 
 pytestmark = pytest.mark.anyio
 
@@ -294,7 +296,7 @@ async def by_lines(type_: str, value: object, **fields: object) -> tuple[Any, Tr
         return value
 
     async def play(program: Program) -> None:
-        got.append(await program.asks(type_, **fields))
+        got.append(await program.ask(type_, **fields))
 
     async with program(play) as agent:
         with anyio.fail_after(SOON):

@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 import pytest
 from asking import permission
-from listen.line_programs import Program, message, program
+from listen.line_programs import message, program
 from listen.talkers import SOON
 from pydantic import BaseModel, TypeAdapter
 from scripted import Turn, scripted
@@ -40,6 +40,8 @@ from thinkwell_acp import schema as s
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from lines.program import Program
 
     from thinkwell import ThoughtStream
 
@@ -101,7 +103,7 @@ async def test_all_fields_of_a_line_are_the_result() -> None:
     handlers.on("result")(seen.append)
 
     async def play(program: Program) -> None:
-        await program.says("result", text="Fine", files=12)
+        await program.say("result", text="Fine", files=12)
 
     async with program(play) as agent:
         with anyio.fail_after(SOON):
@@ -163,8 +165,8 @@ async def test_an_error_of_the_agent_is_handled_and_raised() -> None:
         return "which is ignored"
 
     async def play(program: Program) -> None:
-        await program.says("progress", message="one")
-        await program.says("error", message="No disk")
+        await program.say("progress", message="one")
+        await program.say("error", message="No disk")
 
     async with program(play) as agent:
         with anyio.fail_after(SOON), pytest.raises(AgentReported, match="No disk"):
@@ -178,7 +180,7 @@ async def test_what_an_error_adds() -> None:
     handlers.on("error")(seen.append)
 
     async def play(program: Program) -> None:
-        await program.says("error", message="No disk", code=7, disk="sda")
+        await program.say("error", message="No disk", code=7, disk="sda")
 
     async with program(play) as agent:
         with anyio.fail_after(SOON), pytest.raises(AgentReported):
@@ -234,9 +236,9 @@ async def test_an_agent_that_exits_while_handlers_run() -> None:
 
     async def play(program: Program) -> None:
         await program.writes(message("progress", message="one"), message("progress", message="two"))
-        await program.says("question", question="?")
+        await program.say("question", question="?")
         await asked.wait()
-        await program.exits()
+        await program.end()
 
     async with program(play) as agent:
         began = anyio.current_time()
@@ -255,7 +257,7 @@ async def test_a_run_that_is_over_is_heard_as_far_as_it_is_kept() -> None:
         seen.append(progress.message)
 
     async def play(program: Program) -> None:
-        await program.says("progress", message="one")
+        await program.say("progress", message="one")
 
     async with program(play) as agent:
         with anyio.fail_after(SOON):
@@ -646,7 +648,7 @@ async def test_a_handler_that_never_answers(type_: str, told: object) -> None:
 
     async def play(program: Program) -> None:
         began = anyio.current_time()
-        assert await program.asks(type_, question="?") is told
+        assert await program.ask(type_, question="?") is told
         assert anyio.current_time() - began == pytest.approx(5, abs=0.1)
 
     async with program(play) as agent:
@@ -668,7 +670,7 @@ async def test_nobody_waits_for_a_thread_that_takes_too_long() -> None:
         return True
 
     async def play(program: Program) -> None:
-        assert await program.asks("approval", description="Write") is False
+        assert await program.ask("approval", description="Write") is False
 
     async with program(play) as agent:
         with anyio.fail_after(SOON):
@@ -841,11 +843,11 @@ async def test_the_handlers_of_a_recording_hear_what_was_said(tmp_path: Path) ->
         return "yes"
 
     async def play(program: Program) -> None:
-        await program.says("progress", message="one")
-        await program.line()
-        assert await program.asks("question", question="?") == "yes"
-        await program.says("log", message="two")
-        await program.says("partial", text="Done")
+        await program.say("progress", message="one")
+        await program.hear()
+        assert await program.ask("question", question="?") == "yes"
+        await program.say("log", message="two")
+        await program.say("partial", text="Done")
 
     async with program(play, record=path) as agent:
         with anyio.fail_after(SOON):
@@ -895,7 +897,7 @@ async def test_an_error_keeps_its_code(code: object) -> None:
         seen.append(message)
 
     async def play(program: Program) -> None:
-        await program.says("error", message="No disk", code=code, hint="make room")
+        await program.say("error", message="No disk", code=code, hint="make room")
 
     async with program(play) as agent:
         with anyio.fail_after(SOON), pytest.raises(Exception, match="No disk"):
@@ -909,7 +911,7 @@ async def test_a_code_of_another_form_is_no_code_of_the_class() -> None:
     handlers.on("error")(_collector(seen))
 
     async def play(program: Program) -> None:
-        await program.says("error", message="No disk", code="E42")
+        await program.say("error", message="No disk", code="E42")
 
     async with program(play) as agent:
         with anyio.fail_after(SOON), pytest.raises(Exception, match="No disk"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import pytest
-from listen.line_programs import Program, program
+from listen.line_programs import program
 from listen.talkers import SOON
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypedDict
@@ -22,6 +22,8 @@ from thinkwell.listen import AgentProgress, Handlers, Transcript, listen
 if TYPE_CHECKING:
     from collections import OrderedDict
     from collections.abc import AsyncGenerator, Callable, Generator
+
+    from lines.program import Program
 
 pytestmark = pytest.mark.anyio
 
@@ -73,7 +75,7 @@ async def run(handlers: Handlers, *messages: Mapping[str, object]) -> None:
 
     async def play(program: Program) -> None:
         for fields in messages:
-            await program.says("progress", **fields)
+            await program.say("progress", **fields)
 
     async with program(play) as agent:
         with anyio.fail_after(SOON):
@@ -160,7 +162,7 @@ async def test_what_a_handler_changes_is_its_own() -> None:
     handlers.on("progress")(change)
 
     async def play(program: Program) -> None:
-        await program.says("progress", message="Reading")
+        await program.say("progress", message="Reading")
 
     async with program(play) as agent:
         with anyio.fail_after(SOON):
@@ -361,8 +363,8 @@ async def test_what_is_registered_later_is_for_later_listens() -> None:
         seen.append(message)
 
     async def play(program: Program) -> None:
-        await program.says("progress", message="Reading")
-        await program.says("log", message="Note")
+        await program.say("progress", message="Reading")
+        await program.say("log", message="Note")
 
     for _ in range(2):
         async with program(play) as agent:
@@ -385,7 +387,7 @@ async def test_names_that_an_agent_has_chosen_do_nothing_in_an_error() -> None:
     nasty = {f"\x1b[2J\nAgent: all is well {number}": 1 for number in range(1000)}
 
     async def play(program: Program) -> None:
-        await program.says("progress", message="x", **nasty)
+        await program.say("progress", message="x", **nasty)
 
     async with program(play) as agent:
         with anyio.fail_after(SOON), pytest.raises(MessageInvalid) as failed:

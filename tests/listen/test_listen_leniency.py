@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import pytest
-from listen.line_programs import Program, program
+from listen.line_programs import program
 from listen.talkers import SOON
 from pydantic import BaseModel
 
@@ -24,6 +24,9 @@ from thinkwell.listen import (
 )
 from thinkwell.questions import FormQuestion, Question
 from thinkwell.testing import ScriptedAgent, script
+
+if TYPE_CHECKING:
+    from lines.program import Program
 
 pytestmark = pytest.mark.anyio
 
@@ -60,10 +63,10 @@ async def test_the_classes_read_what_programs_write(
     handlers.on(type_)(handle)
 
     async def play(program: Program) -> None:
-        await program.says(type_, **fields)
+        await program.say(type_, **fields)
         if type_ in ("question", "approval"):
             await program.response()
-        await program.says("result", text="Done")
+        await program.say("result", text="Done")
 
     async with program(play) as agent:
         with anyio.fail_after(SOON):
@@ -109,7 +112,7 @@ async def test_a_forgotten_return_is_told(caplog: pytest.LogCaptureFixture) -> N
 
     async def play(program: Program) -> None:
         for _ in range(2):
-            await program.says("question", question="Which?")
+            await program.say("question", question="Which?")
         await all_heard.wait()
 
     async with program(play) as agent:
@@ -131,9 +134,9 @@ async def test_a_person_answers_in_words_as_a_handler_does() -> None:
         return {"answer": "Ada"}
 
     async def play(program: Program) -> None:
-        await program.says("question", question="Who?")
+        await program.say("question", question="Who?")
         answer = await program.response()
-        await program.says("result", text=answer["value"])
+        await program.say("result", text=answer["value"])
 
     async with program(play, on_question=person) as agent:
         with anyio.fail_after(SOON):
@@ -144,9 +147,9 @@ async def test_a_person_answers_in_words_as_a_handler_does() -> None:
 
 async def test_an_answer_that_fits_no_form_is_told_the_fields() -> None:
     async def play(program: Program) -> None:
-        await program.says("question", question="Who?", options=["Ada"])
+        await program.say("question", question="Who?", options=["Ada"])
         await program.response()
-        await program.says("result", text="Done")
+        await program.say("result", text="Done")
 
     async with program(play, on_question=wait_for_answer) as agent:
         stream = agent.think().text("Go").stream(include={"question"})
@@ -173,7 +176,7 @@ class Rating(BaseModel):
 )
 async def test_what_a_result_lacks_is_named(fields: dict[str, Any], error: str) -> None:
     async def play(program: Program) -> None:
-        await program.says("result", **fields)
+        await program.say("result", **fields)
 
     async with program(play) as agent:
         with anyio.fail_after(SOON), pytest.raises(ResultInvalid) as failed:

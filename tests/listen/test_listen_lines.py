@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from asking import permission
-from listen.line_programs import Program, message, program
+from listen.line_programs import message, program
 from listen.talkers import SOON
 from scripted import Turn, scripted
 
@@ -29,6 +29,8 @@ from thinkwell.testing import ScriptedAgent, script
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
+
+    from lines.program import Program
 
     from thinkwell import ThoughtEvent
 
@@ -57,9 +59,9 @@ async def test_what_nobody_handles_is_an_event_and_logged_once(caplog: pytest.Lo
     caplog.set_level(logging.DEBUG, "thinkwell")
 
     async def play(program: Program) -> None:
-        await program.says("progress", message="one")
-        await program.says("progress", message="two")
-        await program.says("cost\x1b[2J", cost=1, id=3)
+        await program.say("progress", message="one")
+        await program.say("progress", message="two")
+        await program.say("cost\x1b[2J", cost=1, id=3)
 
     events = await run(play, Handlers())
     assert unhandled(events) == [
@@ -87,8 +89,8 @@ async def test_types_without_end_do_not_fill_the_log(caplog: pytest.LogCaptureFi
 
 async def test_a_question_without_a_handler_is_declined_at_once() -> None:
     async def play(program: Program) -> None:
-        assert await program.asks("question", question="?") is None
-        assert await program.asks("approval", description="Write") is False
+        assert await program.ask("question", question="?") is None
+        assert await program.ask("approval", description="Write") is False
 
     events = await run(play, Handlers())
     assert unhandled(events) == [("question", {"question": "?"}), ("approval", {"description": "Write"})]
@@ -99,7 +101,7 @@ async def test_what_others_are_asked_is_not_unhandled() -> None:
         return True
 
     async def play(program: Program) -> None:
-        assert await program.asks("approval", description="Write") is True
+        assert await program.ask("approval", description="Write") is True
 
     assert not unhandled(await run(play, Handlers(), permissions="ask", on_question=allow))
 
@@ -132,9 +134,9 @@ async def test_none_tells_the_program_nothing(type_: str, value: object) -> None
         return "yes" if fields.get("again") else value
 
     async def play(program: Program) -> None:
-        await program.says(type_, question="?")
-        assert await program.asks(type_, question="?", again=True) == "yes"
-        assert len(program.lines) == 2
+        await program.say(type_, question="?")
+        assert await program.ask(type_, question="?", again=True) == "yes"
+        assert len(program.heard) == 2
 
     await run(play, handlers)
     assert [record.answer for record in transcript] == [None, "yes"]
@@ -152,7 +154,7 @@ async def test_none_asks_the_next_where_there_is_one(value: object) -> None:
         return {"answer": "RS256"}
 
     async def play(program: Program) -> None:
-        assert await program.asks("question", question="?") == "RS256"
+        assert await program.ask("question", question="?") == "RS256"
 
     await run(play, handlers, permissions="ask", on_question=fill)
 
@@ -234,11 +236,11 @@ async def test_results_and_errors_between_prompts_are_none_of_ours() -> None:
     handlers.on("result")(seen.append)
 
     async def play(program: Program) -> None:
-        await program.says("result", text="One")
-        await program.says("progress", message="late")
-        await program.says("result", text="late")
-        await program.line()
-        await program.says("progress", message="two")
+        await program.say("result", text="One")
+        await program.say("progress", message="late")
+        await program.say("result", text="late")
+        await program.hear()
+        await program.say("progress", message="two")
 
     async with program(play) as agent:
         with anyio.fail_after(SOON):
@@ -257,9 +259,9 @@ async def test_an_answer_after_the_end_is_not_sent() -> None:
         return "too late"
 
     async def play(program: Program) -> None:
-        await program.says("check")
-        await program.says("result", text="One")
-        assert await program.line() == "Again"
+        await program.say("check")
+        await program.say("result", text="One")
+        assert await program.hear() == "Again"
 
     async with program(play) as agent:
         with anyio.fail_after(SOON):

@@ -12,7 +12,7 @@ import anyio.lowlevel
 import pytest
 from anyio.lowlevel import checkpoint
 from asking import permission
-from listen.line_programs import Program, message, program
+from listen.line_programs import message, program
 from listen.talkers import LIMIT, SOON, talking
 from scripted import Turn, scripted
 
@@ -23,6 +23,7 @@ from thinkwell.testing import ScriptedAgent, script
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from lines.program import Program
     from listen.talkers import Asked, Protocol
     from listen.talkers import Turn as TalkersTurn
 
@@ -41,7 +42,7 @@ async def run(play: Callable[[Program], Awaitable[object]], handlers: Handlers, 
         try:
             await play(program)
         finally:
-            got.extend(program.lines[1:])
+            got.extend(program.heard[1:])
 
     async with program(whole) as agent:
         with anyio.fail_after(SOON):
@@ -113,10 +114,10 @@ async def test_types_do_not_wait_for_each_other_and_the_reader_waits_for_none() 
         return "yes"
 
     async def play(program: Program) -> None:
-        await program.says("progress", message="one")
+        await program.say("progress", message="one")
         for number in range(1000):
-            await program.says("progress", message=str(number))
-        assert await program.asks("question", question="Go on?") == "yes"
+            await program.say("progress", message=str(number))
+        assert await program.ask("question", question="Go on?") == "yes"
         open_.set()
 
     await run(play, handlers)
@@ -178,10 +179,10 @@ async def test_a_value_answers_any_message_of_a_line_agent() -> None:
 
     async def play(program: Program) -> None:
         for letter in "abc":
-            await program.says("progress", message=letter)
-        await program.line()
-        await program.says("cost_report", cost=2.5, id=7)
-        await program.line()
+            await program.say("progress", message=letter)
+        await program.hear()
+        await program.say("cost_report", cost=2.5, id=7)
+        await program.hear()
 
     assert await run(play, handlers) == [
         '{"type":"response","in_reply_to":"progress","value":{"go":"on"}}',
@@ -301,9 +302,9 @@ async def test_handlers_see_what_their_caller_sees() -> None:
         seen.append(request.get())
 
     async def play(program: Program) -> None:
-        await program.says("progress", message="a")
-        await program.says("progress", message="b")
-        await program.says("log", message="c")
+        await program.say("progress", message="a")
+        await program.say("progress", message="b")
+        await program.say("log", message="c")
 
     async with program(play) as agent:
         token = request.set("mine")
@@ -323,7 +324,7 @@ async def test_a_handler_may_ask_another_agent() -> None:
             return await agent.think().text(question.question).run()
 
         async def play(program: Program) -> None:
-            assert await program.asks("question", question="RS256 or HS256?") == "RS256"
+            assert await program.ask("question", question="RS256 or HS256?") == "RS256"
 
         await run(play, handlers)
 
@@ -346,7 +347,7 @@ async def test_the_same_handlers_listen_to_several_runs_at_once() -> None:
 
     def asks(text: str) -> Callable[[Program], Awaitable[object]]:
         async def play(program: Program) -> None:
-            assert await program.asks("question", question=text) == f"{text}!"
+            assert await program.ask("question", question=text) == f"{text}!"
 
         return play
 
@@ -358,7 +359,7 @@ async def test_the_same_handlers_listen_to_several_runs_at_once() -> None:
 
 async def test_a_run_has_one_listener() -> None:
     async def play(program: Program) -> None:
-        await program.says("progress", message="one")
+        await program.say("progress", message="one")
 
     async with program(play) as agent:
         stream = agent.think().text("Go").stream()

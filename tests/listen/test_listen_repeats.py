@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from asking import answered, permission
-from listen.line_programs import Program, hears, program
+from listen.line_programs import hears, program
 from listen.talkers import LIMIT, SOON, Protocol, Turn, answering, talking
 from scripted import scripted
 
@@ -17,6 +17,7 @@ from thinkwell.listen import AgentApproval, AgentProgress, AgentQuestion, Handle
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from lines.program import Program
     from scripted import Turn as ScriptedTurn
 
     from thinkwell import Question
@@ -35,9 +36,9 @@ async def test_the_same_question_too_often_ends_the_run(most: int) -> None:
         return "yes"
 
     async def play(program: Program) -> None:
-        assert await program.asks("question", question="other", id=0) == "yes"
+        assert await program.ask("question", question="other", id=0) == "yes"
         for number in range(1, 100):
-            assert await program.asks("question", question="?", id=number) == "yes"
+            assert await program.ask("question", question="?", id=number) == "yes"
 
     async with program(play) as agent:
         with anyio.fail_after(SOON), pytest.raises(QuestionsStopped):
@@ -54,7 +55,7 @@ async def test_it_may_be_asked_as_often_as_the_agent_likes() -> None:
 
     async def play(program: Program) -> None:
         for _ in range(100):
-            assert await program.asks("approval", description="?") is True
+            assert await program.ask("approval", description="?") is True
 
     async with program(play) as agent:
         with anyio.fail_after(SOON):

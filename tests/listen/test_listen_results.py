@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import anyio
 import pytest
-from listen.line_programs import Program, hears, program
+from listen.line_programs import hears, program
 from listen.talkers import SOON
 from pydantic import BaseModel, computed_field
 
 from thinkwell.listen import AgentPartial, Handlers
 from thinkwell.testing import ScriptedAgent, script, virtual_backend
+
+if TYPE_CHECKING:
+    from lines.program import Program
 
 pytestmark = pytest.mark.anyio
 
@@ -118,9 +123,9 @@ async def test_a_handler_that_fails_when_it_is_no_more_asked_keeps_no_result_bac
             raise LookupError("while cleaning up")
 
     async def play(program: Program) -> None:
-        await program.says("question", question="Which?")
+        await program.say("question", question="Which?")
         await begun.wait()
-        await program.says("result", text="Done")
+        await program.say("result", text="Done")
 
     async with program(play) as agent:
         with anyio.fail_after(SOON):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from asking import permission
-from listen.line_programs import Program, form, program
+from listen.line_programs import form, program
 from listen.talkers import SOON
 from scripted import Turn, scripted
 
@@ -21,6 +21,8 @@ from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from lines.program import Program
 
 pytestmark = pytest.mark.anyio
 
@@ -136,7 +138,7 @@ async def test_a_question_that_was_cancelled_has_no_answer() -> None:
         return "never"
 
     async def play(program: Program) -> None:
-        await program.says("question", question="Which?", id=7)
+        await program.say("question", question="Which?", id=7)
         await asked.wait()
 
     async with program(play) as agent:
@@ -242,7 +244,7 @@ async def test_the_log_tells_no_secrets() -> None:
         return "hunter2"
 
     async def play(program: Program) -> None:
-        assert await program.asks("question", question="Password?") == "hunter2"
+        assert await program.ask("question", question="Password?") == "hunter2"
 
     async with program(play) as agent:
         stream = agent.think().text("Go").stream(include="all")

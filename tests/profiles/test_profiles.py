@@ -702,3 +702,15 @@ async def test_the_environment_that_an_agent_gets(user: Path, monkeypatch: pytes
 async def test_a_guard_may_be_asked_for(user: Path) -> None:
     (user / "mine.toml").write_text(RUNS)
     assert (await told("mine", env={"CLAUDECODE": "1"}))["env"]["CLAUDECODE"] == "1"
+
+
+# How npx is asked to start an agent. That it does, the tests with real agents see.
+
+
+def test_a_fixed_version_that_is_there_starts_without_a_network() -> None:
+    agent = Npx(package="@acme/agent", version="1.2.3", args=("--acp",))
+    assert agent.command == ("npx", "--yes", "--prefer-offline", "@acme/agent@1.2.3", "--acp")
+
+
+def test_the_newest_version_is_asked_for_each_time() -> None:
+    assert Npx(package="agent").command == ("npx", "--yes", "agent@latest")
