@@ -293,28 +293,31 @@ async def test_who_reads_when_the_file_is_closed_gets_an_answer(path: Path) -> N
 # asyncio's own way to cancel, which no scope holds up
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_tasks_that_are_torn_away_leave_nothing_half_done(file: SqliteJournal) -> None:
-    await file.create(run_record("run-1"))
-    with anyio.fail_after(10):
-        with Blockade(file.path):
-            tasks = [
-                asyncio.create_task(file.append("run-1", entries(1, 2))),
-                asyncio.create_task(file.create(run_record("run-2"))),
-            ]
-            await anyio.wait_all_tasks_blocked()
-            for task in tasks:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
-        await file.append("run-1", entries(3, 3))
-        await file.append("run-2", entries(1, 1))
-        reads = [asyncio.create_task(file.read("run-1")) for _ in range(10)]
-        await anyio.lowlevel.checkpoint()
-        for read in reads:
-            read.cancel()
-        await asyncio.wait(reads)
-        assert seqs(await file.read("run-1")) == [1, 2, 3]
+def test_tasks_that_are_torn_away_leave_nothing_half_done(path: Path) -> None:
+    async def tear() -> None:
+        async with SqliteJournal(path) as file:
+            await file.create(run_record("run-1"))
+            with anyio.fail_after(10):
+                with Blockade(file.path):
+                    tasks = [
+                        asyncio.create_task(file.append("run-1", entries(1, 2))),
+                        asyncio.create_task(file.create(run_record("run-2"))),
+                    ]
+                    await anyio.wait_all_tasks_blocked()
+                    for task in tasks:
+                        task.cancel()
+                        with suppress(asyncio.CancelledError):
+                            await task
+                await file.append("run-1", entries(3, 3))
+                await file.append("run-2", entries(1, 1))
+                reads = [asyncio.create_task(file.read("run-1")) for _ in range(10)]
+                await anyio.lowlevel.checkpoint()
+                for read in reads:
+                    read.cancel()
+                await asyncio.wait(reads)
+                assert seqs(await file.read("run-1")) == [1, 2, 3]
+
+    asyncio.run(tear())
 
 
 def test_an_event_loop_that_ends_before_the_file_is_closed(path: Path) -> None:

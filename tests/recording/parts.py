@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, cast
 
-from thinkwell._recording import _failures, _holding, _redact
+from thinkwell._recording import _failures, _holding, _recorder, _redact
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Generator, Hashable, Mapping
+    from pathlib import Path
 
     from thinkwell.events import JsonValue
+    from thinkwell_acp import Transport
 
 R = TypeVar("R")
 
@@ -107,6 +110,14 @@ def memory_of(redactor: Redactor) -> int:
 def remembered(holder: Holder[R]) -> int:
     """Return of how many texts something is remembered."""
     return len(cast("_holding.Holder[R]", holder)._streams)
+
+
+@contextmanager
+def recorded_transport(path: Path, transport: Transport, *, max_line: int) -> Generator[Transport]:
+    """A connection of which everything is recorded, for the time of a block."""
+    recorder = _recorder.Recorder(path, _redact.Redactor({}, {}), lambda: 0.0)
+    with recorder:
+        yield recorder.tapped(transport, max_line)
 
 
 def failure_fields(error: Exception) -> dict[str, object]:
