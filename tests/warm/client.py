@@ -5,10 +5,11 @@ Usage: ``client.py ADDRESS PYTHON ARGUMENT…``
 
 from __future__ import annotations
 
+import _socket  # the module over it takes as long to import as Python to begin
 import os
 import signal
-import socket
 import sys
+from array import array
 
 FORWARDED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -28,24 +29,25 @@ def main() -> None:
 
     for number in FORWARDED:
         signal.signal(number, forward)
-    with socket.socket(socket.AF_UNIX) as server:
-        server.connect(address)
-        words = [b"%d" % number for number in streams]
-        variables = [b"%s=%s" % variable for variable in os.environb.items()]
-        body = b"\0\0".join(b"\0".join(part) for part in (words, [b"-", *arguments], [b"-=", *variables]))
-        here = os.open(".", os.O_RDONLY)
-        socket.send_fds(server, [b"%10d" % len(body)], [here, *streams])
-        server.sendall(body)
-        if not (told := server.recv(12)):
-            os._exit(70)
-        program = int(told)
-        if not program:
-            os.execv(python, [python, *arguments])
-        for descriptor in (here, *streams):  # they are the program's
-            os.close(descriptor)
-        for early in waiting:
-            os.kill(program, early)
-        told = server.recv(12)
+    server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    server.connect(address)
+    words = [b"%d" % number for number in streams]
+    variables = [b"%s=%s" % variable for variable in os.environb.items()]
+    body = b"\0\0".join(b"\0".join(part) for part in (words, [b"-", *arguments], [b"-=", *variables]))
+    here = os.open(".", os.O_RDONLY)
+    rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array("i", [here, *streams]))
+    server.sendmsg([b"%10d" % len(body)], [rights])
+    server.sendall(body)
+    if not (told := server.recv(12)):
+        os._exit(70)
+    program = int(told)
+    if not program:
+        os.execv(python, [python, *arguments])
+    for descriptor in (here, *streams):  # they are the program's
+        os.close(descriptor)
+    for early in waiting:
+        os.kill(program, early)
+    told = server.recv(12)
     if not told:
         os._exit(70)
     code = int(told)
