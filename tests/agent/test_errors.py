@@ -20,6 +20,7 @@ from thinkwell_acp import (
     Transport,
     memory_transport_pair,
 )
+from thinkwell_acp import schema as s
 
 LOGINS = (
     errors.AuthMethod(id="a", name="A", description="opens"),
@@ -212,10 +213,16 @@ async def test_errors_of_the_protocol_become_ours(wire: Exception, expected: Thi
 
 
 async def test_an_agent_that_is_closed_meanwhile_is_our_own_doing() -> None:
-    async with ScriptedAgent(script.hangs()).open() as agent:
+    lists = s.SessionCapabilities(list=s.SessionListCapabilities())
+    played = ScriptedAgent(script.hangs(), capabilities=s.AgentCapabilities(session_capabilities=lists))
+    async with played.open() as agent:
+        with pytest.raises(errors.CapabilityMissing, match=r"authMethods\['key'\]"):
+            await agent.authenticate("key")
         stream = agent.think().text("Go").stream()
         await anyio.wait_all_tasks_blocked()
     assert isinstance(stream.result.exception(), errors.AgentClosed)
+    with pytest.raises(errors.AgentClosed):
+        await agent.list_sessions()
 
 
 async def test_an_answer_that_cannot_be_read_is_the_agents_error() -> None:

@@ -144,3 +144,15 @@ async def test_a_client_that_leaves_while_it_is_waited_for_ends_it() -> None:
         pass
     assert watch.seconds < 20
     assert handler.asked[0] == "initialize"
+
+
+async def test_a_list_that_cannot_be_fetched_again_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    handler = Answers(list={"tools": []})
+    async with builtin(handler) as (client, _):
+        handler.answers["list"] = RpcError(1, "not \x1bnow")
+        client.notify_mcp(
+            s.MessageMcpNotification(connection_id="c", method="notifications/tools/list_changed")
+        )
+        await anyio.sleep(1)
+    assert "tools/list of box: not \ufffdnow" in caplog.text

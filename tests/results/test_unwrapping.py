@@ -202,3 +202,13 @@ async def test_a_value_that_is_nested_too_deep_is_invalid_and_no_more() -> None:
         for value in (deep, "[" * 100_000):
             with pytest.raises(ResultInvalid):
                 await take(list[int], {"result": value})
+
+
+async def test_the_agent_is_told_of_fifty_errors_at_most() -> None:
+    with pytest.raises(ResultInvalid) as caught:
+        await taken(list[int], {"result": ["x"] * 1100})
+    assert len(caught.value.errors) == 50
+    assert caught.value.errors[-1] == "… and 1,051 more"
+    with pytest.raises(ResultInvalid) as caught:
+        await taken(list[int], {"result": ["x"] * 50})
+    assert caught.value.errors[-1].startswith("49: ")
