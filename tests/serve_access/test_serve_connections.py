@@ -141,8 +141,8 @@ def test_there_are_only_so_many(serve: Hurried) -> None:
             assert rest(beyond) == ""
         assert select.select(silent, [], [], 0)[0] == [], "it is closed at once, and they are not"
         silent.pop().close()
-        told = ""
-        while not told:  # until it has learned that one has gone
+        told, begun = "", time.monotonic()
+        while not told and time.monotonic() < begun + LIMIT:  # until it has learned that one has gone
             with serve.connect(f"GET /healthz {HEAD}Connection: close\r\n\r\n") as connection:
                 told = rest(connection)
         assert told.startswith("HTTP/1.1 503 ")
