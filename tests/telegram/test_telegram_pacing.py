@@ -218,6 +218,28 @@ def test_a_poll_has_bounds(poll: int) -> None:
         Updates(TelegramApi("42:token"), poll=poll)
 
 
+async def test_two_that_wait_share_the_updates() -> None:
+    server = BotApi()
+    ann = server.user(PRIVATE, "Ann")
+    taken: list[str | None] = []
+    async with client(server) as http, TelegramApi(server.token, client=http) as api:
+        updates = Updates(api)
+
+        async def take() -> None:
+            async for update in updates:
+                taken.append(update.message.text if update.message else None)
+                break
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(take)
+            group.start_soon(take)
+            await server.until(lambda: server.polled)
+            ann.says("one")
+            ann.says("two")
+    assert sorted(taken, key=str) == ["one", "two"]
+    assert not any(call.status == 409 for call in server.calls)
+
+
 # 429
 
 
