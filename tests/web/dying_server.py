@@ -146,7 +146,8 @@ async def opened(permissions: PermissionMode | PermissionPolicy) -> AsyncGenerat
 async def serve(life: Life) -> None:
     """Serve until this process is killed."""
     death = Death(life.point)
-    sqlite3.connect = partial(sqlite3.connect, factory=partial(DyingFile, death=death))  # type: ignore[assignment]
+    dying = partial(DyingFile, death=death)
+    sqlite3.connect = partial(sqlite3.connect, factory=dying)  # type: ignore[assignment]
     server = RunServer({"playing": ServedAgent(open=opened)}, journal=DyingJournal(life.journal, death))
     async with listening(DyingApp(web_app(server), death), life.kind) as address:
         print(json.dumps({"pid": os.getpid(), "port": address.port}), flush=True)  # noqa: T201 - it is read
