@@ -201,8 +201,8 @@ async def test_the_memory_that_a_long_line_takes_is_bounded(kind: str, size: int
     finally:
         tracemalloc.stop()
     print(f"{protocol} {kind}: peak {peak / size:.1f} times its size")  # noqa: T201 - the figure
-    assert peak < 18 * size + MB, "of which the agent of the test has some"
-    assert held < 3 * size + MB, "what is held is not more for having been long"
+    assert peak < 18 * size + 6 * MB, "of which the agent of the test has some"
+    assert held < 3 * size + 6 * MB, "what is held is not more for having been long"
 
 
 @ON_ONE_LOOP
