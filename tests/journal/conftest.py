@@ -64,3 +64,8 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """A clock that can be put forward, for a test on trio."""
     return Clock(monkeypatch)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def redis_before_all(redis_server: RedisServer) -> None:
+    """Start Redis before a case begins: it is not the case that leaves it behind."""
