@@ -19,8 +19,9 @@ BIN := $(VENV)/bin
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST = $(BIN)/python -m pytest
 
-# Python's bytecode is kept: without it each process that a test starts compiles all that it imports.
-unexport PYTHONDONTWRITEBYTECODE
+# Python's bytecode is kept: without it each process that a test starts compiles all that it imports. And programs
+# write as they do for users, through a buffer.
+unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED
 
 .PHONY: help demo test check static test-all test-pythons interop simulate deliveries soak fuzz bench coverage docs fmt clean
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from redis_servers import RedisServer
 
-pytest_plugins = ("suite.progress", "suite.leftovers", "suite.tiers")
+pytest_plugins = ("suite.progress", "suite.leftovers", "suite.tiers", "warm")
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from warm import warm_python, warm_server
-
-__all__ = ("warm_python", "warm_server")
 
 
 @pytest.fixture(autouse=True)

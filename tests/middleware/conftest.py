@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from cli.typing_in import home
-from warm import warm_python, warm_server
 
-__all__ = ("home", "warm_python", "warm_server")
+__all__ = ("home",)

@@ -170,7 +170,7 @@ def _ordered(mutant: Mutant, cases: set[str], costs: dict[str, float]) -> list[s
 
     chosen: list[str] = []
     spent = 0.0
-    # A test's own run of pytest names its cases too, and an id that holds an address is another one each time.
+    # A test's own run of pytest names its cases too; an id that holds an address is another one each time.
     usable = (case for case in cases if case.startswith("tests/") and " at 0x" not in case)
     for case in sorted(usable, key=distance):
         if spent > LIMIT or len(chosen) >= MOST_CASES:

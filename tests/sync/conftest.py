@@ -8,13 +8,10 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from warm import warm_python, warm_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-__all__ = ("warm_python", "warm_server")
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +21,7 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, warm_python: str) -
 
 
 @pytest.fixture(autouse=True)
-def nothing_left() -> Iterator[None]:
+def no_thread_left() -> Iterator[None]:
     """No thread is left, neither of the loop nor of tools."""
     before = set(threading.enumerate())
     yield
