@@ -115,6 +115,7 @@ class Progress:
                 self._reporter.rewrite(line, erase=True)
             else:
                 self._reporter.write_line(line)
+                self._reporter.flush()
 
 
 def _encodable(text: str) -> str:

@@ -53,18 +53,17 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the other loop's half of the cases as `long`."""
     tests = config.rootpath / "tests"
+    names = {item.nodeid for item in items}
     for item in items:
         if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
             continue
         loop = item.callspec.params.get("anyio_backend")
         if isinstance(loop, tuple):  # with the options of a virtual clock
             loop = loop[0]
-        if (
-            loop in LOOPS
-            and item.path.relative_to(tests).parts[0] not in BOTH_LOOPS
-            and loop != _drawn(item.nodeid)
-        ):
-            item.add_marker(pytest.mark.long)
+        if loop in LOOPS and item.path.relative_to(tests).parts[0] not in BOTH_LOOPS:
+            other = LOOPS[1 - LOOPS.index(loop)]
+            if loop != _drawn(item.nodeid) and item.nodeid.replace(loop, other) in names:
+                item.add_marker(pytest.mark.long)
 
 
 def _drawn(name: str) -> str:
