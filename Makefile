@@ -123,10 +123,12 @@ $(VENV)/.installed: pyproject.toml
 $(VENV)/.installed-%: $(VENV)/.installed
 	@echo "Installing what is needed: $*"
 	@$(PIP) install --group $*
-	@$(BIN)/python -m compileall -q acp thinkwell tests
 	@touch $@
 
+# Downloads and compiles what the first run of the tests would wait for.
 .cache/.fetched: tests/debian_packages.py tests/npm/package-lock.json | $(VENV)/.installed-test
 	@echo "Fetching the browser and the servers of the tests"
 	@cd tests && $(abspath $(BIN))/python -W ignore -m suite.fetched
+	@$(BIN)/python -m compileall -q acp thinkwell tests
+	@$(PYTEST) --collect-only -q > /dev/null
 	@mkdir -p .cache && touch $@
