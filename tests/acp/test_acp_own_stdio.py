@@ -27,7 +27,7 @@ def anyio_backend() -> str:
 @pytest.fixture(params=["asyncio", "trio"])
 def command(request: pytest.FixtureRequest) -> list[str]:
     """The agent, on one backend or the other."""
-    return [sys.executable, "-W", "error", AGENT, str(request.param)]
+    return [sys.executable, "-u", "-W", "error", AGENT, str(request.param)]
 
 
 async def test_what_the_program_prints_goes_to_standard_error(command: list[str]) -> None:

@@ -193,11 +193,14 @@ def test_threads_of_other_event_loops_hold_up_nobody(backend: str) -> None:
     assert anyio.run(wait, backend=backend) > 0
 
 
-async def test_trio_has_its_own_dice_again(anyio_backend_name: str) -> None:
+@pytest.mark.parametrize("allowed", [False, True])  # Hypothesis allows it
+def test_trio_has_its_own_dice_again(allowed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     import trio
 
-    assert anyio_backend_name in ("asyncio", "trio")
-    assert not vars(trio._core._run)["_ALLOW_DETERMINISTIC_SCHEDULING"]
+    scheduler = trio._core._run
+    monkeypatch.setattr(scheduler, "_ALLOW_DETERMINISTIC_SCHEDULING", allowed)
+    run("trio", 1, anyio.lowlevel.checkpoint)
+    assert vars(scheduler)["_ALLOW_DETERMINISTIC_SCHEDULING"] is allowed
 
 
 def test_there_is_no_other_event_loop() -> None:

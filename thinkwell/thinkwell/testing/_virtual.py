@@ -143,18 +143,20 @@ class SeededTrio:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
+        self._before = False
 
     def before_run(self) -> None:
         """Begin."""
         scheduler = _trio_scheduler()
         scheduler._r.seed(self._seed)
+        self._before = scheduler._ALLOW_DETERMINISTIC_SCHEDULING
         scheduler._ALLOW_DETERMINISTIC_SCHEDULING = True
 
     def after_run(self) -> None:
         """End."""
         scheduler = _trio_scheduler()
         scheduler._r.seed()
-        scheduler._ALLOW_DETERMINISTIC_SCHEDULING = False
+        scheduler._ALLOW_DETERMINISTIC_SCHEDULING = self._before
 
 
 def _trio_scheduler() -> Any:
