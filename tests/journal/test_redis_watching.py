@@ -54,7 +54,7 @@ async def test_who_was_told_of_nothing_looks_for_himself(
 ) -> None:
     async with one, other:
         await one.create(run_record("run-1"))
-        with anyio.fail_after(2 * LOOKS_AFTER):
+        with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(other.wait, "run-1", 0)
                 while not listened(redis_server, prefix):
@@ -65,7 +65,7 @@ async def test_who_was_told_of_nothing_looks_for_himself(
                 tasks.start_soon(other.wait, "run-1", 1)
                 await anyio.wait_all_tasks_blocked()
                 redis_server.ask("HSET", f"{prefix}:run:run-1", "last", 2)
-            assert anyio.current_time() - began == pytest.approx(LOOKS_AFTER, abs=1)
+            assert anyio.current_time() - began > LOOKS_AFTER - 0.1
 
 
 async def test_redis_ends_the_connection_of_those_who_listen(

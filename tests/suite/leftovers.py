@@ -77,7 +77,7 @@ class Found(NamedTuple):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the patience with what has been told to end."""
-    parser.addoption("--patience", type=float, default=3.0, help="seconds for what a case leaves to be gone")
+    parser.addoption("--patience", type=float, default=10.0, help="seconds for what a case leaves to be gone")
 
 
 def pytest_configure(config: pytest.Config) -> None:
