@@ -24,22 +24,15 @@ BOTH_LOOPS: Final = frozenset(
         "acp",
         "agent",
         "limits",
-        "lines",
-        "listen",
-        "mcp",
-        "questions",
-        "results",
         "sessions",
         "simulation",
         "stream",
         "sync",
         "terminals",
         "testing",
-        "tools",
-        "workspace",
     }
 )
-"""The folders of what differs by the loop: tasks, cancellation, processes, sockets, threads, time."""
+"""The folders of what differs by the loop: tasks, cancellation, processes, threads, time."""
 
 LOOPS: Final = ("asyncio", "trio")
 
