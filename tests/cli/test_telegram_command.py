@@ -21,6 +21,7 @@ from bot_api.values import Trouble
 from cli.command import run_command
 from cli.running import Running, given_up
 from cli.typing_in import LIMIT, home, scripted, thinkwell
+from warm import TRUE
 
 from thinkwell.testing import Script, script
 
@@ -102,6 +103,12 @@ def running(
                 assert bot.end_with(signal.SIGTERM) == 143
 
 
+@pytest.fixture
+def cold_python(warm_python: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start programs by the true Python: a bot that begins warm may not show an answer that stops short."""
+    monkeypatch.setattr(sys, "executable", TRUE)
+
+
 def play(home: Path, played: Script) -> tuple[str, str]:
     """Return the options for an agent that plays a script."""
     return "--command", scripted(home, played)
@@ -123,7 +130,7 @@ def test_from_the_first_message_to_the_end(home: Path) -> None:
     assert bot.api.refused == []
 
 
-def test_what_is_being_written_at_the_end_is_delivered(home: Path) -> None:
+def test_what_is_being_written_at_the_end_is_delivered(cold_python: None, home: Path) -> None:
     with running("--allow", "7", *play(home, script.says("So far, so good").hangs())) as bot:
         bot.ada.says("Go.")
         bot.until(lambda: bool(bot.texts))
@@ -133,7 +140,7 @@ def test_what_is_being_written_at_the_end_is_delivered(home: Path) -> None:
     assert processes_with(str(home)) == []
 
 
-def test_a_second_signal_ends_it_at_once(home: Path) -> None:
+def test_a_second_signal_ends_it_at_once(cold_python: None, home: Path) -> None:
     with running("--allow", "7", *play(home, script.says("Hm").hangs(deaf=True))) as bot:
         bot.ada.says("Go.")
         bot.until(lambda: bool(bot.texts))
