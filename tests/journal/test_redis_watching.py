@@ -54,7 +54,7 @@ async def test_who_was_told_of_nothing_looks_for_himself(
 ) -> None:
     async with one, other:
         await one.create(run_record("run-1"))
-        with anyio.fail_after(6 * LOOKS_AFTER):
+        with anyio.fail_after(1000 * LOOKS_AFTER):  # virtual time jumps while Redis is slow to answer
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(other.wait, "run-1", 0)
                 while not listened(redis_server, prefix):
