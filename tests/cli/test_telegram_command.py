@@ -103,7 +103,7 @@ def running(
                 assert bot.end_with(signal.SIGTERM) == 143
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def cold_python(warm_python: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Start programs by the true Python: a bot that begins warm may not show an answer that stops short."""
     monkeypatch.setattr(sys, "executable", TRUE)
@@ -130,7 +130,7 @@ def test_from_the_first_message_to_the_end(home: Path) -> None:
     assert bot.api.refused == []
 
 
-def test_what_is_being_written_at_the_end_is_delivered(cold_python: None, home: Path) -> None:
+def test_what_is_being_written_at_the_end_is_delivered(home: Path) -> None:
     with running("--allow", "7", *play(home, script.says("So far, so good").hangs())) as bot:
         bot.ada.says("Go.")
         bot.until(lambda: bool(bot.texts))
@@ -140,7 +140,7 @@ def test_what_is_being_written_at_the_end_is_delivered(cold_python: None, home: 
     assert processes_with(str(home)) == []
 
 
-def test_a_second_signal_ends_it_at_once(cold_python: None, home: Path) -> None:
+def test_a_second_signal_ends_it_at_once(home: Path) -> None:
     with running("--allow", "7", *play(home, script.says("Hm").hangs(deaf=True))) as bot:
         bot.ada.says("Go.")
         bot.until(lambda: bool(bot.texts))

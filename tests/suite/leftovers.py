@@ -21,8 +21,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-KEPT_THREADS: Final = ("Trio thread", "execnet", "pytest_timeout")
-"""Threads of libraries that wait for more work."""
+KEPT_THREADS: Final = ("Trio thread", "execnet", "thinkwell progress")
+"""Threads that wait for more work, and that of a display, which a terminal that hangs may hold."""
 
 IGNORED: Final = (
     ".coverage",
@@ -121,16 +121,22 @@ def _processes() -> frozenset[int]:
         return frozenset()
     here = {int(name) for name in os.listdir("/proc") if name.isdigit()}  # noqa: PTH208
     _foreign.intersection_update(here)
-    ours = {process for process in here - _foreign if _is_ours(process)}
-    _foreign.update(here - ours)
-    _newest_without = "" if ours else newest
-    return frozenset(ours)
+    known = {process: _is_ours(process) for process in here - _foreign}
+    ours = frozenset(process for process, is_ours in known.items() if is_ours)
+    _foreign.update(process for process, is_ours in known.items() if is_ours is False)
+    _newest_without = "" if ours or None in known.values() else newest
+    return ours
 
 
-def _is_ours(process: int) -> bool:
+def _is_ours(process: int) -> bool | None:
+    """Return whether this worker has started a process; ``None``: it is about to become a program."""
     state, parent = (*_read(f"/proc/{process}/stat").rpartition(")")[2].split()[:2], "", "")[:2]
-    marked = f"{MARK}={os.getpid()}\0" in _read(f"/proc/{process}/environ")
-    return state not in ("", "Z") and process != os.getpid() and (marked or parent == str(os.getpid()))
+    if state in ("", "Z") or process == os.getpid():
+        return False
+    environment = _read(f"/proc/{process}/environ")
+    if parent == str(os.getpid()) or f"{MARK}={os.getpid()}\0" in environment:
+        return True
+    return False if environment or parent in ("0", "2") else None  # threads of the kernel have none
 
 
 def _threads() -> frozenset[threading.Thread]:

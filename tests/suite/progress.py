@@ -40,8 +40,8 @@ def pytest_report_to_serializable(report: pytest.TestReport | pytest.CollectRepo
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are processors: some cases wait for a process or for real time."""
-    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+    """As many as there are processors for this process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Progress:
