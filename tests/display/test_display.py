@@ -1262,7 +1262,7 @@ def ask(*events: ev.ThoughtEvent, **question: Any) -> Asked:
     given: dict[str, Any] = {"id": "q", "title": "May I?", "tool_id": "t", **question}
     reducer = ViewReducer(agent="mine", cwd=CWD)
     reducer.apply([*events, ev.QuestionAsked(**given)])
-    view = reducer.snapshot(None)
+    view = reducer.snapshot()
     return asked(view.questions[0], view)
 
 
@@ -1339,7 +1339,7 @@ def test_folders_in_the_arguments_of_a_change() -> None:
 
 def test_not_every_question_is_remembered() -> None:
     putting = Putting()
-    view = ViewReducer().snapshot(None)
+    view = ViewReducer().snapshot()
     first = QuestionView(id="first", title="May I?")
     put = putting.put(first, view)
     assert putting.put(first, view) is put
@@ -1503,7 +1503,7 @@ def test_verdicts() -> None:
     assert verdict_words(ev.QuestionVerdict(id="q", verdict=None, by="policy", why="")) == "policy: no answer"
     reducer = ViewReducer()
     reducer.apply([ev.QuestionAsked(id="q", title="x"), verdict])
-    view = reducer.snapshot(None)
+    view = reducer.snapshot()
     assert asked(view.questions[0], view).verdicts == ("su pervisor: allow session (fine)",)
 
 

@@ -37,11 +37,8 @@ def said(what: str, values: Sequence[Any]) -> list[Any]:
 
 def reduced(events: Sequence[ev.ThoughtEvent]) -> RunView:
     reducer = ViewReducer()
-    for event in events:
-        if isinstance(event, ev.TurnStarted):
-            reducer.forget_messages()
-        reducer.apply((event,))
-    return reducer.snapshot(None)
+    reducer.apply(events)
+    return reducer.snapshot()
 
 
 def told(events: Sequence[ev.ThoughtEvent]) -> dict[str, Any]:

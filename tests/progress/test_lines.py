@@ -133,7 +133,7 @@ def test_github_takes_no_commands_from_agents() -> None:
 def view_of(*events: ev.ThoughtEvent) -> RunView:
     reducer = ViewReducer(agent="mine")
     reducer.apply(events)
-    return reducer.snapshot(None)
+    return reducer.snapshot()
 
 
 def rows(*events: ev.ThoughtEvent, now: float = 9.0, **options: bool | int | None) -> list[str]:

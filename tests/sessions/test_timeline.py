@@ -26,10 +26,10 @@ def view(events: Iterable[ThoughtEvent], *, one_by_one: bool = False) -> RunView
     if one_by_one:
         for event in events:
             reducer.apply((event,))
-            reducer.snapshot(None)
+            reducer.snapshot()
     else:
         reducer.apply(events)
-    return reducer.snapshot(None)
+    return reducer.snapshot()
 
 
 def told(*events: ThoughtEvent) -> list[tuple[str, str]]:
@@ -107,8 +107,8 @@ def test_a_new_turn_begins_new_thoughts() -> None:
     reducer = ViewReducer()
     for _ in range(2):
         reducer.apply((Thought(text="a"), Thought(text="b", message_id="1")))
-        reducer.forget_messages()
-    shown = reducer.snapshot(None)
+        reducer.apply((ev.TurnStarted(number=2),))
+    shown = reducer.snapshot()
     assert shown.thought_blocks == ("a", "b", "a", "b")
     assert shown.thoughts == "abab"
 
@@ -154,7 +154,7 @@ def test_a_timeline_tells_when_each_part_began() -> None:
 def test_a_timeline_does_not_change_later() -> None:
     reducer = ViewReducer()
     reducer.apply((Message(text="a"),))
-    before = reducer.snapshot(None)
+    before = reducer.snapshot()
     reducer.apply((Message(text="b"), ToolStart(id="t")))
     assert before.timeline == (TimelineItem(kind="message"),)
     assert before.messages == ("a",)

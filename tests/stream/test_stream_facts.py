@@ -48,7 +48,7 @@ def view(*events: ev.ThoughtEvent) -> RunView:
     reducer = ViewReducer(agent="claude", cwd="/project")
     for event in events:
         reducer.apply((event,))
-    return reducer.snapshot(None)
+    return reducer.snapshot()
 
 
 async def speaks(turn: Turn) -> None:

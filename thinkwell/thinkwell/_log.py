@@ -183,11 +183,6 @@ class RunLog:
         self._reduce()
         return self._reducer.snapshot(self.error)
 
-    def new_turn(self) -> None:
-        """Begin a new message with the next text."""
-        self._reduce()
-        self._reducer.forget_messages()
-
     def last_message(self) -> str:
         """Return the text of the last message."""
         self._reduce()

@@ -156,7 +156,7 @@ class ViewReducer:
             self._plan_or_user(event)
             return True
         if isinstance(event, ev.TurnStarted):
-            self.forget_messages()
+            self._forget_messages()
             self._apply_course(event)
             return True
         self._apply_state(event)  # such news may come in the middle of a message
@@ -316,8 +316,8 @@ class ViewReducer:
         """Return the text of the last message."""
         return _joined(self._messages[-1]) if self._messages else ""
 
-    def forget_messages(self) -> None:
-        """Begin a new message with the next text, as `TurnStarted` does."""
+    def _forget_messages(self) -> None:
+        """Begin a new message with the next text."""
         self._open = self._open_thought = None
         for named in (self._named, self._named_thoughts, self._named_users):
             named.clear()

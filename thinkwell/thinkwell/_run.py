@@ -512,7 +512,6 @@ class Run(Generic[T]):
         if turn_over.is_set():
             return  # the connection had ended
         self._turn += 1
-        self.log.new_turn()
         self._session.history.prompted(blocks)
         self.log.add(ev.TurnStarted, number=self._turn, reminder=self._turn > 1)
         self._reach("prompted")

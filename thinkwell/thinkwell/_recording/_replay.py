@@ -351,8 +351,6 @@ class _Replay(Generic[T]):
                 raise AssertionError(record)
 
     def _append(self, event: ev.ThoughtEvent) -> None:
-        if isinstance(event, ev.TurnStarted):
-            self._log.new_turn()
         self._log.append(replace(event, seq=self._log.seq + 1))
 
     def _settle(self, record: rec.Settled) -> None:
