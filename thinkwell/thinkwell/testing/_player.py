@@ -6,7 +6,7 @@ import itertools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Never, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -59,11 +59,11 @@ class Play(Struct, frozen=True, kw_only=True, omit_defaults=True):
     repeats: bool = False
 
 
-Proceed: TypeAlias = Callable[[Any], Awaitable[object]]
+Proceed: TypeAlias = Callable[[s.Model], Awaitable[object]]
 """Answers a request as the agent does by itself."""
 
-Answer: TypeAlias = Callable[[Any, Proceed], Awaitable[object]]
-"""Answers a request: given the request, and what else would answer it."""
+Answer: TypeAlias = Callable[[Never, Proceed], Awaitable[object]]
+"""Answers a request: given the request, whose type its method decides, and what else would answer it."""
 
 
 class _Session:
@@ -127,8 +127,10 @@ class Player(AgentHandler):
 
     def answering(self, method: str, handle: Proceed) -> Proceed:
         """Return what answers a method."""
-        answer = self._answers.get(method)
-        return handle if answer is None else lambda request: answer(request, handle)
+        if method not in self._answers:
+            return handle
+        answer = cast("Callable[[s.Model, Proceed], Awaitable[object]]", self._answers[method])
+        return lambda request: answer(request, handle)
 
     def cancel(self, session_id: str) -> bool:
         """Cancel what runs in a session; return whether anything does."""
