@@ -102,11 +102,10 @@ def nothing_left(pytestconfig: pytest.Config) -> Generator[None]:
     gc.collect(1)  # so that what garbage says at its end is said in its own test
     left = Found.now().more_than(before)
     if left:
-        begun = time.monotonic()
-        while left and time.monotonic() - begun < pytestconfig.getoption("--patience"):
+        until = time.monotonic() + pytestconfig.getoption("--patience")
+        while left and time.monotonic() < until:
             time.sleep(0.01)
-            if time.monotonic() - begun > 0.2:
-                gc.collect()
+            gc.collect()
             left = Found.now().more_than(before)
         if left:
             pytest.fail(f"The test has left {left}", pytrace=False)

@@ -1,0 +1,151 @@
+"""What the suite promises of itself: tiers, groups, and cases that leave nothing behind."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+
+CASES = """
+import socket, subprocess, sys, tempfile, threading
+
+KEPT = []
+SLEEPER = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"]
+
+def test_a_thread():
+    stopped = threading.Event()
+    KEPT.append(stopped)
+    threading.Thread(target=stopped.wait, name="left thread", daemon=True).start()
+
+def test_a_child():
+    KEPT.append(subprocess.Popen(SLEEPER))
+
+def test_an_orphan():
+    orphaning = f"import subprocess; print(subprocess.Popen({SLEEPER}).pid)"
+    subprocess.run([sys.executable, "-I", "-S", "-c", orphaning], check=True)
+
+def test_an_open_port():
+    KEPT.append(socket.create_server(("127.0.0.1", 0)))
+
+def test_a_file_where_it_runs():
+    open("left.txt", "w").close()
+
+def test_a_temporary_file():
+    KEPT.append(tempfile.mkstemp(prefix="left-"))
+
+def test_nothing(tmp_path):
+    (tmp_path / "own.txt").touch()
+    with socket.create_server(("127.0.0.1", 0)):
+        ended = threading.Thread(target=print)
+        ended.start()
+        subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=True)
+    ended.join()
+"""
+
+ENDING = """
+import os, signal, pytest
+
+@pytest.fixture(scope="session", autouse=True)
+def ended_at_last():
+    yield
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            marked = f"SUITE_WORKER={os.getpid()}" in open(f"/proc/{name}/environ").read()
+        except OSError:
+            continue
+        if marked and int(name) != os.getpid():
+            os.kill(int(name), signal.SIGKILL)
+"""
+
+
+TIERS = """
+import pytest
+
+async def test_a_wing(anyio_backend):
+    pass
+
+@pytest.mark.parametrize("anyio_backend", ["trio"])
+def test_of_one_loop(anyio_backend):
+    pass
+
+@pytest.mark.long
+def test_at_length():
+    pass
+"""
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest in a folder, with the suite's plugins and no others but xdist."""
+    plugins = ("xdist", "suite.leftovers", "suite.progress", "suite.tiers", "no:cacheprovider")
+    given = [word for plugin in plugins for word in ("-p", plugin)]
+    markers = "markers = long: as here\n  interop: as here\n"
+    (folder / "pytest.ini").write_text(f"[pytest]\n{markers}filterwarnings = ignore\n")
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *given, *arguments],
+        cwd=folder,
+        env={"PYTHONPATH": str(TESTS), "PATH": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes and sockets are looked for in /proc")
+def test_what_a_case_leaves_fails_it(tmp_path: Path) -> None:
+    (tmp_path / "test_leaving.py").write_text(CASES)
+    (tmp_path / "conftest.py").write_text(ENDING)
+    output = run(tmp_path, "--tb=short", "--patience", "0.2").stdout
+    for what in (
+        "thread 'left thread'",
+        r"process \d+: .*time.sleep",
+        "listens: .*127",
+        r"/left\.txt",
+        "/left-",
+    ):
+        assert re.search(f"The test has left .*{what}", output), (what, output)
+    assert len(re.findall("^ERROR .*test_(?:a|an)_", output, re.MULTILINE)) == 6, output
+    assert "test_nothing" not in output
+
+
+def test_a_run_that_costs_more_than_it_may_fails(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("def test_it():\n    sum(range(3_000_000))\n")
+    assert run(tmp_path, "--most-cpu", "1000").returncode == 0
+    dear = run(tmp_path, "--most-cpu", "0.01")
+    assert dear.returncode == 1
+    assert "1 passed" in dear.stdout
+    assert "more than 0 s of processor time" in dear.stdout
+
+
+def test_each_case_of_a_wing_runs_on_one_loop_and_long_files_are_not_even_imported(tmp_path: Path) -> None:
+    for folder in ("web", "stream"):
+        (tmp_path / "tests" / folder).mkdir(parents=True)
+        (tmp_path / "tests" / folder / f"test_{folder}.py").write_text(TIERS)
+    whole = tmp_path / "tests" / "web" / "test_whole.py"
+    whole.write_text("import pytest\npytestmark = pytest.mark.long\n\nraise RuntimeError\n")
+    quick = run(tmp_path, "--collect-only", "-q", "-m", "not interop and not long").stdout
+    assert quick.count("web.py::test_a_wing") == 1
+    assert quick.count("stream.py::test_a_wing") == 2
+    assert quick.count("::test_of_one_loop") == 2
+    assert "test_at_length" not in quick
+    whole.unlink()
+    long = run(tmp_path, "--collect-only", "-q", "-m", "long and not interop").stdout
+    assert long.count("web.py::test_a_wing") == 1
+    assert long.count("::test_a_wing") == 1
+    assert long.count("::test_at_length") == 2
+    assert "test_of_one_loop" not in long
+
+
+def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:
+    case = "import os, pytest\n@pytest.mark.xdist_group('one')\n@pytest.mark.parametrize('n', range(4))\n"
+    (tmp_path / "test_it.py").write_text(
+        f"{case}def test_it(n):\n    open('workers', 'a').write(f'{{os.getpid()}} ')\n"
+    )
+    (tmp_path / "workers").touch()
+    assert run(tmp_path, "-n", "2", "--dist", "loadgroup").returncode == 0
+    assert len(set((tmp_path / "workers").read_text().split())) == 1
