@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+import pytest
 from page.staging import Gate, cable, served_page
 
 from thinkwell.journal import SqliteJournal
@@ -30,6 +31,7 @@ def counts(gate: Gate) -> Script:
     return script
 
 
+@pytest.mark.quick
 def test_a_cut_connection_goes_on_where_it_was(browser: Browser) -> None:
     gate = Gate()
     with served_page(counts(gate)) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
@@ -141,6 +143,7 @@ def test_a_start_that_is_not_answered_is_not_done_twice(browser: Browser) -> Non
 # Tokens
 
 
+@pytest.mark.quick
 def test_who_has_given_no_token_is_asked_for_one(browser: Browser) -> None:
     async def ends(turn: Turn) -> None:
         turn.say("Yes.")

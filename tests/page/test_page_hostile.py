@@ -62,6 +62,7 @@ async def attacks(turn: Turn) -> None:
     turn.say(HOSTILE)
 
 
+@pytest.mark.quick
 def test_nothing_of_it_is_run_or_loaded(browser: Browser) -> None:
     with served_page(attacks) as stage, browser.tab() as tab:
         tab.go(stage.start(HOSTILE[:100]))

@@ -43,6 +43,7 @@ def ready(tab: Tab) -> None:
     tab.see(".question .answers button:enabled")
 
 
+@pytest.mark.quick
 def test_an_answer_by_mouse(browser: Browser) -> None:
     with served_page(asks) as stage, browser.tab() as tab:
         tab.go(stage.start())
@@ -111,7 +112,9 @@ def test_the_title_of_the_list_tells_that_an_answer_is_waited_for(browser: Brows
         tab.until("document.title === '? thinkwell'")
 
 
-@pytest.mark.parametrize(("key", "said"), [("y", "y"), ("a", "a"), ("n", "x"), ("d", "n")])
+@pytest.mark.parametrize(
+    ("key", "said"), [pytest.param("y", "y", marks=pytest.mark.quick), ("a", "a"), ("n", "x"), ("d", "n")]
+)
 def test_an_answer_by_keyboard(browser: Browser, key: str, said: str) -> None:
     with served_page(asks) as stage, browser.tab() as tab:
         tab.go(stage.start())
@@ -217,6 +220,7 @@ def filled(properties: dict[str, Any], *required: str) -> tuple[Script, list[Any
     return asks_form, told
 
 
+@pytest.mark.quick
 def test_a_form_is_filled_in(browser: Browser) -> None:
     many = tuple(f"zone {number}" for number in range(12))
     script, told = filled(
@@ -556,6 +560,7 @@ def test_a_question_that_comes_is_seen_in_any_tab(browser: Browser) -> None:
         assert tab.value("document.activeElement.id") == "panel"  # the timeline is not to be seen
 
 
+@pytest.mark.quick
 def test_a_window_that_becomes_narrow_shows_the_timeline_with_a_question(browser: Browser) -> None:
     async def asks_form(turn: Turn) -> None:
         runs(turn, "make")

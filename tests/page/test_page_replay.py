@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from asking import permission
 from msgspec.structs import replace
 from page.acting import runs
@@ -53,6 +54,7 @@ def messages(tab: Tab) -> list[str]:
     return [text.strip() for text in tab.texts(".row[data-kind=message]")]
 
 
+@pytest.mark.quick
 def test_any_moment_can_be_seen_again(browser: Browser) -> None:
     with served_page(nothing) as stage, browser.tab() as tab:
         tab.go(keep_run(stage, *STORY))

@@ -45,7 +45,7 @@ async def works(turn: Turn) -> None:
     turn.say("## Done\n\n- typed\n- tested\n\n| a | b |\n|---|---|\n| 1 | 2 |")
 
 
-@pytest.mark.parametrize("kind", SERVERS)
+@pytest.mark.parametrize("kind", [pytest.param(SERVERS[0], marks=pytest.mark.quick), *SERVERS[1:]])
 def test_a_run_is_started_and_watched_to_its_end(browser: Browser, kind: ServerKind) -> None:
     with served_page(works, kind=kind) as stage, browser.tab() as tab:
         tab.go(stage.url)
@@ -217,6 +217,7 @@ def test_who_is_at_the_end_stays_there_and_who_has_scrolled_up_too(browser: Brow
         gate.open()
 
 
+@pytest.mark.quick
 def test_a_typed_result_fills_in(browser: Browser) -> None:
     gate = Gate()
     schema = {
@@ -427,6 +428,7 @@ def test_times_have_one_form(browser: Browser) -> None:
         tab.see("#runs .about:has-text('took 3:42')")
 
 
+@pytest.mark.quick
 def test_runs_are_listed_filtered_and_deleted(browser: Browser) -> None:
     async def ends(turn: Turn) -> str | None:
         return "refusal" if "refuse" in turn.text else None

@@ -115,6 +115,7 @@ def calls(told: Told) -> dict[str, Any]:
     }
 
 
+@pytest.mark.quick
 async def test_a_conversation_has_everything_that_a_run_has(kind: Any) -> None:
     async with talking(kind, works) as talk:
         told = await talk.says("Look.", state={"mine": 1})
@@ -187,7 +188,7 @@ async def test_plans_are_patched(kind: Any) -> None:
 @pytest.mark.parametrize(
     ("payload", "status", "chosen"),
     [
-        ({"approved": True}, "resolved", "yes"),
+        pytest.param({"approved": True}, "resolved", "yes", marks=pytest.mark.quick),
         ({"approved": False}, "resolved", "no"),
         ({"approved": True, "option": "always"}, "resolved", "always"),
         (True, "resolved", "yes"),
@@ -223,6 +224,7 @@ async def test_a_tool_call_is_an_interrupt_and_the_next_run_goes_on(
     assert "TOOL_CALL_START" not in kinds(told)
 
 
+@pytest.mark.quick
 async def test_a_form_and_a_page_are_interrupts_and_a_wrong_answer_leaves_them_open(kind: Any) -> None:
     done: list[Any] = []
 
@@ -444,6 +446,7 @@ async def test_the_front_end_has_tools_for_the_agent(kind: Any) -> None:
     assert texts(told) == ["I show it.", "There."]
 
 
+@pytest.mark.quick
 async def test_the_agent_gets_what_the_application_tells_of_itself(kind: Any) -> None:
     seen: list[Any] = []
 
@@ -476,6 +479,7 @@ async def test_the_agent_gets_what_the_application_tells_of_itself(kind: Any) ->
     assert bad.all("status") == [422]
 
 
+@pytest.mark.quick
 async def test_hostile_ids_and_huge_texts_arrive_as_they_are(kind: Any) -> None:
     names = ["__proto__", "constructor", "a\nb\u2028\x00", "data: x\n\n", "x" * 5000]
     long = "läng" * 150_000

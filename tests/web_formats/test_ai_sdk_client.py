@@ -63,6 +63,7 @@ def states(told: Any) -> dict[str, str]:
     return {part["toolCallId"]: part["state"] for part in told.parts("dynamic-tool")}
 
 
+@pytest.mark.quick
 async def test_a_message_has_everything_that_a_run_has(kind: Any) -> None:
     async with talking(kind, works) as talk:
         told = await talk.chat.do("send", message={"text": "Look."})
@@ -124,6 +125,7 @@ async def test_a_message_has_everything_that_a_run_has(kind: Any) -> None:
     assert told.parts("source-url")[0]["url"] == "https://docs.example/a"
 
 
+@pytest.mark.quick
 async def test_a_tool_call_is_approved_and_the_same_message_goes_on(kind: Any) -> None:
     chosen: list[str | None] = []
 
@@ -260,6 +262,7 @@ async def test_a_form_is_filled_in_as_the_output_of_a_tool(kind: Any) -> None:
     assert [part["text"] for part in told.parts("text")] == ["Thanks."]
 
 
+@pytest.mark.quick
 async def test_a_form_may_be_declined_and_a_page_opened(kind: Any) -> None:
     done: list[str] = []
 
@@ -453,6 +456,7 @@ async def test_a_result_and_its_schema_and_what_else_is_chosen(kind: Any) -> Non
     assert refused["status"] == "error"
 
 
+@pytest.mark.quick
 async def test_pictures_reach_the_agent_and_other_files_are_refused(kind: Any) -> None:
     seen: list[Any] = []
 
@@ -483,6 +487,7 @@ async def test_pictures_reach_the_agent_and_other_files_are_refused(kind: Any) -
     assert "application/pdf" in worse.all("error")[0]
 
 
+@pytest.mark.quick
 async def test_the_answer_can_be_had_once_more(kind: Any) -> None:
     async def counting(turn: Turn) -> None:
         assert turn.agent.prompts
@@ -497,6 +502,7 @@ async def test_the_answer_can_be_had_once_more(kind: Any) -> None:
     assert len(last["messages"]) == 2
 
 
+@pytest.mark.quick
 async def test_hostile_ids_and_huge_texts_arrive_as_they_are(kind: Any) -> None:
     names = ["__proto__", "constructor", "a\nb\u2028\x00", "data: x\n\n", "x" * 5000, "question-q1"]
     long = "läng" * 150_000

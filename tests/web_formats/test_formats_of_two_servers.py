@@ -134,6 +134,7 @@ ASKING = {"id": "m1", "role": "user", "content": "Go, and ask."}
 # The Vercel AI SDK
 
 
+@pytest.mark.quick
 async def test_a_chat_is_answered_at_the_other_server(kind: Any, redis_server: RedisServer) -> None:
     async with two(kind, redis_server) as (world, here, there):
         async with here.chat() as chat:
