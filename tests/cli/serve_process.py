@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 import httpx
 from cli.running import Running, given_up
-from cli.typing_in import LIMIT, thinkwell
+from cli.typing_in import LIMIT, THINKWELL
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterator, Sequence
 
 __all__ = ("ADA", "BOB", "Watching", "Web", "serving_web")
 
@@ -68,7 +68,11 @@ class Web(Running):
 
 @contextmanager
 def serving_web(
-    *arguments: str, config: str = "", ready: bool = True, env: dict[str, str] | None = None
+    *arguments: str,
+    config: str = "",
+    ready: bool = True,
+    env: dict[str, str] | None = None,
+    program: Sequence[str] = THINKWELL,
 ) -> Generator[Web]:
     """Run the command for the time of a block, on any port.
 
@@ -77,13 +81,14 @@ def serving_web(
         config: What its file says, if it shall have one.
         ready: Whether to wait until it takes requests.
         env: What the environment has besides.
+        program: What to start as the command.
     """
     if config:
         Path("serve.toml").write_text(config, "utf-8")
         arguments = ("--config", "serve.toml", *arguments)
     with (
         subprocess.Popen(
-            thinkwell("serve", "--port", "0", *arguments),
+            [*program, "serve", "--port", "0", *arguments],
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             env={**{k: v for k, v in os.environ.items() if k != "THINKWELL_SERVE_TOKEN"}, **(env or {})},

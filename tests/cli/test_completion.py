@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from cli.command import run_command
-from cli.typing_in import home, thinkwell
+from cli.typing_in import THINKWELL, home, thinkwell
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
 
 __all__ = ("home",)
 
 
-def completed(line: str, shell: str = "bash") -> list[str]:
+def completed(line: str, shell: str = "bash", program: Sequence[str] = THINKWELL) -> list[str]:
     """Return what a shell is told when a person presses the tab at the end of a line."""
     words = line.split(" ")
     env = {
@@ -27,7 +29,7 @@ def completed(line: str, shell: str = "bash") -> list[str]:
         "COMP_CWORD": str(len(words) - 1),
         "_TYPER_COMPLETE_ARGS": line,
     }
-    ran = subprocess.run(thinkwell(), env=env, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(program, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert ran.stderr == ""
     return ran.stdout.split()
 
@@ -54,12 +56,26 @@ def test_own_agents_are_completed_and_what_is_broken_is_not_told(home: Path) -> 
     assert completed("thinkwell run -a bui") == ["builtin"]
 
 
-def test_of_agents_of_their_own_completion_loads_only_names(home: Path) -> None:
-    code = (
-        "import sys; from thinkwell.cli._completing import agent_names; assert 'claude' in agent_names('')\n"
-        "assert not {'asyncio', 'pydantic', 'rich'} & sys.modules.keys()"
+def test_names_of_agents_load_little_of_ours(home: Path) -> None:
+    watching = (
+        "import builtins, json, runpy, sys\n"
+        "importers, really = {}, builtins.__import__\n"
+        "def noted(name, globals=None, *rest, **named):\n"
+        "    importers.setdefault(name.partition('.')[0], set()).add((globals or {}).get('__name__', ''))\n"
+        "    return really(name, globals, *rest, **named)\n"
+        "builtins.__import__ = noted\n"
+        "try:\n"
+        "    runpy.run_module('thinkwell', run_name='__main__')\n"
+        "finally:\n"
+        "    who = {name: sorted(found) for name, found in importers.items()}\n"
+        "    json.dump([sorted(sys.modules), who], open('imports.json', 'w'))"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    assert completed("thinkwell run --agent cla", program=[sys.executable, "-c", watching]) == ["claude"]
+    loaded, importers = json.loads(Path("imports.json").read_text("utf-8"))
+    assert not {"asyncio", "rich.console", "rich.text"} & {*loaded}
+    assert "thinkwell" in importers, "what is imported is seen"
+    for by in importers.get("pydantic", ()):  # typer looks for it, when it reads arguments
+        assert by.partition(".")[0] in ("typer", "pydantic")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import signal
 import socket
-import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from cli.serve_process import ADA, Web, serving_web, started, watched
-from cli.typing_in import LIMIT, home, scripted
+from cli.typing_in import LIMIT, THINKWELL, home, scripted
 
 from thinkwell.testing import script
 
@@ -200,13 +201,50 @@ def test_an_agent_does_not_find_the_token(home: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a call of Linux")
-def test_what_is_private_stays_that_for_this_process_alone() -> None:
-    code = (
-        "import ctypes, subprocess, sys\n"
-        "from thinkwell.cli._serve_privacy import keep_private\n"
-        "keep_private()\n"
-        "print(ctypes.CDLL(None).prctl(3), flush=True)\n"
-        "subprocess.run([sys.executable, '-c', 'import ctypes; print(ctypes.CDLL(None).prctl(3))'])"
+def test_what_is_private_stays_that_for_the_server_alone(home: Path) -> None:
+    notes = "import ctypes\nwith open({!r}, 'a') as file: print(ctypes.CDLL(None).prctl(3), file=file)"
+    watched_server = (
+        "import runpy, sys\n"
+        f"looks = compile({notes.format('server.txt')!r}, 'looks', 'exec')\n"
+        "sys.addaudithook(lambda event, _: event == 'subprocess.Popen' and exec(looks))\n"
+        "runpy.run_module('thinkwell', run_name='__main__', alter_sys=True)"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=LIMIT)
-    assert ran.stdout.split() == [b"0", b"1"]
+    looks = f"{notes.format('agent.txt')}\nimport os, sys; os.execv(sys.argv[1], sys.argv[1:])"
+    agent = shlex.split(scripted(home, script.says("Hi.")))
+    command = shlex.join([sys.executable, "-c", looks, *agent])
+    program = [sys.executable, "-W", "error", "-c", watched_server]
+    with (
+        serving_web("--journal", "memory", "--command", command, program=program) as web,
+        web.client() as client,
+    ):
+        assert watched(client, started(client))[-1]["result"] == "Hi."
+    assert {*Path("server.txt").read_text("utf-8").split()} == {"0"}, "when it starts an agent"
+    assert Path("agent.txt").read_text("utf-8").split() == ["1"]
+
+
+# How many may be connected
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "files", "most"),
+    [(64, 4096, 769, 513), (2000, 4096, 2000, 513), (64, 512, 512, 256), (64, 128, 128, 1)],
+)
+def test_as_many_connections_as_there_may_be_files(
+    soft: int, hard: int, files: int, most: int, home: Path
+) -> None:
+    limited = ["sh", "-c", f'ulimit -S -n {soft} && ulimit -H -n {hard} && exec "$@"', "sh", *THINKWELL]
+    asks = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    arguments = ("--agent", "builtin", "--journal", "memory")
+    with (
+        serving_web(*arguments, config="[limits]\nmax_watchers = 1\n", program=limited) as web,
+        ExitStack() as silent,
+    ):
+        if sys.platform == "linux":
+            limits = Path(f"/proc/{web.process.pid}/limits").read_text("utf-8")
+            assert re.findall(r"Max open files +(\d+) +(\d+)", limits) == [(str(files), str(hard))]
+        for _ in range(most - 2):
+            silent.enter_context(socket.create_connection(("127.0.0.1", web.port), LIMIT))
+        if most > 1:
+            assert statuses(sent(web, asks)) == [200]
+            silent.enter_context(socket.create_connection(("127.0.0.1", web.port), LIMIT))
+        assert statuses(sent(web, asks)) == [503], "one too many"

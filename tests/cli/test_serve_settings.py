@@ -263,16 +263,3 @@ def test_ports_that_cannot_be_listened_on(
     monkeypatch.setattr(socket.socket, "bind", refused)
     options = ("--host", "localhost", "--port", str(port), "--journal", "memory", "--agent", "builtin")
     assert told in wrong(*options, code=1)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX systems")
-def test_as_many_connections_as_there_may_be_files() -> None:
-    code = (
-        "import resource\n"
-        "from thinkwell.cli._serve_sockets import make_room\n"
-        "for limits in (64, 4096), (2000, 4096), (64, 512), (64, 128):\n"
-        "    resource.setrlimit(resource.RLIMIT_NOFILE, limits)\n"
-        "    print(make_room(1000), resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
-    assert ran.stdout.split(b"\n") == [b"1000 1256", b"1000 2000", b"256 512", b"1 128", b""]
