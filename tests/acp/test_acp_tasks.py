@@ -7,6 +7,7 @@ import pytest
 
 # Private: every task of ours lives in these. What they promise of tasks that never begin, and of defects, no
 # connection can be made to show.
+from thinkwell._shared_login import SharedLogin
 from thinkwell._tooling import ToolHosts
 from thinkwell_acp import Client, ClientHandler, ConnectionClosed
 from thinkwell_acp._tasks import background_tasks
@@ -159,3 +160,23 @@ async def test_a_way_that_cannot_be_opened_any_more_fails_as_the_connection_did(
             tasks.cancel()
             with pytest.raises(ConnectionClosed):
                 await hosts.add(server)
+
+
+@pytest.mark.parametrize("when", ["just before", "before"])
+async def test_a_login_that_cannot_begin_any_more_fails_as_the_connection_did(when: str) -> None:
+    client = Client(ClientHandler())
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as callers:
+            async with background_tasks() as tasks:
+                login = SharedLogin("late", "browser", tasks)
+
+                async def ask() -> None:
+                    with pytest.raises(ConnectionClosed):
+                        await login.log_in(client)
+                    assert not login.running
+
+                if when == "just before":
+                    callers.start_soon(ask)
+                    tasks.cancel()
+            if when == "before":
+                await ask()

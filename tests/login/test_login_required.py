@@ -13,21 +13,10 @@ from scripted import Turn, scripted
 
 from thinkwell import Agent, AgentExited, CapabilityMissing, LoginRequired, ThoughtCancelled, open_agent
 from thinkwell import events as ev
-
-# Private: a login that begins in the very moment in which the connection ends cannot be met from outside.
-from thinkwell._shared_login import SharedLogin
 from thinkwell.errors import AuthMethod, LoginFailed
 from thinkwell.questions import FormQuestion
-from thinkwell_acp import (
-    Client,
-    ClientHandler,
-    ConnectionClosed,
-    RpcError,
-    memory_transport_pair,
-    serve_agent,
-)
+from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
-from thinkwell_acp._tasks import background_tasks
 
 Call: TypeAlias = Callable[[Agent], Awaitable[object]]
 
@@ -380,23 +369,3 @@ async def test_terminal_logins_are_for_agents_that_we_start() -> None:
         'open_agent(login="browser")\n'
         "- console: Console: with the agent's own program, in a terminal"
     )
-
-
-@pytest.mark.parametrize("when", ["just before", "before"])
-async def test_a_login_that_cannot_begin_any_more_fails_as_the_connection_did(when: str) -> None:
-    client = Client(ClientHandler())
-    with anyio.fail_after(10):
-        async with anyio.create_task_group() as callers:
-            async with background_tasks() as tasks:
-                login = SharedLogin("late", "browser", tasks)
-
-                async def ask() -> None:
-                    with pytest.raises(ConnectionClosed):
-                        await login.log_in(client)
-                    assert not login.running
-
-                if when == "just before":
-                    callers.start_soon(ask)
-                    tasks.cancel()
-            if when == "before":
-                await ask()
