@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import random
+import re
 from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -44,29 +45,33 @@ _OPERATORS: Final[dict[type[ast.operator], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One replacement in one file, in bytes from `start` to `end` of its text."""
+    """One replacement in one file, at the byte `start` of its text."""
 
     id: int
     file: str
     line: int
     start: int
-    end: int
     before: str
     after: str
     statement: bool
 
     def applied_to(self, text: bytes) -> bytes:
         """Return the file's text with the mutant in it."""
-        assert text[self.start : self.end].decode() == self.before, (
-            f"{self.file}:{self.line} is another text now"
-        )
-        return text[: self.start] + self.after.encode() + text[self.end :]
+        return self._replaced(text, self.after)
 
     def probed_in(self, text: bytes) -> bytes:
         """Return the file's text with a call that records the cases that come by here."""
         call = f'__import__("_mutation_probe").hit({self.id})'
         inside = f"{call}; {self.before}" if self.statement else f"({call} or ({self.before}))"
-        return text[: self.start] + inside.encode() + text[self.end :]
+        return self._replaced(text, inside)
+
+    def _replaced(self, text: bytes, by: str) -> bytes:
+        before = self.before.encode()
+        places = [match.start() for match in re.finditer(re.escape(before), text)]
+        if not places:
+            raise ValueError(f"{self.file} has no {self.before!r} any more")
+        start = min(places, key=lambda place: abs(place - self.start))  # it moves when the file changes
+        return text[:start] + by.encode() + text[start + len(before) :]
 
 
 def drawn(count: int, seed: int) -> list[Mutant]:
@@ -132,7 +137,7 @@ def _mutants(file: str) -> Iterator[Mutant]:
         before = text[start:end].decode()
         if "\n" in before:  # so that lines keep their numbers
             return None
-        return Mutant(0, file, node.lineno, start, end, before, after, statement)
+        return Mutant(0, file, node.lineno, start, before, after, statement)
 
     for function in ast.walk(ast.parse(text)):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
