@@ -2,9 +2,9 @@
 
 The three steps, each on a checkout of its own that has a virtual environment (``--tree``):
 
-1. ``draw mutants.json`` draws 150 mutants over all areas by a seed.
-2. ``record mutants.json records/`` runs the suite once with probes at the mutated places.
-3. ``run mutants.json records/ verdicts.json`` runs each mutant against the cases that come by its place:
+1. ``draw mutants.jsonl`` draws 150 mutants over all areas by a seed.
+2. ``record mutants.jsonl records/`` runs the suite once with probes at the mutated places.
+3. ``run mutants.jsonl records/ verdicts.jsonl`` runs each mutant against the cases that come by its place:
    the nearest folder first, the cheapest case first. The first failure ends it, and so do 60 s.
 """
 # ruff: noqa: T201
@@ -92,23 +92,24 @@ def _record(mutants: list[Mutant], records: Path, tree: Path, further: list[str]
 def _run(mutants: list[Mutant], records: Path, verdicts: Path, tree: Path, only: list[int] | None) -> None:
     costs = _costs(records)
     hits = _hits(records)
-    known: dict[str, dict[str, object]] = json.loads(verdicts.read_text()) if verdicts.exists() else {}
+    known: dict[int, dict[str, object]] = {}
+    if verdicts.exists():
+        known = {verdict["id"]: verdict for verdict in map(json.loads, verdicts.read_text().splitlines())}
     for mutant in mutants:
-        if (only is None and str(mutant.id) not in known) or (only is not None and mutant.id in only):
+        if (only is None and mutant.id not in known) or (only is not None and mutant.id in only):
             begun = time.monotonic()
-            cases = _ordered(mutant, hits[mutant.id], costs)
-            verdict, by = _judged(mutant, cases, tree, records)
-            known[str(mutant.id)] = {
-                "place": f"{mutant.file}:{mutant.line}",
-                "before": mutant.before,
-                "after": mutant.after,
+            verdict, by = _judged(mutant, _ordered(mutant, hits[mutant.id], costs), tree, records)
+            known[mutant.id] = {
+                "id": mutant.id,
                 "verdict": verdict,
-                "by": by,
+                "place": f"{mutant.file}:{mutant.line}",
                 "cases": len(hits[mutant.id]),
                 "seconds": round(time.monotonic() - begun, 1),
+                "by": by,
             }
             print(f"{mutant.id:3} {verdict:8} {mutant.file}:{mutant.line} {by}", flush=True)
-            verdicts.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+            lines = "".join(json.dumps(known[number]) + "\n" for number in sorted(known))
+            verdicts.write_text(lines, encoding="utf-8")
     print(Counter(str(value["verdict"]) for value in known.values()))
 
 

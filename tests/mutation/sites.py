@@ -95,13 +95,13 @@ def drawn(count: int, seed: int) -> list[Mutant]:
 
 
 def saved(mutants: list[Mutant], path: Path) -> None:
-    """Write mutants to a file."""
-    path.write_text(json.dumps([asdict(mutant) for mutant in mutants], indent=1) + "\n", encoding="utf-8")
+    """Write mutants to a file, one on a line."""
+    path.write_text("".join(json.dumps(asdict(mutant)) + "\n" for mutant in mutants), encoding="utf-8")
 
 
 def loaded(path: Path) -> list[Mutant]:
     """Read the mutants of a file."""
-    return [Mutant(**values) for values in json.loads(path.read_text(encoding="utf-8"))]
+    return [Mutant(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def _files() -> Iterator[str]:
