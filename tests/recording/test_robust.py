@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from limits.virtual import Backend, virtual_backend
-from recording.parts import failure_fields, recorded_transport
 from recording.test_recording import lines, of_type
 from recording.test_replay import events_of, line, recorded, review, text
 from scripted import ScriptedAgent, Turn, scripted
@@ -447,31 +446,6 @@ async def test_ids_of_no_kind_are_passed_over(tmp_path: Path) -> None:
         assert await agent.think().text("x").run() == ""
 
     await played_again(path, use)
-
-
-async def test_a_line_that_is_too_long_ends_the_connection_and_not_the_recording(tmp_path: Path) -> None:
-    path = tmp_path / "r.ndjson"
-    ours, theirs = memory_transport_pair()
-    with recorded_transport(path, ours, max_line=10) as tapped:
-        await theirs.send(b"x" * 100)
-        assert await tapped.receive() == b"x" * 100
-        await theirs.aclose()
-        for _ in range(2):
-            with pytest.raises(anyio.EndOfStream):
-                await tapped.receive()
-        await tapped.aclose()
-    assert [entry["type"] for entry in lines(path)] == ["gone", "end"]
-
-
-def test_errors_that_carry_what_is_no_json() -> None:
-    class OddError(Exception):
-        def __init__(self) -> None:
-            super().__init__("odd")
-            self._hidden = 1
-            self.thing = object
-            self.number = 5
-
-    assert failure_fields(OddError()) == {"thing": repr(object), "number": 5}
 
 
 class TestTerminals:
