@@ -11,7 +11,23 @@ if TYPE_CHECKING:
 
     from redis_servers import RedisServer
 
+    from thinkwell.testing import Backend
+
 pytest_plugins = ("suite.progress", "suite.leftovers", "suite.tiers", "warm")
+
+
+@pytest.fixture
+def anyio_backend(anyio_backend: str, request: pytest.FixtureRequest) -> str | Backend:
+    """The event loop of the test; the marks `virtual_time` and `fast_time` say how its time passes."""
+    if request.node.get_closest_marker("virtual_time"):
+        from thinkwell.testing import virtual_backend
+
+        return virtual_backend(anyio_backend)
+    if fast := request.node.get_closest_marker("fast_time"):
+        from clocks import fast_backend
+
+        return fast_backend(anyio_backend, *fast.args)
+    return anyio_backend
 
 
 @pytest.fixture(scope="session")

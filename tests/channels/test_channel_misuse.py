@@ -28,7 +28,7 @@ from thinkwell.channels import (
     TerminalChannel,
     deliver,
 )
-from thinkwell.testing import ScriptedAgent, script, virtual_backend
+from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -36,12 +36,9 @@ if TYPE_CHECKING:
 
     from thinkwell import Agent
     from thinkwell.channels import Channel, ChannelQuestion
-    from thinkwell.testing import Backend, Script
+    from thinkwell.testing import Script
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 async def delivered(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import anyio
 import pytest
@@ -12,17 +11,11 @@ from telegram_html import parse
 
 from thinkwell import AgentExited, AgentReported, ThoughtCancelled
 from thinkwell.channels import Channel, Delivery, DeliverySettings, deliver
-from thinkwell.testing import Script, ScriptedAgent, script, virtual_backend
+from thinkwell.testing import Script, ScriptedAgent, script
 
-if TYPE_CHECKING:
-    from thinkwell.testing import Backend
+pytestmark = pytest.mark.virtual_time
 
 LONG_THOUGHT = script.thinks("First, ").pauses(3).thinks("then.")
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 async def delivered(played: Script, channel: Channel, settings: DeliverySettings | None = None) -> Delivery:

@@ -10,18 +10,15 @@ from kept_channels import Edited, Refused, Streamed, Thinking, Whole
 
 from thinkwell import ThinkwellError
 from thinkwell.channels import Delivery, DeliveryFailed, DeliverySettings, deliver
-from thinkwell.testing import ScriptedAgent, script, virtual_backend
+from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from thinkwell.channels import Channel
-    from thinkwell.testing import Backend, Script
+    from thinkwell.testing import Script
+
+pytestmark = pytest.mark.virtual_time
 
 TALK = script.says("a").pauses(3).says("b").pauses(3).says("c")
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 async def delivered(played: Script, channel: Channel, settings: DeliverySettings | None = None) -> Delivery:

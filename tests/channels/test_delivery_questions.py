@@ -12,19 +12,16 @@ from scripted import Turn, scripted
 
 from thinkwell import replay
 from thinkwell.channels import Delivery, DeliverySettings, deliver
-from thinkwell.testing import ScriptedAgent, script, virtual_backend
+from thinkwell.testing import ScriptedAgent, script
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from thinkwell.channels import Channel, ChannelQuestion
-    from thinkwell.testing import Backend, Script
+    from thinkwell.testing import Script
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 async def delivered(

@@ -21,18 +21,14 @@ from thinkwell.channels import (
     RouterEvent,
     UserMessageReceived,
 )
-from thinkwell.testing import ScriptedAgent, script, virtual_backend
+from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
     from pathlib import Path
 
-    from thinkwell.testing import Backend
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 class Room(Streamed):

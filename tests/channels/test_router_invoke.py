@@ -11,15 +11,12 @@ from kept_channels import Whole
 
 from thinkwell import AgentReported, Message, Question, ThoughtCancelled, ToolStart
 from thinkwell.channels import ConversationBusy, MessageRouter, RouterEvent
-from thinkwell.testing import ScriptedAgent, script, virtual_backend
+from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
-    from thinkwell.testing import Backend, Script
+    from thinkwell.testing import Script
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 class Heard:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from thinkwell import Agent, Session
     from thinkwell.channels import Channel
-    from thinkwell.testing import Backend
+
+pytestmark = pytest.mark.virtual_time
 
 Stage = Literal["waiting", "agent", "session", "handler", "middleware", "running", "ending", "handler after"]
 """Where somebody stands who has written a message."""
@@ -43,11 +44,6 @@ BEFORE: tuple[Stage, ...] = ("agent", "session", "handler", "middleware")
 
 FEW = 3
 MANY = seeds("THINKWELL_ROUTERS", 60)
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 class Staged:

@@ -12,21 +12,17 @@ from kept_channels import Notified, Refused, Streamed, Whole
 
 from thinkwell import AgentExited, AgentNotFound, SessionNotOpened
 from thinkwell.channels import AgentResponded, DeliveryFailed, MessageRouter
-from thinkwell.testing import ScriptedAgent, script, virtual_backend
+from thinkwell.testing import ScriptedAgent, script
 from thinkwell_acp import RpcError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from thinkwell import Agent, Session
-    from thinkwell.testing import Backend
+
+pytestmark = pytest.mark.virtual_time
 
 ANEW = "The agent had to be started anew. It does not remember what was said before."
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 # Idle

@@ -12,18 +12,13 @@ from kept_channels import Refused, Streamed
 
 from thinkwell import open_agent
 from thinkwell.channels import MessageRouter, TypingChannel
-from thinkwell.testing import virtual_backend
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from thinkwell import Agent
-    from thinkwell.testing import Backend
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 class Typed(Streamed):

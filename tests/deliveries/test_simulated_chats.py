@@ -8,17 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from deliveries.chats import deliver_turns, some_turn, steady_turn, troubled
 
-from thinkwell.testing import virtual_backend
-
 if TYPE_CHECKING:
     from deliveries.chats import ChatType
 
-    from thinkwell.testing import Backend
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 @pytest.mark.parametrize("kind", ["private", "group"])

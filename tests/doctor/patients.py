@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import pytest
 from scripted import ScriptedAgent
-from trio.testing import MockClock
 
 from thinkwell.doctor import Check, Diagnosis, diagnose
 from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
@@ -44,11 +42,6 @@ NAMES = [
 
 def sick(mode: str) -> list[str]:
     return [sys.executable, SICK, mode]
-
-
-def clock(rate: float) -> pytest.MarkDecorator:
-    """Let time go that much faster, for waits beside which there are processes."""
-    return pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(rate=rate)})])
 
 
 class Picky(ScriptedAgent):

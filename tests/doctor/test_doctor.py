@@ -14,7 +14,6 @@ from doctor.patients import (
     ODD,
     Picky,
     check,
-    clock,
     examined,
     examined_process,
     examined_with_tasks,
@@ -257,7 +256,7 @@ async def test_an_agent_that_never_lists_tools() -> None:
     assert acp.seconds == pytest.approx(15, abs=1)
 
 
-@clock(30)
+@pytest.mark.fast_time(30)
 async def test_the_advice_of_the_profile_is_given() -> None:
     quirk = Quirk(
         about="It does not look.",
@@ -278,7 +277,7 @@ async def test_the_advice_of_the_profile_is_given() -> None:
     )
 
 
-@clock(5)
+@pytest.mark.fast_time(15)
 async def test_a_way_that_works_is_named_where_the_usual_one_does_not() -> None:
     flags = s.AgentCapabilities(mcp_capabilities=s.McpCapabilities(http=True))
 
@@ -287,7 +286,7 @@ async def test_a_way_that_works_is_named_where_the_usual_one_does_not() -> None:
             if not any(isinstance(server, s.McpServerHttp) for server in servers):
                 await super()._connect_tools(session_id, servers)
 
-    with anyio.fail_after(100):
+    with anyio.fail_after(300):
         diagnosis = await examined_with_tasks(lambda tasks: BlindToHttp([], tasks, flags))
     assert diagnosis.ok
     assert diagnosis.ways == ("stdio",)

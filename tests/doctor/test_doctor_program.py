@@ -90,9 +90,9 @@ def test_limits_are_called_by_their_option(home: Path) -> None:
     assert ran.returncode == 1
     told = " ".join(ran.stdout.split())
     assert "within 0.5 seconds. Raise --timeout where it needs longer" in told
-    ran = doctor("--timeout", "3", "--command", shlex.join(sick("hangs")))
+    ran = doctor("--timeout", "2", "--command", shlex.join(sick("hangs")))
     assert ran.returncode == 1
-    assert "session/new was not answered within 3 seconds" in " ".join(ran.stdout.split())
+    assert "session/new was not answered within 2 seconds" in " ".join(ran.stdout.split())
     assert "-> raise --timeout where it needs longer" in ran.stdout
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from doctor.patients import NAMES, ODD, check, clock, examined, examined_process, failed, sick, statuses
+from doctor.patients import NAMES, ODD, check, examined, examined_process, failed, sick, statuses
 from login.login_agent import LoginAgent
 
 from thinkwell.agents import AgentProfile, Archive, Binary, Npx, Program, Uvx
@@ -153,7 +153,7 @@ async def test_what_runs_it_may_be_ill_itself(tools: Path, node: str | None, sai
     assert said in check(diagnosis, "found").detail.replace("'", "")
 
 
-@clock(10)
+@pytest.mark.fast_time(20)
 async def test_what_runs_it_may_not_answer(tools: Path) -> None:
     fetcher(tools / "npx")
     (tools / "sleep").symlink_to("/bin/sleep")
@@ -265,8 +265,18 @@ async def test_keys_in_what_an_agent_says_are_not_shown() -> None:
     ("mode", "status", "detail"),
     [
         ("well", "ok", "it exits by itself when its input is closed"),
-        ("deaf", "ok", "by SIGTERM: it does not exit when its input is closed"),
-        ("stubborn", "warning", "by SIGKILL: it exits neither when its input is closed nor by SIGTERM"),
+        pytest.param(
+            "deaf",
+            "ok",
+            "by SIGTERM: it does not exit when its input is closed",
+            marks=pytest.mark.fast_time(4),
+        ),
+        pytest.param(
+            "stubborn",
+            "warning",
+            "by SIGKILL: it exits neither when its input is closed nor by SIGTERM",
+            marks=pytest.mark.fast_time(4),
+        ),
     ],
 )
 async def test_how_it_ends(mode: str, status: str, detail: str) -> None:
@@ -275,6 +285,7 @@ async def test_how_it_ends(mode: str, status: str, detail: str) -> None:
     assert ends.seconds is not None
 
 
+@pytest.mark.fast_time(4)
 async def test_nothing_is_left_running() -> None:
     for mode in ("well", "refuses", "stubborn"):
         mark = f"mark-{os.getpid()}-{mode}"

@@ -13,7 +13,6 @@ from scripted import ScriptedAgent, scripted
 
 from thinkwell.journal import MemoryJournal
 from thinkwell.questions import Question, wait_for_answer
-from thinkwell.testing import virtual_backend
 from thinkwell.web import ServedAgent, StartRun
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
@@ -21,13 +20,8 @@ from thinkwell_acp import schema as s
 if TYPE_CHECKING:
     from scripted import Turn
 
-    from thinkwell.testing import Backend
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    """An event loop with virtual time."""
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 def yes(id: str = "t1", **more: Any) -> dict[str, Any]:  # noqa: A002

@@ -9,20 +9,14 @@ import anyio
 import pytest
 from letta_stage import Blocks, LettaStage, hello, letta_served, tool_done, tool_start
 
-from thinkwell.testing import virtual_backend
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from scripted import Turn
 
-    from thinkwell.testing import Backend
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    """An event loop with virtual time."""
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 async def working(turn: Turn) -> str:

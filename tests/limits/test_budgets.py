@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from limits.virtual import Backend, Stopwatch, virtual_backend
+from limits.virtual import Stopwatch
 from pydantic import BaseModel
 from scripted import Script, ScriptedAgent, Turn, scripted
 from stream.wire_agent import answer, say, update, wire_agent
@@ -506,11 +506,8 @@ async def test_at_its_limit_of_calls_a_budget_lets_in_what_needs_none() -> None:
 # Time
 
 
+@pytest.mark.virtual_time
 class TestSeconds:
-    @pytest.fixture(params=["asyncio", "trio"])
-    def anyio_backend(self, request: pytest.FixtureRequest) -> Backend:
-        return virtual_backend(request.param)
-
     async def test_seconds(self) -> None:
         async with scripted(hangs) as agent:
             watch = Stopwatch()

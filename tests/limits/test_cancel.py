@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from limits.tap import Tap, told
-from limits.virtual import Backend, Stopwatch, virtual_backend
+from limits.virtual import Stopwatch
 from pydantic import BaseModel
 from scripted import ScriptedAgent, Turn
 from stream.wire_agent import end_turn, permission, wire_agent
@@ -37,6 +37,8 @@ from thinkwell_acp import schema as s
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
+pytestmark = pytest.mark.virtual_time
+
 TIMEOUT = 3.0
 
 CANCEL_TIMEOUT = 10.0
@@ -44,11 +46,6 @@ CANCEL_TIMEOUT = 10.0
 
 LEAVE_TIMEOUT = 2.0
 """Seconds that it gets where the agent's block is left."""
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 class Answer(BaseModel):

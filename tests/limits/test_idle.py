@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
-from limits.virtual import Backend, Stopwatch, virtual_backend
+from limits.virtual import Stopwatch
 from pydantic import BaseModel
 from scripted import Script, ScriptedAgent, Turn, scripted
 
@@ -17,12 +17,9 @@ from thinkwell import ThoughtCancelled, ThoughtStream, ThoughtTimeout
 from thinkwell import events as ev
 from thinkwell_acp import schema as s
 
+pytestmark = pytest.mark.virtual_time
+
 LIMIT = 60.0
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 class Answer(BaseModel):

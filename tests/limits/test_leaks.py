@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 MANY = seeds("THINKWELL_CANCELLED_RUNS", 8)
 
 AT_ONCE: Final = 16
-LATEST: Final = 0.5
+RATE: Final = 5
+"""How much faster time goes by: agents that heed nothing are waited for."""
+LATEST: Final = 0.5 * RATE
 """Seconds after its start at which a run is cancelled at the latest."""
+AT_LAST: Final = 60 * RATE
+"""Seconds after which it has taken too long."""
 
 PROGRAM = str(Path(__file__).parent / "programs" / "family_agent.py")
 PROC = Path("/proc")
@@ -114,15 +118,16 @@ async def one_run(seed: int, folder: Path, came_to: Counter[str]) -> None:
         hearing = "stubborn" if way in (leaves_the_agent, fails) and dice.random() < 0.5 else "told"
         command = [sys.executable, "-I", "-S", PROGRAM, manner, hearing]
         # Now and then everything is cancelled from outside, be it that the agent is being started.
-        outside = dice.uniform(0, LATEST) if dice.random() < 0.25 else 60
+        outside = dice.uniform(0, LATEST) if dice.random() < 0.25 else AT_LAST
         with anyio.move_on_after(outside) as scope:
             with suppress(ThoughtCancelled, ThoughtTimeout, AgentError, LookupError):
                 async with open_agent(command=command, env={"FAMILY_FOLDER": str(folder)}) as agent:
                     await way(agent, dice)
-        assert not (scope.cancel_called and outside == 60), "it took a minute"
+        assert not (scope.cancel_called and outside == AT_LAST), "it took a minute"
         came_to["from outside" if scope.cancelled_caught else f"{way.__name__}, {manner}, {hearing}"] += 1
 
 
+@pytest.mark.fast_time(RATE)
 async def test_no_process_is_left(tmp_path: Path) -> None:
     came_to: Counter[str] = Counter()
     limiter = anyio.CapacityLimiter(AT_ONCE)

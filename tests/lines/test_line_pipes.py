@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from limits.virtual import Backend, Stopwatch, virtual_backend
+from limits.virtual import Stopwatch
 from lines.program import Program, first, played
 
 from thinkwell import AgentExited, AgentStartFailed, ThoughtCancelled, open_agent
@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     from thinkwell.permissions import PermissionMode
     from thinkwell_acp import MemoryTransport
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 class Odd:

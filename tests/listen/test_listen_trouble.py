@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.lowlevel
 import pytest
-from limits.virtual import Backend, Stopwatch, virtual_backend
+from limits.virtual import Stopwatch, virtual_backend
 from listen.talkers import LIMIT, AcpTurn, HangUp, LineTurn, Protocol, Reported, Turn, answering, talking
 
 from thinkwell import AgentExited, QuestionNotOpen, ThoughtTimeout, wait_for_answer
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
     from thinkwell import Agent
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 async def plain(turn: Turn) -> str:

@@ -10,20 +10,17 @@ import pytest
 from limits.virtual import Stopwatch
 
 from thinkwell.builtin import BuiltinAgent
-from thinkwell.testing import Backend, ScriptedAgent, ScriptedTurn, script, virtual_backend
+from thinkwell.testing import ScriptedAgent, ScriptedTurn, script
 from thinkwell_acp import Client, ClientHandler, RpcError, connect, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
+pytestmark = pytest.mark.virtual_time
+
 SERVER = s.McpServerAcp(name="box", server_id="1")
 NEW = s.NewSessionRequest(cwd="/", mcp_servers=(SERVER,))
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 class Answers(ClientHandler):

@@ -9,24 +9,18 @@ import pytest
 from serve_access.guarded import ADA, BOB, HOST, Guarded, access
 
 from thinkwell.journal import JournalError, MemoryJournal
-from thinkwell.testing import virtual_backend
 from thinkwell.web import Access, Limits
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
 
-    from thinkwell.testing import Backend
+
+pytestmark = pytest.mark.virtual_time
 
 OWN = f"http://{HOST}"
 KIND = "web-session"
 """What sessions are in the journal."""
 OURS = [("origin", OWN)]
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    """Time passes when nothing else can happen."""
-    return virtual_backend(request.param)
 
 
 async def test_a_browser_is_known_by_its_cookie() -> None:

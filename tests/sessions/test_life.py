@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from limits.virtual import Backend, Stopwatch, virtual_backend
+from limits.virtual import Stopwatch
 from scripted import EVERY_SESSION_CALL, Script, ScriptedAgent, Turn, scripted
 
 from thinkwell import AgentClosed, AgentExited, AgentReported, Session, SessionUnusable, ThoughtCancelled
@@ -17,10 +17,7 @@ from thinkwell_acp import schema as s
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 def half(x: int) -> int:

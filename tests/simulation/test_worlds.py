@@ -48,7 +48,17 @@ def test_a_fault_and_a_cancellation_at_each_message(backend: str, in_session: bo
 
 
 @pytest.mark.skipif(not PROC.exists(), reason="looks at processes in /proc")
-@pytest.mark.parametrize("scene", FEW, ids=lambda scene: f"{scene.how}-{scene.step}")
+@pytest.mark.parametrize(
+    "scene",
+    [
+        pytest.param(
+            scene,
+            id=f"{scene.how}-{scene.step}",
+            marks=[pytest.mark.fast_time(5)] if scene.how in ("close", "deaf") else [],
+        )
+        for scene in FEW
+    ],
+)
 async def test_an_agent_that_is_a_process_goes_wrong(
     scene: object, tmp_path: Path, report: SimulationReport
 ) -> None:

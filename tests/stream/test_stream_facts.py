@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from limits.virtual import Backend, virtual_backend
 from scripted import ScriptedAgent, Turn, scripted
 
 from thinkwell import (
@@ -253,11 +252,8 @@ async def test_a_tool_call_names_the_sub_agent_that_it_is_part_of(
 # Time, and the end
 
 
+@pytest.mark.virtual_time
 class TestTime:
-    @pytest.fixture(params=["asyncio", "trio"])
-    def anyio_backend(self, request: pytest.FixtureRequest) -> Backend:
-        return virtual_backend(request.param)
-
     async def test_elapsed__stands_still_after_the_end(self) -> None:
         async def slow(turn: Turn) -> None:
             await anyio.sleep(5)

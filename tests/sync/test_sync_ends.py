@@ -91,7 +91,10 @@ def test_ctrl_c_and_an_agent_that_leaves_when_it_is_told(what: str) -> None:
     assert time.monotonic() - started < 10
 
 
-@pytest.mark.parametrize("what", ["result", "run", "listen", "iterate", "session", "leave"])
+@pytest.mark.parametrize(
+    "what",
+    ["result", "run", "listen", "iterate", pytest.param("session", marks=pytest.mark.long), "leave"],
+)
 def test_ctrl_c_twice_and_an_agent_that_heeds_nothing(what: str, tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     used = Program(what, stubborn(pid_file))

@@ -10,19 +10,15 @@ import pytest
 from bot_api.asking import answer, refusal, result
 from bot_api.server import TOKEN, BotApi
 from bot_api.serving import client
-from limits.virtual import Backend, virtual_backend
 
 if TYPE_CHECKING:
     from thinkwell.events import JsonValue
 
+pytestmark = pytest.mark.virtual_time
+
 BUTTONS: JsonValue = {"inline_keyboard": [[{"text": "Allow", "callback_data": "y"}], []]}
 LETTER = "\N{GRINNING FACE}"
 """One character (code point), of two UTF-16 units and four bytes."""
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 async def test_parameters_come_in_any_form() -> None:

@@ -9,7 +9,7 @@ import pytest
 from bot_api.asking import answer, refusal, result
 from bot_api.server import TOKEN, BotApi
 from bot_api.serving import client
-from limits.virtual import Backend, Stopwatch, virtual_backend
+from limits.virtual import Stopwatch
 
 if TYPE_CHECKING:
     import httpx
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from thinkwell.events import JsonValue
 
+pytestmark = pytest.mark.virtual_time
+
 SUPERGROUP = -1_000_000_000_123
 BUTTONS: JsonValue = {
     "inline_keyboard": [
@@ -25,11 +27,6 @@ BUTTONS: JsonValue = {
         [{"text": "Open", "url": "http://a.b/"}],
     ]
 }
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 async def updates(http: httpx.AsyncClient, **parameters: JsonValue) -> list[JsonObject]:

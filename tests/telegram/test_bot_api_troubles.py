@@ -9,12 +9,9 @@ from bot_api.asking import answer, result
 from bot_api.server import TOKEN, BotApi
 from bot_api.serving import client
 from bot_api.values import Trouble
-from limits.virtual import Backend, Stopwatch, virtual_backend
+from limits.virtual import Stopwatch
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 SENDING = f"/bot{TOKEN}/sendMessage"

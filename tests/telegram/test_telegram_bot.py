@@ -12,7 +12,7 @@ from bot_api.server import TOKEN, BotApi
 from bot_api.serving import client
 from bot_api.values import Trouble
 from echoing import Echo
-from limits.virtual import Backend, Stopwatch, virtual_backend
+from limits.virtual import Stopwatch
 from telegram_stage import PATIENCE, Stage, staged
 
 from thinkwell.channels import Delivery, MessageRouter
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from thinkwell import Agent
 
+pytestmark = pytest.mark.virtual_time
+
 MENU = """\
 Write to me, and an agent answers.
 
@@ -41,11 +43,6 @@ Write to me, and an agent answers.
 /stop – Stop the answer that I am writing
 /id – Show your number, and that of this chat
 /help – Show what you can do here"""
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 class Running:

@@ -7,21 +7,15 @@ from itertools import pairwise
 
 import anyio
 import pytest
-from limits.virtual import Backend, virtual_backend
 from telegram_html import misnested, parse
 from telegram_stage import CURSOR, Stage, same_text, staged
 
 from thinkwell.channels import Delivery, DeliverySettings, deliver
 from thinkwell.testing import Script, ScriptedAgent, script
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 WORDS = "Lorem ipsum dolor sit amet, consectetur adipiscing elit. "
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 async def delivered(

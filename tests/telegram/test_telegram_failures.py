@@ -13,7 +13,7 @@ import pytest
 from bot_api.server import TOKEN, BotApi
 from bot_api.serving import MemoryTransport
 from bot_api.values import Trouble
-from limits.virtual import Backend, Stopwatch, virtual_backend
+from limits.virtual import Stopwatch
 from telegram_stage import CURSOR, Stage, same_text, staged
 
 from thinkwell.channels import Delivery, DeliveryFailed, DeliverySettings, deliver
@@ -29,13 +29,10 @@ from thinkwell.testing import Script, ScriptedAgent, script
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+pytestmark = pytest.mark.virtual_time
+
 LONG = "\n\n".join(f"{number}. " + "Lorem ipsum dolor sit amet. " * 20 for number in range(20)).strip()
 """A text of three messages."""
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 async def delivered(stage: Stage, played: Script, settings: DeliverySettings | None = None) -> Delivery:

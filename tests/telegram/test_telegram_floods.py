@@ -15,7 +15,7 @@ from bot_api.server import TOKEN, BotApi
 from bot_api.serving import MemoryTransport
 from bot_api.values import Trouble
 from echoing import Echo
-from limits.virtual import Backend, Stopwatch, virtual_backend
+from limits.virtual import Stopwatch
 from telegram_stage import PATIENCE, Stage, same_text, staged
 
 from thinkwell.channels import Delivery, DeliveryFailed, DeliverySettings, MessageRouter, deliver
@@ -26,12 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from types import FrameType
 
+pytestmark = pytest.mark.virtual_time
+
 GROUP = -5
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 async def delivered(

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anyio
 import pytest
 from bot_api.values import Trouble
 from telegram_stage import staged
 
 from thinkwell.channels import deliver
-from thinkwell.testing import ScriptedAgent, script, virtual_backend
+from thinkwell.testing import ScriptedAgent, script
 
-if TYPE_CHECKING:
-    from thinkwell.testing import Backend
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 @pytest.mark.parametrize(("drafts", "method"), [(False, "sendMessage"), (True, "sendMessageDraft")])

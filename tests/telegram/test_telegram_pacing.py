@@ -18,20 +18,15 @@ from bot_api.values import Trouble
 from thinkwell.channels.telegram import ChatAddress, TelegramApi, TelegramThrottled
 from thinkwell.channels.telegram._pacing import SWEEP, Pacer
 from thinkwell.channels.telegram._updates import Updates
-from thinkwell.testing import virtual_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
-    from thinkwell.testing import Backend
+
+pytestmark = pytest.mark.virtual_time
 
 PRIVATE = 77
 GROUP = -1001
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 class Meter:

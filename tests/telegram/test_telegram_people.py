@@ -11,7 +11,6 @@ import pytest
 from bot_api.server import TOKEN, BotApi
 from bot_api.serving import MemoryTransport
 from bot_api.values import Trouble
-from limits.virtual import Backend, virtual_backend
 from telegram_stage import Stage, staged
 
 from thinkwell.channels import (
@@ -38,10 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Any
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 async def heard(stage: Stage, count: int) -> list[str]:

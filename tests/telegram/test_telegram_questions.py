@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from bot_api.values import Trouble
-from limits.virtual import Backend, Stopwatch, virtual_backend
+from limits.virtual import Stopwatch
 from telegram_html import parse
 from telegram_stage import Stage, staged
 
@@ -18,13 +18,10 @@ from thinkwell.testing import Script, ScriptedAgent, script
 if TYPE_CHECKING:
     from bot_api.values import Post
 
+pytestmark = pytest.mark.virtual_time
+
 ALLOW = ChannelChoice(id="y", label="once", style="accept")
 DENY = ChannelChoice(id="n", label="no", style="reject")
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 def question(

@@ -8,22 +8,18 @@ import pytest
 from bot_api.server import TOKEN, BotApi
 from bot_api.serving import MemoryTransport
 from bot_api.values import Trouble
-from limits.virtual import Backend, virtual_backend
 from telegram_stage import CURSOR, Stage, same_text, staged
 
 from thinkwell.channels import Delivery, deliver
 from thinkwell.channels.telegram import TelegramChannel
 from thinkwell.testing import Script, ScriptedAgent, script
 
+pytestmark = pytest.mark.virtual_time
+
 STOP = [["⏹ Stop"]]
 
 LONG = "\n\n".join(f"{number}. " + "Lorem ipsum dolor sit amet. " * 20 for number in range(20)).strip()
 """A text of three messages."""
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 async def delivered(stage: Stage, played: Script, user_id: str = "7") -> Delivery:

@@ -31,12 +31,12 @@ from thinkwell.channels.telegram import (
     TelegramRefused,
     TelegramUnauthorized,
 )
-from thinkwell.testing import virtual_backend
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from thinkwell.testing import Backend
+
+pytestmark = pytest.mark.virtual_time
 
 ANN = 7
 
@@ -48,11 +48,6 @@ CONFLICTS = 5
 
 REMEMBERED = 1_000
 """Updates that are known by their number."""
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 @asynccontextmanager

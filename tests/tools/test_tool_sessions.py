@@ -90,6 +90,7 @@ async def test_a_session_without_a_turn_is_opened_anew_where_tools_come_late() -
     ]
 
 
+@pytest.mark.fast_time(10)
 @pytest.mark.parametrize("how", ["replaced", "not loaded"])
 async def test_the_terminals_of_a_session_end_with_it(how: str, tmp_path: Path) -> None:
     """Also where it is replaced, or was never opened."""
@@ -122,7 +123,7 @@ async def test_the_terminals_of_a_session_end_with_it(how: str, tmp_path: Path) 
 
     handler = Runs([says], capabilities=EVERY_SESSION_CALL)
     workspace = Workspace(tmp_path, terminal=True)
-    with anyio.fail_after(20):
+    with anyio.fail_after(200):
         async with scripted(agent=handler, workspace=workspace, cwd=tmp_path, permissions="allow") as agent:
             if how == "not loaded":
                 with pytest.raises(SessionNotOpened):
@@ -280,6 +281,7 @@ async def test_a_session_that_is_opened_anew_has_a_server_of_another_name() -> N
     assert [tool["name"] for tool in handler.cached[names[1]]] == ["one", "return_result"]
 
 
+@pytest.mark.virtual_time
 async def test_tools_that_are_fetched_in_the_middle_of_a_turn_are_told_of_then() -> None:
     async def late(turn: Turn) -> None:
         turn.say("Which tools?")
@@ -287,10 +289,9 @@ async def test_tools_that_are_fetched_in_the_middle_of_a_turn_are_told_of_then()
         await calls_one(turn)
 
     handler = ScriptedAgent([late], lists_tools=False)
-    with anyio.fail_after(20):
-        async with scripted(agent=handler) as agent:
-            stream = agent.think(int).text("Go").tool(one).stream(include={"message", "tools_seen"})
-            assert await stream.result == 4
-            await stream.wait()
-            types = [event.type async for event in stream]
+    async with scripted(agent=handler) as agent:
+        stream = agent.think(int).text("Go").tool(one).stream(include={"message", "tools_seen"})
+        assert await stream.result == 4
+        await stream.wait()
+        types = [event.type async for event in stream]
     assert types == ["message", "tools_seen"]

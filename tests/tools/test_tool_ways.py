@@ -282,8 +282,9 @@ MODES = s.SessionModeState(
 )
 
 
+@pytest.mark.fast_time(10)
 async def test_another_way_is_tried_where_the_agent_does_not_come_for_our_tools() -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(300):
         async with deaf_agent(returns_one, ignores=(s.McpServerHttp,)) as (agent, handler):
             stream = agent.think(Answer).text("Go").stream(include={"tools_seen"})
             assert await stream.result == Answer(value=1)
@@ -296,8 +297,9 @@ async def test_another_way_is_tried_where_the_agent_does_not_come_for_our_tools(
     assert kinds == [[s.McpServerHttp], [s.McpServerStdio], [s.McpServerStdio]]
 
 
+@pytest.mark.fast_time(10)
 async def test_a_session_that_is_replaced_for_another_way_stays_as_it_was_set() -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(300):
         async with (
             deaf_agent(returns_one, ignores=(s.McpServerHttp,), modes=MODES) as (agent, handler),
             agent.session(output=Answer) as session,
@@ -404,6 +406,7 @@ async def test_a_turn_that_is_cancelled_while_it_waits_does_not_spoil_the_next()
         assert await session.think(Answer).text("Go").run() == Answer(value=1)
 
 
+@pytest.mark.fast_time(10)
 async def test_an_agent_that_has_one_session_only_keeps_it() -> None:
     class Single(Deaf):
         async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
@@ -417,7 +420,7 @@ async def test_an_agent_that_has_one_session_only_keeps_it() -> None:
         turn.say("Here it is.")
         await turn.returns(value=1)
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(300):
         async with deaf_agent(script, ignores=(s.McpServerHttp,), kind=Single) as (agent, handler):
             stream = agent.think(Answer).text("Go").stream()
             assert await stream.result == Answer(value=1)

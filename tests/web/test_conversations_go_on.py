@@ -13,7 +13,6 @@ from web_stage import ADA, Stage, end_of, hello, served, watched
 from thinkwell import events as ev
 from thinkwell import open_agent
 from thinkwell.journal import JournalError, MemoryJournal, Retention
-from thinkwell.testing import virtual_backend
 from thinkwell.web import RunServer, ServedAgent
 from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from thinkwell import Agent
-    from thinkwell.testing import Backend
     from thinkwell_acp import Transport
 
 
@@ -166,12 +164,9 @@ async def test_an_agent_that_dies_while_it_is_to_go_on() -> None:
     assert again.sessions == [], "nor does it begin anew"
 
 
+@pytest.mark.virtual_time
 class TestTime:
     """In virtual time."""
-
-    @pytest.fixture(params=["asyncio", "trio"])
-    def anyio_backend(self, request: pytest.FixtureRequest) -> Backend:
-        return virtual_backend(request.param)
 
     async def test_a_conversation_without_runs_is_forgotten(self) -> None:
         journal = MemoryJournal()

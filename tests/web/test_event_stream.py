@@ -12,7 +12,6 @@ import anyio.lowlevel
 import pytest
 from real_servers import ERROR_LOGS, ONE_OR_ALL, Listening, ServerKind, backend_of, listening
 
-from thinkwell.testing import virtual_backend
 from thinkwell.web._sse import COMMENT, KEEP_ALIVE, EventStream, sse_frame
 
 if TYPE_CHECKING:
@@ -21,13 +20,8 @@ if TYPE_CHECKING:
     from anyio.abc import SocketStream
     from starlette.types import Receive, Scope, Send
 
-    from thinkwell.testing import Backend
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    """An event loop with virtual time."""
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 class Client:

@@ -12,7 +12,6 @@ import pytest
 from web_stage import ADA, Stage, end_of, hello, served, watched
 
 from thinkwell.journal import Entry, JournalConflict, JournalError, MemoryJournal, Retention, RunRecord
-from thinkwell.testing import virtual_backend
 from thinkwell.web import RunEnded, RunNotFound, ServerUnavailable
 
 if TYPE_CHECKING:
@@ -23,10 +22,7 @@ if TYPE_CHECKING:
     from thinkwell.journal import RunEnd
     from thinkwell.web import RunServer
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, object]]:
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 async def talk(turn: Turn) -> None:

@@ -11,18 +11,13 @@ from web_stage import ADA, scripted_agent, written
 
 from thinkwell import events as ev
 from thinkwell.journal import Entry, JournalConflict, JournalError, MemoryJournal
-from thinkwell.testing import virtual_backend
 from thinkwell.web import RunEnded, RunServer
 
 if TYPE_CHECKING:
     from scripted import Turn
 
-    from thinkwell.testing import Backend
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 class Elsewhere(MemoryJournal):

@@ -13,7 +13,6 @@ from web_stage import ADA, end_of, entries_of, scripted_agent, served, started, 
 
 from thinkwell import events as ev
 from thinkwell.journal import Entry, JournalError, MemoryJournal, Retention, RunRecord
-from thinkwell.testing import virtual_backend
 from thinkwell.web import (
     Limits,
     RequestInvalid,
@@ -31,14 +30,9 @@ if TYPE_CHECKING:
     from scripted import Turn
     from web_stage import LogEntry
 
-    from thinkwell.testing import Backend
     from thinkwell.web import Watcher
 
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    """Time passes when nothing else can."""
-    return virtual_backend(request.param)
+pytestmark = pytest.mark.virtual_time
 
 
 async def wait(turn: Turn) -> None:

@@ -17,7 +17,6 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 from web_stage import Client, hello, scripted_agent, served, started
 
-from thinkwell.testing import virtual_backend
 from thinkwell.web import Access, RunServer, web_app
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from thinkwell.testing import Backend
 
 ADA, BOB = "ada-has-this-token-1", "bob-has-this-token-2"
 
@@ -196,12 +194,9 @@ async def test_a_browser_watches_with_a_cookie() -> None:
 # Time
 
 
+@pytest.mark.virtual_time
 class TestTime:
     """With a clock that jumps."""
-
-    @pytest.fixture(params=["asyncio", "trio"])
-    def anyio_backend(self, request: pytest.FixtureRequest) -> Backend:
-        return virtual_backend(request.param)
 
     async def test_silence_is_broken_while_an_agent_thinks(self) -> None:
         async def think(turn: Turn) -> None:

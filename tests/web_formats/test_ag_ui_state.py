@@ -19,14 +19,14 @@ from web_stage import Client, frames_of, served
 from thinkwell import events as ev
 from thinkwell.journal import RunRecord
 from thinkwell.questions import FormField
-from thinkwell.testing import virtual_backend
 from thinkwell.web import RunEnded, web_app
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from scripted import Turn
 
-    from thinkwell.testing import Backend
+
+pytestmark = pytest.mark.virtual_time
 
 END = RunEnded(seq=0, at=0.0, status="completed")
 
@@ -39,11 +39,6 @@ JSON = st.recursive(
 )
 
 Chunk = dict[str, Any]
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 async def streamed(*log: ev.ThoughtEvent) -> bytes:

@@ -17,7 +17,6 @@ from web_stage import Client, Sse, Stage, frames_of, scripted_agent, served
 from thinkwell import events as ev
 from thinkwell.journal import JournalError, MemoryJournal, Retention, RunRecord
 from thinkwell.permissions import PermissionPolicy, Rule
-from thinkwell.testing import virtual_backend
 from thinkwell.web import Access, RunEnded, ServedAgent, web_app
 
 if TYPE_CHECKING:
@@ -27,16 +26,12 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import Entry
     from thinkwell.questions import Answer, Question
-    from thinkwell.testing import Backend
+
+pytestmark = pytest.mark.virtual_time
 
 FORMATS = ("ai-sdk", "ag-ui")
 
 Chunk = dict[str, Any]
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 @asynccontextmanager
