@@ -6,28 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 from kept_channels import Asked, Drafted, Edited, Marked, Paced, Refused, Stopped, Streamed, Thinking, Whole
 from scripted import Turn, scripted
 
 from thinkwell import replay
 from thinkwell.channels import ChannelCapabilities, Delivery, DeliveryFailed, DeliverySettings, deliver
-from thinkwell.testing import Script, ScriptedAgent, script, virtual_backend
+from thinkwell.testing import Script, ScriptedAgent, script
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from thinkwell.channels import Channel, ChannelQuestion
-    from thinkwell.testing import Backend
+
+pytestmark = pytest.mark.virtual_time
 
 ASKS = script.asks("rm -rf build", kind="execute", input={"command": "rm -rf build"})
 
 FORM = {"type": "object", "properties": {"pick": {"type": "string", "enum": ["a", "b"]}}}
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    return virtual_backend(request.param)
 
 
 async def delivered(played: Script, channel: Channel, settings: DeliverySettings | None = None) -> Delivery:
@@ -178,6 +175,24 @@ async def test_a_draft_has_the_text_and_nothing_else() -> None:
     channel = Drafted()
     await delivered(script.thinks("Hm.").pauses(3).says("a").uses("look").pauses(3), channel)
     assert channel.told == [("draft", "a"), ("send", "a")]
+
+
+# Begun at any moment
+
+
+async def test_what_is_said_while_a_delivery_begins_is_delivered_before_the_run_ends() -> None:
+    for moment in range(60):  # up to long after it was said
+        channel = Streamed()
+        async with ScriptedAgent(script.says("Hm.").hangs()).open() as agent:
+            stream = agent.think().text("Go.").stream()
+            for _ in range(moment):
+                await checkpoint()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(deliver, stream, channel, "ann")
+                with anyio.move_on_after(10) as waiting:
+                    await channel.until("chunk")
+                tasks.cancel_scope.cancel()
+        assert not waiting.cancelled_caught, moment
 
 
 # Cancelled at any moment

@@ -258,10 +258,10 @@ class _Delivering(Generic[T]):
         """Look out for news of the run until it is over."""
         log = self._stream._log
         while not log.ended:
+            self._news.set()  # the first time, of what came before this began
             await log.wait()
             self._heard_at = anyio.current_time()
-            self._news.set()
-        self._news.set()  # it may have ended before this began
+        self._news.set()
         self._over.set()
 
     async def _wait_stop(self, channel: StoppingChannel) -> None:
