@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx
 from cli.running import Running, given_up
-from cli.typing_in import LIMIT, THINKWELL
+from cli.typing_in import LIMIT, thinkwell
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -72,7 +72,7 @@ def serving_web(
     config: str = "",
     ready: bool = True,
     env: dict[str, str] | None = None,
-    program: Sequence[str] = THINKWELL,
+    program: Sequence[str] | None = None,
 ) -> Generator[Web]:
     """Run the command for the time of a block, on any port.
 
@@ -81,14 +81,14 @@ def serving_web(
         config: What its file says, if it shall have one.
         ready: Whether to wait until it takes requests.
         env: What the environment has besides.
-        program: What to start as the command.
+        program: What to start as the command, in the place of a warm one.
     """
     if config:
         Path("serve.toml").write_text(config, "utf-8")
         arguments = ("--config", "serve.toml", *arguments)
     with (
         subprocess.Popen(
-            [*program, "serve", "--port", "0", *arguments],
+            [*(program or thinkwell()), "serve", "--port", "0", *arguments],
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             env={**{k: v for k, v in os.environ.items() if k != "THINKWELL_SERVE_TOKEN"}, **(env or {})},

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli.command import run_command
-from cli.typing_in import THINKWELL, home, thinkwell
+from cli.typing_in import home, thinkwell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ("home",)
 
 
-def completed(line: str, shell: str = "bash", program: Sequence[str] = THINKWELL) -> list[str]:
+def completed(line: str, shell: str = "bash", program: Sequence[str] | None = None) -> list[str]:
     """Return what a shell is told when a person presses the tab at the end of a line."""
     words = line.split(" ")
     env = {
@@ -29,7 +29,7 @@ def completed(line: str, shell: str = "bash", program: Sequence[str] = THINKWELL
         "COMP_CWORD": str(len(words) - 1),
         "_TYPER_COMPLETE_ARGS": line,
     }
-    ran = subprocess.run(program, env=env, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(program or thinkwell(), env=env, capture_output=True, text=True, timeout=60, check=False)
     assert ran.stderr == ""
     return ran.stdout.split()
 

@@ -21,7 +21,6 @@ from bot_api.values import Trouble
 from cli.command import run_command
 from cli.running import Running, given_up
 from cli.typing_in import LIMIT, home, scripted, thinkwell
-from warm import TRUE
 
 from thinkwell.testing import Script, script
 
@@ -101,12 +100,6 @@ def running(
             yield bot
             if process.poll() is None:
                 assert bot.end_with(signal.SIGTERM) == 143
-
-
-@pytest.fixture(autouse=True)
-def cold_python(warm_python: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start programs by the true Python: a bot that begins warm may not show an answer that stops short."""
-    monkeypatch.setattr(sys, "executable", TRUE)
 
 
 def play(home: Path, played: Script) -> tuple[str, str]:

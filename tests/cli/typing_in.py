@@ -23,9 +23,6 @@ def thinkwell(*arguments: str) -> list[str]:
     return [sys.executable, "-W", "error", "-m", "thinkwell", *arguments]
 
 
-THINKWELL = thinkwell()
-
-
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a program in it, for the agent to look at. The built-in agent speaks at once."""
