@@ -29,7 +29,9 @@ def completed(line: str, shell: str = "bash", program: Sequence[str] | None = No
         "COMP_CWORD": str(len(words) - 1),
         "_TYPER_COMPLETE_ARGS": line,
     }
-    ran = subprocess.run(program or thinkwell(), env=env, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(
+        program or thinkwell(), env=env, capture_output=True, text=True, timeout=60, check=False
+    )
     assert ran.stderr == ""
     return ran.stdout.split()
 

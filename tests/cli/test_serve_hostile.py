@@ -233,7 +233,15 @@ def test_what_is_private_stays_that_for_the_server_alone(home: Path) -> None:
 def test_as_many_connections_as_there_may_be_files(
     soft: int, hard: int, files: int, most: int, home: Path
 ) -> None:
-    limited = ["sh", "-c", f'ulimit -S -n {soft} && ulimit -H -n {hard} && exec "$@"', "sh", TRUE, "-m", "thinkwell"]
+    limited = [
+        "sh",
+        "-c",
+        f'ulimit -S -n {soft} && ulimit -H -n {hard} && exec "$@"',
+        "sh",
+        TRUE,
+        "-m",
+        "thinkwell",
+    ]
     asks = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     arguments = ("--agent", "builtin", "--journal", "memory")
     with (
