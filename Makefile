@@ -23,7 +23,7 @@ PYTEST = $(BIN)/python -m pytest
 # write as they do for users, through a buffer.
 unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED
 
-.PHONY: help demo test check static test-all test-pythons interop simulate deliveries soak fuzz bench coverage docs fmt clean
+.PHONY: help demo test check static test-all test-pythons test-lowest interop interop-pins simulate deliveries soak fuzz bench coverage docs fmt clean
 
 help:
 	@echo "make demo       stream a run of the built-in agent over this folder"
@@ -31,8 +31,11 @@ help:
 	@echo "make check      the tests, and formatting, lint, types and the layers of imports"
 	@echo "make test-all   run the tests that take long: browsers, npm, servers, many seeds, packages, types"
 	@echo "make test-pythons  run the tests on every Python from 3.11 on that this machine has"
+	@echo "make test-lowest  run the tests with the oldest versions of the dependencies that pyproject.toml allows"
 	@echo "make interop    drive agents from npm against a stand-in for their model; needs node"
+	@echo "                AGENTS=more drives those that nothing was made for;"
 	@echo "                MATRIX=write puts what they came to into docs/reference/agents.md"
+	@echo "make interop-pins  pin today's versions of those agents and of all that they need, and show what changes"
 	@echo "make simulate   run the simulation: SEEDS=10000 runs of agents that stall, lie and die"
 	@echo "make deliveries deliver RUNS=1000 answers to chats where much goes wrong"
 	@echo "make soak       kill a server KILLS=3 times that has RUNS=500 runs, watched by WATCHERS=2000;"
@@ -65,6 +68,7 @@ static: $(VENV)/.installed-dev
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(BIN)/python tests/suite/private_imports.py
+	$(BIN)/python tests/suite/shape.py
 
 test-pythons:
 	@set -eu; for python in $$($(FIND_PYTHONS)); do \
@@ -73,8 +77,18 @@ test-pythons:
 		$(MAKE) --no-print-directory test PYTHON="$$python" VENV=".venvs/$$version"; \
 	done
 
-interop: $(VENV)/.installed-test
+# With the oldest Python too. What only the tests use stays as new as it is.
+LOWEST := .venvs/lowest
+
+test-lowest:
+	@$(MAKE) --no-print-directory $(LOWEST)/.installed-lowest PYTHON="$(lastword $(shell $(FIND_PYTHONS)))" VENV=$(LOWEST)
+	@$(MAKE) --no-print-directory test VENV=$(LOWEST)
+
+interop: $(VENV)/.installed-test $(VENV)/.installed-uv
 	$(if $(filter write,$(MATRIX)),THINKWELL_WRITE_MATRIX=1 )$(PYTEST) -m "$(if $(filter more,$(AGENTS)),more_agents,interop and not more_agents)" tests/interop
+
+interop-pins: $(VENV)/.installed-test $(VENV)/.installed-uv
+	cd tests && $(abspath $(BIN))/python -m interop
 
 SEEDS ?= 10000
 MINUTES ?= 5
@@ -124,6 +138,14 @@ $(VENV)/.installed-%: $(VENV)/.installed
 	@echo "Installing what is needed: $*"
 	@$(PIP) install --group $*
 	@touch $@
+
+# The tools of the tests may ask for newer versions than ours: what is oldest overrides what they ask for.
+$(LOWEST)/.installed-lowest: $(LOWEST)/.installed $(LOWEST)/.installed-uv
+	@echo "Installing the oldest versions that pyproject.toml allows"
+	@echo "opentelemetry-sdk>=1.30" | $(BIN)/uv pip compile --quiet --python $(BIN)/python --upgrade --resolution lowest-direct \
+		--all-extras pyproject.toml - --output-file $(LOWEST)/lowest.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --override $(LOWEST)/lowest.txt --group test --editable ".[all]"
+	@touch $(LOWEST)/.installed-test $@
 
 # Downloads and compiles what the first run of the tests would wait for.
 .cache/.fetched: tests/debian_packages.py tests/npm/package-lock.json | $(VENV)/.installed-test

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ("fast_backend",)
 
 
-class _FastSelector(selectors.DefaultSelector):  # type: ignore[valid-type,misc]  # it is chosen at run time
+class _FastSelector(selectors.DefaultSelector):
     """Waits a fraction of the time that it is given."""
 
     def __init__(self, rate: float) -> None:

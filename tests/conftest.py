@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -19,11 +19,12 @@ pytest_plugins = ("suite.progress", "suite.leftovers", "suite.tiers", "warm")
 @pytest.fixture
 def anyio_backend(anyio_backend: str, request: pytest.FixtureRequest) -> str | Backend:
     """The event loop of the test; the marks `virtual_time` and `fast_time` say how its time passes."""
-    if request.node.get_closest_marker("virtual_time"):
+    node = cast("pytest.Item", request.node)
+    if node.get_closest_marker("virtual_time"):
         from thinkwell.testing import virtual_backend
 
         return virtual_backend(anyio_backend)
-    if fast := request.node.get_closest_marker("fast_time"):
+    if fast := node.get_closest_marker("fast_time"):
         from clocks import fast_backend
 
         return fast_backend(anyio_backend, *fast.args)

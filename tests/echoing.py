@@ -7,18 +7,20 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
-from scripted import EVERY_SESSION_CALL, ScriptedAgent, Turn
+import anyio.lowlevel
+from scripted import EVERY_SESSION_CALL, Played, Turn
+from typing_extensions import Unpack
 
-from thinkwell import Agent, open_agent
-from thinkwell_acp import memory_transport_pair, serve_agent
+from thinkwell_acp import ConnectionClosed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from thinkwell_acp import Transport
+    from thinkwell import Agent
+    from thinkwell.testing import OpenOptions
 
 
-class Echo(ScriptedAgent):
+class Echo(Played):
     """Says ``<session>: <prompt>``, and takes some time for it.
 
     Who says ``be deaf`` cannot cancel that.
@@ -26,6 +28,8 @@ class Echo(ScriptedAgent):
     Args:
         seconds: How long it takes.
     """
+
+    name = "echo"
 
     def __init__(self, seconds: float = 1.0) -> None:
         super().__init__([self.repeat], capabilities=EVERY_SESSION_CALL)
@@ -42,7 +46,6 @@ class Echo(ScriptedAgent):
         self.opened_times = 0
         self.closed_times = 0
         self.changed = anyio.Event()
-        self._line: Transport | None = None
 
     async def repeat(self, turn: Turn) -> str | None:
         self.begun.append(turn.text)
@@ -68,20 +71,18 @@ class Echo(ScriptedAgent):
 
     async def die(self) -> None:
         """End the connection."""
-        assert self._line is not None
-        await self._line.aclose()
+        self.client.connection.end(ConnectionClosed())
+        await anyio.lowlevel.checkpoint()
 
     def _change(self) -> None:
         self.changed.set()
         self.changed = anyio.Event()
 
     @asynccontextmanager
-    async def open(self) -> AsyncGenerator[Agent]:
-        """Open it; the same as often as wanted."""
-        ours, self._line = memory_transport_pair()
+    async def open(self, **options: Unpack[OpenOptions]) -> AsyncGenerator[Agent]:
         self.opened_times += 1
         try:
-            async with serve_agent(self._line, self), open_agent("echo", transport=ours) as agent:
+            async with super().open(**options) as agent:
                 yield agent
         finally:
             self.closed_times += 1

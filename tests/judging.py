@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from asking import Asked, ask, permission
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 
 from thinkwell.supervision import supervise
 
@@ -61,7 +61,7 @@ async def judged(
 
         return noted
 
-    async with scripted(agent=ScriptedAgent([noting(script) for script in scripts])) as by:
+    async with scripted(agent=Played([noting(script) for script in scripts])) as by:
         asked = await ask(
             *requests,
             permissions=permissions,

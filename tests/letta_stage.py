@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
     from typing import Self
 
-    from scripted import ScriptedAgent, Turn
+    from scripted import Played, Turn
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from thinkwell import events as ev
@@ -147,7 +147,7 @@ class LettaStage:
 
     server: RunServer
     client: Client
-    handler: ScriptedAgent
+    handler: Played
     """The other side of its agent."""
     _sent: dict[bool, RunRecord] = field(default_factory=dict[bool, RunRecord], init=False)
     """Runs that clients have begun, by whether they wanted pieces."""

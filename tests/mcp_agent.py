@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 from mcp.client.session import ClientSession
@@ -13,10 +13,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_support import shake_hands
-from scripted import Script, ScriptedAgent
+from scripted import Played, Proceed, Script, Turn, playing
 
 from thinkwell import Agent, open_agent
-from thinkwell_acp import memory_transport_pair, serve_agent
+from thinkwell_acp import memory_transport_pair
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
     from mcp.client._transport import TransportStreams
     from mcp.client.session import IncomingMessage
+    from pydantic import BaseModel
 
 CAPABILITIES = {
     "acp": s.McpCapabilities(acp=True, http=True),
@@ -36,29 +37,31 @@ CAPABILITIES = {
 """What an agent advertises for whom this is the way."""
 
 
-class McpAgent(ScriptedAgent):
+class McpAgent(Played):
     """Holds an official MCP client for each server of its sessions; the last server is ours."""
 
     def __init__(
         self, scripts: Sequence[Script], tasks: TaskGroup, capabilities: s.AgentCapabilities
     ) -> None:
-        super().__init__(scripts, capabilities=capabilities)
+        super().__init__(scripts, capabilities=capabilities, relists=True)
         self._tasks = tasks
         self.clients: dict[str, ClientSession] = {}
         self.others: dict[tuple[str, str], ClientSession] = {}
         """Those of the user's servers, by session and name."""
         self.lists: list[list[str]] = []
 
-    async def _connect_tools(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
-        await super()._connect_tools(session_id, servers)
-        for server in servers:
+    async def open_session(self, request: Any, proceed: Proceed) -> Any:
+        opened = await super().open_session(request, proceed)
+        session_id = getattr(opened, "session_id", None) or request.session_id
+        for server in request.mcp_servers:
             if isinstance(server, s.McpServerAcp):
                 continue
             client: ClientSession = await self._tasks.start(self._hold, server)
-            if server is servers[-1]:
+            if server is request.mcp_servers[-1]:
                 self.clients[session_id] = client
             else:
                 self.others[session_id, server.name] = client
+        return opened
 
     async def _hold(
         self,
@@ -86,18 +89,14 @@ class McpAgent(ScriptedAgent):
                 except MCPError:  # the server was ended right after it had told of its last change
                     await anyio.sleep_forever()
 
-    async def call_tool(self, session_id: str, name: str, arguments: dict[str, object]) -> dict[str, Any]:
-        if session_id not in self.clients:
-            return await super().call_tool(session_id, name, arguments)
-        result = await self.clients[session_id].call_tool(name, arguments)
-        plain: dict[str, Any] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
-        return plain
-
-    async def list_session_tools(self, session_id: str) -> list[dict[str, Any]]:
-        if session_id not in self.clients:
-            return await super().list_session_tools(session_id)
-        listing = await self.clients[session_id].list_tools()
-        return [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in listing.tools]
+    async def mcp(self, turn: Turn, method: str, params: dict[str, Any] | None) -> dict[str, Any]:
+        client = self.clients.get(turn.session_id)
+        if client is None:
+            return await super().mcp(turn, method, params)
+        result = cast(
+            "BaseModel", await (client.list_tools() if params is None else client.call_tool(**params))
+        )
+        return result.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 def _transport(
@@ -138,6 +137,6 @@ async def mcp_agent(
     ours, theirs = memory_transport_pair()
     async with anyio.create_task_group() as tasks:
         handler = McpAgent(scripts, tasks, capabilities)
-        async with serve_agent(theirs, handler), open_agent(way, transport=ours, **options) as agent:
+        async with playing(theirs, handler), open_agent(way, transport=ours, **options) as agent:
             yield agent, handler
             tasks.cancel_scope.cancel()

@@ -1,22 +1,25 @@
-"""An agent whose turns are Python functions, connected by memory: a real peer for the tests of thinkwell."""
+"""Shorthand over `thinkwell.testing.ScriptedAgent`: an agent whose turns are functions of a `Turn`."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import anyio
 from msgspec.structs import replace
 
-from thinkwell import Agent, open_agent
-from thinkwell_acp import AgentHandler, AgentSide, memory_transport_pair, serve_agent
+from thinkwell.testing import ScriptedAgent, ScriptedTurn, script
 from thinkwell_acp import schema as s
+from thinkwell_acp.schema.methods import REQUESTS
 
-MCP_HELLO = {
-    "protocolVersion": "2025-06-18",
-    "capabilities": {},
-    "clientInfo": {"name": "scripted", "version": "1"},
-}
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from thinkwell import Agent
+    from thinkwell_acp import Transport
+
+ONLY_TOOLS = s.AgentCapabilities(mcp_capabilities=s.McpCapabilities(acp=True))
 
 EVERY_SESSION_CALL = s.AgentCapabilities(
     load_session=True,
@@ -36,22 +39,20 @@ EVERY_SESSION_CALL = s.AgentCapabilities(
 class Turn:
     """What a scripted turn can do."""
 
-    def __init__(self, agent: ScriptedAgent, request: s.PromptRequest) -> None:
+    def __init__(self, agent: Played, turn: ScriptedTurn) -> None:
         self.agent = agent
-        self.request = request
-        self.session_id = request.session_id
+        self.request = turn.request
+        self.session_id = turn.session_id
+        self.client = turn.client
+        self.text = turn.text
+        self.update = turn.update
+        self.mcp_connections = turn.mcp_connections
 
     @property
-    def client(self) -> AgentSide:
-        return self.agent.client
-
-    @property
-    def text(self) -> str:
-        """The text of the prompt."""
-        return "".join(block.text for block in self.request.prompt if isinstance(block, s.TextContent))
-
-    def update(self, update: s.SessionUpdate) -> None:
-        self.client.update(self.session_id, update)
+    def server(self) -> str:
+        """The name of thinkwell's MCP server in the session that was opened last."""
+        name: str = self.agent.sent.sessions[-1].mcp_servers[-1]["name"]
+        return name
 
     def say(self, text: str, message_id: str | None = None) -> None:
         self.update(s.AgentMessageChunk(content=s.TextContent(text=text), message_id=message_id))
@@ -59,108 +60,126 @@ class Turn:
     def think(self, text: str, message_id: str | None = None) -> None:
         self.update(s.AgentThoughtChunk(content=s.TextContent(text=text), message_id=message_id))
 
+    async def mcp(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Send a request of MCP to thinkwell's tools, and return its result as it is."""
+        return await self.agent.mcp(self, method, params)
+
     async def call(self, name: str, arguments: dict[str, object]) -> dict[str, Any]:
-        """Call a tool of thinkwell's over MCP and return its MCP result."""
-        return await self.agent.call_tool(self.session_id, name, arguments)
+        """Call a tool of thinkwell's, offered or not, and return its MCP result."""
+        return await self.mcp("tools/call", {"name": name, "arguments": arguments})
 
     async def returns(self, **arguments: object) -> dict[str, Any]:
         """Call `return_result`."""
         return await self.call("return_result", arguments)
 
     async def list_tools(self) -> list[dict[str, Any]]:
-        return await self.agent.list_session_tools(self.session_id)
+        tools: list[dict[str, Any]] = (await self.mcp("tools/list"))["tools"]
+        return tools
 
 
 Script: TypeAlias = Callable[[Turn], Awaitable[str | None]]
 """A turn. It returns the stop reason; `None` is `end_turn`."""
 
+Proceed: TypeAlias = Callable[[Any], Awaitable[Any]]
+Answers: TypeAlias = Mapping[str, Callable[[Any, Proceed], Awaitable[Any]]]
 
-class ScriptedAgent(AgentHandler):
-    """Plays one script for each prompt, in order; the last one again and again."""
+
+class Played(ScriptedAgent):
+    """Plays one script for each prompt, in order; the last one again and again.
+
+    `answers` come before those of this class, which know of modes and options, and of sessions to list.
+    """
 
     def __init__(
         self,
-        scripts: Sequence[Script],
+        scripts: Sequence[Script] = (),
         *,
-        capabilities: s.AgentCapabilities | None = None,
-        lists_tools: bool = True,
-        before_session: Callable[[AgentSide, str], None] | None = None,
+        answers: Answers | None = None,
+        capabilities: s.AgentCapabilities = ONLY_TOOLS,
         relists: bool = False,
+        **options: Any,
     ) -> None:
-        self.scripts = list(scripts)
-        self.capabilities = capabilities or s.AgentCapabilities(mcp_capabilities=s.McpCapabilities(acp=True))
-        self.lists_tools = lists_tools
-        self.before_session = before_session
-        self.client: AgentSide
-        self.prompts: list[s.PromptRequest] = []
-        self.sessions: list[s.NewSessionRequest] = []
-        self.closed_sessions: list[str] = []
-        self.asked: list[str] = []
-        """The methods that were called, but for prompts."""
-        self.opened: list[s.LoadSessionRequest | s.ResumeSessionRequest | s.ForkSessionRequest] = []
+        self.capabilities = capabilities
+        told = script
+        for function in scripts:
+            told = told.does(self._turn_of(function)).stops()
         self.replay: list[s.SessionUpdate] = []
         """What is repeated of a session that is loaded."""
         self.modes: s.SessionModeState | None = None
         self.options: list[s.SessionConfigOption] = []
         self.known: list[s.SessionInfo] = []
         """The sessions that are listed, two on a page."""
-        self.mcp: dict[str, str] = {}
-        self.tools: dict[str, list[dict[str, Any]]] = {}
-        self.relists = relists
-        self.list_count = 0
-
-    def connected(self, client: AgentSide, /) -> None:
-        self.client = client
-
-    async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
-        self.client_capabilities = request.client_capabilities
-        return s.InitializeResponse(
-            protocol_version=1,
-            agent_capabilities=self.capabilities,
-            agent_info=s.Implementation(name="scripted", version="1"),
+        table: dict[str, Any] = {
+            "initialize": self.initialize,
+            **dict.fromkeys(
+                ("session/new", "session/load", "session/resume", "session/fork"), self.open_session
+            ),
+            "session/list": self.list_sessions,
+            "session/delete": self.delete_session,
+            "session/set_mode": self.set_mode,
+            "session/set_config_option": self.set_option,
+        }
+        for method, answer in (answers or {}).items():
+            table[method] = _before(answer, table[method]) if method in table else answer
+        super().__init__(
+            told,
+            answers=table,
+            relists=relists,
+            repeats=True,
+            complete=False,
+            **options,
         )
 
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-        self.asked.append("session/new")
-        self.sessions.append(request)
-        session_id = f"session-{len(self.sessions)}"
-        if self.before_session is not None:
-            self.before_session(self.client, session_id)
-        await self._connect_tools(session_id, request.mcp_servers)
-        return s.NewSessionResponse(
-            session_id=session_id, modes=self.modes, config_options=tuple(self.options) or None
-        )
+    def _turn_of(self, function: Script) -> Callable[[ScriptedTurn], Awaitable[str | None]]:
+        return lambda turn: function(Turn(self, turn))
 
-    async def load_session(self, request: s.LoadSessionRequest, /) -> s.LoadSessionResponse:
-        self.asked.append("session/load")
-        self.opened.append(request)
-        await self._connect_tools(request.session_id, request.mcp_servers)
-        for update in self.replay:
+    def requests(self, *methods: str) -> list[Any]:
+        """What was asked by these methods, as values of the schema."""
+        return [
+            s.convert(REQUESTS[message.method].params, message.params)
+            for message in self.sent.messages
+            if message.method in methods
+        ]
+
+    @property
+    def asked(self) -> list[str]:
+        """The requests of sessions, prompts left out: methods, with the mode or the option that is set."""
+        asked: list[str] = []
+        for message in self.sent.messages:
+            params = message.params
+            match message.method:
+                case "session/set_mode":
+                    asked.append(f"session/set_mode {params['modeId']}")
+                case "session/set_config_option":
+                    asked.append(f"session/set_config_option {params['configId']}={params['value']}")
+                case "session/prompt" | "session/cancel":
+                    pass
+                case method if method.startswith("session/"):
+                    asked.append(method)
+                case _:
+                    pass
+        return asked
+
+    async def mcp(self, turn: Turn, method: str, params: dict[str, Any] | None) -> dict[str, Any]:
+        """Send a request of MCP to thinkwell's tools."""
+        (connection,) = turn.mcp_connections
+        request = s.MessageMcpRequest(connection_id=connection, method=method, params=params)
+        result: dict[str, Any] = await turn.client.message_mcp(request)
+        return result
+
+    async def initialize(self, request: Any, proceed: Proceed) -> Any:
+        return replace(await proceed(request), agent_capabilities=self.capabilities)
+
+    async def open_session(self, request: Any, proceed: Proceed) -> Any:
+        """Answer ``session/new`` and its like."""
+        opened = await proceed(request)
+        for update in self.replay if isinstance(request, s.LoadSessionRequest) else ():
             self.client.update(request.session_id, update)
-        return s.LoadSessionResponse(modes=self.modes, config_options=tuple(self.options) or None)
+        return replace(opened, modes=self.modes, config_options=tuple(self.options) or None)
 
-    async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
-        self.asked.append("session/resume")
-        self.opened.append(request)
-        await self._connect_tools(request.session_id, request.mcp_servers)
-        return s.ResumeSessionResponse(modes=self.modes, config_options=tuple(self.options) or None)
-
-    async def fork_session(self, request: s.ForkSessionRequest, /) -> s.ForkSessionResponse:
-        self.asked.append("session/fork")
-        self.opened.append(request)
-        session_id = f"{request.session_id}-fork-{len(self.opened)}"
-        await self._connect_tools(session_id, request.mcp_servers)
-        return s.ForkSessionResponse(
-            session_id=session_id, modes=self.modes, config_options=tuple(self.options) or None
-        )
-
-    async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
-        self.asked.append("session/close")
-        self.closed_sessions.append(request.session_id)
-        return s.CloseSessionResponse()
-
-    async def list_sessions(self, request: s.ListSessionsRequest, /) -> s.ListSessionsResponse:
-        self.asked.append("session/list")
+    async def list_sessions(
+        self, request: s.ListSessionsRequest, _proceed: Proceed
+    ) -> s.ListSessionsResponse:
         known = [info for info in self.known if request.cwd in (None, info.cwd)]
         start = int(request.cursor or 0)
         end = start + 2
@@ -168,84 +187,61 @@ class ScriptedAgent(AgentHandler):
             sessions=tuple(known[start:end]), next_cursor=str(end) if end < len(known) else None
         )
 
-    async def delete_session(self, request: s.DeleteSessionRequest, /) -> s.DeleteSessionResponse:
-        self.asked.append("session/delete")
+    async def delete_session(
+        self, request: s.DeleteSessionRequest, _proceed: Proceed
+    ) -> s.DeleteSessionResponse:
         self.known = [info for info in self.known if info.session_id != request.session_id]
         return s.DeleteSessionResponse()
 
-    async def set_session_mode(self, request: s.SetSessionModeRequest, /) -> s.SetSessionModeResponse:
-        self.asked.append(f"session/set_mode {request.mode_id}")
+    async def set_mode(
+        self, _request: s.SetSessionModeRequest, _proceed: Proceed
+    ) -> s.SetSessionModeResponse:
         return s.SetSessionModeResponse()
 
-    async def set_session_config_option(
-        self, request: s.SetSessionConfigOptionRequest, /
+    async def set_option(
+        self, request: s.SetSessionConfigOptionRequest, _proceed: Proceed
     ) -> s.SetSessionConfigOptionResponse:
-        self.asked.append(f"session/set_config_option {request.config_id}={request.value}")
         self.options = [
             replace(option, current_value=request.value) if option.id == request.config_id else option
             for option in self.options
         ]
         return s.SetSessionConfigOptionResponse(config_options=tuple(self.options))
 
-    async def _connect_tools(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
-        for server in servers:
-            if isinstance(server, s.McpServerAcp):
-                connection = await self.client.connect_mcp(s.ConnectMcpRequest(server_id=server.server_id))
-                self.mcp[session_id] = connection.connection_id
-                await self.client.message_mcp(
-                    s.MessageMcpRequest(
-                        connection_id=connection.connection_id, method="initialize", params=MCP_HELLO
-                    )
-                )
-                self.client.notify_mcp(
-                    s.MessageMcpNotification(
-                        connection_id=connection.connection_id, method="notifications/initialized"
-                    )
-                )
-                if self.lists_tools:
-                    self.tools[session_id] = await self.list_tools(connection.connection_id)
 
-    async def list_tools(self, connection_id: str) -> list[dict[str, Any]]:
-        request = s.MessageMcpRequest(connection_id=connection_id, method="tools/list")
-        tools: list[dict[str, Any]] = (await self.client.message_mcp(request))["tools"]
-        self.list_count += 1
-        return tools
+def _before(first: Callable[[Any, Proceed], Awaitable[Any]], then: Callable[[Any, Proceed], Any]) -> Any:
+    async def both(request: Any, proceed: Proceed) -> Any:
+        async def go_on(passed: Any) -> Any:
+            return await then(passed, proceed)
 
-    def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
-        """Fetch a changed list of tools again, where this agent does such things."""
-        if self.relists and notification.method == "notifications/tools/list_changed":
-            again = s.MessageMcpRequest(connection_id=notification.connection_id, method="tools/list")
-            self.client.connection.call("mcp/message", again, self._relisted)
+        return await first(request, go_on)
 
-    def _relisted(self, outcome: object) -> None:
-        self.list_count += 1
+    return both
 
-    async def call_tool(self, session_id: str, name: str, arguments: dict[str, object]) -> dict[str, Any]:
-        """Call a tool of a session. Agents with another way to the tools override it, and the next one."""
-        request = s.MessageMcpRequest(
-            connection_id=self.mcp[session_id],
-            method="tools/call",
-            params={"name": name, "arguments": arguments},
-        )
-        result: dict[str, Any] = await self.client.message_mcp(request)
-        return result
 
-    async def list_session_tools(self, session_id: str) -> list[dict[str, Any]]:
-        return await self.list_tools(self.mcp[session_id])
-
-    async def prompt(self, request: s.PromptRequest, /) -> s.PromptResponse:
-        script = self.scripts[min(len(self.prompts), len(self.scripts) - 1)]
-        self.prompts.append(request)
-        stop_reason = await script(Turn(self, request))
-        return s.PromptResponse(stop_reason=stop_reason or "end_turn")
+async def never(_request: object, _proceed: Proceed) -> None:
+    """Answer nothing."""
+    await anyio.sleep_forever()
 
 
 @asynccontextmanager
-async def scripted(
+async def playing(transport: Transport, agent: ScriptedAgent) -> AsyncGenerator[None]:
+    """Let an agent play on a transport for the time of a block."""
+    failed: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(agent.serve, transport)
+        try:
+            yield
+        except Exception as exc:  # which the group would wrap
+            failed = exc
+        finally:
+            with anyio.CancelScope(shield=True):
+                await transport.aclose()
+    if failed is not None:
+        raise failed
+
+
+def scripted(
     *scripts: Script, agent: ScriptedAgent | None = None, **options: Any
-) -> AsyncGenerator[Agent]:
+) -> AbstractAsyncContextManager[Agent]:
     """Open an agent that plays these scripts."""
-    handler = agent or ScriptedAgent(scripts)
-    ours, theirs = memory_transport_pair()
-    async with serve_agent(theirs, handler), open_agent("scripted", transport=ours, **options) as opened:
-        yield opened
+    return (agent or Played(scripts)).open(**options)

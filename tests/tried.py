@@ -23,7 +23,7 @@ def tried(
     def decorate(check: Callable[..., None]) -> Callable[[int], None]:
         @pytest.mark.parametrize("examples", [few, pytest.param(many, marks=pytest.mark.long)])
         def test(examples: int) -> None:
-            limits = settings(max_examples=examples, deadline=None, database=None, derandomize=True)
+            limits = settings(max_examples=examples)
             limits(given(*strategies)(check))()
 
         test.__name__, test.__doc__, test.__module__ = check.__name__, check.__doc__, check.__module__

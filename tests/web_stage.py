@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import anyio
 import msgspec
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 
 from thinkwell import events as ev
 from thinkwell.journal import Entry, MemoryJournal
@@ -61,9 +61,9 @@ async def hello(turn: Turn) -> None:
     turn.say("Hello.")
 
 
-def scripted_agent(*scripts: Script, **options: Any) -> tuple[ServedAgent, ScriptedAgent]:
+def scripted_agent(*scripts: Script, **options: Any) -> tuple[ServedAgent, Played]:
     """An agent to be served that plays scripts, and its other side. See `tests.scripted`."""
-    handler = ScriptedAgent(scripts)
+    handler = Played(scripts)
 
     def opened(permissions: Permissions) -> AbstractAsyncContextManager[Agent]:
         return scripted(agent=handler, permissions=permissions)
@@ -79,7 +79,7 @@ class Stage:
     """A server of runs that is open."""
 
     server: RunServer
-    handler: ScriptedAgent | None = None
+    handler: Played | None = None
     """The other side of its agent, where there is one that plays scripts."""
 
     async def start(self, prompt: str = "Go.", *, caller: str = ADA, **request: Any) -> RunRecord:

@@ -11,6 +11,7 @@ more than decoding it.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from typing import TypeAlias
 
 from thinkwell_acp.errors import FrameTooLong
@@ -24,6 +25,12 @@ KEPT_BUFFER = 8 * 1024 * 1024
 
 Line: TypeAlias = bytes | memoryview
 """A line without its end. One that is a view is valid until the next bytes are fed."""
+
+
+def trimmed(line: bytes) -> bytes:
+    """Return a line without the byte order mark that some programs begin with; nothing where it is blank."""
+    line = line.removeprefix(BOM_UTF8)
+    return b"" if line.isspace() else line
 
 
 class LineSplitter:

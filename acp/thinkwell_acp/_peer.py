@@ -17,7 +17,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 from msgspec.json import Decoder
 
 from thinkwell_acp import _jsonrpc as rpc
-from thinkwell_acp._framing import MAX_LINE, LineSplitter
+from thinkwell_acp._framing import MAX_LINE, LineSplitter, trimmed
 from thinkwell_acp.errors import FrameTooLong
 from thinkwell_acp.schema import (
     DecodeError,
@@ -139,7 +139,8 @@ class Peer(Generic[T]):
         return [] if message is None else [message]
 
     def _read(self, line: bytes) -> SessionNotification | Message[T] | None:
-        if not line or line.isspace():
+        line = trimmed(line)
+        if not line:
             return None
         match rpc.parse(line):
             case rpc.Notification(method="session/update", params=params):

@@ -8,22 +8,25 @@ reaped before its whole group has been killed: until then the group's number can
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio.lowlevel import cancel_shielded_checkpoint, checkpoint, checkpoint_if_cancelled
 
+from thinkwell_acp._forks import let_go_in_forks
+from thinkwell_acp._ladder import GROUP_GRACE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import IO
 
-    from thinkwell_acp._process import Signal
+    from thinkwell_acp._ladder import Signal
 
 READ_SIZE = 256 * 1024
 """Bytes asked for in one read."""
@@ -67,6 +70,14 @@ class Process:
         _enlarge(self._stdout.fileno())
         self._pidfd = _open_pidfd(self._popen.pid)
         self._released = False
+        let_go_in_forks(self)
+
+    def forked(self) -> list[int]:  # pragma: no cover - in a fork, into which no tool looks
+        """Do nothing more to the process, which is another's child."""
+        self._released = True
+        self._popen.returncode = 0
+        open_ = [pipe.fileno() for pipe in self._pipes() if not pipe.closed]
+        return open_ if self._pidfd is None else [*open_, self._pidfd]
 
     def _pipes(self) -> list[IO[bytes]]:
         return [pipe for pipe in (self._stdin, self._stdout, self._stderr) if pipe is not None]
@@ -80,9 +91,7 @@ class Process:
     def exit_code(self) -> int | None:
         """The exit code, negative for a signal; ``None`` while the process runs."""
         if self._popen.returncode is None and hasattr(os, "waitid"):  # which macOS has since Python 3.13
-            with contextlib.suppress(
-                ChildProcessError
-            ):  # a caller who ignores SIGCHLD: the system has reaped it
+            with suppress(ChildProcessError):  # a caller who ignores SIGCHLD: the system has reaped it
                 ended = os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
                 if ended is None:
                     return None
@@ -121,20 +130,14 @@ class Process:
             return
         number = signal.SIGTERM if which == "terminate" else signal.SIGKILL
         # macOS refuses to signal a group of zombies.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._popen.pid, number)
 
-    async def wait_group(self) -> None:
-        """Wait until nothing of the released process's group is left: a kill takes a moment to tell."""
-        while True:
-            try:
-                os.killpg(self._popen.pid, 0)
-            except (ProcessLookupError, PermissionError):
-                return
-            await anyio.sleep(GROUP_POLL_INTERVAL)
+    async def release(self) -> None:
+        """Reap the process where it has ended, and close what is left of its pipes.
 
-    def release(self) -> None:
-        """Reap the process where it has ended, and close what is left of its pipes."""
+        It waits for the rest of its group, `GROUP_GRACE` at most: a kill takes a moment to tell.
+        """
         self._released = True
         if self._popen.poll() is None:  # pragma: no cover - a process that is stuck in the kernel
             self._popen.returncode = -signal.SIGKILL  # else its destructor complains
@@ -143,6 +146,10 @@ class Process:
         if self._pidfd is not None:
             os.close(self._pidfd)
             self._pidfd = None
+        with anyio.move_on_after(GROUP_GRACE), suppress(ProcessLookupError, PermissionError):
+            while True:
+                os.killpg(self._popen.pid, 0)
+                await anyio.sleep(GROUP_POLL_INTERVAL)
 
 
 async def read_descriptor(fd: int) -> bytes:
@@ -175,14 +182,12 @@ def _close(pipe: IO[bytes]) -> None:
 
 def _enlarge(fd: int) -> None:
     if sys.platform == "linux":  # pragma: no branch - macOS has fixed sizes
-        with contextlib.suppress(
-            OSError
-        ):  # more than the system lets one user have: the size stays as it was
+        with suppress(OSError):  # more than the system lets one user have: the size stays as it was
             fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
 
 
 def _open_pidfd(pid: int) -> int | None:
     if sys.platform == "linux" and hasattr(os, "pidfd_open"):  # not every build of Python has it
-        with contextlib.suppress(OSError):  # an old kernel, or a sandbox without it
+        with suppress(OSError):  # an old kernel, or a sandbox without it
             return os.pidfd_open(pid)
     return None

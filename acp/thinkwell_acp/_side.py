@@ -1,9 +1,10 @@
-"""What both sides have in common: typed calls, and the way from a method to its handler."""
+"""What both sides have in common: typed calls, what both may be asked, and the way to its handler."""
 
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
+import logging
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
 from thinkwell_acp import _jsonrpc as rpc
 from thinkwell_acp import schema as s
@@ -12,15 +13,45 @@ from thinkwell_acp.schema import DecodeError, decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Self
 
     import msgspec
 
     from thinkwell_acp._jsonrpc import Malformed, Request, RequestId
     from thinkwell_acp.connection import Connection
     from thinkwell_acp.errors import AcpError
-    from thinkwell_acp.handlers import CommonHandler
+
+logger = logging.getLogger("thinkwell.acp")
+
+
+class CommonHandler:
+    """What both sides may be asked."""
+
+    async def ext_request(self, method: str, params: s.JsonValue, /) -> s.JsonValue:
+        """Serve an extension request; `method` starts with an underscore."""
+        raise RpcError.method_not_found(method)
+
+    def ext_notification(self, method: str, params: s.JsonValue, /) -> None:
+        """Take an extension notification, or one that the protocol does not know."""
+
+    def malformed(self, report: Malformed, /) -> None:
+        """Take something that is no message. The default logs it."""
+        logger.warning("Not a message: %s, %d bytes", report.reason, len(report.line))
+        logger.debug("That line: %.200r", report.line)
+
+    def closed(self, reason: AcpError, /) -> None:
+        """Learn that the connection has ended."""
+
+    async def message_mcp(self, request: s.MessageMcpRequest, /) -> s.JsonValue:
+        """Serve a request inside an MCP connection; the answer is the inner result."""
+        raise RpcError.method_not_found("mcp/message")
+
+    def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
+        """Take a notification inside an MCP connection."""
+
 
 T = TypeVar("T")
+H = TypeVar("H", bound=CommonHandler)
 
 
 class Route(NamedTuple):
@@ -30,25 +61,21 @@ class Route(NamedTuple):
     attribute: str
 
 
-class Side:
-    """One end of a connection, with typed calls to the other."""
+class Side(Generic[H]):
+    """One end of a connection, with typed calls to the other.
+
+    Args:
+        connection: The connection underneath.
+        handler: Serves what the other end asks, or a function that makes it of this one.
+    """
 
     requests: ClassVar[Mapping[str, Route]]
     notifications: ClassVar[Mapping[str, Route]]
 
-    def __init__(self, handler: CommonHandler) -> None:
-        self._handler = handler
-        self._attached: Connection | None = None
-
-    def attach(self, connection: Connection) -> None:
-        """Take the connection; called once, before anything is received."""
-        self._attached = connection
-
-    @property
-    def connection(self) -> Connection:
+    def __init__(self, connection: Connection, handler: H | Callable[[Self], H]) -> None:
+        self.connection = connection
         """The connection underneath."""
-        assert self._attached is not None
-        return self._attached
+        self._handler: H = handler(self) if callable(handler) else handler
 
     async def wait_closed(self) -> None:
         """Wait until the connection has ended."""
@@ -108,7 +135,7 @@ class Side:
             if not method.startswith("_"):
                 raise RpcError.method_not_found(method)
             return await self._handler.ext_request(method, _decode_params(object, method, params))
-        typed = _decode_params(route.params, method, params)
+        typed = self.connection.serving[id].params = _decode_params(route.params, method, params)
         result = await self.serve(id, method, typed, getattr(self._handler, route.attribute))
         return {} if result is None else result
 

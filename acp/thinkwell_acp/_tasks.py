@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeVarTuple, cast
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar, TypeVarTuple, cast
 
 import anyio
 
@@ -13,6 +15,30 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
 Args = TypeVarTuple("Args")
+T = TypeVar("T")
+
+
+class InOrder(Generic[T]):
+    """Serves each item in a task of its own; the tasks begin in the order of the items.
+
+    An event loop may begin tasks in any order, as trio does. So a task is started for no item in particular:
+    it takes the first one that is left.
+
+    Args:
+        serve: Serves an item. It must not raise.
+    """
+
+    def __init__(self, serve: Callable[[T], Awaitable[object]]) -> None:
+        self._serve = serve
+        self._waiting: deque[T] = deque()
+
+    def start_soon(self, tasks: BackgroundTasks | TaskGroup, item: T) -> None:
+        """Serve an item in a task. It may see the context variables of the caller for another item."""
+        self._waiting.append(item)
+        tasks.start_soon(self._serve_next)
+
+    async def _serve_next(self) -> None:
+        await self._serve(self._waiting.popleft())
 
 
 class BackgroundTasks:
@@ -22,6 +48,7 @@ class BackgroundTasks:
         self._group = group
         self._scopes: set[anyio.CancelScope] = set()
         self._ended = False
+        self._ordered: InOrder[Callable[[], Awaitable[object]]] = InOrder(_call)
 
     def start_soon(
         self,
@@ -40,6 +67,13 @@ class BackgroundTasks:
             never()
         else:
             self._group.start_soon(self._run, function, args, never)
+
+    def start_in_order(self, function: Callable[[*Args], Awaitable[object]], *args: *Args) -> None:
+        """Run a function in a task. Those that are run by this method begin in the order of its calls.
+
+        It may see the context variables of another of these calls. It must not raise.
+        """
+        self._ordered.start_soon(self, partial(function, *args))
 
     async def _run(
         self,
@@ -93,6 +127,10 @@ async def background_tasks() -> AsyncGenerator[BackgroundTasks]:
             raise
     if raised is not None:
         raise raised
+
+
+async def _call(function: Callable[[], Awaitable[object]]) -> None:
+    await function()
 
 
 def _leaves(error: BaseException) -> list[BaseException]:

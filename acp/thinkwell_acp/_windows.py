@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import IO
 
-    from thinkwell_acp._process import Signal
+    from thinkwell_acp._ladder import Signal
 
 READ_SIZE = 64 * 1024
 JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE = 0x2000
@@ -123,10 +123,7 @@ class Process:
         del which
         self._job.terminate()
 
-    async def wait_group(self) -> None:
-        """Do nothing: the job has ended everything."""
-
-    def release(self) -> None:
+    async def release(self) -> None:
         """Close what is left of the process; closing the job ends any straggler."""
         self._job.close()
         for pipe in self._pipes():

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
-import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from thinkwell_acp import schema as s
 from thinkwell_acp._framing import MAX_LINE
-from thinkwell_acp._side import Route, Side
+from thinkwell_acp._side import CommonHandler, Route, Side
 from thinkwell_acp.connection import open_connection
+from thinkwell_acp.errors import RpcError
 from thinkwell_acp.schema import DecodeError, decode
 
 if TYPE_CHECKING:
@@ -21,27 +21,84 @@ if TYPE_CHECKING:
     import msgspec
 
     from thinkwell_acp._jsonrpc import Request, RequestId
-    from thinkwell_acp.handlers import AgentHandler
+    from thinkwell_acp.connection import Connection
     from thinkwell_acp.transport import Transport
 
 __all__ = (
+    "AgentHandler",
     "AgentSide",
     "serve_agent",
 )
 
 
 class _OfSession(s.Model, frozen=True, kw_only=True):
-    """The one field of a prompt that must be known before the prompt is served."""
+    """The one field of a prompt by which a ``session/cancel`` finds it."""
 
     session_id: str
 
 
-class _Turn(NamedTuple):
-    session_id: str
-    scope: anyio.CancelScope
+class AgentHandler(CommonHandler):
+    """What a client may ask of an agent."""
+
+    def connected(self, client: AgentSide, /) -> None:
+        """Learn whom to talk to, before anything else is called."""
+
+    async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
+        """Agree on a version and exchange capabilities."""
+        return s.InitializeResponse(protocol_version=1)
+
+    async def authenticate(self, request: s.AuthenticateRequest, /) -> s.AuthenticateResponse:
+        """Log in by one of the advertised methods."""
+        raise RpcError.method_not_found("authenticate")
+
+    async def logout(self, request: s.LogoutRequest, /) -> s.LogoutResponse:
+        """Log out."""
+        raise RpcError.method_not_found("logout")
+
+    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+        """Open a session."""
+        raise RpcError.method_not_found("session/new")
+
+    async def load_session(self, request: s.LoadSessionRequest, /) -> s.LoadSessionResponse:
+        """Open an old session and replay its history before answering."""
+        raise RpcError.method_not_found("session/load")
+
+    async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
+        """Open an old session without replay."""
+        raise RpcError.method_not_found("session/resume")
+
+    async def fork_session(self, request: s.ForkSessionRequest, /) -> s.ForkSessionResponse:
+        """Open a new session that starts with the history of another."""
+        raise RpcError.method_not_found("session/fork")
+
+    async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
+        """Close a session."""
+        raise RpcError.method_not_found("session/close")
+
+    async def list_sessions(self, request: s.ListSessionsRequest, /) -> s.ListSessionsResponse:
+        """List the sessions that can be opened."""
+        raise RpcError.method_not_found("session/list")
+
+    async def delete_session(self, request: s.DeleteSessionRequest, /) -> s.DeleteSessionResponse:
+        """Delete a session."""
+        raise RpcError.method_not_found("session/delete")
+
+    async def set_session_mode(self, request: s.SetSessionModeRequest, /) -> s.SetSessionModeResponse:
+        """Change a session's mode."""
+        raise RpcError.method_not_found("session/set_mode")
+
+    async def set_session_config_option(
+        self, request: s.SetSessionConfigOptionRequest, /
+    ) -> s.SetSessionConfigOptionResponse:
+        """Change a session's option and return all of them."""
+        raise RpcError.method_not_found("session/set_config_option")
+
+    async def prompt(self, request: s.PromptRequest, /) -> s.PromptResponse:
+        """Run a turn. It is cancelled when the client cancels the turn; the answer is then ``cancelled``."""
+        raise RpcError.method_not_found("session/prompt")
 
 
-class AgentSide(Side):
+class AgentSide(Side[AgentHandler]):
     """A connection to a client. Made by `serve_agent`."""
 
     requests: ClassVar[Mapping[str, Route]] = {
@@ -65,9 +122,9 @@ class AgentSide(Side):
         "mcp/message": Route(s.MessageMcpNotification, "notify_mcp"),
     }
 
-    def __init__(self, handler: AgentHandler) -> None:
-        super().__init__(handler)
-        self._turns: dict[RequestId, _Turn] = {}
+    def __init__(self, connection: Connection, handler: AgentHandler) -> None:
+        super().__init__(connection, handler)
+        handler.connected(self)
 
     # Calls to the client
 
@@ -142,34 +199,26 @@ class AgentSide(Side):
     def updates(self, batch: list[s.SessionNotification], /) -> None:
         """Ignore what only an agent may send."""
 
-    def arrived(self, request: Request, /) -> None:
-        """Note a turn before its task runs: a ``session/cancel`` may be read together with the prompt."""
-        if request.method == "session/prompt":
-            with contextlib.suppress(DecodeError):  # a prompt without a session is refused when it is served
-                session_id = decode(_OfSession, request.params).session_id
-                self._turns[request.id] = _Turn(session_id, anyio.CancelScope())
-
     async def request(self, id: RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
-        """Serve a request; a turn runs in a scope that ``session/cancel`` cancels."""
-        turn = self._turns.get(id)
-        if turn is None:
-            return await super().request(id, method, params)
-        with turn.scope:
-            try:
-                await checkpoint_if_cancelled()
-                return await super().request(id, method, params)
-            finally:
-                del self._turns[id]
-        return s.PromptResponse(stop_reason="cancelled")
+        """Serve a request; a turn does not begin where its ``session/cancel`` was read together with it."""
+        if method == "session/prompt":
+            await checkpoint_if_cancelled()
+        return await super().request(id, method, params)
 
     def notified(self, method: str, params: s.Model) -> None:
         """Take a notification; ``session/cancel`` needs no handler."""
-        if isinstance(params, s.CancelNotification):
-            for turn in self._turns.values():
-                if turn.session_id == params.session_id:
-                    turn.scope.cancel()
+        if not isinstance(params, s.CancelNotification):
+            super().notified(method, params)
             return
-        super().notified(method, params)
+        for served in self.connection.serving.values():
+            if served.request.method == "session/prompt" and _session(served.request) == params.session_id:
+                served.cancel(s.PromptResponse(stop_reason="cancelled"))
+
+
+def _session(prompt: Request) -> str | None:
+    with suppress(DecodeError):  # it is refused when it is served
+        return decode(_OfSession, prompt.params).session_id
+    return None
 
 
 @asynccontextmanager
@@ -180,8 +229,6 @@ async def serve_agent(
 
     Use `AgentSide.wait_closed` in the block to serve until the client leaves.
     """
-    side = AgentSide(handler)
+    side = partial(AgentSide, handler=handler)
     async with open_connection(transport, side, max_line=max_line) as connection:
-        side.attach(connection)
-        handler.connected(side)
-        yield side
+        yield connection.handler

@@ -14,7 +14,7 @@ from thinkwell_acp import schema as s
 from thinkwell_acp._framing import MAX_LINE
 from thinkwell_acp._gates import check_directories, check_mcp_servers, check_prompt, need
 from thinkwell_acp._recent import Recent
-from thinkwell_acp._side import Route, Side
+from thinkwell_acp._side import CommonHandler, Route, Side
 from thinkwell_acp.connection import open_connection
 from thinkwell_acp.errors import (
     AUTH_REQUIRED,
@@ -24,16 +24,13 @@ from thinkwell_acp.errors import (
     RpcError,
     VersionMismatch,
 )
-from thinkwell_acp.handlers import ClientHandler
 from thinkwell_acp.schema import DecodeError, decode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 
-    import msgspec
-
-    from thinkwell_acp._jsonrpc import Request, RequestId
-    from thinkwell_acp.connection import Outcome
+    from thinkwell_acp._jsonrpc import RequestId
+    from thinkwell_acp.connection import Connection, Outcome
     from thinkwell_acp.transport import Transport
 
 __all__ = (
@@ -41,6 +38,7 @@ __all__ = (
     "CANCEL_DRAIN_TIMEOUT",
     "PROTOCOL_VERSION",
     "Client",
+    "ClientHandler",
     "PromptOutcome",
     "connect",
 )
@@ -66,11 +64,78 @@ T = TypeVar("T")
 _NO_LOGIN: Final = frozenset({"initialize", "authenticate", "logout", "session/close"})
 """Calls that no login is made for."""
 
-_QUESTIONS: Final = frozenset({"session/request_permission", "elicitation/create"})
-"""Requests of which the order counts: people and handlers are asked one after the other."""
+
+class ClientHandler(CommonHandler):
+    """What an agent may ask of a client."""
+
+    async def login_required(self) -> bool:
+        """Log in, because the agent answered a call with `AUTH_REQUIRED`; return whether to make it again.
+
+        The call is made again once. Not asked for calls that are about logging in or closing, and for
+        `Client.start_prompt`, whose caller can do the same.
+        """
+        return False
+
+    def session_updates(self, batch: Sequence[s.SessionNotification], /) -> None:
+        """Take session updates: all that were read together, in their order."""
+
+    async def request_permission(self, request: s.RequestPermissionRequest, /) -> s.RequestPermissionResponse:
+        """Choose one of the offered options. The default rejects; without an option for that, it cancels."""
+        for kind in ("reject_once", "reject_always"):
+            for option in request.options:
+                if option.kind == kind:
+                    return s.RequestPermissionResponse(
+                        outcome=s.SelectedPermissionOutcome(option_id=option.option_id)
+                    )
+        return s.RequestPermissionResponse(outcome=s.CancelledPermissionOutcome())
+
+    async def create_elicitation(self, request: s.CreateElicitationRequest, /) -> s.CreateElicitationResponse:
+        """Ask the user, by form or by URL."""
+        raise RpcError.method_not_found("elicitation/create")
+
+    def complete_elicitation(self, notification: s.CompleteElicitationNotification, /) -> None:
+        """Learn that what a URL was opened for is done."""
+
+    async def read_text_file(self, request: s.ReadTextFileRequest, /) -> s.ReadTextFileResponse:
+        """Return a file's text."""
+        raise RpcError.method_not_found("fs/read_text_file")
+
+    async def write_text_file(self, request: s.WriteTextFileRequest, /) -> s.WriteTextFileResponse:
+        """Write a file's text."""
+        raise RpcError.method_not_found("fs/write_text_file")
+
+    async def create_terminal(self, request: s.CreateTerminalRequest, /) -> s.CreateTerminalResponse:
+        """Start a command and return its terminal's id at once."""
+        raise RpcError.method_not_found("terminal/create")
+
+    async def terminal_output(self, request: s.TerminalOutputRequest, /) -> s.TerminalOutputResponse:
+        """Return what a terminal has printed."""
+        raise RpcError.method_not_found("terminal/output")
+
+    async def wait_for_terminal_exit(
+        self, request: s.WaitForTerminalExitRequest, /
+    ) -> s.WaitForTerminalExitResponse:
+        """Wait for a terminal's command to end."""
+        raise RpcError.method_not_found("terminal/wait_for_exit")
+
+    async def kill_terminal(self, request: s.KillTerminalRequest, /) -> s.KillTerminalResponse:
+        """Kill a terminal's command and keep its id."""
+        raise RpcError.method_not_found("terminal/kill")
+
+    async def release_terminal(self, request: s.ReleaseTerminalRequest, /) -> s.ReleaseTerminalResponse:
+        """Kill a terminal's command and forget its id."""
+        raise RpcError.method_not_found("terminal/release")
+
+    async def connect_mcp(self, request: s.ConnectMcpRequest, /) -> s.ConnectMcpResponse:
+        """Open an MCP session with a server that this client declared."""
+        raise RpcError.method_not_found("mcp/connect")
+
+    async def disconnect_mcp(self, request: s.DisconnectMcpRequest, /) -> s.DisconnectMcpResponse:
+        """Close an MCP session."""
+        raise RpcError.method_not_found("mcp/disconnect")
 
 
-class Client(Side):
+class Client(Side[ClientHandler]):
     """A connection to an agent. Made by `connect`.
 
     Calls that take `heard` call it with the answer in its order among the updates: see `Side.call`.
@@ -95,16 +160,10 @@ class Client(Side):
         "mcp/message": Route(s.MessageMcpNotification, "notify_mcp"),
     }
 
-    def __init__(self, handler: ClientHandler) -> None:
-        super().__init__(handler)
-        self._client_handler = handler
+    def __init__(
+        self, connection: Connection, handler: ClientHandler | Callable[[Client], ClientHandler]
+    ) -> None:
         self._offered = s.ClientCapabilities()
-        self._questions: dict[RequestId, AgentQuestion] = {}
-        self._begins: dict[RequestId, tuple[anyio.Event | None, anyio.Event]] = {}
-        """Of a question that is not served yet: set when the one before it is, where that was not served yet
-        either, and when this one is."""
-        self._last_begins = anyio.Event()
-        self._last_begins.set()
         self._turns: dict[str, anyio.Event] = {}
         self._no_turn = anyio.Event()
         self._no_turn.set()
@@ -113,6 +172,7 @@ class Client(Side):
         """How many calls of `authenticate` have succeeded."""
         self.agent = s.InitializeResponse(protocol_version=PROTOCOL_VERSION)
         """What the agent said of itself; empty before `initialize`."""
+        super().__init__(connection, handler)
 
     @property
     def capabilities(self) -> s.AgentCapabilities:
@@ -147,7 +207,7 @@ class Client(Side):
         Args:
             logins: What `logins` was when the call was sent: with a later login, it needs no other.
         """
-        return self.logins > logins or await self._client_handler.login_required()
+        return self.logins > logins or await self._handler.login_required()
 
     async def initialize(self, request: s.InitializeRequest | None = None) -> s.InitializeResponse:
         """Agree on the protocol version and learn what the agent can do. Must be the first call.
@@ -332,34 +392,16 @@ class Client(Side):
 
     def cancel_questions(self, concerns: Callable[[AgentQuestion], bool]) -> None:
         """Answer open questions as cancelled, now: those of which `concerns` says so."""
-        for id_, question in list(self._questions.items()):
-            if concerns(question):
-                del self._questions[id_]  # another request may have the id before the handler is over
+        for id_, served in list(self.connection.serving.items()):
+            question = served.params
+            if isinstance(question, AgentQuestion) and concerns(question):
                 self.connection.answer(id_, _cancelled(question))
 
     # What the agent asks
 
     def updates(self, batch: list[s.SessionNotification], /) -> None:
         """Pass on session updates."""
-        self._client_handler.session_updates(batch)
-
-    def arrived(self, request: Request, /) -> None:
-        """Note the order of questions: the tasks that serve what was read at once begin in any."""
-        if request.method in _QUESTIONS:
-            before, self._last_begins = self._last_begins, anyio.Event()
-            self._begins[request.id] = None if before.is_set() else before, self._last_begins
-
-    async def request(self, id: RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
-        """Serve a request; one question is begun with after the other."""
-        begins = self._begins.pop(id, None)
-        if begins is not None:
-            before, this = begins
-            try:
-                if before is not None:
-                    await before.wait()
-            finally:
-                this.set()
-        return await super().request(id, method, params)
+        self._handler.session_updates(batch)
 
     async def serve(
         self,
@@ -370,16 +412,9 @@ class Client(Side):
     ) -> object:
         """Serve a request of the agent's, where it was offered."""
         self._check_offered(method, params)
-        if not isinstance(params, s.RequestPermissionRequest | s.CreateElicitationRequest):
-            return await super().serve(id, method, params, handle)
-        if params.session_id in self._cancelling:
+        if isinstance(params, AgentQuestion) and params.session_id in self._cancelling:
             return _cancelled(params)
-        self._questions[id] = params
-        try:
-            answer = await super().serve(id, method, params, handle)
-        finally:
-            if self._questions.get(id) is params:
-                del self._questions[id]
+        answer = await super().serve(id, method, params, handle)
         if isinstance(params, s.RequestPermissionRequest):
             _check_option(params, answer)
         return answer
@@ -468,16 +503,19 @@ def _check_option(request: s.RequestPermissionRequest, answer: object) -> None:
 
 @asynccontextmanager
 async def connect(
-    transport: Transport, handler: ClientHandler | None = None, *, max_line: int = MAX_LINE
+    transport: Transport,
+    handler: ClientHandler | Callable[[Client], ClientHandler] | None = None,
+    *,
+    max_line: int = MAX_LINE,
 ) -> AsyncGenerator[Client]:
     """Talk to an agent over a transport, which is closed at the end of the block.
 
     Args:
         transport: The pipe to the agent, such as one of `stdio_transport`.
-        handler: Serves what the agent asks. The default rejects permissions and serves nothing else.
+        handler: Serves what the agent asks, or a function that makes it of the client. The default rejects
+            permissions and serves nothing else.
         max_line: The longest message accepted, in bytes.
     """
-    client = Client(handler or ClientHandler())
+    client = partial(Client, handler=handler or ClientHandler())
     async with open_connection(transport, client, max_line=max_line) as connection:
-        client.attach(connection)
-        yield client
+        yield connection.handler

@@ -2,8 +2,8 @@
 
 One task reads. It hands over updates and answers in the order in which they were read and never waits for
 anything but bytes: a slow consumer, a handler or a person cannot hold it up. Each request from the other side
-runs in a task of its own. One task writes, so that a caller who is cancelled can never leave half a message
-in the pipe.
+runs in a task of its own; they begin in the order in which they were read. One task writes, so that a caller
+who is cancelled can never leave half a message in the pipe.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import copy
 import logging
 from collections.abc import Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVarTuple
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVarTuple
 
 import anyio
 import msgspec
 from anyio.lowlevel import checkpoint_if_cancelled
+from typing_extensions import TypeVar
 
 from thinkwell_acp import _jsonrpc as rpc
 from thinkwell_acp._framing import MAX_LINE
@@ -47,6 +48,7 @@ __all__ = (
     "Connection",
     "Handler",
     "Outcome",
+    "ServedRequest",
     "Settle",
     "open_connection",
 )
@@ -106,15 +108,40 @@ class Handler(Protocol):
         ...
 
 
-class Connection:
+H_co = TypeVar("H_co", bound=Handler, default=Handler, covariant=True)
+
+
+class ServedRequest:
+    """A request of the other side's that is being served."""
+
+    def __init__(self, request: rpc.Request) -> None:
+        self.request = request
+        self.params: object = None
+        """The parameters, once the handler has read them."""
+        self.scope = anyio.CancelScope()
+        """What its handler runs in."""
+        self.outcome: bytes | rpc.ErrorObject = rpc.ErrorObject(REQUEST_CANCELLED, "Request cancelled")
+        """What it is answered with: that it was cancelled, unless its handler returns something."""
+
+    def cancel(self, answer: object) -> None:
+        """Cancel its handler. Once that is over, the answer is this, unless it returned another."""
+        self.outcome = encode(answer)
+        self.scope.cancel()
+
+
+class Connection(Generic[H_co]):
     """A running connection. Made by `open_connection`."""
 
-    def __init__(self, transport: Transport, handler: Handler, tasks: BackgroundTasks, max_line: int) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        handler: H_co | Callable[[Connection], H_co],
+        tasks: BackgroundTasks,
+        max_line: int,
+    ) -> None:
         self._transport = transport
-        self._handler = handler
         self._tasks = tasks
         self._peer: Peer[Settle] = Peer(max_line=max_line)
-        self._serving: dict[rpc.RequestId, anyio.CancelScope] = {}
         self._outbox: list[bytes] = []
         self._writable = True
         self._waiting_bytes = 0
@@ -124,6 +151,10 @@ class Connection:
         self._closed = anyio.Event()
         self.error: AcpError | None = None
         """Why the connection ended; ``None`` while it is up."""
+        self.serving: dict[rpc.RequestId, ServedRequest] = {}
+        """The requests of the other side's that have no answer yet, in the order in which they were read."""
+        self.handler: H_co = handler(self) if callable(handler) else handler
+        """What is done with what comes in."""
 
     # Sending
 
@@ -188,9 +219,9 @@ class Connection:
     def answer(self, id: rpc.RequestId, value: object) -> None:  # noqa: A002 - the field's name
         """Answer a request of the peer's now, and stop its handler; nothing where it was answered before."""
         self._post(self._peer.answer(id, encode(value)))
-        scope = self._serving.pop(id, None)
-        if scope is not None:
-            scope.cancel()
+        served = self.serving.pop(id, None)
+        if served is not None:
+            served.scope.cancel()
 
     async def drain(self) -> None:
         """Wait until little is left to be written, so that a fast sender does not fill the memory.
@@ -264,7 +295,7 @@ class Connection:
     def _dispatch(self, messages: list[Received[Settle]]) -> None:
         for message in messages:
             if isinstance(message, list):
-                _tell(self._handler.updates, message)
+                _tell(self.handler.updates, message)
             else:
                 self._dispatch_one(message)
 
@@ -273,41 +304,41 @@ class Connection:
             case Answer():
                 _tell(message.token, _read_outcome(message.outcome))
             case rpc.Request():
-                _tell(self._handler.arrived, message)
-                scope = self._serving[message.id] = anyio.CancelScope()
-                self._tasks.start_soon(self._serve, message, scope)
+                served = self.serving[message.id] = ServedRequest(message)
+                _tell(self.handler.arrived, message)
+                self._tasks.start_in_order(self._serve, served)
             case rpc.Notification(method="$/cancel_request"):
                 self._cancel_serving(message.params)
             case rpc.Notification():
-                _tell(self._handler.notification, message.method, message.params)
+                _tell(self.handler.notification, message.method, message.params)
             case rpc.Malformed():  # pragma: no branch - the last of the union
-                _tell(self._handler.malformed, message)
+                _tell(self.handler.malformed, message)
 
     def _cancel_serving(self, params: msgspec.Raw) -> None:
         try:
             id_ = decode(CancelRequestNotification, params).request_id
         except DecodeError as exc:
-            _tell(self._handler.malformed, rpc.Malformed(bytes(params), str(exc)))
+            _tell(self.handler.malformed, rpc.Malformed(bytes(params), str(exc)))
             return
-        scope = self._serving.get(id_)
-        if scope is not None:
-            scope.cancel()
+        served = self.serving.get(id_)
+        if served is not None:
+            served.scope.cancel()
 
-    async def _serve(self, request: rpc.Request, scope: anyio.CancelScope) -> None:
-        outcome: bytes | rpc.ErrorObject = rpc.ErrorObject(REQUEST_CANCELLED, "Request cancelled")
-        with scope:
-            outcome = await self._handle(request)
-        if self._serving.get(request.id) is not scope:
+    async def _serve(self, served: ServedRequest) -> None:
+        id_ = served.request.id
+        with served.scope:
+            served.outcome = await self._handle(served.request)
+        if self.serving.get(id_) is not served:
             return  # it was answered from elsewhere, and the id may be another request's by now
-        del self._serving[request.id]
-        if isinstance(outcome, bytes):
-            self._post(self._peer.answer(request.id, outcome))
+        del self.serving[id_]
+        if isinstance(served.outcome, bytes):
+            self._post(self._peer.answer(id_, served.outcome))
         else:
-            self._post(self._peer.refuse(request.id, outcome))
+            self._post(self._peer.refuse(id_, served.outcome))
 
     async def _handle(self, request: rpc.Request) -> bytes | rpc.ErrorObject:
         try:
-            return encode(await self._handler.request(request.id, request.method, request.params))
+            return encode(await self.handler.request(request.id, request.method, request.params))
         except RpcError as exc:
             return rpc.ErrorObject(exc.code, exc.message, exc.data)
         except Exception as exc:
@@ -324,13 +355,13 @@ class Connection:
         self.error = reason
         self._stop_writing()
         # First, or what follows wakes handlers that wait for answers.
-        for scope in list(self._serving.values()):
-            scope.cancel()
+        for served in list(self.serving.values()):
+            served.scope.cancel()
         for settle in self._peer.close():
             _tell(settle, copy.copy(reason))
         self._closed.set()
         self._read_scope.cancel()
-        _tell(self._handler.closed, reason)
+        _tell(self.handler.closed, reason)
 
     async def flush(self) -> None:
         """Wait until everything is written: shielded, and `CLOSE_FLUSH_TIMEOUT` at most."""
@@ -354,13 +385,13 @@ def _read_outcome(answer: rpc.Result | rpc.Failure) -> Outcome:
 
 @asynccontextmanager
 async def open_connection(
-    transport: Transport, handler: Handler, *, max_line: int = MAX_LINE
-) -> AsyncGenerator[Connection]:
+    transport: Transport, handler: H_co | Callable[[Connection], H_co], *, max_line: int = MAX_LINE
+) -> AsyncGenerator[Connection[H_co]]:
     """Run a connection over a transport, which is closed with it.
 
     Args:
         transport: The pipe.
-        handler: What to do with what comes in.
+        handler: What to do with what comes in, or a function that makes it of the connection.
         max_line: The longest line accepted, in bytes.
     """
     try:

@@ -5,6 +5,7 @@
     ├── CapabilityMissing        the peer did not advertise what a call needs; nothing was sent
     ├── ConnectionClosed         this side closed the connection
     ├── ConnectionBroken         the other side ended it, or broke its rules beyond repair
+    │   ├── ConnectionEnded      this side ended the other one
     │   ├── ProcessExited        the agent's process is gone
     │   ├── FrameTooLong         a line beyond the size limit
     │   └── VersionMismatch      no protocol version in common
@@ -37,6 +38,7 @@ __all__ = (
     "CapabilityMissing",
     "ConnectionBroken",
     "ConnectionClosed",
+    "ConnectionEnded",
     "FrameTooLong",
     "ProcessExited",
     "ProgramNotFound",
@@ -116,6 +118,10 @@ class ConnectionBroken(AcpError):  # noqa: N818 - says what happened
 
     def __str__(self) -> str:
         return "".join(map(str, self.args)) or "the other side closed the connection"
+
+
+class ConnectionEnded(ConnectionBroken):
+    """This side ended the other one, which did not do what it had to. The text says what that was."""
 
 
 class ProcessExited(ConnectionBroken):

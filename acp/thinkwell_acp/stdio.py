@@ -10,19 +10,30 @@ import sys
 from collections import deque
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.lowlevel import checkpoint
 
-from thinkwell_acp._process import Process, read_descriptor, write_descriptor
+from thinkwell_acp._ladder import (
+    EXIT_GRACE,
+    GROUP_GRACE,
+    KILL_GRACE,
+    TERMINATE_GRACE,
+    Ending,
+    Graces,
+    end_process,
+    set_within,
+)
+from thinkwell_acp._platform import Process, read_descriptor, write_descriptor
 from thinkwell_acp._tasks import background_tasks
 from thinkwell_acp.errors import ProcessExited, ProgramNotFound, ProgramNotStarted
+from thinkwell_acp.interpreter import refuse_itself
+from thinkwell_acp.process_tree import ProcessTree
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-    from thinkwell_acp._process import Signal
     from thinkwell_acp.transport import Transport
 
 __all__ = (
@@ -46,20 +57,6 @@ logger = logging.getLogger("thinkwell.acp")
 STDERR_TAIL = 64 * 1024
 """How much of the end of standard error is kept, in bytes."""
 
-EXIT_GRACE = 2.0
-"""Seconds an agent gets to leave by itself once its standard input is closed. Some never do (codex-acp)."""
-
-TERMINATE_GRACE = 2.0
-"""Seconds between SIGTERM and SIGKILL. Launchers of agents were seen to ignore the first (gemini-cli)."""
-
-KILL_GRACE = 5.0
-"""Seconds to wait for the system to end a killed process. One stuck in the kernel is left to it, with a log
-line."""
-
-GROUP_GRACE = 0.5
-"""Seconds to wait for the rest of a killed group. Where nobody reaps orphans, as in a container without an
-init process, their numbers stay, so it must not be long."""
-
 LAST_WORDS_GRACE = 0.5
 """Seconds of silence after the process's end before its output counts as ended, though a grandchild keeps it
 open."""
@@ -68,23 +65,12 @@ EXIT_STATUS_GRACE = 1.0
 """Seconds after the end of the output in which the process should end too, so that the error can say how."""
 
 
-Ending: TypeAlias = Literal["eof", "terminate", "kill"]
-"""What it takes to end a process: the end of its input, SIGTERM, or SIGKILL."""
-
-
-class Graces(NamedTuple):
-    """How long `StdioTransport.aclose` waits on each rung, in seconds."""
-
-    exit: float
-    terminate: float
-    kill: float
-
-
 class StdioTransport:
     """A running agent process. Made by `stdio_transport`."""
 
-    def __init__(self, process: Process, command: Sequence[str], graces: Graces) -> None:
+    def __init__(self, process: Process, tree: ProcessTree, command: Sequence[str], graces: Graces) -> None:
         self._process = process
+        self._tree = tree
         self._graces = graces
         self._stderr: deque[bytes] = deque()
         self._stderr_size = 0
@@ -160,15 +146,21 @@ class StdioTransport:
 
     def kill(self) -> None:
         """Kill the process and everything that it started, now. `receive` tells of its end."""
+        self._tree.look()
         self._process.signal("kill")
+        self._tree.kill()
+
+    def spare_daemons(self) -> None:
+        """Leave alone what has left the process's session by now, such as the browser of a login."""
+        self._tree.spare()
 
     async def aclose(self) -> None:
         """End the process and everything that it started: close its input, then SIGTERM, then SIGKILL.
 
         Each step waits for a bounded time, and the first two are skipped where the process has ended. No
         cancel scope shortens it; but Ctrl-C, and asyncio's own way to cancel a task, know no shields: then
-        the rest of the patience is left out. When this returns, nothing of the agent's process group runs.
-        Calling it again waits for that.
+        the rest of the patience is left out. When this returns, nothing of the agent's process group runs,
+        and on Linux nothing else that it has started (see `process_tree`). Calling it again waits for that.
         """
         if self._closing:
             await self._closed.wait()
@@ -180,38 +172,25 @@ class StdioTransport:
                 try:
                     await self._end()
                 except BaseException:
-                    await self._signal("kill", self._graces.kill)
+                    self.kill()
+                    await set_within(self._exited, self._graces.kill)
                     raise
                 finally:
                     self._attendants.cancel()
                     await self._unattended.wait()
-                    self._process.release()
-                    with anyio.move_on_after(GROUP_GRACE):
-                        await self._process.wait_group()
+                    self._tree.close()
+                    await self._process.release()
         finally:
             self._closed.set()
 
     async def _end(self) -> None:
+        self._tree.look()
         self._process.close_stdin()
         self._ending.set()
-        if await self._ended_within(self._graces.exit):
-            self.ended_by = "eof"
-        elif await self._signal("terminate", self._graces.terminate):
-            self.ended_by = "terminate"
-        if not await self._signal("kill", self._graces.kill):
+        self.ended_by = await end_process(self._process.signal, self._exited, self._graces)
+        if self.ended_by is None:
             logger.error("Process %s of %s does not die", self.pid, self.command)
-        else:
-            self.ended_by = self.ended_by or "kill"
-
-    async def _ended_within(self, seconds: float) -> bool:
-        if seconds > 0:  # no time is no look at the clock either: what happens then is the same every time
-            with anyio.move_on_after(seconds):
-                await self._exited.wait()
-        return self._exited.is_set()
-
-    async def _signal(self, which: Signal, grace: float) -> bool:
-        self._process.signal(which)
-        return await self._ended_within(grace)
+        await self._tree.end(self._graces.terminate, self._graces.kill)
 
     async def _discard_output(self) -> None:
         await self._ending.wait()
@@ -274,10 +253,12 @@ async def stdio_transport(
     exit_grace: float = EXIT_GRACE,
     terminate_grace: float = TERMINATE_GRACE,
     kill_grace: float = KILL_GRACE,
+    keep_daemons: bool = False,
 ) -> AsyncGenerator[StdioTransport]:
     """Start an agent and talk to it over its standard input and output.
 
-    The agent leads a process group of its own. Leaving the block ends the group.
+    The agent leads a process group of its own. Leaving the block ends the group; on Linux it also ends what
+    the agent has started and has left the group.
 
     Args:
         command: Program and arguments; never a shell line.
@@ -286,17 +267,20 @@ async def stdio_transport(
         exit_grace: Seconds to leave by itself once its standard input is closed.
         terminate_grace: Seconds to leave after SIGTERM.
         kill_grace: Seconds to be gone after SIGKILL.
+        keep_daemons: Leave alone what has left the group. On Windows it ends all the same.
 
     Raises:
         ProgramNotFound: There is no such program or folder.
         ProgramNotStarted: The system refuses to run it.
     """
     resolved = find_program(command, env, cwd)
+    tree = ProcessTree(keep_daemons=keep_daemons)
     try:
-        process = Process(resolved, env=env, cwd=None if cwd is None else os.fspath(cwd))
+        process = Process(resolved, env=tree.environment(env), cwd=None if cwd is None else os.fspath(cwd))
     except (OSError, ValueError, subprocess.SubprocessError) as exc:
         raise ProgramNotStarted(command, f"{command[0]} cannot be started: {exc}") from exc
-    transport = StdioTransport(process, resolved, Graces(exit_grace, terminate_grace, kill_grace))
+    tree.add(process.pid)
+    transport = StdioTransport(process, tree, resolved, Graces(exit_grace, terminate_grace, kill_grace))
     transport.defer_ctrl_c()
     async with background_tasks() as tasks:
         tasks.start_soon(transport.attend)
@@ -313,10 +297,11 @@ def find_program(
 
     Raises:
         ProgramNotFound: There is no such program or folder.
-        ProgramNotStarted: It is no program.
+        ProgramNotStarted: It is no program, or this one would start itself by it.
     """
     if not command:
         raise ProgramNotFound(command, "the command is empty: name a program")
+    refuse_itself(command)
     if cwd is not None and not Path(cwd).is_dir():
         raise ProgramNotFound(command, f"the folder {os.fspath(cwd)} to start {command[0]} in does not exist")
     program = shutil.which(command[0], path=None if env is None else env.get("PATH"))

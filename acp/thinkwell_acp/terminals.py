@@ -14,7 +14,8 @@ import anyio
 from anyio import AsyncContextManagerMixin
 
 from thinkwell_acp import schema as s
-from thinkwell_acp._process import Process
+from thinkwell_acp._ladder import GROUP_GRACE, KILL_GRACE, Graces, end_process
+from thinkwell_acp._platform import Process
 from thinkwell_acp._tasks import BackgroundTasks, background_tasks
 from thinkwell_acp.errors import (
     INTERNAL_ERROR,
@@ -23,6 +24,7 @@ from thinkwell_acp.errors import (
     ProgramNotFound,
     RpcError,
 )
+from thinkwell_acp.process_tree import ProcessTree
 from thinkwell_acp.stdio import find_program
 
 if TYPE_CHECKING:
@@ -46,13 +48,7 @@ MAX_TERMINALS = 64
 """How many terminals are kept."""
 
 TERMINATE_GRACE = 1.0
-"""Seconds between SIGTERM and SIGKILL."""
-
-KILL_GRACE = 5.0
-"""Seconds to wait for the system to end a killed command. One stuck in the kernel is left to it."""
-
-GROUP_GRACE = 0.5
-"""Seconds to wait for the rest of a killed group. Where nobody reaps orphans, their numbers stay."""
+"""Seconds between SIGTERM and SIGKILL. It is half an agent's, which waits for that."""
 
 LAST_OUTPUT_GRACE = 0.5
 """Seconds to wait for the end of the output when a command has ended, so that who waits for the one finds the
@@ -73,6 +69,11 @@ class Terminal:
         self._attending = anyio.CancelScope()
         self._output_ended = anyio.Event()
         self._left = anyio.Event()
+
+    @property
+    def pid(self) -> int:
+        """The command's process."""
+        return self._process.pid
 
     async def attend(self) -> None:
         """Read the output and notice the end, until `release`.
@@ -126,12 +127,7 @@ class Terminal:
     async def end(self) -> None:
         """End the command and everything that it started, cancelled or not; that takes a bounded time."""
         with anyio.CancelScope(shield=True):
-            self._process.signal("terminate")
-            with anyio.move_on_after(TERMINATE_GRACE):
-                await self.exited.wait()
-            self._process.signal("kill")
-            with anyio.move_on_after(KILL_GRACE):
-                await self.exited.wait()
+            await end_process(self._process.signal, self.exited, Graces(0, TERMINATE_GRACE))
 
     async def release(self) -> None:
         """End the command and give back what it holds, cancelled or not."""
@@ -140,9 +136,7 @@ class Terminal:
             self._attending.cancel()
             await self._left.wait()
             self._end(s.TerminalExitStatus(signal="SIGKILL"))  # news only where it is stuck in the kernel
-            self._process.release()
-            with anyio.move_on_after(GROUP_GRACE):
-                await self._process.wait_group()
+            await self._process.release()
 
 
 def _status(code: int) -> s.TerminalExitStatus:
@@ -157,6 +151,9 @@ def _status(code: int) -> s.TerminalExitStatus:
 class Terminals(AsyncContextManagerMixin):
     """Runs commands for an agent while its block runs, and ends all of them with it.
 
+    A daemon that a command has started outlives the command's terminal: another command may use it. On Linux
+    it ends with the block (see `process_tree`).
+
     Its methods serve the requests of the same names; delegate to them from a `ClientHandler`, and advertise
     ``terminal`` in the client's capabilities.
 
@@ -168,6 +165,8 @@ class Terminals(AsyncContextManagerMixin):
         output_limit: How much output of each terminal is kept at most, in bytes.
         max_terminals: How many terminals are kept: agents were seen that release none. For one more, the
             oldest that has ended is forgotten; where all of them run, the command is refused.
+        keep_daemons: Leave alone what has left the process group of its command. On Windows it ends all the
+            same, with its terminal.
     """
 
     def __init__(
@@ -178,6 +177,7 @@ class Terminals(AsyncContextManagerMixin):
         shell_lines: bool = False,
         output_limit: int = OUTPUT_LIMIT,
         max_terminals: int = MAX_TERMINALS,
+        keep_daemons: bool = False,
     ) -> None:
         self._cwd = cwd
         self._env = dict(os.environ if env is None else env)
@@ -185,6 +185,7 @@ class Terminals(AsyncContextManagerMixin):
         self._output_limit = output_limit
         self._max_terminals = max_terminals
         self._terminals: dict[str, Terminal] = {}
+        self._tree = ProcessTree(keep_daemons=keep_daemons)
         self._tasks: BackgroundTasks
 
     @asynccontextmanager
@@ -193,7 +194,12 @@ class Terminals(AsyncContextManagerMixin):
             try:
                 yield self
             finally:
-                await self._release(self._terminals)
+                with anyio.CancelScope(shield=True):
+                    try:
+                        await self._release(self._terminals)
+                        await self._tree.end(TERMINATE_GRACE, KILL_GRACE)
+                    finally:
+                        self._tree.close()
 
     async def release_session(self, session_id: str) -> None:
         """End all commands of a session and forget its terminals."""
@@ -203,10 +209,12 @@ class Terminals(AsyncContextManagerMixin):
 
     async def _release(self, terminal_ids: Iterable[str]) -> None:
         """Release terminals at the same time, so that it takes no longer than for one."""
+        self._tree.look()
         terminals = [self._terminals.pop(terminal_id) for terminal_id in tuple(terminal_ids)]
         with anyio.CancelScope(shield=True):  # each is bounded
             async with anyio.create_task_group() as tasks:
                 for terminal in terminals:
+                    self._tree.discard(terminal.pid)
                     tasks.start_soon(terminal.release)
 
     async def create_terminal(
@@ -225,7 +233,8 @@ class Terminals(AsyncContextManagerMixin):
         if not Path(cwd).is_absolute():
             raise RpcError(INVALID_PARAMS, f"cwd must be an absolute path: {cwd}", {"cwd": cwd})
         await self._make_room()
-        env = {**self._env, **{variable.name: variable.value for variable in request.env}}
+        variables = {variable.name: variable.value for variable in request.env}
+        env = self._tree.environment({**self._env, **variables})
         try:
             argv = self._argv(request, env, cwd)
             process = Process(argv, env=env, cwd=start_in or cwd, merge_stderr=True)
@@ -233,6 +242,7 @@ class Terminals(AsyncContextManagerMixin):
             raise RpcError(RESOURCE_NOT_FOUND, exc.reason, {"command": request.command}) from exc
         except (OSError, ValueError) as exc:
             raise RpcError(INVALID_PARAMS, f"{request.command} cannot be started: {exc}") from exc
+        self._tree.add(process.pid)
         process.close_stdin()
         limit = min(
             self._output_limit if request.output_byte_limit is None else request.output_byte_limit,

@@ -268,6 +268,23 @@ async def test_a_cancellation_read_together_with_its_prompt_counts() -> None:
         assert handler.begun == []
 
 
+async def test_a_handler_can_speak_as_soon_as_it_knows_its_client() -> None:
+    class Greets(AgentHandler):
+        def connected(self, client: AgentSide, /) -> None:
+            client.ext_notify("_hello")
+
+    async with raw(Greets()) as (_, wire):
+        await wire.expect("_hello")
+
+
+async def test_a_cancellation_passes_over_a_prompt_without_a_session() -> None:
+    async with raw(Turns()) as (_, wire):
+        await wire.send(request(1, "session/prompt", {"prompt": []}), prompt(2, "a"), cancel("a"))
+        answers = {answer["id"]: answer for answer in [await wire.read(), await wire.read()]}
+        assert answers[1]["error"]["code"] == -32602
+        assert answers[2] == result(2, {"stopReason": "cancelled"})
+
+
 async def test_a_turn_cancelled_by_its_request_is_an_error() -> None:
     async with raw(Turns()) as (_, wire):
         await wire.send(prompt(1, "a"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from acp_support import Json, Recorder, failure, notification, permission, request, result, talk
+from acp_support import Json, Recorder, Wire, failure, notification, permission, request, result, talk
 
 from thinkwell_acp import (
     CapabilityMissing,
@@ -16,6 +16,8 @@ from thinkwell_acp import (
     DecodeError,
     RpcError,
     VersionMismatch,
+    connect,
+    memory_transport_pair,
 )
 from thinkwell_acp import schema as s
 from thinkwell_acp.client import Client  # noqa: TC001 - a field's type, read at run time
@@ -229,6 +231,27 @@ async def test_initialize_says_who_we_are_and_keeps_what_the_agent_is() -> None:
         await call.wait()
         assert t.client.agent.agent_info == s.Implementation(name="a", version="1")
         assert not t.client.capabilities.load_session
+
+
+async def test_a_handler_that_is_made_of_its_client_gets_the_one_of_the_block() -> None:
+    class Handler(ClientHandler):
+        def __init__(self, client: Client) -> None:
+            self.client = client
+            client.ext_notify("_hello")
+
+        async def ext_request(self, method: str, params: s.JsonValue, /) -> s.JsonValue:
+            return await self.client.ext_call("_back", params)
+
+    ours, theirs = memory_transport_pair()
+    wire = Wire(theirs)
+    async with connect(ours, Handler) as client:
+        assert client.connection.error is None
+        await wire.expect("_hello")
+        await wire.send(request(1, "_ask", {"a": 1}))
+        asked = await wire.expect("_back")
+        assert asked["params"] == {"a": 1}
+        await wire.send(result(asked["id"], 2))
+        assert await wire.read() == result(1, 2)
 
 
 async def test_another_version_is_refused() -> None:

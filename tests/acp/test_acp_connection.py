@@ -90,6 +90,43 @@ async def test_a_request_is_announced_at_its_place_before_its_task_runs() -> Non
         assert log.entries == ["arrived m", "n", "request m"]
 
 
+async def test_a_handler_that_is_made_of_its_connection_gets_one_that_works() -> None:
+    class Greets(Log):
+        def __init__(self, connection: Connection) -> None:
+            super().__init__()
+            self.connection = connection
+            connection.notify("hello", {})
+
+    ours, theirs = memory_transport_pair()
+    wire = Wire(theirs)
+    async with open_connection(ours, lambda its: Greets(its)) as running:
+        assert running.handler.connection is running
+        await wire.expect("hello")
+        await wire.send(notification("n", {}))
+        await sync(wire)
+        assert running.handler.entries[0] == "n"
+
+
+async def test_what_is_being_served_is_in_one_table_until_it_is_answered() -> None:
+    async with connection() as (ours, wire, log):
+        release = anyio.Event()
+
+        async def serve(method: str) -> object:
+            assert method in [served.request.method for served in ours.serving.values()]
+            await release.wait()
+            return {}
+
+        log.serve = serve
+        await wire.send(request("x", "m", {}), request("y", "n", {}))
+        await anyio.wait_all_tasks_blocked()
+        assert list(ours.serving) == ["x", "y"]
+        ours.answer("x", {})
+        assert list(ours.serving) == ["y"]
+        release.set()
+        assert [(await wire.read())["id"] for _ in range(2)] == ["x", "y"]
+        assert not ours.serving
+
+
 async def test_a_handler_that_waits_holds_up_nothing() -> None:
     async with connection() as (ours, wire, log):
         release = anyio.Event()

@@ -44,6 +44,7 @@ EXAMPLES: tuple[ThinkwellError, ...] = (
     errors.AgentNotFound("goose", "there is no program goose", next_command="brew install goose"),
     errors.AgentExited(3, "oh\n"),
     errors.AgentExited(-9),
+    errors.AgentExited(-9, "oh\n", agent="odd", ended_because="agent.kill() was called"),
     errors.AgentExited(None, reason="a line of more than 3 bytes"),
     errors.AgentClosed(),
     errors.SessionUnusable("s1"),
@@ -58,7 +59,9 @@ EXAMPLES: tuple[ThinkwellError, ...] = (
     errors.SessionNotOpened("new", None, -32603, "no"),
     errors.SessionOpenTimeout("resume", "s1", 1.5),
     errors.SessionClosed(),
+    errors.SessionIdReused("odd", "s1"),
     errors.SessionInUse("s1"),
+    errors.WrongEventLoop("claude", "the event loop of trio", "thread 'T', without an event loop"),
     errors.AnswerUnreadable("no sessionId"),
     errors.ResultMissing("max_tokens", "so far"),
     errors.ResultMissing("max_turn_requests", ""),
@@ -120,6 +123,10 @@ def test_every_error_has_an_example_and_documents_its_attributes() -> None:
             "exited with code 3 before it had finished; open it again to go on\nThe end of",
         ),
         (errors.AgentExited(-9), "The agent was killed by signal 9"),
+        (
+            errors.AgentExited(-9, "oh\n", agent="odd", ended_because="agent.kill() was called"),
+            "Agent 'odd' was ended by thinkwell, because agent.kill() was called; open it again",
+        ),
         (errors.AgentExited(3, agent="odd"), "Agent 'odd' exited with code 3"),
         (errors.AgentExited(None, reason="too long"), "closed the connection (too long) before"),
         (

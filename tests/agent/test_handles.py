@@ -104,7 +104,7 @@ async def test_handles_say_what_they_are_and_not_what_was_said() -> None:
         assert "completed" in repr(stream)
         assert "secret" not in repr([stream, stream.result, builder])
         async with agent.session() as session:
-            assert repr(session) == "<Session session-1-2 of scripted>"
+            assert repr(session) == "<Session session-2 of scripted>"
 
 
 async def test_a_failure_is_named_by_its_type_only() -> None:

@@ -8,10 +8,10 @@ import logging
 import anyio
 import pytest
 from pydantic import BaseModel
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Proceed, Turn, playing, scripted
 
 from thinkwell import AgentClosed, AgentReported, open_agent
-from thinkwell_acp import AgentSide, RpcError, memory_transport_pair, serve_agent
+from thinkwell_acp import AgentSide, RpcError, memory_transport_pair
 from thinkwell_acp import schema as s
 
 
@@ -34,19 +34,19 @@ async def settled(agent_side: AgentSide) -> None:
 
 
 async def test_updates_for_a_session_that_is_never_opened_are_seen(caplog: pytest.LogCaptureFixture) -> None:
-    class Failing(ScriptedAgent):
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            self.client.update("s1", chunk("early"))
-            raise LookupError("no model")
+    async def fail(_request: object, _proceed: object) -> None:
+        handler.client.update("s1", chunk("early"))
+        raise LookupError("no model")
 
-    async with scripted(agent=Failing([])) as agent:
+    handler = Played(answers={"session/new": fail})
+    async with scripted(agent=handler) as agent:
         with pytest.raises(AgentReported):
             await agent.think().text("Go").run()
     assert "sent 1 updates for sessions that were never opened" in caplog.text
 
 
 async def test_updates_for_an_unknown_session_are_seen(caplog: pytest.LogCaptureFixture) -> None:
-    handler = ScriptedAgent([done])
+    handler = Played([done])
     async with scripted(agent=handler) as agent:
         handler.client.update("who", chunk("?"))
         await settled(handler.client)
@@ -56,7 +56,7 @@ async def test_updates_for_an_unknown_session_are_seen(caplog: pytest.LogCapture
 
 async def test_a_last_word_about_a_session_that_is_left_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "thinkwell")
-    handler = ScriptedAgent([done])
+    handler = Played([done])
     async with scripted(agent=handler) as agent:
         stream = agent.think().text("Go").stream()
         await stream.wait()
@@ -72,7 +72,7 @@ async def test_a_last_word_about_a_session_that_is_left_is_no_news(caplog: pytes
 
 
 async def test_mcp_over_acp_is_not_served_where_it_is_not_the_way() -> None:
-    handler = ScriptedAgent([done])
+    handler = Played([done])
     async with scripted(agent=handler) as agent:
         client = handler.client
         client.notify_mcp(s.MessageMcpNotification(connection_id="c", method="notifications/initialized"))
@@ -88,11 +88,14 @@ async def test_mcp_over_acp_is_not_served_where_it_is_not_the_way() -> None:
 
 
 async def test_an_agent_may_disconnect_from_the_tools() -> None:
-    handler = ScriptedAgent([done])
-    async with scripted(agent=handler) as agent, agent.session() as session:
-        await handler.client.disconnect_mcp(s.DisconnectMcpRequest(connection_id=handler.mcp[session.id]))
+    handler = Played([done])
+    async with scripted(agent=handler) as agent, agent.session():
+        (server,) = handler.requests("session/new")[0].mcp_servers
+        client, connect = handler.client, s.ConnectMcpRequest(server_id=server.server_id)
+        connection_id = (await client.connect_mcp(connect)).connection_id
+        await client.disconnect_mcp(s.DisconnectMcpRequest(connection_id=connection_id))
         with pytest.raises(RpcError, match="Unknown MCP connection"):
-            await handler.list_session_tools(session.id)
+            await client.message_mcp(s.MessageMcpRequest(connection_id=connection_id, method="tools/list"))
 
 
 async def test_leaving_a_session_cancels_its_runs_and_no_others() -> None:
@@ -104,7 +107,7 @@ async def test_leaving_a_session_cancels_its_runs_and_no_others() -> None:
         turn.say("Started")
         await anyio.sleep_forever()
 
-    handler = ScriptedAgent([forever, forever, done])
+    handler = Played([forever, forever, done])
     with anyio.fail_after(5):
         async with scripted(agent=handler) as agent:
             other = agent.think().text("Go").stream()
@@ -123,24 +126,23 @@ async def test_leaving_a_session_cancels_its_runs_and_no_others() -> None:
 
 async def test_a_session_is_closed_where_the_agent_can() -> None:
     sessions = s.SessionCapabilities(close=s.SessionCloseCapabilities())
-    handler = ScriptedAgent([done], capabilities=s.AgentCapabilities(session_capabilities=sessions))
+    handler = Played([done], capabilities=s.AgentCapabilities(session_capabilities=sessions))
     async with scripted(agent=handler) as agent:
         stream = agent.think().text("Go").stream()
         await stream.wait()
         async with agent.session():
             pass
-    assert handler.closed_sessions == ["session-1", "session-2"]
+    assert handler.sent.closed == ("session-1", "session-2")
 
 
 async def test_an_agent_that_fails_to_close_a_session_harms_nobody() -> None:
-    class Failing(ScriptedAgent):
-        async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
-            raise LookupError("which?")
+    async def fail(_request: object, _proceed: object) -> None:
+        raise LookupError("which?")
 
     sessions = s.SessionCapabilities(close=s.SessionCloseCapabilities())
     flags = s.McpCapabilities(acp=True)
     capabilities = s.AgentCapabilities(session_capabilities=sessions, mcp_capabilities=flags)
-    handler = Failing([done], capabilities=capabilities)
+    handler = Played([done], capabilities=capabilities, answers={"session/close": fail})
     async with scripted(agent=handler) as agent:
         assert await agent.think().text("Go").run() == "Done"
         async with agent.session() as session:
@@ -159,16 +161,14 @@ async def test_two_first_sessions_at_once_share_one_way() -> None:
 async def test_a_session_that_does_not_open_leaves_nothing_and_harms_nobody() -> None:
     asked, failed = anyio.Event(), anyio.Event()
 
-    class Choosy(ScriptedAgent):
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            if asked.is_set():
-                self.sessions.append(request)
-                raise LookupError("no more")
-            asked.set()
-            await failed.wait()
-            return await super().new_session(request)
+    async def choose(request: s.NewSessionRequest, proceed: Proceed) -> object:
+        if asked.is_set():
+            raise LookupError("no more")
+        asked.set()
+        await failed.wait()
+        return await proceed(request)
 
-    handler = Choosy([done])
+    handler = Played([done], answers={"session/new": choose})
     with anyio.fail_after(5):
         async with scripted(agent=handler) as agent:
             stream = agent.think().text("Go").stream()
@@ -176,7 +176,7 @@ async def test_a_session_that_does_not_open_leaves_nothing_and_harms_nobody() ->
             with pytest.raises(AgentReported, match="no more"):
                 async with agent.session():
                     raise AssertionError("it opened")
-            (server,) = handler.sessions[0].mcp_servers
+            (server,) = handler.requests("session/new")[1].mcp_servers
             assert isinstance(server, s.McpServerAcp)
             with pytest.raises(RpcError, match="Unknown MCP server"):
                 await handler.client.connect_mcp(s.ConnectMcpRequest(server_id=server.server_id))
@@ -195,7 +195,7 @@ async def test_a_flood_of_what_is_no_message_is_not_a_flood_of_warnings(
     caplog.set_level(logging.DEBUG, "thinkwell")
     await theirs.send(b"Loading...\n" * 100)
     async with (
-        serve_agent(theirs, ScriptedAgent([script])),
+        playing(theirs, Played([script])),
         open_agent("noisy", transport=ours) as agent,
     ):
         assert await agent.think().text("Hi").run() == "Hello"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from asking import OPTIONS
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 
 from thinkwell import JsonSchema, ResultMissing
 from thinkwell_acp import schema as s
@@ -25,8 +25,7 @@ async def permitted(turn: Turn, title: str | None, id_: str, **fields: Any) -> b
 
 
 def server_of(turn: Turn) -> str:
-    (server,) = turn.agent.sessions[-1].mcp_servers
-    return server.name
+    return turn.server
 
 
 async def test_our_own_tools_are_allowed_by_default() -> None:
@@ -191,12 +190,12 @@ async def test_a_command_under_the_name_of_the_result_is_none_of_ours() -> None:
 
 
 async def test_the_servers_name_is_fit_for_every_agent_and_never_the_same() -> None:
-    handler = ScriptedAgent([])
+    handler = Played([])
     async with scripted(agent=handler) as agent:
         for _ in range(3):
             async with agent.session():
                 pass
-    names = {server.name for request in handler.sessions for server in request.mcp_servers}
+    names = {server["name"] for request in handler.sent.sessions for server in request.mcp_servers}
     assert len(names) == 3
     assert all(name.isalnum() and len(f"mcp__{name}__return_result") < 64 for name in names)
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import pickle
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from msgspec.structs import replace
 from pydantic import BaseModel
-from scripted import Script, ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 
 from thinkwell import (
     AgentStartFailed,
-    LoginRequired,
-    ResultInvalid,
-    ThinkwellError,
-    ThoughtTimeout,
     ToolsNotSeen,
     event_from_json,
     event_to_json,
@@ -27,9 +20,9 @@ from thinkwell import (
     replay,
 )
 from thinkwell import events as ev
-from thinkwell.agents import AgentProfile, Npx, Program, Quirk
+from thinkwell.agents import AgentProfile, Npx, Program
 from thinkwell.testing import virtual_backend
-from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
+from thinkwell_acp import memory_transport_pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,8 +50,8 @@ async def answers(turn: Turn) -> None:
     await turn.returns(value=1)
 
 
-def odd(mode: str, *quirks: Quirk) -> AgentProfile:
-    return AgentProfile(name="odd", program=Program(command=(sys.executable, PROGRAM, mode)), quirks=quirks)
+def odd(mode: str) -> AgentProfile:
+    return AgentProfile(name="odd", program=Program(command=(sys.executable, PROGRAM, mode)))
 
 
 async def phases_of(stream: ThoughtStream[Any]) -> list[ev.PhaseChanged]:
@@ -241,7 +234,7 @@ async def test_tools_are_ready_before_the_prompt() -> None:
 
 @VIRTUAL
 async def test_tools_that_are_never_fetched_are_never_ready() -> None:
-    async with scripted(agent=ScriptedAgent([done], lists_tools=False)) as agent:
+    async with scripted(agent=Played([done], lists_tools=False)) as agent:
         stream = agent.think(Answer).text("Go").stream(include={"phase"})
         with pytest.raises(ToolsNotSeen):
             await stream.result
@@ -280,39 +273,6 @@ def test_phases_round_trip_as_json(event: ev.PhaseChanged) -> None:
     assert event_from_json(event_to_json(event)) == event
 
 
-# What is known to do about errors
-
-SEEN = dt.date(2026, 11, 22)
-
-
-def quirk(error: str, hint: str) -> Quirk:
-    return Quirk(about="It is so.", version="1", seen=SEEN, error=error, hint=hint)
-
-
-def notes(error: BaseException) -> list[str]:
-    copy = pickle.loads(pickle.dumps(error))
-    assert copy.__notes__ == error.__notes__
-    assert str(copy) == str(error)
-    return error.__notes__
-
-
-async def test_an_error_of_the_start_says_what_is_known_to_help() -> None:
-    profile = odd("exit", quirk("AgentStartFailed", "Set a key."), quirk("ToolsNotSeen", "Wait."))
-    with anyio.fail_after(20), pytest.raises(AgentStartFailed) as caught:
-        async with open_agent(profile):
-            pass
-    assert notes(caught.value) == ["Set a key."]
-
-
-async def test_a_login_that_is_wanted_says_what_to_type_too() -> None:
-    profile = replace(odd("login_at_once", quirk("LoginRequired", "Set a key.")), login="odd login")
-    with anyio.fail_after(20), pytest.raises(LoginRequired) as caught:
-        async with open_agent(profile):
-            pass
-    by_hand = "A login with its own program counts too, where you have that: odd login"
-    assert notes(caught.value) == ["Set a key.", by_hand]
-
-
 @VIRTUAL
 async def test_a_start_by_npx_that_takes_too_long_may_be_npxs_own() -> None:
     profile = AgentProfile(name="slow", npx=Npx(package="slow", version="1.0.0"))
@@ -321,55 +281,3 @@ async def test_a_start_by_npx_that_takes_too_long_may_be_npxs_own() -> None:
         async with open_agent(profile, transport=ours, startup_timeout=0.1):
             pass
     assert "startup_timeout=" in caught.value.reason
-
-
-@VIRTUAL
-async def test_an_error_of_a_run_says_what_is_known_to_help_once() -> None:
-    """The profile of an agent that runs already, as a test's, is given beside its connection."""
-    profile = odd("none", quirk("ToolsNotSeen", "Wait for it."), quirk("ToolsNotSeen", "Wait for it."))
-    profile = replace(
-        profile, quirks=(*profile.quirks, quirk("ToolsNotSeen", "Look."), quirk("Agent", "No."))
-    )
-    ours, theirs = memory_transport_pair()
-    handler = ScriptedAgent([done], lists_tools=False)
-    async with serve_agent(theirs, handler), open_agent(profile, transport=ours) as agent:
-        assert agent.name == "odd"
-        for _ in range(2):
-            stream = agent.think(Answer).text("Go").stream()
-            with pytest.raises(ToolsNotSeen) as caught:
-                await stream.result
-            assert notes(caught.value) == ["Wait for it.", "Look."]
-            await stream.wait()
-            assert stream.view.error is caught.value
-            assert notes(caught.value) == ["Wait for it.", "Look."]
-
-
-@VIRTUAL
-@pytest.mark.parametrize(
-    ("script", "kind"), [(silent, ThoughtTimeout), (invalid, ResultInvalid)], ids=["timeout", "invalid"]
-)
-async def test_an_error_of_a_turn_that_goes_on_has_its_notes_at_once(
-    script: Script, kind: type[ThinkwellError]
-) -> None:
-    profile = odd("none", quirk(kind.__name__, "It is slow."))
-    ours, theirs = memory_transport_pair()
-    async with serve_agent(theirs, ScriptedAgent([script])), open_agent(profile, transport=ours) as agent:
-        stream = agent.think(Answer).text("Go").stream(timeout=1, retries=0)
-        with pytest.raises(kind) as caught:
-            await stream.result
-        assert notes(caught.value) == ["It is slow."]
-        stream.cancel()
-        await stream.wait()
-        assert notes(caught.value) == ["It is slow."]
-
-
-async def test_an_agent_without_a_profile_gives_no_advice() -> None:
-    async def script(turn: Turn) -> None:
-        raise RpcError(-32603, "no")
-
-    async with scripted(script) as agent:
-        stream = agent.think().text("Go").stream()
-        await stream.wait()
-        assert stream.view.error is not None
-        assert not hasattr(stream.view.error, "__notes__")
-        assert stream.result.exception() is stream.view.error

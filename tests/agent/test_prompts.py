@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 
 from thinkwell import Agent, CapabilityMissing
 from thinkwell_acp import schema as s
@@ -34,9 +34,9 @@ async def done(turn: Turn) -> None:
     turn.say("Done")
 
 
-def capable(*, image: bool = False, embedded: bool = False) -> ScriptedAgent:
+def capable(*, image: bool = False, embedded: bool = False) -> Played:
     flags = s.PromptCapabilities(image=image, embedded_context=embedded)
-    return ScriptedAgent([done], capabilities=s.AgentCapabilities(prompt_capabilities=flags))
+    return Played([done], capabilities=s.AgentCapabilities(prompt_capabilities=flags))
 
 
 def text_of(agent: Agent, *calls: tuple[str, Any]) -> str:
@@ -92,7 +92,7 @@ async def test_a_tag_is_a_name(tag: str) -> None:
 
 @pytest.mark.parametrize("empty", [(), ("",), (" \n", "\t")])
 async def test_a_prompt_with_no_content_is_refused_at_once(empty: tuple[str, ...]) -> None:
-    handler = ScriptedAgent([done])
+    handler = Played([done])
     async with scripted(agent=handler) as agent:
         builder = agent.think(Answer)
         for text in empty:
@@ -101,7 +101,7 @@ async def test_a_prompt_with_no_content_is_refused_at_once(empty: tuple[str, ...
             builder.stream()
         with pytest.raises(ValueError, match="the prompt is empty"):
             await builder.run()
-    assert handler.sessions == []
+    assert not handler.sent.sessions
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,12 @@ async def test_images_are_known_by_their_first_bytes(mime_type: str, tmp_path: P
     async with scripted(agent=handler) as agent:
         await agent.think().image(data).image(path).image(str(path)).text("What is it?").run()
     image = s.ImageContent(data=base64.b64encode(data).decode(), mime_type=mime_type)
-    assert handler.prompts[0].prompt == (image, image, image, s.TextContent(text="What is it?"))
+    assert handler.requests("session/prompt")[0].prompt == (
+        image,
+        image,
+        image,
+        s.TextContent(text="What is it?"),
+    )
 
 
 @pytest.mark.parametrize("data", [b"", b"BM", b"RIFF\x00\x00\x00\x00WAVE"])
@@ -148,7 +153,7 @@ async def test_an_image_is_refused_at_once_where_the_agent_takes_none() -> None:
         async with agent.session() as session:
             with pytest.raises(CapabilityMissing):
                 session.think().image(PNG)
-    assert handler.prompts == []
+    assert not handler.sent.prompts
 
 
 async def test_a_file_is_embedded_or_linked_as_the_agent_likes(tmp_path: Path) -> None:
@@ -158,7 +163,7 @@ async def test_a_file_is_embedded_or_linked_as_the_agent_likes(tmp_path: Path) -
         handler = capable(embedded=embedded)
         async with scripted(agent=handler) as agent:
             await agent.think().text("Read:").resource(source).run()
-        _, block = handler.prompts[0].prompt
+        _, block = handler.requests("session/prompt")[0].prompt
         contents = s.TextResourceContents(uri=source.as_uri(), text="x = 'ä'\n")
         link = s.ResourceLink(uri=source.as_uri(), name="source.py")
         assert block == (s.EmbeddedResource(resource=contents) if embedded else link)
@@ -170,7 +175,7 @@ async def test_a_binary_file_is_linked(tmp_path: Path) -> None:
     handler = capable(embedded=True)
     async with scripted(agent=handler) as agent:
         await agent.think().resource(str(path)).run()
-    assert handler.prompts[0].prompt == (s.ResourceLink(uri=path.as_uri(), name="data"),)
+    assert handler.requests("session/prompt")[0].prompt == (s.ResourceLink(uri=path.as_uri(), name="data"),)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +191,7 @@ async def test_a_uri_is_a_link(uri: str, name: str) -> None:
     handler = capable(embedded=True)
     async with scripted(agent=handler) as agent:
         await agent.think().resource(uri).run()
-    assert handler.prompts[0].prompt == (s.ResourceLink(uri=uri, name=name),)
+    assert handler.requests("session/prompt")[0].prompt == (s.ResourceLink(uri=uri, name=name),)
 
 
 async def test_a_file_that_is_not_there_is_refused_at_once(tmp_path: Path) -> None:
@@ -205,17 +210,20 @@ async def test_a_file_that_went_away_fails_the_run(tmp_path: Path) -> None:
         path.unlink()
         with pytest.raises(FileNotFoundError):
             await builder.run()
-    assert handler.prompts == []
+    assert not handler.sent.prompts
 
 
 async def test_meta_goes_with_the_prompt() -> None:
-    handler = ScriptedAgent([done])
+    handler = Played([done])
     async with scripted(agent=handler) as agent:
         await agent.think().text("Go").meta({"traceparent": "00-1", "a": 1}).meta({"a": {"b": [None]}}).run()
         await agent.think().text("Go").run()
         with pytest.raises(TypeError, match="cannot be written as JSON"):
             agent.think().meta({"a": object()})
-    assert [one.meta for one in handler.prompts] == [{"traceparent": "00-1", "a": {"b": [None]}}, None]
+    assert [one.meta for one in handler.requests("session/prompt")] == [
+        {"traceparent": "00-1", "a": {"b": [None]}},
+        None,
+    ]
 
 
 async def test_explain_shows_what_is_no_text_by_its_type() -> None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import sys
+from codecs import BOM_UTF8
 from contextlib import asynccontextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from drawing import drawn
+from hypothesis import strategies as st
 from pydantic import BaseModel
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 from trio.testing import MockClock
 
 from thinkwell import (
@@ -23,16 +27,21 @@ from thinkwell import (
     AgentStartFailed,
     CapabilityMissing,
     LoginRequired,
+    Workspace,
     open_agent,
 )
 from thinkwell.agents import AgentProfile, Program, find_agent
+from thinkwell.testing import ScriptedAgent as ScriptedPlay
+from thinkwell.testing import script
+from thinkwell.web import served_agent
 from thinkwell_acp import memory_transport_pair
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable, Iterator
 
     from thinkwell import Agent
+    from thinkwell_acp import Transport
 
 PROGRAM = str(Path(__file__).parent / "programs" / "odd_agent.py")
 
@@ -52,6 +61,50 @@ async def opened(mode: str, *args: str, **options: Any) -> AsyncGenerator[Agent]
     with anyio.fail_after(20):
         async with open_agent(command=odd(mode, *args), **options) as agent:
             yield agent
+
+
+async def test_a_current_folder_that_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    needed: list[Callable[[], object]] = [
+        lambda: open_agent(command=odd("fine")),
+        lambda: open_agent(command=odd("fine"), cwd="sub"),
+        lambda: Workspace(".", write=True),
+        lambda: served_agent(command=odd("fine")),
+    ]
+    for call in needed:
+        with pytest.raises(NotADirectoryError, match=r"\): the current folder .* has been deleted"):
+            call()
+    async with ScriptedPlay(script.says("Hi.")).open(cwd=tmp_path) as agent:
+        assert await agent.think().text("Go").run() == "Hi."
+
+
+class Marked:
+    """A transport on which the agent begins lines with a byte order mark."""
+
+    def __init__(self, transport: Transport, marks: Iterator[bool]) -> None:
+        self.send, self.aclose = transport.send, transport.aclose
+        self._receive = transport.receive
+        self._marks = marks
+
+    async def receive(self) -> bytes:
+        lines = (await self._receive()).splitlines(keepends=True)  # the other end sends whole lines
+        return b"".join(BOM_UTF8 + line if next(self._marks) else line for line in lines)
+
+
+async def test_a_byte_order_mark_before_a_line_is_no_part_of_it() -> None:
+    says_all = script.says("Hi. ").uses("look").asks("rm", expect="reject_once").says("Bye.")
+    for marks in [[True], *drawn(st.lists(st.booleans(), min_size=1, max_size=9), 20)]:
+        async with ScriptedPlay(says_all.returns({"result": 7})).connect() as pipe:
+            with anyio.fail_after(30):
+                async with open_agent("marked", transport=Marked(pipe, cycle(marks))) as agent:
+                    stream = agent.think(int).text("Go").stream()
+                    assert await stream.result == 7
+                    await stream.wait()
+        assert stream.view.text == "Hi. Bye."
+        assert [tool.title for tool in stream.view.tools.values()] == ["look", "rm"]
 
 
 async def facts(agent: Agent) -> dict[str, Any]:
@@ -156,7 +209,7 @@ async def test_an_empty_command_is_refused(command: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (("claude",), {"command": "x"}, "give an agent or a command, not both"),
+        (("claude@latest",), {"command": "x"}, "the command says which version; leave @… out"),
         ((), {"command": "x", "transport": memory_transport_pair()[0]}, "give a command or a connection"),
         (("claude",), {"permissions": "yes"}, 'choose "deny", "ask" or "allow"'),
         (("claude",), {"tools_via": "smoke"}, 'choose "acp", "http" or "stdio"'),
@@ -204,7 +257,7 @@ async def test_an_agent_gets_what_it_needs_unless_the_caller_says_otherwise(
 async def test_the_agent_works_in_the_folder_that_was_named(tmp_path: Path) -> None:
     async with opened("works", cwd=tmp_path) as agent:
         assert (await facts(agent))["cwd"] == str(tmp_path)
-    handler = ScriptedAgent([talk])
+    handler = Played([talk])
     inner = tmp_path / "inner"
     inner.mkdir()
     async with scripted(agent=handler, cwd=tmp_path) as agent:
@@ -215,7 +268,7 @@ async def test_the_agent_works_in_the_folder_that_was_named(tmp_path: Path) -> N
                 session.think().text("Go").cwd(tmp_path).stream()
         async with agent.session():
             pass
-    assert [session.cwd for session in handler.sessions] == [
+    assert [session.cwd for session in handler.sent.sessions] == [
         str(path) for path in (tmp_path, inner, inner, tmp_path)
     ]
 
@@ -301,8 +354,8 @@ async def test_a_program_that_closes_its_output() -> None:
 
 @pytest.mark.parametrize(("mode", "hint"), [("silent", ""), ("garbage_and_wait", "What can I do for you")])
 async def test_an_agent_that_never_answers(mode: str, hint: str) -> None:
-    error = await failure(mode, startup_timeout=1.5)
-    assert "did not answer `initialize` within 1.5 seconds" in str(error)
+    error = await failure(mode, startup_timeout=4)
+    assert "did not answer `initialize` within 4 seconds" in str(error)
     assert hint in str(error)
     assert "odd agent in mode" in error.stderr_tail
 
@@ -368,6 +421,28 @@ async def test_an_agent_that_dies_in_mid_turn() -> None:
         assert "pid" in await facts(other)
 
 
+@pytest.mark.parametrize("whose", ["agent", "stream"])
+async def test_an_agent_that_we_kill_says_so(whose: str) -> None:
+    async with opened("works") as agent:
+        stream = agent.think().text("Stay").stream()
+        kills: dict[str, Callable[[], None]] = {"agent": agent.kill, "stream": stream.kill}
+        kills[whose]()
+        with pytest.raises(
+            AgentExited, match=rf"was ended by thinkwell, because {whose}\.kill\(\) was called;"
+        ) as caught:
+            await stream.result
+        assert caught.value.exit_code == -9
+
+
+async def test_an_agent_that_had_ended_before_we_kill_it_ended_by_itself() -> None:
+    async with opened("dies") as agent:
+        with pytest.raises(AgentExited):
+            await agent.think().text("Go").run()
+        agent.kill()
+        with pytest.raises(AgentExited, match="exited with code 70"):
+            await agent.think().text("Again").run()
+
+
 async def test_nothing_is_left_of_it() -> None:
     async with opened("works") as agent:
         pid = (await facts(agent))["pid"]
@@ -386,11 +461,14 @@ async def test_a_closed_agent_starts_nothing() -> None:
     with pytest.raises(AgentClosed):
         async with agent.session():
             pass
+    for call in (agent.list_sessions(), agent.delete_session("old"), agent.authenticate("browser")):
+        with pytest.raises(AgentClosed):
+            await call
     assert agent.capabilities.mcp_capabilities.acp
 
 
 async def test_an_error_of_the_agents_is_passed_on() -> None:
-    async with scripted(agent=Failing([])) as agent:
+    async with scripted(agent=Played(answers={"session/new": fail})) as agent:
         with pytest.raises(AgentReported) as caught:
             await agent.think().text("Go").run()
         assert (caught.value.code, caught.value.message, caught.value.data) == (
@@ -403,9 +481,8 @@ async def test_an_error_of_the_agents_is_passed_on() -> None:
                 raise AssertionError("it opened")
 
 
-class Failing(ScriptedAgent):
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-        raise LookupError("no model")
+async def fail(_request: object, _proceed: object) -> None:
+    raise LookupError("no model")
 
 
 # MCP servers of the user's
@@ -426,12 +503,12 @@ async def test_mcp_servers_are_passed_on_beside_ours() -> None:
     async def script(turn: Turn) -> None:
         await turn.returns(value=1, result={"value": 1})
 
-    handler = ScriptedAgent([script], capabilities=capabilities)
+    handler = Played([script], capabilities=capabilities)
     async with scripted(agent=handler, mcp_servers=[FILES]) as agent:
         await agent.think(Answer).text("Go").run()
         async with agent.session(mcp_servers=[WEB]):
             pass
-    first, second = (session.mcp_servers for session in handler.sessions)
+    first, second = (session.mcp_servers for session in handler.requests("session/new"))
     assert first[0] == FILES
     assert isinstance(first[1], s.McpServerAcp)
     assert second[:2] == (FILES, WEB)
@@ -439,10 +516,10 @@ async def test_mcp_servers_are_passed_on_beside_ours() -> None:
 
 @pytest.mark.parametrize(("server", "flag"), [(WEB, "http"), (SSE, "sse")])
 async def test_mcp_servers_that_the_agent_cannot_reach_are_refused(server: s.McpServer, flag: str) -> None:
-    handler = ScriptedAgent([talk])
+    handler = Played([talk])
     async with scripted(agent=handler) as agent:
         with pytest.raises(CapabilityMissing, match=server.name) as caught:
             async with agent.session(mcp_servers=[server]):
                 pass
         assert caught.value.capability == f"mcpCapabilities.{flag}"
-    assert handler.sessions == []
+    assert not handler.sent.sessions

@@ -91,7 +91,7 @@ def branches(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict
 
 @pytest.mark.parametrize("count", [40, pytest.param(300, marks=pytest.mark.long)])
 def test_a_value_fits_its_schema(count: int, found: Path, nothing: Path) -> None:
-    @settings(max_examples=count, deadline=None, database=None)
+    @settings(max_examples=count)
     @given(schema=st.recursive(LEAVES, branches, max_leaves=8), folder=st.sampled_from([found, nothing]))
     def fits_its_schema(schema: dict[str, Any], folder: Path) -> None:
         if "$ref" in str(schema) and "$ref" not in schema:

@@ -363,6 +363,7 @@ async def test_a_session_remembers_what_was_read(builtin: OpenBuiltin) -> None:
         assert await session.think(list[str]).text("Which files?").run() == ["shapes.py"]
 
 
+@pytest.mark.fast_time(0.1)  # slowly: the agent has 0.3 s to list the tools again
 async def test_the_tools_of_a_session_may_change(builtin: OpenBuiltin) -> None:
     def one() -> str:
         """One."""

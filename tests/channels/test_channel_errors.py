@@ -82,3 +82,27 @@ def test_every_error_on_the_way_has_an_example_and_documents_its_attributes() ->
 )
 def test_what_an_error_on_the_way_says(error: ThinkwellError, said: str) -> None:
     assert said in str(error)
+
+
+TEMPORARY = {
+    "TelegramError": True,
+    "TelegramNetworkError": True,
+    "TelegramAnswerInvalid": True,
+    "TelegramServerError": True,
+    "TelegramThrottled": True,
+    "TelegramUnauthorized": False,
+    "TelegramConflict": True,
+    "TelegramForbidden": False,
+    "TelegramRefused": False,
+}
+
+
+def test_every_error_of_the_bot_api_says_whether_it_is_temporary() -> None:
+    errors = [error for error in EXAMPLES if isinstance(error, telegram.TelegramError)]
+    assert {type(error).__name__: error.temporary for error in errors} == TEMPORARY
+    webhook = telegram.TelegramConflict("getUpdates", 409, "Conflict")
+    webhook.webhook = True
+    assert not webhook.temporary, "it stays until it is removed"
+    moved = telegram.TelegramRefused("sendMessage", 400, "Bad Request: group chat was upgraded")
+    moved.migrated_to = -100
+    assert moved.temporary, "the next request goes to the other chat"

@@ -421,6 +421,20 @@ async def test_what_cannot_succeed_is_not_tried_again(
     assert caplog.messages == [f"Channel Whole failed (attempt 1 of 4, and it is not tried again): {name}: x"]
 
 
+async def test_an_end_that_cannot_succeed_is_not_sent_again() -> None:
+    channel = Streamed(fails={"end": 9}, error=Lasting("x"))
+    with pytest.raises(DeliveryFailed, match="in 1 attempt: x; its text") as failed:
+        await delivered(script.says("a"), channel)
+    assert isinstance(failed.value.__cause__, Lasting)
+    assert (channel.calls["end"], channel.calls["send"]) == (1, 0)
+
+
+async def test_a_text_is_sent_where_its_beginning_could_not_be_shown() -> None:
+    channel = Streamed(fails={"start": 9}, error=Lasting("x"))
+    await delivered(script.says("a"), channel)
+    assert channel.calls["send"] == 1
+
+
 @pytest.mark.parametrize("temporary", [True, None, 0])
 async def test_what_is_not_said_to_last_is_tried_again(
     temporary: object, caplog: pytest.LogCaptureFixture

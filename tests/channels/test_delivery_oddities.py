@@ -187,9 +187,10 @@ async def test_what_is_said_while_a_delivery_begins_is_delivered_before_the_run_
             stream = agent.think().text("Go.").stream()
             for _ in range(moment):
                 await checkpoint()
+            waiting = anyio.move_on_after(10)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(deliver, stream, channel, "ann")
-                with anyio.move_on_after(10) as waiting:
+                with waiting:
                     await channel.until("chunk")
                 tasks.cancel_scope.cancel()
         assert not waiting.cancelled_caught, moment

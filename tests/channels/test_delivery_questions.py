@@ -261,6 +261,14 @@ async def two_questions(turn: Turn) -> None:
             tasks.start_soon(turn.client.request_permission, permission(turn.session_id, call))
 
 
+async def test_questions_that_come_at_once_are_put_in_their_order() -> None:
+    for _ in range(20):  # else trio might begin them in their order by chance
+        channel = Asked("y", "y")
+        async with scripted(two_questions, permissions="ask") as agent:
+            await deliver(agent.think().text("Go.").stream(), channel, "ann")
+        assert [question.id for question in channel.questions] == ["q1", "q2"]
+
+
 async def log_in(turn: Turn) -> None:
     page = s.ElicitationUrlMode(
         session_id=turn.session_id,

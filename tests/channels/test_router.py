@@ -91,7 +91,7 @@ async def test_conversations_go_on_side_by_side() -> None:
         await echo.until_begun("a", times=20)
         for number in range(20):
             tasks.start_soon(router.handle_user_message, "b", f"user {number}", room)
-    assert (echo.most, echo.most_at_all, len(echo.sessions)) == (1, 20, 20)
+    assert (echo.most, echo.most_at_all, len(echo.sent.sessions)) == (1, 20, 20)
     assert anyio.current_time() - began < 20
     for number in range(20):
         mine = [text for user_id, text in room.answers if user_id == f"user {number}"]
@@ -169,7 +169,7 @@ async def test_events_tell_of_the_message_and_of_the_whole_answer_however_it_was
                 text=text,
                 user_id="ada",
                 channel_id=channel_id,
-                session_id="session-1-1",
+                session_id="session-1",
                 agent_id="scripted",
                 status="completed",
             ),
@@ -320,7 +320,7 @@ async def test_the_folder_may_depend_on_the_user(tmp_path: Path) -> None:
             await router.invoke("one", user_id="grace")
         async with MessageRouter(agent, cwd=tmp_path) as router:
             await router.invoke("one", user_id="ada")
-    assert [session.cwd for session in echo.sessions] == [
+    assert [session.cwd for session in echo.sent.sessions] == [
         str(tmp_path / "ada"),
         str(tmp_path / "grace"),
         str(tmp_path),

@@ -230,7 +230,7 @@ async def test_leaving_the_router_ends_whatever_goes_on(stage: Stage) -> None:
             began = anyio.current_time()
         assert anyio.current_time() - began < 10
         assert staged.echo.opened_times == staged.echo.closed_times <= 1
-        assert len(staged.echo.closed_sessions) == len(staged.echo.sessions)
+        assert len(staged.echo.sent.closed) == len(staged.echo.sent.all("session/new"))
         assert staged.echo.now.total() == 0
         assert router.conversations == ()
         if stage == "ending":
@@ -317,7 +317,7 @@ async def test_a_cancellation_from_outside_lets_the_block_end_well_before_the_se
                     last.append(await router.invoke("goodbye"))
     assert scope.cancelled_caught
     assert last == ["session-1: goodbye"]
-    assert echo.closed_sessions == ["session-1"]
+    assert echo.sent.closed == ("session-1",)
     assert (echo.opened_times, echo.closed_times) == (1, 1)
 
 

@@ -35,9 +35,9 @@ async def test_a_session_is_closed_after_some_time_without_a_message_and_the_nex
         await anyio.sleep(599)
         assert await router.invoke("two", user_id="ada") == "session-1: two"
         await anyio.sleep(599)
-        assert (echo.closed_sessions, router.conversations) == ([], ("ada",))
+        assert (list(echo.sent.closed), router.conversations) == ([], ("ada",))
         await anyio.sleep(2)
-        assert (echo.closed_sessions, router.conversations) == (["session-1"], ())
+        assert (list(echo.sent.closed), router.conversations) == (["session-1"], ())
         assert await router.invoke("three", user_id="ada") == "session-2: three"
 
 
@@ -108,7 +108,7 @@ async def test_a_reset_gives_the_next_message_a_new_session() -> None:
         await router.reset("ada")
         await router.reset("ada")
         await anyio.sleep(1)
-        assert (echo.closed_sessions, router.conversations) == (["session-1"], ())
+        assert (list(echo.sent.closed), router.conversations) == (["session-1"], ())
         assert await router.invoke("two", user_id="ada") == "session-2: two"
 
 
@@ -138,7 +138,7 @@ async def test_an_agent_from_a_function_is_opened_with_the_first_message_and_clo
                 tasks.start_soon(invoke, router, user_id)
         assert (echo.opened_times, echo.closed_times) == (1, 0)
     assert (echo.opened_times, echo.closed_times) == (1, 1)
-    assert len(echo.closed_sessions) == 3
+    assert len(echo.sent.closed) == 3
 
 
 async def invoke(router: MessageRouter, user_id: str) -> None:
@@ -244,8 +244,9 @@ async def test_who_gives_up_while_a_lost_conversation_begins_anew_takes_nothing_
             await router.handle_user_message("two", "ada", chat)
         await router.handle_user_message("three", "ada", chat)
         assert echo.opened_times == 2
-    assert chat.texts == [ANEW, f"session-{len(echo.sessions)}: three"]
-    assert len(echo.sessions) == 3 + known
+    opened = len(echo.sent.all("session/new"))
+    assert chat.texts == [ANEW, f"session-{opened}: three"]
+    assert opened == 3 + known
 
 
 async def test_that_a_conversation_was_lost_is_remembered_only_as_long_as_a_session() -> None:

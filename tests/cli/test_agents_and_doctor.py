@@ -79,5 +79,5 @@ def test_the_doctor_names_itself(home: Path) -> None:
     assert done.code == 2
     assert "usage: thinkwell doctor" in done.err
     assert "--timeout" in done.err
-    both = run_command("doctor", "builtin", "--command", "x")
-    assert "give agents or --command, not both" in both.err
+    both = run_command("doctor", "builtin", "claude", "--command", "x")
+    assert "give one agent with --command, or none" in both.err

@@ -79,7 +79,7 @@ def chat(tmp_path: Path) -> Chat:
 def test_a_chat(chat: Chat) -> None:
     with chat() as shown:
         shown.expect(
-            r"remembering_agent.py 1 in .*/here, mode ask\r\n/help lists the commands; Ctrl-D leaves"
+            r"remembering_agent.py 1\.0 in .*/here, mode ask\r\n/help lists the commands; Ctrl-D leaves"
         )
         shown.expect("> ")
         shown.type("Hello.\n")
@@ -335,13 +335,17 @@ def test_ctrl_c_without_a_terminal_ends_it(chat: Chat) -> None:
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env={**os.environ, "SESSIONS": str(chat.folder / "sessions.json")},
     )
     with process:
         assert process.stdin is not None
         assert process.stdout is not None
+        assert process.stderr is not None
         process.stdin.write(b"Hello.\n")
         process.stdin.flush()
         assert process.stdout.readline() == b"You said: 'Hello.'\n"
+        while not process.stderr.readline().startswith(b"[done]   session"):
+            pass  # as long as the turn goes on it would be cancelled
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130

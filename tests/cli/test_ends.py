@@ -84,7 +84,7 @@ def test_an_agent_that_wants_a_login(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--agent", "claude", "--command", "x"], "--agent or --command, not both"),
+        (["--agent", "claude@latest", "--command", "x"], "the command says which version; leave @… out"),
         (["--command", "'x"], "close the quotes"),
         (["--command", ""], "the command is empty"),
         (["--timeout", "0"], "give seconds above 0"),

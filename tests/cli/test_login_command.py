@@ -88,10 +88,10 @@ def test_its_own_program_is_named(token: Path, tmp_path: Path, monkeypatch: pyte
     assert "A login with its own program counts too: shop auth" in done.err
 
 
-def test_two_agents_at_once() -> None:
-    done = run_command("login", "claude", "--command", "claude")
+def test_a_version_and_a_command() -> None:
+    done = run_command("login", "claude@1", "--command", "claude")
     assert done.code == 2
-    assert "not both" in done.err
+    assert "the command says which version" in done.err
 
 
 def started(token: Path, *offers: str) -> AbstractContextManager[Terminal]:

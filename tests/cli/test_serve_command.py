@@ -72,20 +72,21 @@ def test_the_file_of_runs_is_for_its_owner_alone(home: Path) -> None:
 
 def test_a_browser_gives_the_printed_secret(home: Path) -> None:
     with serving_web() as web, httpx.Client(base_url=web.url) as browser:
-        ours = {"origin": web.url.rstrip("/")}
+        ours = {"origin": web.url.rstrip("/"), "sec-fetch-site": "same-origin"}
         assert browser.get("/healthz").json() == {"status": "ok"}
         assert browser.get("/api").status_code == 401
         assert browser.post("/api/session", json={"secret": "wrong"}, headers=ours).status_code == 401
         given = browser.post("/api/session", json={"secret": web.secret}, headers=ours)
         assert given.status_code == 204
         assert f"thinkwell-{web.port}=" in given.headers["set-cookie"]
-        assert browser.get("/api").json()["caller"] == "operator"
+        assert browser.get("/api", headers=ours).json()["caller"] == "operator"
+        assert browser.get("/api").status_code == 403
         assert browser.post("/api/runs", json={"prompt": "Go."}, headers=ours).status_code == 201
         assert browser.post("/api/runs", json={"prompt": "Go."}).status_code == 403
         evil = {"origin": "http://localhost:3000"}
         assert browser.post("/api/runs", json={"prompt": "Go."}, headers=evil).status_code == 403
         assert browser.delete("/api/session", headers=ours).status_code == 204
-        assert browser.get("/api").status_code == 401
+        assert browser.get("/api", headers=ours).status_code == 401
 
 
 def test_who_does_not_get_in(home: Path) -> None:
@@ -440,7 +441,7 @@ def test_an_address_of_ipv6(home: Path) -> None:
 
 
 def test_a_run_that_nobody_watches_is_cancelled_where_that_is_wanted(home: Path) -> None:
-    config = 'abandoned_after = 0.5\njournal = "memory"\n'
+    config = 'abandoned_after = 3\njournal = "memory"\n'
     with serving_web(*play(home, script.says("Hm").hangs()), config=config) as web, web.client() as client:
         run_id = started(client)
         with watching(client, run_id) as one:

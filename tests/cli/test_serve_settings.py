@@ -66,7 +66,10 @@ def wrong(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
         ('[agents."a/b"]', "'agents.a/b': a name has up to 64 letters, digits, and - . _ within"),
         ("[agents.nobody]", "was not found"),
         ("[agents.x]\nagnet = 1", "agents.x.'agnet': there is no such key; do you mean agent?"),
-        ('[agents.x]\nagent = "a"\ncommand = "b"', "agents.x: give agent or command, not both"),
+        (
+            '[agents.x]\nagent = "claude@1"\ncommand = "b"',
+            "agents.x: the command says which version; leave @… out",
+        ),
         ('[agents.x]\ncommand = "\'"', "serve.toml: agents.x: No closing quotation"),
         ("[agents.builtin]\npermissions = []", "agents.builtin.permissions: give at least one"),
         ('[agents.builtin]\npermissions = ["careful"]', "there are no 'careful'; name them in [permissions]"),

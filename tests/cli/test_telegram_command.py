@@ -374,7 +374,7 @@ def wrong(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
         ("idle_after = true", "idle_after: give a number of seconds above 0, or false"),
         (f"timeout = 1{'0' * 400}", "timeout: give a number of seconds above 0"),
         ('idle_after = "1h"', "idle_after: give a number of seconds above 0, or false"),
-        ('agent = "builtin"\ncommand = "x"', "give agent or command, not both"),
+        ('agent = "claude@1"\ncommand = "x"', "the command says which version; leave @… out"),
         ('token_env = "A"\ntoken_file = "b"', "give token_env or token_file, not both"),
         ('cwd = "nowhere"', "cwd: there is no folder "),
         ('cwd = "~nobody-of-that-name/api"', "cwd: ~nobody-of-that-name/api: "),
@@ -424,7 +424,7 @@ def test_a_file_of_the_folder_is_not_read_unless_it_is_named(wrong: Callable[...
     [
         (["--allow", "0"], "0 is nobody's; people have numbers above 0"),
         (["--allow", "@ada"], "Invalid value for '--allow'"),
-        (["--agent", "builtin", "--command", "x"], "give --agent or --command, not both"),
+        (["--agent", "claude@1", "--command", "x"], "the command says which version; leave @… out"),
         (["--permissions", "perhaps"], "it is none of deny, ask, allow, and no file of rules"),
         (["--cwd", "nowhere"], "does not exist"),
     ],

@@ -1173,7 +1173,8 @@ def test_what_was_compared_is_remembered(monkeypatch: pytest.MonkeyPatch) -> Non
     assert changes_of(tool, "/p")[0].hunks is first[0].hunks
 
 
-def test_not_all_is_remembered() -> None:
+def test_not_all_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diffs, "KNOWN", 50 * diffs.SIDE)
     old = "a\n" * diffs.SIDE
     number = diffs.KNOWN // (2 * diffs.SIDE)
     for _ in range(number + 10):

@@ -141,16 +141,16 @@ def test_behind_nginx(without: str, home: Path, tmp_path: Path) -> None:
             base_url=f"https://127.0.0.1:{port}", headers=named, verify=False, timeout=LIMIT
         ) as browser:
             assert browser.get("/healthz").status_code == 200
-            ours = {"origin": "https://think.example.org"}
-            refused = browser.post("/api/session", json={"secret": "wrong"}, headers=ours)
+            browser.headers["origin"] = "https://think.example.org"
+            refused = browser.post("/api/session", json={"secret": "wrong"})
             assert refused.status_code == 401
-            given = browser.post("/api/session", json={"secret": ADA}, headers=ours)
+            given = browser.post("/api/session", json={"secret": ADA})
             assert given.status_code == 204
             cookie = given.headers["set-cookie"]
             assert cookie.startswith("__Host-thinkwell-443=")
             assert cookie.endswith("; Secure")
             browser.headers["cookie"] = cookie.partition(";")[0]
-            answer = browser.post("/api/runs", json={"prompt": "Go."}, headers=ours)
+            answer = browser.post("/api/runs", json={"prompt": "Go."})
             assert answer.status_code == 201
             path = answer.headers["location"]
             with browser.stream("GET", f"{path}/events") as stream:

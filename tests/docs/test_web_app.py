@@ -96,7 +96,8 @@ class Answer:
             self.status = message["status"]
             self.begun.set()
             return
-        self._parts.append(message["body"])
+        if message["body"]:  # the first is empty: it sends the head
+            self._parts.append(message["body"])
         self._ended = not message.get("more_body")
         self._news.set()
         self._news = anyio.Event()

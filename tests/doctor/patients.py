@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from scripted import ScriptedAgent
+from scripted import Played, Proceed
 
 from thinkwell.doctor import Check, Diagnosis, diagnose
-from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
+from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anyio.abc import TaskGroup
-
-    from thinkwell_acp import AgentHandler
 
 
 SICK = str(Path(__file__).parent / "programs" / "sick_agent.py")
@@ -36,32 +34,36 @@ NAMES = [
     "tools over acp",
     "tools over http",
     "tools over stdio",
+    "answer",
+    "typed result",
     "ends",
 ]
+
+UNKNOWN = {"answer": "unknown", "typed result": "unknown"}
+"""What is not known where nothing was prompted."""
 
 
 def sick(mode: str) -> list[str]:
     return [sys.executable, SICK, mode]
 
 
-class Picky(ScriptedAgent):
+class Picky(Played):
     """Takes none of our tools from a program, but says so at once."""
 
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+    async def open_session(self, request: Any, proceed: Proceed) -> Any:
         ours = (server.name.startswith("thinkwell") for server in request.mcp_servers)
         if any(ours) and any(isinstance(server, s.McpServerStdio) for server in request.mcp_servers):
             raise RpcError(-32602, "no programs")
-        return await super().new_session(request)
+        return await super().open_session(request, proceed)
 
 
-async def examined(handler: AgentHandler, **options: Any) -> Diagnosis:
+async def examined(handler: Played, **options: Any) -> Diagnosis:
     """Diagnose an agent in memory."""
-    ours, theirs = memory_transport_pair()
-    async with serve_agent(theirs, handler):
-        return await diagnose("mine", transport=ours, **options)
+    async with handler.connect() as transport:
+        return await diagnose("mine", transport=transport, **options)
 
 
-async def examined_with_tasks(make: Callable[[TaskGroup], AgentHandler]) -> Diagnosis:
+async def examined_with_tasks(make: Callable[[TaskGroup], Played]) -> Diagnosis:
     """Diagnose an agent in memory that has tasks of its own."""
     found: list[Diagnosis] = []
     async with anyio.create_task_group() as tasks:

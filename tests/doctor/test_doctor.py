@@ -12,6 +12,7 @@ import pytest
 from doctor.patients import (
     NAMES,
     ODD,
+    UNKNOWN,
     Picky,
     check,
     examined,
@@ -23,18 +24,17 @@ from doctor.patients import (
 )
 from login.login_agent import LoginAgent
 from mcp_agent import McpAgent
-from scripted import EVERY_SESSION_CALL, ScriptedAgent
+from msgspec.structs import replace
+from scripted import EVERY_SESSION_CALL, Played, Proceed, never
 from trio.testing import MockClock
 
 from thinkwell import McpHttp, McpStdio
-from thinkwell.agents import AgentProfile, Program, Quirk
+from thinkwell.agents import AgentProfile, KnownError, Program, Quirk
 from thinkwell.doctor import Check, diagnose
-from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
+from thinkwell_acp import ConnectionClosed, RpcError, memory_transport_pair
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from anyio.abc import TaskGroup
 
 VIRTUAL = pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0.05)})])
@@ -64,8 +64,9 @@ async def test_the_built_in_agent_is_well() -> None:
     assert diagnosis.ways == ("acp", "stdio")
     assert [each.name for each in told] == NAMES
     assert told == list(diagnosis.checks)
-    assert statuses(diagnosis) == dict.fromkeys(NAMES, "ok") | {"tools over http": "skipped"}
+    assert statuses(diagnosis) == dict.fromkeys(NAMES, "ok") | UNKNOWN | {"tools over http": "skipped"}
     assert json.loads(diagnosis.to_json())["ok"] is True
+    assert json.loads(diagnosis.to_json())["verdict"] == "unknown"
 
 
 async def test_every_way_to_our_tools_is_tried() -> None:
@@ -82,17 +83,22 @@ async def test_every_way_to_our_tools_is_tried() -> None:
     assert diagnosis.ok
     assert diagnosis.ways == ("acp", "http", "stdio")
     assert check(diagnosis, "tools over acp").detail.endswith("runs go this way")
-    kinds = [[type(server) for server in request.mcp_servers] for request in handler.sessions]
+    kinds: list[list[type[object]]] = [
+        [type(server) for server in request.mcp_servers] for request in handler.requests("session/new")
+    ]
     assert kinds == [[], [s.McpServerAcp], [s.McpServerHttp], [s.McpServerStdio]]
     assert handler.lists == [["return_result"], ["return_result"]]
 
 
 @VIRTUAL
 async def test_nothing_is_prompted_and_no_session_is_left() -> None:
-    handler = ScriptedAgent([], capabilities=EVERY_SESSION_CALL)
+    handler = Played([], capabilities=EVERY_SESSION_CALL)
     diagnosis = await examined(handler)
     assert diagnosis.ok
-    assert handler.prompts == []
+    assert diagnosis.verdict == "unknown"
+    offer = check(diagnosis, "typed result").hint
+    assert offer.startswith("diagnose(…, prompt=True) sends one, which costs one turn of the agent's model")
+    assert not handler.sent.prompts
     assert handler.asked == ["session/new", "session/close", "session/delete"] * 3
     assert check(diagnosis, "capabilities").detail == (
         "sessions: load, resume, list, fork, close, delete; prompts: text; MCP: acp, stdio"
@@ -101,19 +107,16 @@ async def test_nothing_is_prompted_and_no_session_is_left() -> None:
 
 @VIRTUAL
 async def test_an_agent_that_forgets_no_session_is_well_all_the_same() -> None:
-    class Forgetful(ScriptedAgent):
-        async def delete_session(self, request: s.DeleteSessionRequest, /) -> s.DeleteSessionResponse:
-            raise RpcError(-32603, "never")
-
-    assert (await examined(Forgetful([], capabilities=EVERY_SESSION_CALL))).ok
+    fails = {"session/delete": RpcError(-32603, "never")}
+    assert (await examined(Played(capabilities=EVERY_SESSION_CALL, fails_at=fails))).ok
 
 
 @VIRTUAL
 async def test_an_agent_that_runs_already() -> None:
-    diagnosis = await examined(ScriptedAgent([], capabilities=EVERY_SESSION_CALL))
+    diagnosis = await examined(Played([], capabilities=EVERY_SESSION_CALL))
     assert diagnosis.agent == "mine"
     assert diagnosis.command == ()
-    expected = dict.fromkeys(NAMES, "ok") | dict.fromkeys(("found", "installed", "ends"), "skipped")
+    expected = dict.fromkeys(NAMES, "ok") | UNKNOWN | dict.fromkeys(("found", "installed", "ends"), "skipped")
     expected |= {"tools over http": "skipped", "tools over stdio": "warning"}
     assert statuses(diagnosis) == expected
 
@@ -135,7 +138,8 @@ async def test_an_agent_that_wants_a_login() -> None:
     assert "browser (Browser)" in login.hint
     assert statuses(diagnosis)["session"] == statuses(diagnosis)["mcp servers"] == "skipped"
     assert handler.calls == ["session/new"]
-    assert diagnosis.table().endswith("mine works, but wants a login.\n")
+    assert diagnosis.table().endswith("mine wants a login; whether it works cannot be known before that.\n")
+    assert diagnosis.verdict == "unknown"
 
 
 async def test_how_to_log_in_is_said() -> None:
@@ -184,7 +188,7 @@ async def test_what_a_session_has() -> None:
     def choice(value: str) -> s.SessionConfigSelectOption:
         return s.SessionConfigSelectOption(value=value, name=value)
 
-    handler = ScriptedAgent([])
+    handler = Played([])
     handler.modes = s.SessionModeState(
         current_mode_id="ask", available_modes=(s.SessionMode(id="ask", name="Ask"),)
     )
@@ -205,12 +209,8 @@ async def test_what_a_session_has() -> None:
 
 @VIRTUAL
 async def test_an_agent_that_hangs_when_a_session_is_opened() -> None:
-    class Hangs(ScriptedAgent):
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            await anyio.sleep_forever()
-            raise AssertionError
-
-    diagnosis = await examined(Hangs([]))
+    hangs = Played(answers={"session/new": never})
+    diagnosis = await examined(hangs)
     session = check(diagnosis, "session")
     assert session.detail == "session/new was not answered within 90 seconds"
     assert session.seconds == pytest.approx(90, abs=1)
@@ -219,7 +219,7 @@ async def test_an_agent_that_hangs_when_a_session_is_opened() -> None:
     assert check(diagnosis, "login").status == "skipped"
     assert check(diagnosis, "tools over stdio").detail == "no session was opened"
     assert diagnosis.exit_code == 1
-    session = check(await examined(Hangs([]), open_timeout=7), "session")
+    session = check(await examined(hangs, open_timeout=7), "session")
     assert session.detail == "session/new was not answered within 7 seconds"
 
 
@@ -247,8 +247,11 @@ async def test_an_agent_that_exits_before_a_session_is_opened() -> None:
 
 @VIRTUAL
 async def test_an_agent_that_never_lists_tools() -> None:
-    diagnosis = await examined(ScriptedAgent([], lists_tools=False))
-    assert failed(diagnosis) == ["tools over acp", "tools over stdio"]
+    """Some do so in a turn, and not before."""
+    diagnosis = await examined(Played([], lists_tools=False))
+    assert failed(diagnosis) == []
+    assert statuses(diagnosis)["tools over acp"] == statuses(diagnosis)["tools over stdio"] == "unknown"
+    assert diagnosis.verdict == "unknown"
     assert diagnosis.ways == ()
     acp = check(diagnosis, "tools over acp")
     assert acp.detail == "it has come, but not fetched the list of tools, within 15 seconds"
@@ -258,14 +261,13 @@ async def test_an_agent_that_never_lists_tools() -> None:
 
 @pytest.mark.fast_time(30)
 async def test_the_advice_of_the_profile_is_given() -> None:
-    quirk = Quirk(
-        about="It does not look.",
-        version="1",
-        seen=dt.date(2026, 11, 22),
-        error="ToolsNotSeen",
-        hint="Ask it nicely.",
+    seen = dt.date(2026, 11, 22)
+    profile = AgentProfile(
+        name="mine",
+        program=Program(command=tuple(sick("blind"))),
+        quirks=(Quirk(about="It does not look.", version="1", seen=seen),),
+        errors=(KnownError(said="^over stdio$", hint="Ask it nicely.", version="1", seen=seen),),
     )
-    profile = AgentProfile(name="mine", program=Program(command=tuple(sick("blind"))), quirks=(quirk,))
     diagnosis = await examined_process(profile, startup_timeout=1000, open_timeout=1000)
     first, second = check(diagnosis, "tools over stdio").hint.splitlines()
     assert first == "Ask it nicely."
@@ -273,7 +275,7 @@ async def test_the_advice_of_the_profile_is_given() -> None:
     assert diagnosis.quirks == profile.quirks
     assert diagnosis.table().endswith(
         "\nKnown of it:\n- It does not look. (seen with 1, 2026-11-22)\n\n"
-        "mine works for text, but not for typed results or tools: tools over stdio.\n"
+        "mine starts and opens a session. Whether it works cannot be known without a prompt.\n"
     )
 
 
@@ -282,9 +284,9 @@ async def test_a_way_that_works_is_named_where_the_usual_one_does_not() -> None:
     flags = s.AgentCapabilities(mcp_capabilities=s.McpCapabilities(http=True))
 
     class BlindToHttp(McpAgent):
-        async def _connect_tools(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
-            if not any(isinstance(server, s.McpServerHttp) for server in servers):
-                await super()._connect_tools(session_id, servers)
+        async def open_session(self, request: Any, proceed: Proceed) -> Any:
+            blind = any(isinstance(server, s.McpServerHttp) for server in request.mcp_servers)
+            return await super().open_session(replace(request, mcp_servers=()) if blind else request, proceed)
 
     with anyio.fail_after(300):
         diagnosis = await examined_with_tasks(lambda tasks: BlindToHttp([], tasks, flags))
@@ -298,17 +300,18 @@ async def test_a_way_that_works_is_named_where_the_usual_one_does_not() -> None:
 
 @VIRTUAL
 async def test_an_agent_that_lists_tools_late() -> None:
-    class Late(ScriptedAgent):
+    class Late(Played):
         def __init__(self, tasks: TaskGroup) -> None:
-            super().__init__([])
+            super().__init__()
             self._tasks = tasks
 
-        async def _connect_tools(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
-            self._tasks.start_soon(self._later, session_id, servers)
+        async def open_session(self, request: Any, proceed: Proceed) -> Any:
+            self._tasks.start_soon(self._look_later, request, proceed)
+            return await super().open_session(replace(request, mcp_servers=()), proceed)
 
-        async def _later(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
+        async def _look_later(self, request: Any, proceed: Proceed) -> None:
             await anyio.sleep(7)
-            await super()._connect_tools(session_id, servers)
+            await proceed(request)
 
     diagnosis = await examined_with_tasks(Late)
     acp = check(diagnosis, "tools over acp")
@@ -337,15 +340,14 @@ async def test_an_agent_that_dies_when_it_is_given_tools() -> None:
 
 
 async def test_what_comes_after_the_end_is_skipped() -> None:
-    class Dies(ScriptedAgent):
-        async def _connect_tools(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
-            if servers:
-                await theirs.aclose()
+    class Dies(Played):
+        async def open_session(self, request: Any, proceed: Proceed) -> Any:
+            if request.mcp_servers:
+                self.client.connection.end(ConnectionClosed())
+            return await super().open_session(request, proceed)
 
-    ours, theirs = memory_transport_pair()
     with anyio.fail_after(10):
-        async with serve_agent(theirs, Dies([])):
-            diagnosis = await diagnose("mine", transport=ours)
+        diagnosis = await examined(Dies())
     assert failed(diagnosis) == ["tools over acp"]
     assert check(diagnosis, "tools over stdio").detail == "the agent closed the connection"
 
@@ -367,8 +369,8 @@ async def test_wrong_arguments_are_refused() -> None:
         await diagnose(open_timeout=0)
     with pytest.raises(NotADirectoryError):
         await diagnose(cwd="/nowhere/at/all")
-    with pytest.raises(ValueError, match="an agent or a command"):
-        await diagnose("claude", command="claude")
+    with pytest.raises(ValueError, match="the command says which version"):
+        await diagnose("claude@1", command="claude")
     with pytest.raises(ValueError, match="a command or a connection"):
         await diagnose(command="claude", transport=memory_transport_pair()[0])
     with pytest.raises(ValueError, match=r"diagnose\(mcp_servers=…\): 'words' is there twice"):

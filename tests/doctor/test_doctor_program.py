@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="programs of POSIX systems")
 
 
+OPEN = "starts and opens a session. Whether it works cannot be known without a prompt."
+
+
 def command(*arguments: str) -> list[str]:
     """Return the command of the doctor's program."""
     return [sys.executable, "-W", "error", "-m", "thinkwell.doctor", *arguments]
@@ -65,14 +68,22 @@ def test_a_table_for_a_person(home: Path) -> None:
     assert (first, empty) == ("odd_agent.py", "")
     assert command == f"{sys.executable} {ODD} login"
     named = [row[9:25].strip() for row in rows if row.startswith(("ok", "FAILED", "skipped"))]
-    assert named == [*NAMES[:7], "4 more checks", "ends"]
-    assert rows[-1] == "odd_agent.py works, but wants a login."
+    assert named == [*NAMES[:7], "6 more checks", "ends"]
+    assert rows[-1] == "odd_agent.py wants a login; whether it works cannot be known before that."
 
 
 def test_the_built_in_agent_is_well(home: Path) -> None:
     ran = doctor()
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.splitlines()[0] == "The built-in agent (builtin)"
+    assert ran.stdout.splitlines()[-1] == f"builtin {OPEN}"
+    offer = "--prompt sends one, which costs one turn of the agent's model:"
+    assert offer in " ".join(ran.stdout.split())
+
+
+def test_the_built_in_agent_works(home: Path) -> None:
+    ran = doctor("--prompt")
+    assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.splitlines()[-1] == "builtin works."
 
 
@@ -118,7 +129,7 @@ def test_several_agents(home: Path) -> None:
     assert ran.returncode == 1
     assert [line for line in ran.stdout.splitlines() if line.startswith(("one", "two"))] == [
         "one",
-        "one works, but wants a login.",
+        "one wants a login; whether it works cannot be known before that.",
         "two",
         "two does not work: session.",
     ]
@@ -148,8 +159,8 @@ def test_all_that_are_there_and_nothing_is_installed(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--command", "mine", "claude"], "give agents or --command, not both"),
-        (["--command", "mine", "--all"], "give agents or --command, not both"),
+        (["--command", "mine", "claude", "codex"], "give one agent with --command, or none"),
+        (["--command", "mine", "--all"], "give one agent with --command, or none"),
         (["--command", "'mine"], "argument --command: No closing quotation"),
         (["--command", " "], "argument --command: it names no program"),
         (["--timeout", "0"], "argument --timeout: it is 0; give a number of seconds above 0"),
@@ -201,10 +212,8 @@ def test_servers_of_a_file(home: Path) -> None:
     assert (ran.returncode, ran.stderr) == (1, "")
     assert "FAILED   server words                there is no program 'no-such-program'" in ran.stdout
     assert "thinkwell_acp" not in ran.stdout
-    assert (
-        ran.stdout.splitlines()[-1]
-        == "builtin works. Not every MCP server of yours works with it: server words."
-    )
+    servers = "Not every MCP server of yours works with it: server words."
+    assert ran.stdout.splitlines()[-1] == f"builtin {OPEN} {servers}"
 
 
 def test_what_does_not_run_is_one_line(home: Path) -> None:
@@ -213,7 +222,7 @@ def test_what_does_not_run_is_one_line(home: Path) -> None:
     lines = ran.stdout.splitlines()
     assert lines[3].startswith("FAILED   found ")
     assert lines[-3:] == [
-        "skipped  11 more checks              it does not run",
+        "skipped  13 more checks              it does not run",
         "",
         "no-such-program does not work: found.",
     ]

@@ -9,7 +9,7 @@ import pytest
 
 from thinkwell import AuthMethod
 from thinkwell.agents import Quirk
-from thinkwell.doctor import Check, Diagnosis
+from thinkwell.doctor import Check, Diagnosis, Status, Verdict
 
 GOLDEN = """\
 Mine (mine)
@@ -36,7 +36,7 @@ Known of it:
 - It has a habit that takes more than one line to tell, as many have. (seen with
   1.0, 2026-11-22)
 
-mine works, but wants a login.
+mine wants a login; whether it works cannot be known before that.
 """
 
 MINE = Diagnosis(
@@ -97,6 +97,7 @@ def test_a_table() -> None:
 def test_json_has_everything() -> None:
     told = json.loads(MINE.to_json())
     assert list(told) == [
+        "verdict",
         "ok",
         "login_wanted",
         "agent",
@@ -109,7 +110,7 @@ def test_json_has_everything() -> None:
         "checks",
         "quirks",
     ]
-    assert (told["ok"], told["login_wanted"]) == (False, True)
+    assert (told["verdict"], told["ok"], told["login_wanted"]) == ("unknown", False, True)
     assert told["checks"][0] == {
         "name": "found",
         "status": "ok",
@@ -122,45 +123,55 @@ def test_json_has_everything() -> None:
     assert told["auth_methods"][0]["id"] == "browser"
 
 
+OPEN = "mine starts and opens a session. Whether it works cannot be known without a prompt."
+LOGIN = "mine wants a login; whether it works cannot be known before that."
+SERVERS = " Not every MCP server of yours works with it: "
+
+
 @pytest.mark.parametrize(
-    ("failed", "warned", "code", "verdict"),
+    ("failed", "odd", "code", "verdict", "words"),
     [
-        ((), 0, 0, "mine works."),
-        ((), 1, 0, "mine works, with 1 warning."),
-        ((), 2, 0, "mine works, with 2 warnings."),
-        (("login",), 1, 3, "mine works, but wants a login."),
-        (("login", "ends"), 0, 1, "mine does not work: login, ends."),
-        (("found",), 0, 1, "mine does not work: found."),
+        ((), [], 0, "works", "mine works."),
+        ((), ["warning"], 0, "works", "mine works, with 1 warning."),
+        ((), ["warning"] * 2, 0, "works", "mine works, with 2 warnings."),
+        ((), ["unknown"], 0, "unknown", OPEN),
+        ((), ["unknown", "warning"], 0, "unknown", OPEN.replace(".", ", with 1 warning.", 1)),
+        (("login",), ["warning"], 3, "unknown", LOGIN),
+        (("login", "ends"), [], 1, "does not", "mine does not work: login, ends."),
+        (("found",), [], 1, "does not", "mine does not work: found."),
+        (
+            ("typed result",),
+            [],
+            1,
+            "does not",
+            "mine works for text, but not for typed results or tools: typed result.",
+        ),
         (
             ("tools over acp", "tools over stdio"),
-            0,
+            ["unknown"],
             1,
-            "mine works for text, but not for typed results or tools: tools over acp, tools over stdio.",
+            "does not",
+            "mine does not work for typed results or tools: tools over acp, tools over stdio.",
         ),
-        (("session", "tools over acp"), 0, 1, "mine does not work: session, tools over acp."),
-        (
-            ("server words",),
-            2,
-            1,
-            "mine works, with 2 warnings. Not every MCP server of yours works with it: server words.",
-        ),
-        (
-            ("login", "server a", "server b"),
-            0,
-            1,
-            "mine works, but wants a login. Not every MCP server of yours works with it: server a, server b.",
-        ),
+        (("answer",), [], 1, "does not", "mine does not work: answer."),
+        (("session", "tools over acp"), [], 1, "does not", "mine does not work: session, tools over acp."),
+        (("server a",), ["warning"], 1, "works", f"mine works, with 1 warning.{SERVERS}server a."),
+        (("mcp servers",), ["unknown"], 1, "unknown", f"{OPEN}{SERVERS}mcp servers."),
+        (("login", "server a", "server b"), [], 1, "unknown", f"{LOGIN}{SERVERS}server a, server b."),
     ],
 )
-def test_the_verdict(failed: tuple[str, ...], warned: int, code: int, verdict: str) -> None:
+def test_the_verdict(
+    failed: tuple[str, ...], odd: list[Status], code: int, verdict: Verdict, words: str
+) -> None:
     bad = [Check(name=name, status="failed") for name in failed]
-    odd = [Check(name=f"odd {number}", status="warning") for number in range(warned)]
-    diagnosis = Diagnosis(agent="mine", checks=(*bad, *odd, Check(name="fine", status="ok")))
+    more = [Check(name=f"odd {number}", status=status) for number, status in enumerate(odd)]
+    diagnosis = Diagnosis(agent="mine", checks=(*bad, *more, Check(name="fine", status="ok")))
     assert diagnosis.exit_code == code
     assert diagnosis.ok is (code == 0)
     assert diagnosis.login_wanted is (code == 3)
+    assert diagnosis.verdict == verdict
     assert diagnosis.table().splitlines()[0] == "mine"
-    assert diagnosis.table().splitlines()[-1] == verdict
+    assert diagnosis.table().splitlines()[-1] == words
 
 
 def skipped(*names: str, why: str = "it does not run") -> tuple[Check, ...]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mcp_support import Workbench
 
 from thinkwell._lines._agent import LineAgent
-from thinkwell._lines._words import (
+from thinkwell._lines.words import (
     Prompt,
     Response,
     read_host_line,

@@ -6,11 +6,14 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Literal
+
+from interop.pins import PINS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +61,6 @@ class AgentRecipe(ABC):
 
     name: str
     package: str
-    version: str
     executable: str
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -76,11 +78,23 @@ class AgentRecipe(ABC):
     """The way to our tools that its settings bar, where they bar only one."""
     profile: str = ""
     """Its name in `open_agent`, where it has one."""
+    title: str = ""
+    """What the matrix calls it, whatever its settings are; by default as its package."""
+
+    @property
+    def version(self) -> str:
+        """The version that is pinned."""
+        return PINS.versions[self.package]
 
     @property
     def column(self) -> str:
-        """What the matrix calls it, whatever its settings are."""
-        return f"{self._short_name} {self.version}"
+        """The head of its column in the matrix."""
+        return f"{self.heading} {self.version}"
+
+    @property
+    def heading(self) -> str:
+        """The same without the version."""
+        return self.title or self._short_name
 
     @property
     def _short_name(self) -> str:
@@ -100,6 +114,19 @@ class AgentRecipe(ABC):
             subprocess.CalledProcessError: If it fails.
         """
 
+    @abstractmethod
+    def resolve(self, version: str | None, until: str) -> dict[str, str]:
+        """Return the versions by package of all that would be installed, without installing it.
+
+        Args:
+            version: The agent's version; `None` stands for its newest.
+            until: The point in time after which nothing may have been published.
+
+        Raises:
+            FileNotFoundError: If the program that installs is not on the machine.
+            subprocess.CalledProcessError: If it fails.
+        """
+
     @property
     @abstractmethod
     def programs(self) -> str:
@@ -112,7 +139,7 @@ class AgentRecipe(ABC):
             FileNotFoundError: If the program that installs is not on the machine.
             subprocess.CalledProcessError: If it fails.
         """
-        folder = cache / f"{self._short_name}-{self.version}"
+        folder = cache / f"{self._short_name}-{self.version}-{PINS.until[:10]}"
         complete = folder / "complete"
         if not complete.exists():
             folder.mkdir(parents=True, exist_ok=True)
@@ -141,12 +168,27 @@ class NpmAgent(AgentRecipe):
 
     def fetch(self, folder: Path) -> None:
         """Install the package with npm."""
+        self._npm(folder, self.version, PINS.until)
+
+    def resolve(self, version: str | None, until: str) -> dict[str, str]:
+        """Have npm write a lock, and read it."""
+        with tempfile.TemporaryDirectory() as folder:
+            self._npm(Path(folder), version or "latest", until, "--package-lock-only")
+            lock = json.loads(Path(folder, "package-lock.json").read_text("utf-8"))
+        found: dict[str, set[str]] = {}
+        for path, entry in lock["packages"].items():
+            if path:
+                found.setdefault(path.rpartition("node_modules/")[2], set()).add(entry["version"])
+        return {package: ", ".join(sorted(versions)) for package, versions in found.items()}
+
+    def _npm(self, folder: Path, version: str, until: str, *options: str) -> None:
         npm = shutil.which("npm")
         if npm is None:
             raise FileNotFoundError("npm is needed to install agents; it comes with Node.js")
         quiet = ("--no-audit", "--no-fund", "--loglevel=error")
-        package = f"{self.package}@{self.version}"
-        subprocess.run([npm, "install", "--prefix", str(folder), *quiet, package], check=True)
+        package = f"{self.package}@{version}"
+        install = [npm, "install", "--prefix", str(folder), *quiet, f"--before={until}", *options, package]
+        subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
 
     @property
     def programs(self) -> str:
@@ -211,7 +253,6 @@ CLAUDE = NpmAgent(
     name="claude",
     profile="claude",
     package="@agentclientprotocol/claude-agent-acp",
-    version="0.100.0",
     executable="claude-agent-acp",
     env={
         "ANTHROPIC_API_KEY": "none",
@@ -237,7 +278,6 @@ OPENCODE = NpmAgent(
     name="opencode",
     profile="opencode",
     package="opencode-ai",
-    version="1.18.33",
     executable="opencode",
     args=("acp",),
     env={
@@ -262,7 +302,6 @@ GEMINI = NpmAgent(
     name="gemini",
     profile="gemini",
     package="@google/gemini-cli",
-    version="0.61.0",
     executable="gemini",
     args=("--acp",),
     env={
@@ -281,7 +320,6 @@ CODEX = NpmAgent(
     name="codex",
     profile="codex",
     package="@agentclientprotocol/codex-acp",
-    version="2.6.0",
     executable="codex-acp",
     env={"CODEX_HOME": "$HOME/.codex", "OPENAI_API_KEY": "none"},
     files={

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import tempfile
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 import anyio
 import pytest
@@ -53,14 +55,17 @@ def launch(
     for name in [name for name in os.environ if name.startswith(VENDOR_PREFIXES)]:
         monkeypatch.delenv(name)
     home = tmp_path / "home"
-    yield recipe.launch(home=home, model_url=models.url)
-    anyio.run(nothing_runs, home)
+    launch = recipe.launch(home=home, model_url=models.url)
+    # Short, since agents put sockets there.
+    with tempfile.TemporaryDirectory(prefix="agent-", ignore_cleanup_errors=True) as temporary:
+        yield replace(launch, env={**launch.env, "TMPDIR": temporary})
+        anyio.run(nothing_runs, home)
 
 
 @pytest.fixture
 def tell(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Tells the matrix something of the agent. `record_property` warns where a report in XML is wanted."""
-    item: pytest.Item = request.node
+    item = cast("pytest.Item", request.node)
     return lambda name, value: item.user_properties.append((name, value))
 
 

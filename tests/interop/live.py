@@ -20,11 +20,23 @@ from interop.agents import (
     OPENCODE_CUT_OFF,
 )
 from interop.model_server import CallTool
+from thinkwell.doctor import diagnose
 
 if TYPE_CHECKING:
-    from interop.agents import AgentRecipe
+    from interop.agents import AgentRecipe, Launch
+    from thinkwell.doctor import Diagnosis
 
-__all__ = ("ASKING", "CUT_OFF", "PLAIN", "TIMEOUT", "nothing_runs", "pids_of", "processes_of", "shell")
+__all__ = (
+    "ASKING",
+    "CUT_OFF",
+    "PLAIN",
+    "TIMEOUT",
+    "examined",
+    "nothing_runs",
+    "pids_of",
+    "processes_of",
+    "shell",
+)
 
 TIMEOUT = 120
 """Seconds for a whole test; the slowest agent seen needed fifteen."""
@@ -42,6 +54,14 @@ CUT_OFF = (CLAUDE_CUT_OFF, OPENCODE_CUT_OFF, GEMINI_CUT_OFF, CODEX_CUT_OFF)
 def shell(recipe: AgentRecipe, command: str) -> CallTool:
     """Return the step that has an agent run a command by its own tool."""
     return CallTool(*recipe.shell_call(command))
+
+
+async def examined(launch: Launch, folder: Path, *, prompt: bool) -> Diagnosis:
+    """Have the doctor look at an agent."""
+    with anyio.fail_after(5 * TIMEOUT):
+        return await diagnose(
+            command=launch.command, env=launch.env, cwd=folder, startup_timeout=TIMEOUT, prompt=prompt
+        )
 
 
 async def nothing_runs(home: Path) -> None:

@@ -12,7 +12,18 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ("SCENARIOS", "Explanation", "Matrix", "Outcome", "Try", "explanations", "inserted")
+__all__ = (
+    "MAIN",
+    "MORE",
+    "SCENARIOS",
+    "Explanation",
+    "Matrix",
+    "Outcome",
+    "Table",
+    "Try",
+    "explanations",
+    "inserted",
+)
 
 SCENARIOS = (
     "typed result",
@@ -33,6 +44,8 @@ SCENARIOS = (
     "user's MCP server over http",
     "user's MCP server over sse",
     "started by its profile",
+    "doctor",
+    "doctor with a prompt",
 )
 """The rows, in their order."""
 
@@ -44,8 +57,33 @@ Outcome: TypeAlias = Literal["passed", "failed", "not offered"]
 SIGNS: dict[Outcome, str] = {"passed": "✓", "failed": "✗", "not offered": "–"}
 NOT_RUN = "?"
 
-BEGIN = "<!-- matrix: written by `make interop MATRIX=write` -->"
 END = "<!-- end of the matrix -->"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A matrix of the page."""
+
+    command: str
+    """What runs its cells and writes it."""
+    scenarios: tuple[str, ...]
+
+    @property
+    def begin(self) -> str:
+        """The line of the page after which it stands; `END` follows it."""
+        return f"<!-- matrix: written by `{self.command}` -->"
+
+
+MAIN = Table(command="make interop MATRIX=write", scenarios=SCENARIOS)
+MORE = Table(
+    command="make interop AGENTS=more MATRIX=write",
+    scenarios=tuple(
+        scenario
+        for scenario in SCENARIOS
+        if scenario not in ("permission cancelled", "our tools not seen", "started by its profile")
+        and not scenario.startswith("user's MCP server")
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,23 +94,28 @@ class Try:
     scenario: str
     backend: str
     outcome: Outcome
+    shows: str = ""
+    """What stands in the cell instead of the sign for a test that passed."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Why a cell is not green, or green in a way that is not obvious."""
 
     agent: str
-    """As the column is headed."""
+    """As the column is headed, without the version."""
     scenario: str
     reason: str
     wire: tuple[str, ...] = ()
     """What shows it: lines of a recording, shortened."""
+    fault: bool = False
+    """Whether the agent fails the scenario by itself: with the official SDK too, as a test shows."""
 
 
 class Matrix:
     """Collects what tests came to, and shows it."""
 
-    def __init__(self) -> None:
+    def __init__(self, table: Table = MAIN) -> None:
+        self.table = table
         self._tries: list[Try] = []
         self._names: dict[str, str] = {}
         self.explained: tuple[Explanation, ...] = ()
@@ -84,8 +127,8 @@ class Matrix:
         Raises:
             ValueError: There is no such scenario.
         """
-        if result.scenario not in SCENARIOS:
-            raise ValueError(f"{result.scenario!r} is none of {', '.join(SCENARIOS)}")
+        if result.scenario not in self.table.scenarios:
+            raise ValueError(f"{result.scenario!r} is none of {', '.join(self.table.scenarios)}")
         self._tries.append(result)
 
     def name(self, agent: str, told: str) -> None:
@@ -103,13 +146,16 @@ class Matrix:
         return tuple(
             f"{agent}: {scenario}"
             for agent in self.agents
-            for scenario in SCENARIOS
+            for scenario in self.table.scenarios
             if BACKENDS - {result.backend for result in self._of(agent, scenario)}
         )
 
     def cell(self, agent: str, scenario: str) -> str:
         """Return the sign of a cell: a failure counts more than all else."""
-        outcomes = {result.outcome for result in self._of(agent, scenario)}
+        tries = self._of(agent, scenario)
+        outcomes = {result.outcome for result in tries}
+        if outcomes == {"passed"} and tries[0].shows:
+            return " / ".join(dict.fromkeys(result.shows for result in tries))
         worst: tuple[Outcome, ...] = ("failed", "passed", "not offered")
         return next((SIGNS[outcome] for outcome in worst if outcome in outcomes), NOT_RUN)
 
@@ -133,7 +179,9 @@ class Matrix:
         table = [_row(head), _row(["---", *[":-:"] * len(self.agents)]), *map(_row, rows)]
         names = "; ".join(f"{agent} calls itself {told}" for agent, told in self._names.items())
         said = f"Run on {date} with {machine}, each cell on asyncio and on trio."
-        shown = [text for number, note in self._notes().items() for text in _explained(number, note)]
+        columns = {_name(agent): agent for agent in self.agents}
+        notes = self._notes().items()
+        shown = [text for number, note in notes for text in _explained(number, note, columns[note.agent])]
         return "\n".join([*table, "", f"{said} {names}." if names else said, *shown])
 
     def _of(self, agent: str, scenario: str) -> list[Try]:
@@ -141,7 +189,8 @@ class Matrix:
 
     def _notes(self) -> dict[int, Explanation]:
         """Number the explanations of the cells that there are, by row and column."""
-        cells = [(scenario, agent) for scenario in SCENARIOS for agent in self.agents]
+        agents = [_name(agent) for agent in self.agents]
+        cells = [(scenario, agent) for scenario in self.table.scenarios for agent in agents]
         places = {cell: place for place, cell in enumerate(cells)}
         shown = [note for note in self.explained if (note.scenario, note.agent) in places]
         shown.sort(key=lambda note: places[note.scenario, note.agent])
@@ -157,9 +206,12 @@ class Matrix:
             *(
                 [
                     scenario,
-                    *(self.cell(agent, scenario) + notes.get((agent, scenario), "") for agent in self.agents),
+                    *(
+                        self.cell(agent, scenario) + notes.get((_name(agent), scenario), "")
+                        for agent in self.agents
+                    ),
                 ]
-                for scenario in SCENARIOS
+                for scenario in self.table.scenarios
             ),
         ]
 
@@ -168,8 +220,12 @@ def _row(fields: Sequence[str]) -> str:
     return f"| {' | '.join(fields)} |"
 
 
-def _explained(number: int, note: Explanation) -> list[str]:
-    title = f"**[{number}] {note.agent}, {note.scenario}.** {note.reason.strip()}"
+def _name(column: str) -> str:
+    return column.rpartition(" ")[0]
+
+
+def _explained(number: int, note: Explanation, agent: str) -> list[str]:
+    title = f"**[{number}] {agent}, {note.scenario}.** {note.reason.strip()}"
     return ["", title] if not note.wire else ["", title, "", "```text", *note.wire, "```"]
 
 
@@ -179,14 +235,14 @@ def explanations() -> tuple[Explanation, ...]:
     return msgspec.convert(tomllib.loads(text), dict[str, tuple[Explanation, ...]])["explanation"]
 
 
-def inserted(page: str, matrix: str) -> str:
+def inserted(page: str, matrix: str, table: Table = MAIN) -> str:
     """Return a page with its matrix replaced.
 
     Raises:
         ValueError: The page has no place for it.
     """
-    before, begin, rest = page.partition(BEGIN)
+    before, begin, rest = page.partition(table.begin)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"the page lacks the lines {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{matrix}\n\n{END}{after}"
+        raise ValueError(f"the page lacks the lines {table.begin} and {END}")
+    return f"{before}{begin}\n\n{matrix}\n\n{END}{after}"

@@ -1,8 +1,8 @@
 """Collects the cells of the matrix while pytest runs, shows them at the end and writes them where asked to.
 
 A test that is a cell is marked with its scenarios and has a recipe among its parameters. In its
-`user_properties` it may say what the agent calls itself (``agent``), and that the agent does not advertise
-what is needed (``not offered``).
+`user_properties` it may say what the agent calls itself (``agent``), that it does not advertise what is
+needed (``not offered``), and what its cell shows where it passes (``shows``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from interop.agents import AgentRecipe
-from interop.matrix import SCENARIOS, Matrix, Outcome, Try, explanations, inserted
+from interop.matrix import MAIN, MORE, SCENARIOS, Matrix, Outcome, Try, explanations, inserted
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -27,13 +27,13 @@ WRITE_VARIABLE = "THINKWELL_WRITE_MATRIX"
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "agents.md"
 
-MATRIX = pytest.StashKey[Matrix]()
+MATRICES = pytest.StashKey[tuple[Matrix, Matrix]]()
 FAILED = pytest.StashKey[bool]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin with an empty matrix."""
-    config.stash[MATRIX] = Matrix()
+    """Begin with empty matrices."""
+    config.stash[MATRICES] = (Matrix(MAIN), Matrix(MORE))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -54,10 +54,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Show the matrix, and write it where asked to."""
-    matrix = config.stash[MATRIX]
-    if not matrix.agents:
-        return
+    """Show the matrices, and write them where asked to."""
+    for matrix in config.stash[MATRICES]:
+        if matrix.agents:
+            _summarize(terminalreporter, matrix)
+
+
+def _summarize(terminalreporter: pytest.TerminalReporter, matrix: Matrix) -> None:
     matrix.explained = explanations()
     terminalreporter.section("matrix")
     terminalreporter.write_line(matrix.text())
@@ -70,7 +73,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     page = PAGE if asked == "1" else Path(asked)
     today = dt.datetime.now(dt.UTC).date().isoformat()
     text = matrix.markdown(date=today, machine=_machine())
-    page.write_text(inserted(page.read_text("utf-8"), text), "utf-8")
+    page.write_text(inserted(page.read_text("utf-8"), text, matrix.table), "utf-8")
     terminalreporter.write_line(f"Written to {page}")
 
 
@@ -84,14 +87,16 @@ def _take(item: pytest.Item, *, failed: bool) -> None:
     if not isinstance(recipe, AgentRecipe):
         return
     assert call is not None
-    matrix = item.config.stash[MATRIX]
+    main, more = item.config.stash[MATRICES]
+    matrix = more if item.get_closest_marker("more_agents") else main
     told = dict(item.user_properties)
     if "agent" in told:
         matrix.name(recipe.column, str(told["agent"]))
     outcome: Outcome = "failed" if failed else "not offered" if "not offered" in told else "passed"
+    shows = str(told.get("shows", ""))
     for scenario in _scenarios(item):
         backend = str(call.params["anyio_backend"])
-        matrix.add(Try(agent=recipe.column, scenario=scenario, backend=backend, outcome=outcome))
+        matrix.add(Try(agent=recipe.column, scenario=scenario, backend=backend, outcome=outcome, shows=shows))
 
 
 def _machine() -> str:

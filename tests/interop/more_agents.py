@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from interop.agents import AgentRecipe, NpmAgent
+from interop.pins import PINS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 __all__ = (
     "ADDED",
@@ -26,7 +29,6 @@ __all__ = (
     "KIMI",
     "MORE_AGENTS",
     "OPENHANDS",
-    "QUIRKS",
     "QWEN",
     "STAYS",
     "VIBE",
@@ -44,20 +46,32 @@ class PypiAgent(AgentRecipe):
     """The version of Python to run it with; it must be on the machine."""
     extras: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
-    """Packages that it needs and does not bring, with their versions."""
+    """Packages that it needs and does not bring."""
+    below: str = ""
+    """The first version that is no longer this agent."""
 
     def fetch(self, folder: Path) -> None:
         """Make a virtual environment and install the package into it, with uv."""
-        uv = shutil.which("uv")
-        if uv is None:
-            raise FileNotFoundError("uv is needed to install agents from PyPI; `pip install uv` brings it")
-        extras = f"[{','.join(self.extras)}]" if self.extras else ""
-        package = f"{self.package}{extras}=={self.version}"
-        make = (uv, "venv", "--quiet", "--clear", "--no-python-downloads", "--python", self.python)
-        subprocess.run([*make, str(folder / "venv")], check=True)
+        make = ("venv", "--quiet", "--clear", "--no-python-downloads", "--python", _python(self.python))
+        _uv(*make, str(folder / "venv"))
         python = folder / self.programs / "python"
-        add = (uv, "pip", "install", "--quiet", "--python", str(python))
-        subprocess.run([*add, package, *self.beside], check=True)
+        add = ("pip", "install", "--quiet", "--exclude-newer", PINS.until, "--python", str(python))
+        _uv(*add, *self._required(self.version))
+
+    def resolve(self, version: str | None, until: str) -> dict[str, str]:
+        """Have uv print what it would install."""
+        with tempfile.TemporaryDirectory() as folder:
+            wanted = Path(folder, "wanted.txt")
+            wanted.write_text("\n".join(self._required(version)), "utf-8")
+            plain = ("--quiet", "--no-header", "--no-annotate", "--no-python-downloads")
+            which = ("--exclude-newer", until, "--python-version", self.python)
+            lines = _uv("pip", "compile", *plain, *which, str(wanted)).split()
+        return dict(line.split("==") for line in lines if "==" in line)
+
+    def _required(self, version: str | None) -> tuple[str, ...]:
+        extras = f"[{','.join(self.extras)}]" if self.extras else ""
+        newest = f"<{self.below}" if self.below else ""
+        return (f"{self.package}{extras}{f'=={version}' if version else newest}", *self.beside)
 
     @property
     def programs(self) -> str:
@@ -65,10 +79,29 @@ class PypiAgent(AgentRecipe):
         return "venv/bin"
 
 
+def _python(version: str) -> str:
+    """Return an interpreter of a version, or else the version, for uv to say what it lacks."""
+    found = (shutil.which(f"python{version}"), *Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    # A shim of pyenv for a version that is not selected is found, but does not run; uv gives up at it.
+    works = (str(python) for python in found if python and not _status(str(python), "-c", ""))
+    return next(works, version)
+
+
+def _status(*command: str) -> int:
+    return subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode
+
+
+def _uv(*arguments: str) -> str:
+    # The one that `make interop` installs is beside Python.
+    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+    if uv is None:
+        raise FileNotFoundError("uv is needed to install agents from PyPI; `pip install uv` brings it")
+    return subprocess.run([uv, *arguments], check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+
+
 QWEN = NpmAgent(
     name="qwen",
     package="@qwen-code/qwen-code",
-    version="0.24.4",
     executable="qwen",
     args=("--acp",),
     env={"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "$MODEL/v1", "OPENAI_MODEL": "scripted"},
@@ -94,8 +127,8 @@ QWEN = NpmAgent(
 KIMI = PypiAgent(
     name="kimi",
     package="kimi-cli",
-    # The one after it is a stub that says that another program has taken its place.
-    version="1.51.0",
+    # A stub that says that another program has taken its place.
+    below="1.52",
     python="3.13",
     executable="kimi",
     args=("acp",),
@@ -132,7 +165,6 @@ api_key = "none"
 VIBE = PypiAgent(
     name="vibe",
     package="mistral-vibe",
-    version="2.26.1",
     executable="vibe-acp",
     env={"STANDIN_API_KEY": "none", "MISTRAL_API_KEY": "none", "VIBE_HOME": "$HOME/.vibe"},
     files={
@@ -159,7 +191,6 @@ provider = "standin"
 FAST_AGENT = PypiAgent(
     name="fast-agent",
     package="fast-agent-acp",
-    version="0.10.46",
     python="3.13",
     executable="fast-agent-acp",
     args=("--model", "generic.scripted", "--shell"),
@@ -171,7 +202,6 @@ FAST_AGENT = PypiAgent(
 HERMES = PypiAgent(
     name="hermes",
     package="hermes-agent",
-    version="0.19.0",
     extras=("acp", "mcp"),
     executable="hermes-acp",
     files={
@@ -190,7 +220,6 @@ model:
 OPENHANDS = PypiAgent(
     name="openhands",
     package="openhands",
-    version="1.16.0",
     executable="openhands",
     # By itself it asks before every action and does not say which: our tools cannot be told from others then.
     args=("acp", "--llm-approve"),
@@ -239,8 +268,8 @@ _KILO_SETTINGS = {
 
 KILO = NpmAgent(
     name="kilo",
+    title="kilo",
     package="@kilocode/cli",
-    version="7.7.7",
     executable="kilo",
     args=("acp",),
     env={
@@ -258,7 +287,6 @@ KILO = NpmAgent(
 CLINE = NpmAgent(
     name="cline",
     package="cline",
-    version="3.0.65",
     executable="cline",
     args=("--acp",),
     # It opens no session without a key of its own service, whichever service its model is of.
@@ -296,7 +324,6 @@ CLINE = NpmAgent(
 COPILOT = NpmAgent(
     name="copilot",
     package="@github/copilot",
-    version="1.0.102",
     executable="copilot",
     args=("--acp", "--no-auto-update"),
     env={
@@ -311,8 +338,8 @@ COPILOT = NpmAgent(
 
 CODEX_ZED = NpmAgent(
     name="codex-zed",
+    title="codex-acp-of-zed",
     package="@zed-industries/codex-acp",
-    version="0.16.0",
     executable="codex-acp",
     env={"CODEX_HOME": "$HOME/.codex", "OPENAI_API_KEY": "none"},
     files={
@@ -337,8 +364,7 @@ supports_websockets = false
 DEEPAGENTS = PypiAgent(
     name="deepagents",
     package="deepagents-acp",
-    version="0.0.13",
-    beside=("langchain-openai==1.7.3",),
+    beside=("langchain-openai",),
     executable="python",
     args=("-m", "deepagents_acp"),
     env={"LANGSMITH_TRACING": "false", "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "$MODEL/v1"},
@@ -368,22 +394,3 @@ STAYS: Final[frozenset[str]] = frozenset({"cline", "openhands"})
 
 WITHOUT_TOOLS: Final[frozenset[str]] = frozenset({"cline", "deepagents"})
 """Agents that do nothing with the MCP servers of a session."""
-
-_BARE_NAME: Final = "it asks by the tool's bare name, which any tool may have"
-
-QUIRKS: Final[Mapping[tuple[str, str], str]] = {
-    ("deepagents", "cancel_in_mid_text"): "it may take longer than a cancelled turn is waited for",
-    ("deepagents", "permission_denied_by_default"): "it asks for nothing",
-    ("fast-agent", "permission_denied_by_default"): "it runs the commands of its shell without asking",
-    ("hermes", "cancel_in_a_tool_of_ours"): "it fails, and queues every later prompt of the session",
-    ("hermes", "cancel_in_mid_text"): "what it cancels may be the next turn",
-    ("hermes", "permission_denied_by_default"): "it asks of dangerous commands only",
-    ("kimi", "cancel_in_a_tool_of_ours"): _BARE_NAME,
-    ("kimi", "model_error"): "it ends the turn and says nothing",
-    ("kimi", "typed_result_after_a_tool_of_ours"): _BARE_NAME,
-    (
-        "vibe",
-        "cancel_in_a_tool_of_ours",
-    ): "it keeps the first list of tools, so that no turn can bring others",
-}
-"""Why a scenario fails with an agent: what the agent does."""

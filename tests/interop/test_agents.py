@@ -12,6 +12,7 @@ import pytest
 
 from interop.agents import AGENTS, CLAUDE, CODEX, CODEX_ASKING, OPENCODE_ASKING, NpmAgent
 from interop.live import CUT_OFF
+from interop.pins import PINS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,7 @@ MODEL_URL = "http://127.0.0.1:1"
 
 def cached(cache: Path, agent: NpmAgent) -> Path:
     """Put a program where an installation would have put it."""
-    folder = cache / f"{agent.package.rpartition('/')[2]}-{agent.version}"
+    folder = cache / f"{agent.package.rpartition('/')[2]}-{agent.version}-{PINS.until[:10]}"
     program = folder / "node_modules" / ".bin" / agent.executable
     program.parent.mkdir(parents=True)
     program.touch(mode=0o755)
@@ -48,11 +49,11 @@ def test_installs_the_pinned_package_once(tmp_path: Path, monkeypatch: pytest.Mo
     npm.chmod(0o755)
     monkeypatch.setenv("PATH", str(npm.parent), prepend=os.pathsep)
     programs = {CODEX.install(tmp_path / "cache") for _ in range(2)}
-    folder = tmp_path / "cache" / "codex-acp-2.6.0"
+    folder = tmp_path / "cache" / f"codex-acp-{CODEX.version}-{PINS.until[:10]}"
     assert programs == {folder / "node_modules" / ".bin" / "codex-acp"}
     (call,) = (tmp_path / "bin" / "npm.calls").read_text().splitlines()
     assert call.startswith(f"install --prefix {folder} ")
-    assert call.endswith(" @agentclientprotocol/codex-acp@2.6.0")
+    assert call.endswith(f" --before={PINS.until} @agentclientprotocol/codex-acp@{CODEX.version}")
 
 
 @pytest.mark.parametrize("agent", [*AGENTS, *CUT_OFF], ids=lambda agent: agent.name)

@@ -60,7 +60,8 @@ async def test_a_host_of_lines_decides_what_an_agent_may_do(
         ) as agent:
             models.play(shell(recipe, "touch allowed"), Say("Done."))
             assert await agent.think().text("Run it.").listen(handlers) == "Done."
-            assert "".join(heard) == "Done."
+            # Before that codex warns in a message of its own that it does not know the model.
+            assert "".join(heard).endswith("Done.")
             models.play(shell(recipe, "touch denied"), Say("Not done."))
             with suppress(AgentReported):  # some end the turn where they are denied something
                 await agent.think().text("Run it.").listen(handlers)

@@ -9,8 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from interop.agents import AGENTS
-from interop.matrix import BEGIN, END, SCENARIOS, Explanation, Matrix, Outcome, Try, explanations, inserted
+from interop.agents import AGENTS, CODEX, GEMINI
+from interop.matrix import (
+    END,
+    MAIN,
+    MORE,
+    SCENARIOS,
+    Explanation,
+    Matrix,
+    Outcome,
+    Table,
+    Try,
+    explanations,
+    inserted,
+)
+from interop.more_agents import MORE_AGENTS
 
 TESTS = Path(__file__).parents[1]
 
@@ -45,6 +58,12 @@ def test_nested(recipe, anyio_backend):
 def test_sse(recipe, anyio_backend, record_property):
     record_property("not offered", "mcpCapabilities.sse")
 
+@pytest.mark.scenario("doctor")
+@parametrized(CODEX, GEMINI)
+def test_doctor(recipe, anyio_backend, record_property):
+    record_property("shows", "works")
+    assert recipe is not GEMINI
+
 @pytest.mark.scenario("closed without a process left")
 @parametrized(CODEX, GEMINI)
 def test_closed(recipe, anyio_backend, leaves_something):
@@ -77,13 +96,14 @@ def test_a_run_shows_what_its_tests_came_to(tmp_path: Path) -> None:
     lines = result.stdout.splitlines()
     begin = next(number for number, line in enumerate(lines) if line.startswith("=") and "matrix" in line)
     shown = {line[:30].strip(): line[30:].split() for line in lines[begin + 1 :]}
-    assert shown[""] == ["codex-acp", "2.6.0", "gemini-cli", "0.61.0"]
+    assert shown[""] == f"{CODEX.column} {GEMINI.column}".split()
     assert [shown[row][0] for row in ("typed result", "our tool called first", "nested models")] == ["✓"] * 3
     assert "✗" in shown["nested models"]
     assert shown["user's MCP server over sse"][0] == "–"
     assert shown["user's MCP server over sse"][-1] == "?"
     assert shown["closed without a process left"][0] == "✗"
-    assert "Not written, since not all was run: codex-acp 2.6.0: two turns" in result.stdout
+    assert shown["doctor"] == ["works", "✗"]
+    assert f"Not written, since not all was run: {CODEX.column}: two turns" in result.stdout
     assert page.read_text() == "untouched"
 
 
@@ -95,7 +115,7 @@ def test_a_scenario_that_is_no_row_is_refused(tmp_path: Path) -> None:
 
 def test_a_run_of_all_cells_writes_them_into_the_page(tmp_path: Path) -> None:
     page = tmp_path / "agents.md"
-    page.write_text(f"# Agents\n\n{BEGIN}\nwhat was there\n{END}\n\nMore.\n")
+    page.write_text(f"# Agents\n\n{MAIN.begin}\nwhat was there\n{END}\n\nMore.\n")
     source = CELLS.partition('@pytest.mark.scenario("nested models")')[0]
     every = ", ".join(map(repr, SCENARIOS))
     run(
@@ -105,9 +125,9 @@ def test_a_run_of_all_cells_writes_them_into_the_page(tmp_path: Path) -> None:
     )
     text = page.read_text()
     assert text.startswith(
-        f"# Agents\n\n{BEGIN}\n\n|  | codex-acp 2.6.0 | gemini-cli 0.61.0 |\n| --- | :-: | :-: |"
+        f"# Agents\n\n{MAIN.begin}\n\n|  | {CODEX.column} | {GEMINI.column} |\n| --- | :-: | :-: |"
     )
-    assert "codex-acp 2.6.0 calls itself codex 1.0" in text
+    assert f"{CODEX.column} calls itself codex 1.0" in text
     assert f"Python {sys.version.partition(' ')[0]}" in text
     assert "what was there" not in text
     assert text.endswith(f"\n\n{END}\n\nMore.\n")
@@ -127,11 +147,9 @@ def filled(*explained: Explanation, agents: tuple[str, ...] = ("one 1.0", "two 2
 
 
 def test_explanations_are_numbered_by_row_and_stand_below_the_table() -> None:
-    last = Explanation(agent="two 2.0", scenario="our tools not seen", reason="It does not tell.\n")
-    first = Explanation(
-        agent="one 1.0", scenario="model error", reason="It sulks.", wire=('→ {"id":1}', "← {}")
-    )
-    other = Explanation(agent="three 3.0", scenario="model error", reason="Who?")
+    last = Explanation(agent="two", scenario="our tools not seen", reason="It does not tell.\n")
+    first = Explanation(agent="one", scenario="model error", reason="It sulks.", wire=('→ {"id":1}', "← {}"))
+    other = Explanation(agent="three", scenario="model error", reason="Who?")
     text = filled(last, first, other).markdown(date="2026-11-22", machine="Python 3.11")
     assert "| model error | ✗ [1] | ✓ |" in text
     assert "| our tools not seen | ✓ | ✓ [2] |" in text
@@ -149,8 +167,14 @@ def test_what_is_wrong_with_a_page_or_a_row_is_told() -> None:
 
 
 def test_every_explanation_is_for_a_cell_that_there_is() -> None:
-    columns = {recipe.column for recipe in AGENTS}
+    columns = {recipe.heading: MAIN for recipe in AGENTS}
+    columns |= {recipe.heading: MORE for recipe in MORE_AGENTS}
     for note in explanations():
-        assert note.agent in columns
-        assert note.scenario in SCENARIOS
+        assert note.scenario in columns[note.agent].scenarios
         assert note.reason.endswith(".")
+
+
+@pytest.mark.parametrize("table", [MAIN, MORE])
+def test_the_page_has_a_place_for_each_matrix(table: Table) -> None:
+    page = (TESTS.parent / "docs" / "reference" / "agents.md").read_text("utf-8")
+    assert f"{table.begin}\n\nnew\n\n{END}" in inserted(page, "new", table)

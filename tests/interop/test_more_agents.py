@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING, Literal
+import tempfile
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, cast
 
 import anyio
 import anyio.to_thread
@@ -12,14 +14,15 @@ import pytest
 from pydantic import BaseModel
 
 from interop.agents import VENDOR_PREFIXES
-from interop.live import nothing_runs, pids_of, shell
+from interop.live import examined, nothing_runs, pids_of, shell
+from interop.matrix import explanations
 from interop.model_server import CallTool, EndTurn, Fail, Hold, ModelServer, Say
-from interop.more_agents import ADDED, MORE_AGENTS, QUIRKS, STAYS, WAYS, WITHOUT_TOOLS
+from interop.more_agents import ADDED, MORE_AGENTS, STAYS, WAYS, WITHOUT_TOOLS
 from thinkwell import AgentReported, ResultMissing, ThoughtCancelled, ToolsNotSeen, open_agent
 from thinkwell.events import ResultAttempt, ToolsSeen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -70,10 +73,12 @@ REPORT = Report.model_validate(GIVEN)
 def explained(request: pytest.FixtureRequest) -> None:
     """Expect what an agent is known not to do."""
     recipe: AgentRecipe = request.getfixturevalue("recipe")
-    scenario = request.node.originalname.removeprefix("test_")
-    reason = QUIRKS.get((recipe.name, scenario))
-    if reason is not None:
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=False))  # some of it is a matter of time
+    node = cast("pytest.Item", request.node)
+    scenarios = {scenario for mark in node.iter_markers("scenario") for scenario in mark.args}
+    for note in explanations():
+        if note.fault and note.agent == recipe.heading and note.scenario in scenarios:
+            # Some of it is a matter of time.
+            request.applymarker(pytest.mark.xfail(reason=note.reason, strict=False))
 
 
 @pytest.fixture
@@ -84,11 +89,14 @@ def launch(
     for name in [name for name in os.environ if name.startswith(VENDOR_PREFIXES)]:
         monkeypatch.delenv(name)
     home = tmp_path / "home"
-    yield recipe.launch(home=home, model_url=models.url)
-    if recipe.name in STAYS:
-        for pid in pids_of(home):
-            os.kill(pid, signal.SIGKILL)
-    anyio.run(nothing_runs, home)
+    launch = recipe.launch(home=home, model_url=models.url)
+    # Short, since agents put sockets there.
+    with tempfile.TemporaryDirectory(prefix="agent-", ignore_cleanup_errors=True) as temporary:
+        yield replace(launch, env={**launch.env, "TMPDIR": temporary})
+        if recipe.name in STAYS:
+            for pid in pids_of(home):
+                os.kill(pid, signal.SIGKILL)
+        anyio.run(nothing_runs, home)
 
 
 def opened(
@@ -115,6 +123,7 @@ def calls(recipe: AgentRecipe, name: str, args: Mapping[str, object]) -> CallToo
     return CallTool(name, {**args, **ADDED.get(recipe.name, {})})
 
 
+@pytest.mark.scenario("our tool called first", "nested models")
 @pytest.mark.parametrize(
     ("recipe", "way"),
     [
@@ -151,6 +160,7 @@ async def test_typed_result_after_a_tool_of_ours(
     assert models.remaining == ()
 
 
+@pytest.mark.scenario("typed result")
 @with_tools
 async def test_typed_result_alone(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
@@ -161,6 +171,7 @@ async def test_typed_result_alone(
             assert await agent.think(int).text("How many?").run() == 7
 
 
+@pytest.mark.scenario("two turns in one session")
 @with_tools
 async def test_turns_in_a_session(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
@@ -179,6 +190,7 @@ async def test_turns_in_a_session(
             assert await session.think(list[int]).text("How many?").run() == [1, 2]
 
 
+@pytest.mark.scenario("invalid result repaired")
 @with_tools
 async def test_invalid_result_repaired(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
@@ -197,6 +209,7 @@ async def test_invalid_result_repaired(
     assert attempts == [False, True]
 
 
+@pytest.mark.scenario("permission denied")
 @every_agent
 async def test_permission_denied_by_default(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
@@ -211,6 +224,7 @@ async def test_permission_denied_by_default(
     assert models.remaining != (shell(recipe, "touch marker"), Say("Done."))
 
 
+@pytest.mark.scenario("permission allowed")
 @every_agent
 async def test_permission_allowed(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
@@ -222,6 +236,7 @@ async def test_permission_allowed(
     assert (project / "marker").exists()
 
 
+@pytest.mark.scenario("cancel in mid text")
 @every_agent
 async def test_cancel_in_mid_text(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
@@ -243,6 +258,7 @@ async def test_cancel_in_mid_text(
             assert "Here again." in await session.think().text("Are you there?").run()
 
 
+@pytest.mark.scenario("cancel in mid tool")
 @with_tools
 async def test_cancel_in_a_tool_of_ours(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
@@ -272,6 +288,7 @@ async def test_cancel_in_a_tool_of_ours(
             assert "Here again." in await session.think().text("Are you there?").run()
 
 
+@pytest.mark.scenario("model error")
 @every_agent
 async def test_model_error(recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path) -> None:
     with anyio.fail_after(TIMEOUT):
@@ -286,6 +303,7 @@ async def test_model_error(recipe: AgentRecipe, launch: Launch, models: ModelSer
             assert "Here again." in await session.think().text("Are you there?").run()
 
 
+@pytest.mark.scenario("three sessions at once", "closed without a process left")
 @every_agent
 async def test_three_sessions_at_once(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
@@ -306,10 +324,53 @@ async def test_three_sessions_at_once(
                 assert "Done." in await stream.result
 
 
+@pytest.mark.scenario("doctor")
+@every_agent
+async def test_whether_an_agent_works_is_not_known_without_a_prompt(
+    recipe: AgentRecipe,
+    launch: Launch,
+    models: ModelServer,
+    project: Path,
+    tell: Callable[[str, str], None],
+) -> None:
+    diagnosis = await examined(launch, project, prompt=False)
+    assert diagnosis.verdict == "unknown"
+    assert not [request for request in models.requests if request.tools]
+    tell("shows", diagnosis.verdict)
+
+
+@pytest.mark.scenario("doctor with a prompt")
+@every_agent
+async def test_a_prompt_shows_whether_an_agent_works(
+    recipe: AgentRecipe,
+    launch: Launch,
+    models: ModelServer,
+    project: Path,
+    tell: Callable[[str, str], None],
+) -> None:
+    models.play(calls(recipe, "return_result", {"result": 7}), Say("Done."))
+    diagnosis = await examined(launch, project, prompt=True)
+    assert diagnosis.verdict == ("does not" if recipe.name in WITHOUT_TOOLS else "works")
+    tell("shows", diagnosis.verdict)
+
+
+@pytest.mark.scenario(
+    "typed result",
+    "our tool called first",
+    "nested models",
+    "two turns in one session",
+    "cancel in mid tool",
+    "invalid result repaired",
+)
 @without_tools
 async def test_tools_not_seen(
-    recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
+    recipe: AgentRecipe,
+    launch: Launch,
+    models: ModelServer,
+    project: Path,
+    tell: Callable[[str, str], None],
 ) -> None:
+    tell("not offered", "tools")
     with anyio.fail_after(TIMEOUT):
         async with opened(recipe, launch, project) as agent:
             models.play(Say("There is no such tool."))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from interop.more_agents import DEEPAGENTS, HERMES, MORE_AGENTS, QUIRKS
+from interop.more_agents import DEEPAGENTS, HERMES, MORE_AGENTS
+from interop.pins import PINS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,23 +31,25 @@ def test_installs_the_pinned_package_into_an_environment_of_its_own(
     )
     uv.chmod(0o755)
     monkeypatch.setenv("PATH", str(uv.parent), prepend=os.pathsep)
-    folder = tmp_path / "cache" / "hermes-agent-0.19.0"
+    folder = tmp_path / "cache" / f"hermes-agent-{HERMES.version}-{PINS.until[:10]}"
     assert HERMES.install(tmp_path / "cache") == folder / "venv" / "bin" / "hermes-acp"
     made, installed = (tmp_path / "bin" / "uv.calls").read_text().splitlines()
     assert made.startswith("venv ")
-    assert made.endswith(f" --python 3.12 {folder}/venv")
-    assert installed.endswith(f" --python {folder}/venv/bin/python hermes-agent[acp,mcp]==0.19.0")
+    assert made.endswith(f" {folder}/venv")
+    assert f" --exclude-newer {PINS.until} " in installed
+    assert installed.endswith(f" --python {folder}/venv/bin/python hermes-agent[acp,mcp]=={HERMES.version}")
 
 
 def test_a_missing_uv_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.raises(FileNotFoundError, match="uv is needed"):
         DEEPAGENTS.install(tmp_path)
 
 
 @pytest.mark.parametrize("agent", MORE_AGENTS, ids=lambda agent: agent.name)
 def test_every_agent_is_kept_to_its_home_and_to_loopback(agent: AgentRecipe, tmp_path: Path) -> None:
-    folder = tmp_path / f"{agent.package.rpartition('/')[2]}-{agent.version}"
+    folder = tmp_path / f"{agent.package.rpartition('/')[2]}-{agent.version}-{PINS.until[:10]}"
     program = folder / agent.programs / agent.executable
     program.parent.mkdir(parents=True)
     program.touch(mode=0o755)
@@ -58,5 +61,20 @@ def test_every_agent_is_kept_to_its_home_and_to_loopback(agent: AgentRecipe, tmp
     assert any(f"{MODEL_URL}/v1" in setting for setting in settings)
 
 
-def test_what_is_explained_is_of_agents_that_are_tried() -> None:
-    assert {name for name, _ in QUIRKS} <= {agent.name for agent in MORE_AGENTS}
+@pytest.mark.skipif(sys.platform == "win32", reason="the programs of this test are shell scripts")
+def test_a_shim_of_pyenv_that_does_not_run_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, status in (("bin/python3.12", 127), (".pyenv/versions/3.12.9/bin/python", 0)):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(f"#!/bin/sh\nexit {status}\n")
+        (tmp_path / name).chmod(0o755)
+    uv = tmp_path / "bin" / "uv"
+    uv.write_text('#!/bin/sh\necho "$*" >> "$0.calls"\n')
+    uv.chmod(0o755)
+    monkeypatch.setenv("PATH", str(uv.parent))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="holds no program"):
+        HERMES.install(tmp_path / "cache")
+    made, _ = (tmp_path / "bin" / "uv.calls").read_text().splitlines()
+    assert f" --python {tmp_path}/.pyenv/versions/3.12.9/bin/python " in made

@@ -148,7 +148,7 @@ EXAMPLES = pytest.mark.parametrize("examples", [8, pytest.param(100, marks=pytes
 def check(backend: str, examples: int, play: Callable[[list[Step]], Awaitable[None]]) -> None:
     """Play so many plans."""
 
-    @settings(deadline=None, max_examples=examples)
+    @settings(max_examples=examples)
     @given(plan=st.lists(st.one_of(kinds), min_size=10, max_size=40))
     def each(plan: list[Step]) -> None:
         anyio.run(play, plan, backend=backend)

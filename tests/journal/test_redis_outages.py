@@ -329,7 +329,7 @@ async def test_a_request_that_comes_after_it_was_tried_again(
 async def test_a_run_whose_beginning_nobody_knows_of_is_an_orphan(
     line: RedisLine, behind: Callable[..., RedisJournal]
 ) -> None:
-    async with behind(patience=0.3) as journal:
+    async with behind(patience=1.0) as journal:
         line.lose(b"unlucky", times=100)
         with pytest.raises(JournalError, match="cannot be reached"):
             await journal.create(run_record("run-1", title="unlucky"))
@@ -345,7 +345,7 @@ async def test_orphans_whose_list_was_lost(
 ) -> None:
     async with direct:
         await direct.create(run_record("run-1"))
-    async with behind(patience=0.3, lease=17.0) as journal:
+    async with behind(patience=1.0, lease=17.0) as journal:
         line.lose(b"17000", times=100)
         with pytest.raises(JournalError, match="cannot be reached"):
             await journal.orphans()
@@ -359,7 +359,7 @@ async def test_orphans_of_which_nothing_was_known_yet(
 ) -> None:
     async with direct:
         await direct.create(run_record("run-1"))
-    async with behind(patience=0.3) as journal:
+    async with behind(patience=1.0) as journal:
         line.lose(b"run-1", times=100)
         with pytest.raises(JournalError, match="cannot be reached"):
             await journal.orphans()
@@ -371,7 +371,7 @@ async def test_a_run_of_this_process_does_not_become_an_orphan_by_its_name(
     line: RedisLine, behind: Callable[..., RedisJournal]
 ) -> None:
     """Another run is to be created with its id, which fails in one way or the other."""
-    async with behind(patience=0.3) as journal:
+    async with behind(patience=1.0) as journal:
         await journal.create(run_record("run-1", key="k"))
         with pytest.raises(JournalConflict, match="there is a run run-1 already"):
             await journal.create(run_record("run-1"))
@@ -429,7 +429,7 @@ async def test_who_waits_looks_where_another_who_looked_for_both_has_failed(
     line: RedisLine, behind: Callable[..., RedisJournal], direct: RedisJournal
 ) -> None:
     outcomes: list[str] = []
-    async with direct, behind(timeout=1.0, patience=0.8) as other:
+    async with direct, behind(timeout=2.0, patience=1.6) as other:
 
         async def wait() -> None:
             try:

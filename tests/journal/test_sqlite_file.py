@@ -258,7 +258,7 @@ def test_a_full_disk_costs_what_was_not_stored_and_nothing_else(path: Path) -> N
     )
     assert result.stderr == ""
     told, before, after = result.stdout.splitlines()
-    assert "the disk failed, or is full; look at it, then try again" in told
+    assert told.startswith("JournalUnwritable: the disk has failed, or is full; look at it, then try again")
     assert int(before) > 10
     assert int(after) == int(before) + 1
 

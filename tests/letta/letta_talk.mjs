@@ -103,6 +103,6 @@ told.answer = [answer.messages.at(-1).content, answer.stop_reason.stop_reason];
 const conversation = await client.conversations.create({ agent_id: agent.id });
 const talk = await client.conversations.messages.create(conversation.id, { input: "Hello." });
 told.talk = (await all(talk)).map((frame) => frame.message_type);
-told.cancelled = await client.agents.messages.cancel(agent.id);
+told.cancelled = await client.agents.messages.cancel(agent.id).catch((error) => error.status);
 
 console.log(JSON.stringify(told));

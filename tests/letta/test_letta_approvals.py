@@ -9,7 +9,7 @@ import anyio
 import pytest
 from letta_stage import LettaStage, allowed, asking, hello, letta_served, tool_done, tool_start
 from msgspec.structs import replace
-from scripted import ScriptedAgent, scripted
+from scripted import Played, scripted
 
 from thinkwell.journal import MemoryJournal
 from thinkwell.questions import Question, wait_for_answer
@@ -277,7 +277,7 @@ async def test_what_a_program_answers_at_once_ends_nothing() -> None:
         await anyio.sleep(0.1)
         return "ls" in question.title
 
-    played = ScriptedAgent([asking])
+    played = Played([asking])
 
     def opened(permissions: Any) -> Any:
         return scripted(agent=played, permissions=permissions, on_question=[reviewer, wait_for_answer])
@@ -396,7 +396,7 @@ async def test_a_conversation_is_taken_up_behind_its_last_decision() -> None:
     async def slowly(turn: Turn) -> None:
         await allowed(turn)
         turn.say("One")
-        await gates[len(turn.agent.prompts) - 1].wait()
+        await gates[len(turn.agent.sent.prompts) - 1].wait()
         turn.say(" two")
 
     async with letta_served(slowly) as stage:
@@ -461,7 +461,7 @@ async def test_a_decision_and_another_message(tokens: bool) -> None:
 
         again = await stage.read(url, body)
         assert again.text == streamed.text
-        assert len(stage.handler.prompts) == 2
+        assert len(stage.handler.sent.prompts) == 2
         resumed = await stage.read(f"/v1/runs/{runs[0]}/stream", {"starting_after": 2})
         assert [frame.get("run_id") for frame in resumed.frames[:-2]] == [runs[1], runs[1]]
         resumed = await stage.read(f"/v1/runs/{runs[1]}/stream", {"starting_after": 1})
@@ -641,7 +641,7 @@ async def test_tools_that_cannot_be_offered(tools: list[dict[str, Any]]) -> None
         agent = await stage.agent()
         body = {"input": "Go.", "client_tools": tools}
         await stage.post(f"/v1/agents/{agent}/messages", body, 422)
-        assert stage.handler.prompts == []
+        assert not stage.handler.sent.prompts
 
 
 # Forms, and web pages

@@ -68,7 +68,7 @@ async def test_long_messages_are_kept_without_their_middles() -> None:
         long, longer = f"A{'x' * 20_000}B", f"C{'y' * 5_000_000}D"
         said = [{"role": "user", "content": text} for text in (short, longer, long)]
         await stage.stream(agent, None, messages=said, include_return_message_types=["user_message"] * 9_999)
-        assert longer in "".join(getattr(block, "text", "") for block in stage.handler.prompts[0].prompt)
+        assert longer in stage.handler.sent.prompts[0].text
         first, second, third = [message["content"] for message in (await stage.messages(agent))[:3]]
         assert first == short
         assert second.startswith("Cyyy")
@@ -229,7 +229,7 @@ async def test_runs_of_others_in_the_same_conversation() -> None:
         assert messages[0]["content"] == "From elsewhere."
         assert messages[-1]["content"] == "Hello Ada."
         assert await stage.get("/v1/runs/") == []  # it is not one of Letta's
-        assert await stage.post(f"/v1/agents/{agent}/messages/cancel") == {}
+        await stage.post(f"/v1/agents/{agent}/messages/cancel", status=409)
 
 
 async def test_many_runs() -> None:

@@ -382,10 +382,10 @@ async def test_it_is_the_call_that_the_agent_shows() -> None:
 async def test_usage_is_added_up() -> None:
     log = (
         say("One."),
-        ev.TurnEnded(number=1, stop_reason="end_turn", usage={"inputTokens": 3, "outputTokens": 1, "x": 9}),
+        ev.TurnEnded(number=1, stop_reason="end_turn", usage=ev.TokenUsage(input=3, output=1)),
         ev.ToolDone(id="t1", status="completed"),
         say("Two."),
-        ev.TurnEnded(number=2, stop_reason="end_turn", usage={"inputTokens": 4, "totalTokens": 5}),
+        ev.TurnEnded(number=2, stop_reason="end_turn", usage=ev.TokenUsage(input=4, total=5)),
         ev.TurnEnded(number=3, stop_reason="end_turn"),
         ev.UsageUpdate(used=77, size=100),
     )

@@ -137,14 +137,14 @@ async def check(log: list[ev.ThoughtEvent], end: RunEnded, after: int) -> None:
     assert rest == [own(frame["id"]) for frame in pieces if "id" in frame][len(pieces) - len(part) :]
 
 
-@settings(deadline=None, database=None, max_examples=20)
+@settings(max_examples=20)
 @given(logs, ends, st.integers(0, 12))
 async def test_frames(log: list[ev.ThoughtEvent], end: RunEnded, after: int) -> None:
     await check(log, end, after)
 
 
 @pytest.mark.long
-@settings(deadline=None, database=None, max_examples=200)
+@settings(max_examples=200)
 @given(logs, ends, st.integers(0, 12))
 async def test_many_frames(log: list[ev.ThoughtEvent], end: RunEnded, after: int) -> None:
     await check(log, end, after)

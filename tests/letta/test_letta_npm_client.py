@@ -89,5 +89,5 @@ async def test_a_conversation(kind: ServerKind) -> None:
         "stop_reason",
         "usage_statistics",
     ]
-    assert told["cancelled"] == {}
-    assert len(handler.prompts) == 4
+    assert told["cancelled"] == 409
+    assert len(handler.sent.prompts) == 4

@@ -26,7 +26,7 @@ def user(content: Any, **more: Any) -> dict[str, Any]:
 
 def prompted(stage: LettaStage) -> list[str]:
     """The texts of the last prompt."""
-    blocks = stage.handler.prompts[-1].prompt
+    blocks = stage.handler.requests("session/prompt")[-1].prompt
     return [block.text for block in blocks if isinstance(block, s.TextContent)]
 
 
@@ -70,7 +70,7 @@ async def test_images() -> None:
             {"source": {"type": "url", "url": "https://example.org/a.png"}},
         ]
         await stage.post(f"/v1/agents/{agent}/messages", {"messages": [user(content)]})
-        blocks = stage.handler.prompts[-1].prompt
+        blocks = stage.handler.requests("session/prompt")[-1].prompt
         assert any(isinstance(block, s.ImageContent) for block in blocks)
         assert "https://example.org/a.png" in "".join(prompted(stage))
         (said, *_) = await stage.messages(agent)
@@ -121,7 +121,7 @@ async def test_what_cannot_be_sent(body: dict[str, Any]) -> None:
             refused = await stage.post(f"/v1/agents/{agent}/{path}", body, 422)
             assert isinstance(refused["detail"], str)
             assert refused["detail"]
-        assert stage.handler.prompts == []
+        assert not stage.handler.sent.prompts
         assert await stage.get("/v1/runs/") == []
 
 
@@ -153,12 +153,12 @@ async def test_the_same_message_again_is_the_same_run() -> None:
         first = await stage.read(url, body)
         again = await stage.read(url, body)
         assert again.frames[1:] == first.frames[1:]
-        assert len(stage.handler.prompts) == 1
+        assert len(stage.handler.sent.prompts) == 1
         other = await stage.read(url, {**body, "messages": [user("Go.", otid="o2")]})
         assert other.run_id != first.run_id
         complete = await stage.post(f"/v1/agents/{agent}/messages", {"messages": body["messages"]})
         assert complete["messages"][-1]["content"] == "Hello Ada."
-        assert len(stage.handler.prompts) == 2
+        assert len(stage.handler.sent.prompts) == 2
 
 
 async def test_a_connection_that_is_lost_and_a_message_that_is_sent_again() -> None:
@@ -178,7 +178,7 @@ async def test_a_connection_that_is_lost_and_a_message_that_is_sent_again() -> N
                 await anext(Blocks(answer.chunks))
         go.set()
         assert (await stage.read(url, body)).text == "One two"
-        assert len(stage.handler.prompts) == 1
+        assert len(stage.handler.sent.prompts) == 1
 
 
 async def test_the_same_message_at_the_same_time() -> None:
@@ -194,7 +194,7 @@ async def test_the_same_message_at_the_same_time() -> None:
             for _ in range(5):
                 tasks.start_soon(send)
         assert len(set(runs)) == 1
-        assert len(stage.handler.prompts) == 1
+        assert len(stage.handler.sent.prompts) == 1
 
 
 async def test_the_same_name_in_another_conversation_is_another_message() -> None:
@@ -321,7 +321,7 @@ async def test_a_run_is_cancelled() -> None:
 
         tasks.start_soon(watch)
         with anyio.fail_after(5):
-            while not stage.handler.prompts:
+            while not stage.handler.sent.prompts:
                 await anyio.lowlevel.checkpoint()
         told = await stage.post(f"/v1/agents/{agent}/messages/cancel")
         (run,) = await stage.get("/v1/runs/")
@@ -332,7 +332,23 @@ async def test_a_run_is_cancelled() -> None:
         assert streams[0].stop_reason == "cancelled"
         assert streams[0].done
         assert streams[0].error is None
-        assert await stage.post(f"/v1/agents/{agent}/messages/cancel", {}) == {}
+
+
+@pytest.mark.parametrize("body", [None, {}, {"run_ids": []}])
+async def test_nothing_to_cancel(body: dict[str, Any] | None) -> None:
+    async with letta_served(hello) as stage:
+        agent = await stage.agent()
+        await stage.stream(agent)
+        conversation = (await stage.post(f"/v1/conversations/?agent_id={agent}", {}))["id"]
+        for path, what in (
+            (f"agents/{agent}/messages/cancel", f"agent {agent}"),
+            (f"conversations/{conversation}/cancel", f"conversation {conversation}"),
+            (f"conversations/default/cancel?agent_id={agent}", "conversation default"),
+        ):
+            answer = await stage.client.post(f"/v1/{path}", body)
+            assert answer.status == 409
+            assert answer.headers["x-should-retry"] == "false"
+            assert await answer.json() == {"detail": f"CONFLICT: No active runs to cancel for {what}"}
 
 
 async def test_runs_are_cancelled_by_name() -> None:

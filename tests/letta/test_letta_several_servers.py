@@ -58,7 +58,7 @@ async def test_a_conversation_over_two_servers(redis_server: RedisServer) -> Non
             streamed = await two.read(url, body)  # the same request, to the other one
             assert streamed.run_id == ping["run_id"]
             assert streamed.stop_reason == "requires_approval"
-            assert len(two.handler.prompts) == 0
+            assert len(two.handler.sent.prompts) == 0
 
             answered = await two.decide(agent, {"tool_call_id": "t1", "approve": True})
             assert answered.text == "yes"
@@ -141,8 +141,8 @@ async def test_of_two_messages_at_once_one_is_sent(redis_server: RedisServer) ->
             streamed = await refused.stream(agent, None, messages=[{"type": "approval", "approve": True}])
             assert streamed.text == "yes"
             assert streamed.stop_reason == "end_turn"
-            assert len(sent.handler.prompts) == 1
-            assert refused.handler.prompts == []
+            assert len(sent.handler.sent.prompts) == 1
+            assert not refused.handler.sent.prompts
             assert (await refused.stream(agent)).stop_reason == "requires_approval"  # and now it may
 
 
@@ -161,4 +161,4 @@ async def test_the_same_message_at_two_servers_at_once(redis_server: RedisServer
                     tasks.start_soon(send, stage)
             assert len(set(runs)) == 1
             await stages[0].read(f"/v1/agents/{agent}/messages/stream", body)
-            assert sum(len(stage.handler.prompts) for stage in stages) == 1
+            assert sum(len(stage.handler.sent.prompts) for stage in stages) == 1

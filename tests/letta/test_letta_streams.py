@@ -258,7 +258,7 @@ async def test_an_interrupted_run_is_told_of_as_an_error() -> None:
         assert again.error["error_type"] == "interrupted"
         assert "under another otid" in again.error["message"]  # for this one is that run's
         assert again.error["run_id"] == run["id"]
-        assert stage.handler.prompts == []
+        assert not stage.handler.sent.prompts
 
 
 # Signs of life

@@ -11,10 +11,11 @@ import anyio
 import pytest
 from limits.virtual import Stopwatch
 from pydantic import BaseModel
-from scripted import Script, ScriptedAgent, Turn, scripted
+from scripted import Played, Proceed, Script, Turn, scripted
 from stream.wire_agent import answer, say, update, wire_agent
 
 from thinkwell import Budget, BudgetExceeded, Spent, ThoughtStream
+from thinkwell.testing import script
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -36,15 +37,15 @@ async def settled() -> None:
     await anyio.wait_all_tasks_blocked()
 
 
-class Counting(ScriptedAgent):
+class Counting(Played):
     """Says at the end of each turn how many tokens it took."""
 
     def __init__(self, *scripts: Script, totals: tuple[int | None, ...] = ()) -> None:
-        super().__init__(scripts)
+        super().__init__(scripts, answers={"session/prompt": self.prompt})
         self.totals = list(totals)
 
-    async def prompt(self, request: s.PromptRequest, /) -> s.PromptResponse:
-        response = await super().prompt(request)
+    async def prompt(self, request: s.PromptRequest, proceed: Proceed) -> s.PromptResponse:
+        response: s.PromptResponse = await proceed(request)
         total = self.totals.pop(0) if self.totals else None
         if total is None:
             return response
@@ -123,14 +124,14 @@ async def test_tokens_of_a_reminder_turn(totals: tuple[int | None, ...], spent: 
 
 
 async def test_tokens_before_the_first_prompt_are_of_the_first_turn() -> None:
-    def early(client: Any, session_id: str) -> None:
-        client.update(session_id, s.UsageUpdate(used=5000, size=200_000))
-
     async def grows(turn: Turn) -> None:
         used(turn, 6000)
 
     budget = Budget(max_tokens=10_000)
-    agent = ScriptedAgent([grows], before_session=early)
+    agent = Played(
+        [grows],
+        before_session=script.updates({"sessionUpdate": "usage_update", "used": 5000, "size": 200_000}),
+    )
     async with scripted(agent=agent) as opened:
         await opened.think().text("Go").run(budget=budget)
     assert budget.spent.tokens == 6000
@@ -146,7 +147,7 @@ async def test_exactly_reached__is_not_exceeded_but_leaves_nothing_for_another()
             await opened.think().text("Go").run(budget=budget)
         assert (caught.value.what, caught.value.limit, caught.value.spent) == ("tokens", 1000, 1000)
         assert "1000 of 1000 tokens; give the run another Budget" in str(caught.value)
-        assert len(agent.sessions) == len(agent.prompts) == 1, "nothing was sent"
+        assert len(agent.sent.sessions) == len(agent.sent.prompts) == 1, "nothing was sent"
 
 
 async def test_a_result_that_is_there_stays_though_its_turn_was_too_dear() -> None:
@@ -182,7 +183,7 @@ async def test_no_reminder_is_sent_where_nothing_is_left_for_it() -> None:
         stream = opened.think(Answer).text("Go").stream(budget=Budget(max_tokens=1000))
         assert await exceeded(stream) == ("tokens", 1000, 5000)
         await settled()
-        assert len(agent.prompts) == 1
+        assert len(agent.sent.prompts) == 1
 
 
 # Cost
@@ -261,7 +262,7 @@ async def test_cost_of_a_loaded_session_is_not_known_at_first() -> None:
 
     budget = Budget(max_cost=5)
     capabilities = s.AgentCapabilities(load_session=True, mcp_capabilities=s.McpCapabilities(acp=True))
-    handler = ScriptedAgent([pays], capabilities=capabilities)
+    handler = Played([pays], capabilities=capabilities)
     async with scripted(agent=handler) as agent, agent.session(load="old") as session:
         await session.think().text("1").run(budget=budget)
         assert budget.spent.cost == 0.5
@@ -401,7 +402,7 @@ async def test_calls_of_our_tools__each_once_however_they_are_shown(
     shows: Callable[[Turn, str], None], finished: bool
 ) -> None:
     async def calls(turn: Turn) -> None:
-        name = turn.agent.sessions[0].mcp_servers[0].name
+        name = turn.server
         shows(turn, name)
         await turn.call("add", ARGUMENTS)
         if finished and shows is not not_at_all:
@@ -419,7 +420,7 @@ async def test_calls_of_our_tools__each_once_however_they_are_shown(
 
 async def test_a_call_of_ours_that_shows_only_in_a_question_and_at_its_end() -> None:
     async def calls(turn: Turn) -> None:  # as gemini-cli does
-        name = turn.agent.sessions[0].mcp_servers[0].name
+        name = turn.server
         call = s.ToolCallUpdate(tool_call_id="t", title=f"add ({name} MCP Server)")
         options = (s.PermissionOption(option_id="y", name="Yes", kind="allow_once"),)
         await turn.client.request_permission(
@@ -436,7 +437,7 @@ async def test_a_call_of_ours_that_shows_only_in_a_question_and_at_its_end() -> 
 
 async def test_an_id_of_ours_that_the_agent_uses_again_for_a_tool_of_its_own() -> None:
     async def calls(turn: Turn) -> None:
-        as_claude(turn, turn.agent.sessions[0].mcp_servers[0].name)
+        as_claude(turn, turn.server)
         await turn.call("add", ARGUMENTS)
         news(turn, "t")
         show(turn, "t", title="Delete everything")
@@ -449,7 +450,7 @@ async def test_an_id_of_ours_that_the_agent_uses_again_for_a_tool_of_its_own() -
 
 async def test_return_result_is_free() -> None:
     async def tries(turn: Turn) -> None:
-        name = turn.agent.sessions[0].mcp_servers[0].name
+        name = turn.server
         show(turn, "r", title=f"mcp__{name}__return_result")
         await turn.returns(answer="no number")
         news(turn, "r", "failed")
@@ -532,7 +533,7 @@ class TestSeconds:
 
 async def test_seconds_are_shared() -> None:
     budget = Budget(max_seconds=0.1)
-    agent = ScriptedAgent([hangs])
+    agent = Played([hangs])
     async with scripted(agent=agent) as opened:
         first = opened.think().text("1").stream(budget=budget)
         second = opened.think().text("2").stream(budget=budget)
@@ -540,15 +541,15 @@ async def test_seconds_are_shared() -> None:
         assert budget.spent.seconds >= 0.1
         third = opened.think().text("3").stream(budget=budget)
         assert (await exceeded(third))[0] == "seconds"
-        assert len(agent.prompts) == 2
+        assert len(agent.sent.prompts) == 2
 
 
 async def test_no_seconds_at_all() -> None:
-    agent = ScriptedAgent([hangs])
+    agent = Played([hangs])
     async with scripted(agent=agent) as opened:
         stream = opened.think().text("1").stream(budget=Budget(max_seconds=0))
         assert (await exceeded(stream))[:2] == ("seconds", 0)
-    assert agent.sessions == []
+    assert not agent.sent.sessions
 
 
 # Sharing

@@ -12,7 +12,7 @@ import pytest
 from limits.tap import Tap, told
 from limits.virtual import Stopwatch
 from pydantic import BaseModel
-from scripted import ScriptedAgent, Turn
+from scripted import Played, Proceed, Turn, never, playing
 from stream.wire_agent import end_turn, permission, wire_agent
 
 from thinkwell import (
@@ -31,7 +31,7 @@ from thinkwell import (
     open_agent,
 )
 from thinkwell import events as ev
-from thinkwell_acp import memory_transport_pair, serve_agent
+from thinkwell_acp import memory_transport_pair
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -52,27 +52,30 @@ class Answer(BaseModel):
     answer: int
 
 
-class Scene(ScriptedAgent):
+class Scene(Played):
     """An agent that comes to a state and stays there, until it is cancelled."""
 
     def __init__(self, state: str) -> None:
         lists = state != "connecting"
-        super().__init__([self.play], lists_tools=lists, relists=lists)
+        super().__init__(
+            [self.play], lists_tools=lists, relists=lists, answers={"session/new": self.new_session}
+        )
         self.state = state
         self.reached = anyio.Event()
         self.let_go = threading.Event()
 
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+    async def new_session(self, request: s.NewSessionRequest, proceed: Proceed) -> s.NewSessionResponse:
         if self.state == "opening":
             self.reached.set()
             await anyio.sleep_forever()
-        return await super().new_session(request)
+        opened: s.NewSessionResponse = await proceed(request)
+        return opened
 
     async def play(self, turn: Turn) -> None:
         if turn.text.startswith("again"):
             turn.say("again")
             return
-        if self.state == "reminder" and len(self.prompts) == 1:
+        if self.state == "reminder" and len(self.sent.prompts) == 1:
             turn.say("no result")
             return
         acts: dict[str, Callable[[], Awaitable[object]]] = {
@@ -165,15 +168,12 @@ class Stage:
 
 
 @asynccontextmanager
-async def serving(handler: ScriptedAgent, within: float = 10_000) -> AsyncGenerator[tuple[Agent, Tap]]:
+async def serving(handler: Played, within: float = 10_000) -> AsyncGenerator[tuple[Agent, Tap]]:
     """Open an agent and look at the wire."""
     ours, theirs = memory_transport_pair()
     tap = Tap(theirs)
     with anyio.fail_after(within):
-        async with (
-            serve_agent(tap, handler),
-            open_agent("staged", transport=ours, permissions="ask") as agent,
-        ):
+        async with playing(tap, handler), open_agent("staged", transport=ours, permissions="ask") as agent:
             yield agent, tap
 
 
@@ -357,7 +357,7 @@ async def test_an_agent_that_ends_the_turn_late__its_session_is_usable(seconds: 
                 await anyio.sleep(seconds)
                 turn.say("what I wanted to say")
 
-    async with serving(ScriptedAgent([slow])) as (agent, tap), agent.session() as session:
+    async with serving(Played([slow])) as (agent, tap), agent.session() as session:
         stream = session.think().text("Go").stream()
         await settled()
         stream.cancel()
@@ -368,7 +368,7 @@ async def test_an_agent_that_ends_the_turn_late__its_session_is_usable(seconds: 
 
 
 async def test_an_agent_that_never_ends_the_turn__its_session_says_that_it_is_not_usable() -> None:
-    async with serving(ScriptedAgent([deaf])) as (agent, tap), agent.session() as session:
+    async with serving(Played([deaf])) as (agent, tap), agent.session() as session:
         other = agent.think().text("Go").stream()  # without it, the agent would be ended
         await settled()
         watch = Stopwatch()
@@ -383,7 +383,7 @@ async def test_an_agent_that_never_ends_the_turn__its_session_says_that_it_is_no
 
 
 async def test_agents_whose_runs_are_all_stuck_are_ended(caplog: pytest.LogCaptureFixture) -> None:
-    async with serving(ScriptedAgent([deaf])) as (agent, _):
+    async with serving(Played([deaf])) as (agent, _):
         streams = [agent.think().text("Go").stream() for _ in range(3)]
         await settled()
         for stream in streams:
@@ -391,7 +391,8 @@ async def test_agents_whose_runs_are_all_stuck_are_ended(caplog: pytest.LogCaptu
         for stream in streams:
             await stream.wait()
         await settled()
-        with pytest.raises(AgentExited):
+        ended = r"was ended by thinkwell, because it did not end the turn of run-\d+, which was cancelled;"
+        with pytest.raises(AgentExited, match=ended):
             await agent.think().text("again").run()
     assert caplog.text.count("so its process is ended") == 1
 
@@ -401,9 +402,9 @@ async def test_leaving_the_agent_hurries_a_run_that_is_being_cancelled(after: fl
     capabilities = s.AgentCapabilities(
         session_capabilities=s.SessionCapabilities(close=s.SessionCloseCapabilities())
     )
-    ours, theirs = memory_transport_pair()
-    async with serve_agent(theirs, NeverCloses([deaf], capabilities=capabilities)):
-        async with open_agent("staged", transport=ours) as agent:
+    handler = Played([deaf], capabilities=capabilities, answers={"session/close": never})
+    async with handler.connect() as transport:
+        async with open_agent("staged", transport=transport) as agent:
             stream = agent.think().text("Go").stream()
             await settled()
             stream.cancel()
@@ -411,12 +412,6 @@ async def test_leaving_the_agent_hurries_a_run_that_is_being_cancelled(after: fl
             watch = Stopwatch()
         assert watch.seconds <= LEAVE_TIMEOUT + 2.5  # closing the session has two seconds more
     assert isinstance(stream.result.exception(), ThoughtCancelled)
-
-
-class NeverCloses(ScriptedAgent):
-    async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
-        await anyio.sleep_forever()
-        raise AssertionError
 
 
 # Moments between two turns
@@ -427,10 +422,10 @@ async def test_a_run_that_is_stopped_as_a_turn_ends_sends_no_reminder_that_nobod
     _attempt: int,
 ) -> None:
     async def forgets_and_hangs(turn: Turn) -> None:
-        if len(turn.agent.prompts) > 1:
+        if len(turn.agent.sent.prompts) > 1:
             await anyio.sleep_forever()
 
-    async with serving(ScriptedAgent([forgets_and_hangs])) as (agent, tap):
+    async with serving(Played([forgets_and_hangs])) as (agent, tap):
         stream = agent.think(Answer).text("Go").stream(include="all")
         watch = Stopwatch()
         async for event in stream:  # it is read and reminded in the same moment, in either order

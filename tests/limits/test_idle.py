@@ -11,7 +11,7 @@ import anyio
 import pytest
 from limits.virtual import Stopwatch
 from pydantic import BaseModel
-from scripted import Script, ScriptedAgent, Turn, scripted
+from scripted import Played, Proceed, Script, Turn, scripted
 
 from thinkwell import ThoughtCancelled, ThoughtStream, ThoughtTimeout
 from thinkwell import events as ev
@@ -86,16 +86,16 @@ async def test_silence_after_some_text() -> None:
     await ends_after(talks, 80, 50)
 
 
-class Slow(ScriptedAgent):
+class Slow(Played):
     """Takes its time for a session, and for the list of tools."""
 
     def __init__(self, *scripts: Script, opens_after: float = 0, lists_tools: bool = True) -> None:
-        super().__init__(scripts, lists_tools=lists_tools)
+        super().__init__(scripts, lists_tools=lists_tools, answers={"session/new": self.new_session})
         self.opens_after = opens_after
 
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+    async def new_session(self, request: s.NewSessionRequest, proceed: Proceed) -> object:
         await anyio.sleep(self.opens_after)
-        return await super().new_session(request)
+        return await proceed(request)
 
 
 async def test_the_session_is_never_opened() -> None:
@@ -242,7 +242,7 @@ async def test_while_a_tool_of_ours_runs(shown: bool) -> None:
     async def calls(turn: Turn) -> None:
         await anyio.sleep(20)
         if shown:  # and never said to be over
-            server = turn.agent.sessions[0].mcp_servers[0].name
+            server = turn.server
             call(turn, "t", "pending", title=f"mcp__{server}__slow")
         await turn.call("slow", {})
         await anyio.sleep_forever()

@@ -174,7 +174,7 @@ open({str(tmp_path / "ended")!r}, "w").close()
         with pytest.raises(ThoughtCancelled):
             await stream.result
         await stream.wait()
-        with pytest.raises(AgentExited, match="ended, because a prompt was cancelled"):
+        with pytest.raises(AgentExited, match="was ended by thinkwell, because a prompt was cancelled;"):
             await agent.think().text("And now?").run()
         assert (tmp_path / "ended").exists()
 

@@ -199,6 +199,7 @@ async def test_a_line_is_as_long_as_it_is_whatever_it_takes_to_hand_it_on(size: 
     assert await stream.result == line.decode()
 
 
+@pytest.mark.long
 @ON_ONE_LOOP
 async def test_a_long_approval_is_asked_and_its_recording_goes_on(tmp_path: Path) -> None:
     description = "x" * (22 * MIB)  # it is handed on three times

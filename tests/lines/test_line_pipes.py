@@ -122,7 +122,7 @@ async def test_a_cancelled_run_does_not_wait_until_the_program_has_ended() -> No
         assert watch.seconds == 0
         with pytest.raises(ThoughtCancelled):
             await stream.result
-        with pytest.raises(AgentExited, match="it was ended, because a prompt was cancelled"):
+        with pytest.raises(AgentExited, match="was ended by thinkwell, because a prompt was cancelled;"):
             await agent.think().text("two").run()
         assert watch.seconds == 30
 
@@ -211,7 +211,7 @@ async def test_a_pipe_that_breaks_while_the_program_is_being_ended() -> None:
         stream.cancel()
         await stream.wait()
         assert watch.seconds == 0
-        with pytest.raises(AgentExited, match="it was ended, because a prompt was cancelled"):
+        with pytest.raises(AgentExited, match="was ended by thinkwell, because a prompt was cancelled;"):
             await agent.think().text("two").run()
         assert watch.seconds == 30
 

@@ -19,7 +19,7 @@ from lines.program import LIMIT, Program
 # Private: a parser without I/O, tested byte by byte, and the translation that no client but ours meets.
 from thinkwell._lines._names import RESPOND_METHOD
 from thinkwell._lines._transport import LineTransport
-from thinkwell._lines._words import (
+from thinkwell._lines.words import (
     Init,
     Prompt,
     Response,
@@ -239,7 +239,7 @@ async def test_no_prompt_begins_when_the_program_is_being_ended() -> None:
         one, two = await session_of(client), await session_of(client)
 
         async def fail(session_id: str) -> None:
-            with pytest.raises(ConnectionBroken, match="because a prompt was cancelled"):
+            with pytest.raises(ConnectionBroken, match="a prompt was cancelled"):
                 await client.prompt(prompt(session_id))
 
         tasks.start_soon(client.prompt, prompt(one))

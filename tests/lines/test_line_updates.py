@@ -81,10 +81,11 @@ async def test_partials_are_one_message() -> None:
         {"type": "partial", "message": "lo "},
         {"type": "partial", "content": "wor"},
         {"type": "partial", "delta": "ld"},
+        {"type": "partial", "chunk": "!", "delta": 1},
         {"type": "partial", "text": ["!"], "delta": "?"},
         {"type": "partial"},
         {"type": "partial", "text": ""},
-    ) == [("message", "partial-1", text) for text in ("Hel", "lo ", "wor", "ld", "?")]
+    ) == [("message", "partial-1", text) for text in ("Hel", "lo ", "wor", "ld", "!", "?")]
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ async def test_an_agent_that_exits_while_handlers_run() -> None:
     ended: list[str] = []
     asked = anyio.Event()
 
-    @handlers.on("progress")
+    @handlers.on("progress", concurrency=1)
     async def note(progress: AgentProgress) -> str:
         await anyio.sleep(10)
         ended.append(progress.message)
@@ -298,7 +298,7 @@ async def test_the_very_error_of_a_handler_is_raised(
     async def fail(fields: object) -> None:
         raise error
 
-    @handlers.on("question" if type_ == "progress" else "progress")
+    @handlers.on("question" if type_ == "progress" else "progress", concurrency=1)
     async def other(fields: object) -> None:
         try:
             await anyio.sleep_forever()
@@ -345,7 +345,7 @@ async def test_a_handler_that_fails_while_another_has_failed_is_logged(
 ) -> None:
     handlers = Handlers()
 
-    @handlers.on("progress")
+    @handlers.on("progress", concurrency=1)
     async def second(fields: object) -> None:
         try:
             await anyio.sleep_forever()

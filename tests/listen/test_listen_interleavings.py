@@ -140,7 +140,7 @@ class Ear:
         self.careful = self._dice.random() < 0.7
         """Whether no handler raises."""
         for kind in ("question", "approval", "hint"):
-            self._on(kind, self._answer, concurrency=self._dice.choice((1, 1, 2, 5)))
+            self._on(kind, self._answer, concurrency=self._dice.choice((None, None, 1, 2, 5)))
         self._on("progress", self._progress)
         self._on("partial", self._partial)
         self._on("result", self._end)

@@ -44,6 +44,7 @@ pytestmark = pytest.mark.anyio
         ),
         (AgentApproval, "approval", {"message": "Delete it"}, AgentApproval(description="Delete it")),
         (AgentPartial, "partial", {"delta": "He"}, AgentPartial(text="He")),
+        (AgentPartial, "partial", {"chunk": "He"}, AgentPartial(text="He")),
         (AgentPartial, "partial", {"content": "He"}, AgentPartial(text="He")),
         (AgentProgress, "progress", {"stage": "tests"}, AgentProgress(message="tests", stage="tests")),
         (AgentLog, "log", {"text": "Hm", "level": 30}, AgentLog(message="Hm", level="30")),

@@ -16,6 +16,7 @@ from listen.line_programs import message, program
 from listen.talkers import LIMIT, SOON, talking
 from scripted import Turn, scripted
 
+from thinkwell import PermissionPolicy
 from thinkwell import events as ev
 from thinkwell.listen import AgentApproval, AgentProgress, AgentQuestion, Handlers, Transcript, listen
 from thinkwell.testing import ScriptedAgent, script
@@ -101,11 +102,61 @@ async def test_as_many_at_once_as_was_said() -> None:
     assert len(begun) == 20
 
 
-async def test_types_do_not_wait_for_each_other_and_the_reader_waits_for_none() -> None:
+@pytest.mark.parametrize("kinds", [("log", "question", "progress"), ("progress", "question", "log")])
+async def test_messages_of_all_types_are_handled_in_the_order_of_their_lines(kinds: tuple[str, ...]) -> None:
+    handlers = Handlers()
+    gauge = Gauge()
+    seen: list[int] = []
+
+    async def note(fields: dict[str, Any]) -> str | None:
+        await gauge()
+        seen.append(fields["number"])
+        return "yes" if "question" in fields else None
+
+    for kind in kinds:
+        handlers.on(kind)(note)
+    order = ["progress", "question", "log", "log", "question", "question", "progress", "log"] * 3
+
+    async def play(program: Program) -> None:
+        lines = [message(kind, number=n, **{kind: kind}) for n, kind in enumerate(order)]
+        await program.writes(*lines)
+        assert [await program.value() for kind in order if kind == "question"] == ["yes"] * 9
+
+    await run(play, handlers)
+    assert seen == list(range(len(order)))
+    assert gauge.most == 1
+
+
+async def test_a_question_that_a_policy_decides_holds_nothing_up() -> None:
+    handlers = Handlers()
+    seen: list[str] = []
+
+    @handlers.on("approval")
+    async def approve(approval: AgentApproval) -> bool:
+        seen.append(approval.description)
+        return True
+
+    @handlers.on("progress")
+    async def note(progress: AgentProgress) -> None:
+        seen.append(progress.message)
+
+    async def play(program: Program) -> None:
+        await program.writes(message("approval", description="Write"), message("progress", message="a"))
+        assert await program.value() is False
+
+    async with program(play, permissions=PermissionPolicy(otherwise="deny")) as agent:
+        with anyio.fail_after(SOON):
+            assert await agent.think().text("Go").listen(handlers) == "Done"
+    assert seen == ["a"]
+
+
+async def test_types_with_a_concurrency_of_their_own_wait_for_no_others_and_the_reader_waits_for_none() -> (
+    None
+):
     handlers = Handlers()
     open_ = anyio.Event()
 
-    @handlers.on("progress")
+    @handlers.on("progress", concurrency=1)
     async def wait(progress: AgentProgress) -> None:
         await open_.wait()
 
@@ -268,7 +319,7 @@ async def test_handlers_that_are_not_async_run_in_threads() -> None:
         anyio.from_thread.run_sync(asked.set)
         return "yes"
 
-    @handlers.on("approval")
+    @handlers.on("approval", concurrency=1)
     def approve(approval: AgentApproval) -> Awaitable[bool]:
         async def later() -> bool:
             await asked.wait()
@@ -388,8 +439,8 @@ async def asks_at_once(turn: TalkersTurn) -> str:
 TOLD = " ".join(f"said q{number} True" for number in range(MANY))
 
 
-@pytest.mark.parametrize("concurrency", [1, 3])
-async def test_handlers_of_each_type_go_by_the_order(concurrency: int, protocol: Protocol) -> None:
+@pytest.mark.parametrize("concurrency", [None, 1, 3])
+async def test_handlers_go_by_the_order(concurrency: int | None, protocol: Protocol) -> None:
     begun: list[str] = []
     running = [0, 0]
     handlers = Handlers(transcript=(transcript := Transcript()))
@@ -397,7 +448,7 @@ async def test_handlers_of_each_type_go_by_the_order(concurrency: int, protocol:
     async def think(what: str, index: int) -> None:
         begun.append(what)
         running[index] += 1
-        assert running[index] <= concurrency
+        assert running[index] <= (concurrency or 1)
         for _ in range(len(begun) * 7 % 5):
             await anyio.lowlevel.checkpoint()
         running[index] -= 1
@@ -417,6 +468,9 @@ async def test_handlers_of_each_type_go_by_the_order(concurrency: int, protocol:
             stream = agent.think().text("Go").stream(include="all")
             assert await listen(stream, handlers) == TOLD
             asked = [event.title async for event in stream if isinstance(event, ev.QuestionAsked)]
+    both = [f"{letter}{number}" for number in range(MANY) for letter in "qa"]
+    if concurrency is None:
+        assert begun == [record.question for record in transcript] == both
     for letter in "qa":
         expected = [f"{letter}{number}" for number in range(MANY)]
         if concurrency == 1:
@@ -424,7 +478,7 @@ async def test_handlers_of_each_type_go_by_the_order(concurrency: int, protocol:
             said = [record.question for record in transcript if record.question[0] == letter]
             assert said == expected
         assert sorted(what for what in begun if what[0] == letter) == sorted(expected)
-    assert asked == [f"{letter}{number}" for number in range(MANY) for letter in "qa"], "as they came"
+    assert asked == both, "as they came"
 
 
 async def test_so_does_who_is_asked_without_handlers(protocol: Protocol) -> None:

@@ -72,15 +72,15 @@ async def test_the_process_ends_while_handlers_run(
             if len(log) == 2:
                 release.set()
 
-    @handlers.on("question")
+    @handlers.on("question", concurrency=1)
     async def _(_question: object) -> None:
         await think(thinking, "question")
 
-    @handlers.on("approval")
+    @handlers.on("approval", concurrency=1)
     async def _(_approval: object) -> None:
         await think(asked, "approval")
 
-    @handlers.on("progress")
+    @handlers.on("progress", concurrency=1)
     async def _(progress: dict[str, Any]) -> None:
         await release.wait()
         log.append(progress["message"])

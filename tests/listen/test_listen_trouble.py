@@ -527,7 +527,7 @@ async def test_the_question_has_a_deadline_of_its_own(protocol: Protocol) -> Non
 async def test_one_that_never_ends_delays_nobody_else(protocol: Protocol) -> None:
     """Neither other types, nor the next questions beyond its own time, nor the reader."""
     handlers = Handlers()
-    handlers.on("progress", timeout=40)(never)
+    handlers.on("progress", timeout=40, concurrency=1)(never)
     times: list[float] = []
 
     @handlers.on("question")
@@ -589,7 +589,7 @@ async def test_the_connection_ends_while_a_handler_runs(protocol: Protocol) -> N
             release.set()
         return "never"
 
-    @handlers.on("progress")
+    @handlers.on("progress", concurrency=1)
     async def _(progress: dict[str, Any]) -> None:
         await release.wait()
         log.append(progress["message"])
@@ -655,7 +655,7 @@ async def test_the_caller_is_cancelled_while_handlers_run(protocol: Protocol) ->
         finally:
             log.append("question")
 
-    @handlers.on("progress")
+    @handlers.on("progress", concurrency=1)
     async def _(_progress: object) -> None:
         running[1].set()
         try:

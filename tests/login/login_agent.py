@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from scripted import Script, ScriptedAgent, Turn, scripted
+from msgspec.structs import replace
+from scripted import Played, Proceed, Script, Turn, scripted
 
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
@@ -37,11 +39,30 @@ async def answers(turn: Turn) -> None:
     turn.say("done")
 
 
-class LoginAgent(ScriptedAgent):
+GATED = tuple(
+    f"session/{what}"
+    for what in (
+        "new",
+        "load",
+        "resume",
+        "fork",
+        "close",
+        "list",
+        "delete",
+        "set_mode",
+        "set_config_option",
+        "prompt",
+    )
+)
+
+
+class LoginAgent(Played):
     """Refuses these methods until it is logged in."""
 
     def __init__(self, *refuses: str, script: Script = answers) -> None:
-        super().__init__([script], capabilities=EVERYTHING)
+        gates: dict[str, Any] = {method: partial(self.gate, method) for method in GATED}
+        gates["authenticate"] = self.authenticate
+        super().__init__([script], capabilities=EVERYTHING, answers=gates)
         self.modes = s.SessionModeState(
             current_mode_id="ask",
             available_modes=(s.SessionMode(id="ask", name="Ask"), s.SessionMode(id="code", name="Code")),
@@ -62,15 +83,10 @@ class LoginAgent(ScriptedAgent):
         self.error: RpcError | None = None
         self.useless = False
 
-    async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
-        response = await super().initialize(request)
-        return s.InitializeResponse(
-            protocol_version=1,
-            agent_capabilities=response.agent_capabilities,
-            auth_methods=self.methods,
-        )
+    async def initialize(self, request: Any, proceed: Proceed) -> Any:
+        return replace(await super().initialize(request, proceed), auth_methods=self.methods, agent_info=None)
 
-    async def authenticate(self, request: s.AuthenticateRequest, /) -> s.AuthenticateResponse:
+    async def authenticate(self, request: s.AuthenticateRequest, _proceed: Proceed) -> s.AuthenticateResponse:
         self.calls.append(request.method_id)
         self.login_began.set()
         try:
@@ -83,7 +99,7 @@ class LoginAgent(ScriptedAgent):
         self.logged_in = not self.useless
         return s.AuthenticateResponse()
 
-    async def gate(self, method: str) -> None:
+    async def gate(self, method: str, request: object, proceed: Proceed) -> object:
         """Refuse a call that is to be refused."""
         self.calls.append(method)
         if method in self.refuses and not self.logged_in:
@@ -91,53 +107,12 @@ class LoginAgent(ScriptedAgent):
                 self.refused += 1
                 self.has_refused.notify_all()
             raise RpcError(AUTH_REQUIRED, "Authentication required")
+        return await proceed(request)
 
     async def wait_refused(self, times: int) -> None:
         async with self.has_refused:
             while self.refused < times:
                 await self.has_refused.wait()
-
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-        await self.gate("session/new")
-        return await super().new_session(request)
-
-    async def load_session(self, request: s.LoadSessionRequest, /) -> s.LoadSessionResponse:
-        await self.gate("session/load")
-        return await super().load_session(request)
-
-    async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
-        await self.gate("session/resume")
-        return await super().resume_session(request)
-
-    async def fork_session(self, request: s.ForkSessionRequest, /) -> s.ForkSessionResponse:
-        await self.gate("session/fork")
-        return await super().fork_session(request)
-
-    async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
-        await self.gate("session/close")
-        return await super().close_session(request)
-
-    async def list_sessions(self, request: s.ListSessionsRequest, /) -> s.ListSessionsResponse:
-        await self.gate("session/list")
-        return await super().list_sessions(request)
-
-    async def delete_session(self, request: s.DeleteSessionRequest, /) -> s.DeleteSessionResponse:
-        await self.gate("session/delete")
-        return await super().delete_session(request)
-
-    async def set_session_mode(self, request: s.SetSessionModeRequest, /) -> s.SetSessionModeResponse:
-        await self.gate("session/set_mode")
-        return await super().set_session_mode(request)
-
-    async def set_session_config_option(
-        self, request: s.SetSessionConfigOptionRequest, /
-    ) -> s.SetSessionConfigOptionResponse:
-        await self.gate("session/set_config_option")
-        return await super().set_session_config_option(request)
-
-    async def prompt(self, request: s.PromptRequest, /) -> s.PromptResponse:
-        await self.gate("session/prompt")
-        return await super().prompt(request)
 
 
 @asynccontextmanager

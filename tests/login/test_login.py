@@ -9,10 +9,11 @@ import anyio
 import pytest
 from login.login_agent import LoginAgent
 from login.terminal import PROGRAMS
+from scripted import playing
 
 from thinkwell import LoginRequired, login, open_agent
 from thinkwell.errors import LoginFailed
-from thinkwell_acp import Client, ClientHandler, RpcError, connect, memory_transport_pair, serve_agent
+from thinkwell_acp import Client, ClientHandler, RpcError, connect, memory_transport_pair
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -53,6 +54,18 @@ async def test_a_login_that_does_not_work(tmp_path: Path) -> None:
         await log_in(tmp_path / "token", "refused")
 
 
+async def test_what_is_known_to_help_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "thinkwell" / "agents"
+    folder.mkdir(parents=True)
+    row = 'error = "LoginRequired"\nhint = "Set a key."\nversion = "1"\nseen = 2026-11-22'
+    command = [sys.executable, AGENT, "console", "browser"]
+    (folder / "mine.toml").write_text(f"program = {{ command = {command} }}\n[[errors]]\n{row}\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with anyio.fail_after(60), pytest.raises(LoginRequired, match="choose one") as caught:
+        await login("mine", env={"LOGIN_TOKEN": str(tmp_path / "token")})
+    assert caught.value.__notes__ == ["Set a key."]
+
+
 @pytest.mark.long
 async def test_the_official_sdks_agent() -> None:
     command = [sys.executable, str(PROGRAMS / "official_agent.py")]
@@ -83,7 +96,7 @@ async def test_the_protocol_layer_alone() -> None:
     ours, theirs = memory_transport_pair()
     new = s.NewSessionRequest(cwd="/w", mcp_servers=())
     with anyio.fail_after(10):
-        async with serve_agent(theirs, agent), connect(ours, handler) as client:
+        async with playing(theirs, agent), connect(ours, handler) as client:
             handler.client = client
             await client.initialize()
             with pytest.raises(RpcError):

@@ -8,14 +8,23 @@ from typing import TypeAlias
 import anyio
 import pytest
 import trio.testing
+from anyio.lowlevel import checkpoint
 from login.login_agent import LoginAgent, opened
-from scripted import Turn, scripted
+from scripted import Proceed, Turn, playing, scripted
 
-from thinkwell import Agent, AgentExited, CapabilityMissing, LoginRequired, ThoughtCancelled, open_agent
+from thinkwell import (
+    Agent,
+    AgentClosed,
+    AgentExited,
+    CapabilityMissing,
+    LoginRequired,
+    ThoughtCancelled,
+    open_agent,
+)
 from thinkwell import events as ev
 from thinkwell.errors import AuthMethod, LoginFailed
 from thinkwell.questions import FormQuestion
-from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
+from thinkwell_acp import RpcError, memory_transport_pair
 from thinkwell_acp import schema as s
 
 Call: TypeAlias = Callable[[Agent], Awaitable[object]]
@@ -176,7 +185,7 @@ async def test_runs_that_want_a_login_together_share_it() -> None:
 
 async def test_a_call_that_was_refused_before_a_login_needs_no_other() -> None:
     class Slow(LoginAgent):
-        async def list_sessions(self, request: s.ListSessionsRequest, /) -> s.ListSessionsResponse:
+        async def list_sessions(self, request: object, proceed: Proceed) -> s.ListSessionsResponse:
             if self.logged_in:
                 return s.ListSessionsResponse(sessions=())
             self.login_began.set()
@@ -252,7 +261,7 @@ async def test_an_agent_that_goes_in_the_course_of_a_login() -> None:
 
     with anyio.fail_after(10):
         async with (
-            serve_agent(theirs, handler),
+            playing(theirs, handler),
             open_agent(transport=ours, login="browser") as agent,
             anyio.create_task_group() as tasks,
         ):
@@ -261,6 +270,22 @@ async def test_an_agent_that_goes_in_the_course_of_a_login() -> None:
             await handler.wait_refused(3)
             await handler.login_began.wait()
             await theirs.aclose()
+
+
+@pytest.mark.virtual_time
+async def test_whenever_the_agent_is_left_a_login_that_begins_ends_with_it() -> None:
+    for moments in range(40):
+        handler = LoginAgent("session/list")
+        handler.may_answer = anyio.Event()
+
+        async def ask(agent: Agent) -> None:
+            with pytest.raises(AgentClosed):
+                await agent.list_sessions()
+
+        async with anyio.create_task_group() as tasks, opened(handler, login="browser") as agent:
+            tasks.start_soon(ask, agent)
+            for _ in range(moments):
+                await checkpoint()
 
 
 async def test_leaving_the_agent_ends_a_login() -> None:
@@ -341,12 +366,14 @@ async def test_a_login_by_hand() -> None:
 
 async def test_a_login_may_ask() -> None:
     class Asks(LoginAgent):
-        async def authenticate(self, request: s.AuthenticateRequest, /) -> s.AuthenticateResponse:
+        async def authenticate(
+            self, request: s.AuthenticateRequest, proceed: Proceed
+        ) -> s.AuthenticateResponse:
             form = s.ElicitationSchema(properties={"key": s.StringPropertySchema()})
             question = s.ElicitationFormMode(message="Your key?", request_id=1, requested_schema=form)
             answer = await self.client.create_elicitation(question)
             assert answer.content == {"key": "secret"}
-            return await super().authenticate(request)
+            return await super().authenticate(request, proceed)
 
     def fills_in(question: object) -> dict[str, str]:
         assert isinstance(question, FormQuestion)
@@ -360,7 +387,7 @@ async def test_a_login_may_ask() -> None:
 async def test_terminal_logins_are_for_agents_that_we_start() -> None:
     handler = LoginAgent("session/new")
     async with opened(handler) as agent:
-        assert not handler.client_capabilities.auth.terminal
+        assert not handler.requests("initialize")[0].client_capabilities.auth.terminal
         with pytest.raises(LoginRequired) as caught:
             await runs(agent)
     assert str(caught.value) == (

@@ -8,7 +8,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
+from daemons import ON_LINUX, ends
 from login.terminal import PROGRAMS, Terminal, terminal
 from warm import TRUE
 
@@ -101,6 +103,24 @@ def test_one_that_does_not_want_to_end_is_killed(backend: str, tmp_path: Path) -
         shown.process.send_signal(signal.SIGUSR1)
         shown.expect("cancelled")
         goes_on(shown)
+
+
+@ON_LINUX
+@pytest.mark.parametrize("given_up", [True, False])
+def test_a_browser_that_it_has_opened_ends_only_where_it_is_given_up(
+    backend: str, tmp_path: Path, given_up: bool
+) -> None:
+    with started(tmp_path, *script(backend, "console")) as shown:
+        shown.expect("Key: ")
+        shown.type("open\n")
+        shown.expect("Key: ")
+        if given_up:
+            shown.process.send_signal(signal.SIGUSR1)
+        else:
+            shown.type("secret\n")
+        shown.expect("cancelled" if given_up else "logged in")
+        goes_on(shown)
+    assert anyio.run(ends, int((tmp_path / "window").read_text())) is given_up
 
 
 def test_ctrl_z_without_a_shell_changes_nothing(backend: str, tmp_path: Path) -> None:

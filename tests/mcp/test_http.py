@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import socket
+from codecs import BOM_UTF8
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
@@ -123,6 +124,10 @@ async def test_a_body_that_is_no_message(raw: RawHttp, body: bytes) -> None:
     assert answer.status == 400
     assert (answer.json["id"], answer.json["error"]["code"]) == (None, -32700)
     assert (await raw.ask(body=PING)).json == PONG
+
+
+async def test_a_byte_order_mark_is_no_part_of_a_body(raw: RawHttp) -> None:
+    assert (await raw.ask(body=BOM_UTF8 + msgspec.json.encode(PING))).json == PONG
 
 
 @pytest.mark.parametrize("params", ["[1]", "7", '"x"'])

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -244,11 +245,17 @@ class TestLines:
         assert await lines.hear() == PONG
 
     async def test_noise_costs_only_itself(self, lines: Lines) -> None:
-        await lines.say(b"\n", b"  \r\n", b"{}\n", b"\xff\n", b'{"jsonrpc":"2.0","id":9,"result":{}}\n')
+        await lines.say(
+            b"\n",
+            BOM_UTF8 + b"  \r\n",
+            BOM_UTF8 + b"{}\n",
+            b"\xff\n",
+            b'{"jsonrpc":"2.0","id":9,"result":{}}\n',
+        )
         for _ in range(2):
             assert (await lines.hear())["error"]["code"] == -32700
         await lines.say(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":[1]}\n')
-        await lines.say(rpc("notifications/unheard_of", id_=None), PING)
+        await lines.say(rpc("notifications/unheard_of", id_=None), BOM_UTF8, PING)
         assert await lines.hear() == PONG
 
     async def test_a_call_that_is_taken_back_is_not_answered(
@@ -260,6 +267,14 @@ class TestLines:
         await workbench.until(cancelled=1)
         await lines.say(PING)
         assert await lines.hear() == PONG
+
+    async def test_a_call_may_be_taken_back_in_the_write_that_makes_it(
+        self, lines: Lines, workbench: Workbench
+    ) -> None:
+        call = rpc("tools/call", {"name": "wait", "arguments": {}}, id_="w")
+        await lines.say(call, rpc("notifications/cancelled", {"requestId": "w"}, id_=None), PING)
+        assert await lines.hear() == PONG
+        await workbench.until(cancelled=1)
 
     async def test_an_id_that_is_used_twice(self, lines: Lines, workbench: Workbench) -> None:
         await lines.say(rpc("tools/call", {"name": "wait"}), rpc("tools/call", {"name": "wait"}))

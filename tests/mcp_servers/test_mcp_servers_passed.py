@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from scripted import EVERY_SESSION_CALL, ScriptedAgent, Turn, scripted
+from scripted import EVERY_SESSION_CALL, Played, Proceed, Turn, scripted
 
 from thinkwell import (
     AgentReported,
@@ -19,8 +19,7 @@ from thinkwell import (
     McpStdio,
     open_agent,
 )
-from thinkwell.testing import ScriptedAgent as PlayedAgent
-from thinkwell.testing import script
+from thinkwell.testing import ScriptedAgent, script
 from thinkwell_acp import memory_transport_pair
 from thinkwell_acp import schema as s
 
@@ -50,10 +49,11 @@ def opened(*servers: object, **options: Any) -> object:
 
 async def told(*servers: McpServer, **options: Any) -> Sequence[s.McpServer]:
     """What an agent that takes all of them is told of them."""
-    handler = ScriptedAgent([talk], capabilities=REMOTE)
+    handler = Played([talk], capabilities=REMOTE)
     async with scripted(agent=handler, mcp_servers=servers, **options) as agent, agent.session():
         pass
-    return handler.sessions[0].mcp_servers[: len(servers)]
+    told: tuple[s.McpServer, ...] = handler.requests("session/new")[0].mcp_servers
+    return told[: len(servers)]
 
 
 async def test_servers_are_told_as_the_protocol_has_them() -> None:
@@ -75,19 +75,19 @@ async def test_servers_are_told_as_the_protocol_has_them() -> None:
 
 
 async def test_ours_comes_last() -> None:
-    handler = ScriptedAgent([talk], capabilities=REMOTE)
+    handler = Played([talk], capabilities=REMOTE)
     async with scripted(agent=handler, mcp_servers=[MINE]) as agent:
         async with agent.session(mcp_servers=[WEB]):
             pass
         await agent.think().text("Hi").run()
-    first, second = ([server.name for server in session.mcp_servers] for session in handler.sessions)
+    first, second = ([server["name"] for server in session.mcp_servers] for session in handler.sent.sessions)
     assert first[:2] == ["mine", "web"]
     assert first[2].startswith("thinkwell")
     assert second == ["mine"]
 
 
 async def test_old_sessions_and_copies_get_them_too() -> None:
-    handler = ScriptedAgent([talk], capabilities=EVERY_SESSION_CALL)
+    handler = Played([talk], capabilities=EVERY_SESSION_CALL)
     async with scripted(agent=handler, mcp_servers=[MINE]) as agent:
         ways: list[dict[str, Any]] = [{"load": "a"}, {"resume": "b"}]
         for how in ways:
@@ -99,13 +99,14 @@ async def test_old_sessions_and_copies_get_them_too() -> None:
         ):
             with pytest.raises(ValueError, match="'mine' is one of open_agent's already"):
                 session.fork(mcp_servers=[MINE])
-    assert [[server.name for server in request.mcp_servers][:2] for request in handler.opened] == [
+    opened = [request for request in handler.sent.sessions if request.method != "session/new"]
+    assert [[server["name"] for server in request.mcp_servers][:2] for request in opened] == [
         ["mine", "more"]
     ] * 3
 
 
 async def test_scripted_agents_tell_what_they_were_told() -> None:
-    played = PlayedAgent(script.says("Hello."))
+    played = ScriptedAgent(script.says("Hello."))
     async with played.open(mcp_servers=[MINE]) as agent:
         await agent.think().text("Hi").run()
     (session,) = played.sent.sessions
@@ -161,7 +162,7 @@ async def test_a_program_that_is_not_there(
     assert (caught.value.server, caught.value.source) == ("files", None)
     assert SECRET not in str(caught.value)
     assert caught.value.__cause__ is None
-    handler = ScriptedAgent([talk])
+    handler = Played([talk])
     async with scripted(agent=handler) as agent:
         with pytest.raises(McpServerError, match="files"):
             agent.session(mcp_servers=[server])
@@ -241,7 +242,7 @@ async def test_a_name_that_open_agent_has_given() -> None:
 async def test_capabilities_are_checked_first(
     server: McpServer, flag: str, flags: s.McpCapabilities, takes: str
 ) -> None:
-    handler = ScriptedAgent([talk], capabilities=s.AgentCapabilities(mcp_capabilities=flags))
+    handler = Played([talk], capabilities=s.AgentCapabilities(mcp_capabilities=flags))
     message = f"mcpCapabilities.{flag}, which is needed for the MCP server '{server.name}'"
     with pytest.raises(CapabilityMissing, match=message) as caught:
         async with scripted(agent=handler, mcp_servers=[MINE, server]):
@@ -253,19 +254,17 @@ async def test_capabilities_are_checked_first(
             agent.session(mcp_servers=[server])
         async with agent.session(mcp_servers=[MINE]):
             pass
-    assert len(handler.sessions) == 1
+    assert len(handler.sent.sessions) == 1
     assert SECRET not in str(caught.value)
 
 
 # Secrets
 
 
-class Quoting(ScriptedAgent):
-    """Answers with what it was told, as an agent does that cannot reach a server."""
-
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-        await super().new_session(request)
-        raise LookupError("no connection to the server")
+async def fail(request: s.NewSessionRequest, proceed: Proceed) -> None:
+    """As an agent does that cannot reach a server."""
+    await proceed(request)
+    raise LookupError("no connection to the server")
 
 
 async def test_secrets_are_in_no_recording_log_or_error(
@@ -279,10 +278,10 @@ async def test_secrets_are_in_no_recording_log_or_error(
         turn.say("an0ther-one-of-mine.")
 
     files = McpStdio(
-        "files", [sys.executable, "--api-key", "th3-third-of-them"], env={"MY": "an0ther-one-of-mine"}
+        "files", [sys.executable, "--api-key", "th3-third-of-them"], env={"MY_KEY": "an0ther-one-of-mine"}
     )
     query = McpSse("query", "https://me:f0urth-of-them@h.example/?api_key=f1fth-of-them-all")
-    handler = ScriptedAgent([quote], capabilities=REMOTE)
+    handler = Played([quote], capabilities=REMOTE)
     async with scripted(agent=handler, mcp_servers=[WEB, files], record=path) as agent:
         said = await agent.think().text("Hi").run()
         async with agent.session(mcp_servers=[query]):
@@ -292,10 +291,11 @@ async def test_secrets_are_in_no_recording_log_or_error(
     secrets = (SECRET, "an0ther-one", "th3-third-of-them", "f0urth-of-them", "f1fth-of-them-all")
     for secret in secrets:
         assert secret not in recorded, f"{secret!r} is in the recording"
-    for name in ("web", "files", "query", "Authorization", "MY", "api_key", "--api-key"):
+    for name in ("web", "files", "query", "Authorization", "MY_KEY", "api_key", "--api-key"):
         assert name in recorded
+    handler = Played([talk], capabilities=REMOTE, answers={"session/new": fail})
     with pytest.raises(AgentReported) as caught:
-        async with scripted(agent=Quoting([talk], capabilities=REMOTE), mcp_servers=[WEB, files]) as agent:
+        async with scripted(agent=handler, mcp_servers=[WEB, files]) as agent:
             await agent.think().text("Hi").run()
     for secret in secrets:
         assert secret not in caplog.text

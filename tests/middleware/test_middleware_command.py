@@ -221,7 +221,7 @@ def test_an_init_that_cannot_be_used_is_wrong_usage(home: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["builtin", "--command", "x"],
+        ["claude@1", "--command", "x"],
         ["--timeout", "0"],
         ["--schema", "no-such-file"],
         ["--permissions", "perhaps"],

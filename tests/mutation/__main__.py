@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -68,7 +69,8 @@ def _record(mutants: list[Mutant], records: Path, tree: Path, further: list[str]
     probe.write_text(PROBE.format(folder=str(records)), encoding="utf-8")
     by_file: dict[str, list[Mutant]] = defaultdict(list)
     for mutant in mutants:
-        by_file[mutant.file].append(mutant)
+        if (tree / mutant.file).exists() and mutant.is_in((tree / mutant.file).read_bytes()):
+            by_file[mutant.file].append(mutant)
     texts = {file: (tree / file).read_bytes() for file in by_file}
     try:
         for file, text in texts.items():
@@ -117,7 +119,9 @@ def _judged(mutant: Mutant, cases: list[str], tree: Path, records: Path) -> tupl
     if not cases:
         return "unseen", ""
     path = tree / mutant.file
-    text = path.read_bytes()
+    text = path.read_bytes() if path.exists() else b""
+    if not mutant.is_in(text):
+        return "gone", ""
     with tempfile.TemporaryDirectory() as folder:
         arguments = Path(folder) / "cases"
         arguments.write_text("\n".join(cases), encoding="utf-8")
@@ -183,7 +187,7 @@ def _ordered(mutant: Mutant, cases: set[str], costs: dict[str, float]) -> list[s
 
 def _costs(records: Path) -> dict[str, float]:
     return {
-        case["id"]: case["wall"]
+        _without_group(case["id"]): case["cpu"] + case["children"]  # how long they take says how busy it was
         for path in records.glob("costs-*.jsonl")
         for case in map(json.loads, path.read_text(encoding="utf-8").splitlines())
     }
@@ -200,7 +204,12 @@ def _pairs(records: Path) -> Iterator[tuple[int, str]]:
     for path in records.glob("hits-*"):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             mutant, _, case = line.partition("\t")
-            yield int(mutant), case
+            yield int(mutant), _without_group(case)
+
+
+def _without_group(case: str) -> str:
+    """Return the id of a case without the group that xdist puts behind it."""
+    return re.sub(r"@[\w ]+$", "", case)
 
 
 def _python(tree: Path) -> str:

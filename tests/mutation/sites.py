@@ -59,6 +59,10 @@ class Mutant:
         """Return the file's text with the mutant in it."""
         return self._replaced(text, self.after)
 
+    def is_in(self, text: bytes) -> bool:
+        """Return whether a file's text still has the place that is mutated."""
+        return self.before.encode() in text
+
     def probed_in(self, text: bytes) -> bytes:
         """Return the file's text with a call that records the cases that come by here."""
         call = f'__import__("_mutation_probe").hit({self.id})'

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from asking import permission
+from msgspec.structs import replace
 from observability.spans import Collected, attributes, traceparent
 from opentelemetry import propagate
 from opentelemetry.propagators.textmap import TextMapPropagator
 from opentelemetry.trace import StatusCode
-from scripted import EVERY_SESSION_CALL, ScriptedAgent, Turn, scripted
+from scripted import EVERY_SESSION_CALL, Played, Proceed, Turn, playing, scripted
 
 from thinkwell import Agent, AgentExited, ThinkwellError, ThoughtCancelled, ThoughtStream, open_agent
-from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
+from thinkwell_acp import RpcError, memory_transport_pair
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Scene:
         self.ready = anyio.Event()
         self.go_on = anyio.Event()
         self.fault: Exception | None = None
-        self.handler = ScriptedAgent([self.script], capabilities=EVERY_SESSION_CALL)
+        self.handler = Played([self.script], capabilities=EVERY_SESSION_CALL)
         self.agent: Agent
         self.drop: Callable[[], Awaitable[None]]
 
@@ -67,11 +68,11 @@ class Scene:
 
 
 @asynccontextmanager
-async def playing(scene: Scene) -> AsyncGenerator[ThoughtStream[str]]:
+async def at_work(scene: Scene) -> AsyncGenerator[ThoughtStream[str]]:
     ours, theirs = memory_transport_pair()
     scene.drop = theirs.aclose
     async with (
-        serve_agent(theirs, scene.handler),
+        playing(theirs, scene.handler),
         open_agent("scripted", transport=ours, permissions="ask") as agent,
     ):
         scene.agent = agent
@@ -107,7 +108,7 @@ async def vanish(scene: Scene, stream: ThoughtStream[Any]) -> None:
 async def test_every_span_ends(spans: Collected, fault: Any) -> None:
     scene = Scene()
     with anyio.fail_after(20):
-        async with playing(scene) as stream:
+        async with at_work(scene) as stream:
             await scene.ready.wait()
             await fault(scene, stream)
         await stream.wait()
@@ -149,7 +150,7 @@ async def test_what_comes_after_the_end_begins_nothing(spans: Collected) -> None
     async def script(turn: Turn) -> None:
         turn.say("Done")
 
-    handler = ScriptedAgent([script])
+    handler = Played([script])
     async with scripted(agent=handler) as agent, agent.session() as session:
         stream = session.think().text("Go").stream()
         await stream.wait()
@@ -204,10 +205,10 @@ async def test_a_broken_propagator_hurts_no_run(spans: Collected) -> None:
             return set()
 
     propagate.set_global_textmap(Broken())
-    handler = ScriptedAgent([busy])
+    handler = Played([busy])
     async with scripted(agent=handler) as agent:
         assert await agent.think().text("Go").tool(hello).run() == "Done"
-    assert handler.prompts[0].meta is None
+    assert handler.requests("session/prompt")[0].meta is None
     assert "execute_tool hello" in spans.names
 
 
@@ -225,43 +226,37 @@ async def test_a_propagator_that_gives_more_than_text(spans: Collected) -> None:
             return {"x", "y"}
 
     propagate.set_global_textmap(Odd())
-    handler = ScriptedAgent([busy])
+    handler = Played([busy])
     async with scripted(agent=handler) as agent:
         await agent.think().text("Go").tool(hello).run()
-    assert handler.prompts[0].meta == {"y": "2"}
+    assert handler.sent.prompts[0].meta == {"y": "2"}
 
 
 async def test_a_prompt_that_is_sent_again_after_a_login_is_one_turn(spans: Collected) -> None:
-    class Private(ScriptedAgent):
-        logged_in = False
+    async def initialize(request: s.InitializeRequest, proceed: Proceed) -> s.InitializeResponse:
+        response: s.InitializeResponse = await proceed(request)
+        return replace(response, auth_methods=(s.AuthMethodAgent(id="key", name="Key"),))
 
-        async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
-            response = await super().initialize(request)
-            method = s.AuthMethodAgent(id="key", name="Key")
-            return s.InitializeResponse(
-                protocol_version=1, agent_capabilities=response.agent_capabilities, auth_methods=(method,)
-            )
+    async def log_in(_request: object, _proceed: Proceed) -> s.AuthenticateResponse:
+        return s.AuthenticateResponse()
 
-        async def authenticate(self, request: s.AuthenticateRequest, /) -> s.AuthenticateResponse:
-            self.logged_in = True
-            return s.AuthenticateResponse()
+    async def prompt(request: s.PromptRequest, proceed: Proceed) -> object:
+        if not handler.sent.all("authenticate"):
+            raise RpcError(-32000, "Authentication required")
+        return await proceed(request)
 
-        async def prompt(self, request: s.PromptRequest, /) -> s.PromptResponse:
-            if not self.logged_in:
-                self.prompts.append(request)
-                raise RpcError(-32000, "Authentication required")
-            return await super().prompt(request)
-
-    handler = Private([busy])
+    handler = Played(
+        [busy], answers={"initialize": initialize, "authenticate": log_in, "session/prompt": prompt}
+    )
     async with scripted(agent=handler, login="key") as agent:
         assert await agent.think().text("Go").tool(hello).run() == "Done"
-    told = [request.meta for request in handler.prompts]
+    told = [request.meta for request in handler.sent.prompts]
     assert told == [{"traceparent": traceparent(spans.one("turn"))}] * 2
 
 
 async def test_a_run_whose_agent_is_gone(spans: Collected) -> None:
     scene = Scene()
-    async with playing(scene) as first:
+    async with at_work(scene) as first:
         await scene.ready.wait()
         await scene.drop()
         await first.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, scripted
 
 from thinkwell_acp import schema as s
 
@@ -15,26 +15,24 @@ if TYPE_CHECKING:
 FORGED = "x\n2026-01-01 CRITICAL all is lost\x1b[2J"
 
 
-class Forger(ScriptedAgent):
-    async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
-        return s.InitializeResponse(
-            protocol_version=1,
-            agent_capabilities=self.capabilities,
-            agent_info=s.Implementation(name=FORGED, version="v" * 10_000),
+class Forger(Played):
+    def __init__(self) -> None:
+        super().__init__(
+            info=s.Implementation(name=FORGED, version="v" * 10_000),
+            answers={"session/new": self.forge_session, "session/prompt": self.forge},
         )
 
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+    async def forge_session(self, _request: object, _proceed: object) -> s.NewSessionResponse:
         return s.NewSessionResponse(session_id=FORGED)
 
-
-async def forge(turn: Turn) -> str:
-    turn.update(s.ToolCallStart(tool_call_id=FORGED, title=FORGED, status="completed"))
-    return FORGED
+    async def forge(self, _request: object, _proceed: object) -> s.PromptResponse:
+        self.client.update(FORGED, s.ToolCallStart(tool_call_id=FORGED, title=FORGED, status="completed"))
+        return s.PromptResponse(stop_reason=FORGED)
 
 
 async def test_nothing_that_an_agent_calls_itself_makes_a_line(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "thinkwell")
-    async with scripted(agent=Forger([forge])) as agent:
+    async with scripted(agent=Forger()) as agent:
         stream = agent.think().text("x").stream()
         await stream.wait()
         stream.result.exception()

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import pytest
 from asking import permission
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, never, scripted
 
 from thinkwell import AgentError, ResultError
 from thinkwell_acp import RpcError
@@ -133,12 +133,8 @@ async def test_a_cancelled_question_and_a_good_result(caplog: pytest.LogCaptureF
 
 
 async def test_a_session_that_is_not_opened(caplog: pytest.LogCaptureFixture) -> None:
-    class Full(ScriptedAgent):
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            raise RpcError(-32603, SECRET)
-
     caplog.set_level(logging.INFO, "thinkwell")
-    async with scripted(agent=Full([])) as agent:
+    async with scripted(agent=Played(fails_at={"session/new": RpcError(-32603, SECRET)})) as agent:
         with pytest.raises(AgentError):
             async with agent.session():
                 pass
@@ -147,13 +143,8 @@ async def test_a_session_that_is_not_opened(caplog: pytest.LogCaptureFixture) ->
 
 
 async def test_a_session_whose_opening_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
-    class Stuck(ScriptedAgent):
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            await anyio.sleep_forever()
-            raise AssertionError
-
     caplog.set_level(logging.INFO, "thinkwell")
-    async with scripted(agent=Stuck([])) as agent:
+    async with scripted(agent=Played(answers={"session/new": never})) as agent:
         with pytest.raises(AgentError):
             async with agent.session(open_timeout=0.01):
                 pass

@@ -14,9 +14,10 @@ from observability.spans import Collected, attributes, traceparent
 from opentelemetry import baggage, context, trace
 from opentelemetry.sdk.trace.sampling import Decision
 from opentelemetry.trace import SpanKind, StatusCode, TraceFlags
-from scripted import EVERY_SESSION_CALL, ScriptedAgent, Turn, scripted
+from scripted import EVERY_SESSION_CALL, Played, Proceed, Turn, never, scripted
 
 from thinkwell import AgentError, Question, ResultError, ThoughtCancelled
+from thinkwell.testing import script
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 
@@ -118,8 +119,9 @@ async def test_what_the_spans_say(spans: Collected) -> None:
 
 def test_the_docs_name_every_attribute() -> None:
     page = (ROOT / "docs" / "topics" / "observability.md").read_text("utf-8")
-    for module in ("_spans", "_span_tree"):
-        source = (ROOT / "thinkwell" / "thinkwell" / f"{module}.py").read_text("utf-8")
+    folder = ROOT / "thinkwell" / "thinkwell" / "_core" / "tracing"
+    for module in ("spans", "span_tree"):
+        source = (folder / f"{module}.py").read_text("utf-8")
         attributes = re.findall(r'"((?:gen_ai|thinkwell|error)\.[a-z_.]+)"', source)
         assert [name for name in attributes if f"`{name}`" not in page] == []
 
@@ -171,11 +173,10 @@ async def test_a_turn_that_is_answered_by_an_error(spans: Collected) -> None:
 
 
 async def test_turns_and_tokens_are_summed_up(spans: Collected) -> None:
-    class Counting(ScriptedAgent):
-        async def prompt(self, request: s.PromptRequest, /) -> s.PromptResponse:
-            response = await super().prompt(request)
-            usage = s.Usage(total_tokens=9, input_tokens=5, output_tokens=4, cached_read_tokens=2)
-            return replace(response, usage=usage)
+    async def counts(request: s.PromptRequest, proceed: Proceed) -> s.PromptResponse:
+        response: s.PromptResponse = await proceed(request)
+        usage = s.Usage(total_tokens=9, input_tokens=5, output_tokens=4, cached_read_tokens=2)
+        return replace(response, usage=usage)
 
     async def silent(turn: Turn) -> None:
         turn.say("Hm")
@@ -183,7 +184,8 @@ async def test_turns_and_tokens_are_summed_up(spans: Collected) -> None:
     async def returns(turn: Turn) -> None:
         await turn.returns(value=7)
 
-    async with scripted(agent=Counting([silent, returns])) as agent:
+    handler = Played([silent, returns], answers={"session/prompt": counts})
+    async with scripted(agent=handler) as agent:
         stream = agent.think(int).text("Go").stream()
         assert await stream.result == 7
         await stream.wait()
@@ -211,6 +213,7 @@ async def test_turns_and_tokens_are_summed_up(spans: Collected) -> None:
         ({"title": "double ({server} MCP Server)"}, "double", "function"),
         ({"title": "{server}_double"}, "double", "function"),
         ({"title": "mcp.{server}.double"}, "double", "function"),
+        ({"title": '{server} › double: {{"x": 1}}'}, "double", "function"),
         ({"title": "tool", "name": "mcp__{server}__double"}, "double", "function"),
         ({"title": "echo mcp__{server}__double"}, "other", "extension"),
     ],
@@ -222,7 +225,7 @@ async def test_names_of_tools(
     """Of what the agent shows of a call, only what its tool is called gets into a span, never its title."""
 
     async def script(turn: Turn) -> None:
-        server = turn.agent.sessions[-1].mcp_servers[0].name
+        server = turn.server
         fields: dict[str, Any] = {key: value.format(server=server) for key, value in shown.items()}
         if named_later:
             announced = {"kind": fields.get("kind", "other")}
@@ -242,7 +245,7 @@ async def test_names_of_tools(
 
 async def test_calls_of_our_tools_are_under_what_the_agent_shows_of_them(spans: Collected) -> None:
     async def script(turn: Turn) -> None:
-        server = turn.agent.sessions[-1].mcp_servers[0].name
+        server = turn.server
         for number in ("1", "2"):
             turn.update(s.ToolCallStart(tool_call_id=number, title=f"mcp__{server}__double"))
         async with anyio.create_task_group() as tasks:
@@ -300,17 +303,17 @@ async def test_nothing_that_was_said_gets_into_spans(spans: Collected) -> None:
 
 
 async def test_the_agent_is_told_of_the_trace(spans: Collected) -> None:
-    handler = ScriptedAgent([busy])
+    handler = Played([busy])
     async with scripted(agent=handler) as agent:
         token = context.attach(baggage.set_baggage("tenant", "acme"))
         stream = agent.think().text("Go").tool(double).meta({"vendor": {"a": 1}}).stream()
         context.detach(token)
         await stream.wait()
-    assert handler.sessions[0].meta == {
+    assert handler.sent.sessions[0].meta == {
         "traceparent": traceparent(spans.one("session new")),
         "baggage": "tenant=acme",
     }
-    assert handler.prompts[0].meta == {
+    assert handler.sent.prompts[0].meta == {
         "traceparent": traceparent(spans.one("turn")),
         "baggage": "tenant=acme",
         "vendor": {"a": 1},
@@ -318,15 +321,15 @@ async def test_the_agent_is_told_of_the_trace(spans: Collected) -> None:
 
 
 async def test_what_the_user_sends_comes_first(spans: Collected) -> None:
-    handler = ScriptedAgent([busy])
+    handler = Played([busy])
     async with scripted(agent=handler) as agent:
         await agent.think().text("Go").tool(double).meta({"traceparent": "mine"}).run()
-    assert handler.prompts[0].meta == {"traceparent": "mine"}
+    assert handler.sent.prompts[0].meta == {"traceparent": "mine"}
 
 
 @pytest.mark.parametrize("how", ["load", "resume", "fork"])
 async def test_old_sessions_are_told_of_too(spans: Collected, how: str) -> None:
-    handler = ScriptedAgent([busy], capabilities=EVERY_SESSION_CALL)
+    handler = Played([busy], capabilities=EVERY_SESSION_CALL)
     handler.replay = [
         s.ToolCallStart(tool_call_id="old", title="long ago"),
         s.AgentMessageChunk(content=s.TextContent(text="long ago")),
@@ -335,18 +338,18 @@ async def test_old_sessions_are_told_of_too(spans: Collected, how: str) -> None:
     async with scripted(agent=handler) as agent, agent.session(**options) as session:
         id_ = session.id
     span = spans.one(f"session {how}")
-    assert handler.opened[0].meta == {"traceparent": traceparent(span)}
+    assert handler.sent.sessions[0].meta == {"traceparent": traceparent(span)}
     assert attributes(span)["gen_ai.conversation.id"] == id_
     assert spans.names == [span.name]  # what is repeated makes no spans
 
 
 async def test_spans_that_are_not_sampled_are_told_of_as_such(spans: Collected) -> None:
-    handler = ScriptedAgent([busy])
+    handler = Played([busy])
     spans.switch.decision = Decision.DROP
     async with scripted(agent=handler) as agent:
         await agent.think().text("Go").tool(double).run()
     assert spans.all == ()
-    for request in (handler.sessions[0], handler.prompts[0]):
+    for request in (handler.sent.sessions[0], handler.sent.prompts[0]):
         assert request.meta is not None
         *_, flags = str(request.meta["traceparent"]).split("-")
         assert not int(flags, 16) & TraceFlags.SAMPLED
@@ -383,12 +386,11 @@ async def test_a_run_beside_a_session_that_is_being_opened(spans: Collected) -> 
     """Each session is under what it was opened for."""
     opening, go_on = anyio.Event(), anyio.Event()
 
-    class Slow(ScriptedAgent):
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            if not opening.is_set():
-                opening.set()
-                await go_on.wait()
-            return await super().new_session(request)
+    async def slow(request: s.NewSessionRequest, proceed: Proceed) -> object:
+        if not opening.is_set():
+            opening.set()
+            await go_on.wait()
+        return await proceed(request)
 
     async def script(turn: Turn) -> None:
         turn.say("Hi")
@@ -398,7 +400,10 @@ async def test_a_run_beside_a_session_that_is_being_opened(spans: Collected) -> 
             async with agent.session():
                 pass
 
-    async with scripted(agent=Slow([script])) as agent, anyio.create_task_group() as tasks:
+    async with (
+        scripted(agent=Played([script], answers={"session/new": slow})) as agent,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(chat, agent)
         await opening.wait()
         await agent.think().text("Hi").run()
@@ -409,25 +414,17 @@ async def test_a_run_beside_a_session_that_is_being_opened(spans: Collected) -> 
 
 async def test_a_session_that_is_replaced_has_one_span(spans: Collected) -> None:
     """Tools that change before the first turn make this agent open another session."""
-    handler = ScriptedAgent([busy], capabilities=replace(EVERY_SESSION_CALL, load_session=False))
+    handler = Played([busy], capabilities=replace(EVERY_SESSION_CALL, load_session=False))
     async with scripted(agent=handler) as agent, agent.session() as session:
         await session.think().text("Go").tool(double).run()
-    assert len(handler.sessions) == 2
+    assert len(handler.sent.sessions) == 2
     assert attributes(spans.one("session new"))["gen_ai.conversation.id"] == session.id
     (link,) = spans.one("invoke_agent scripted").links
     assert link.context == spans.one("session new").context
 
 
 async def test_questions_between_the_turns_are_the_sessions(spans: Collected) -> None:
-    class Trusting(ScriptedAgent):
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            response = await super().new_session(request)
-            self.client.update(
-                response.session_id, s.AgentMessageChunk(content=s.TextContent(text="Welcome"))
-            )
-            return response
-
-    handler = Trusting([busy])
+    handler = Played([busy], before_session=script.says("Welcome"))
     async with scripted(agent=handler) as agent, agent.session() as session:
         await handler.client.request_permission(permission(session.id))
     assert spans.tree() == {("session new",), ("session new", "question permission")}
@@ -435,11 +432,8 @@ async def test_questions_between_the_turns_are_the_sessions(spans: Collected) ->
 
 
 async def test_a_session_that_is_not_opened(spans: Collected) -> None:
-    class Full(ScriptedAgent):
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            raise RpcError(-32000, "hunter2: no room")
-
-    async with scripted(agent=Full([])) as agent:
+    full = {"session/new": RpcError(-32000, "hunter2: no room")}
+    async with scripted(agent=Played(fails_at=full)) as agent:
         with pytest.raises(AgentError):
             await agent.think().text("Go").run()
         with pytest.raises(AgentError):
@@ -457,12 +451,7 @@ async def test_a_session_that_is_not_opened(spans: Collected) -> None:
 
 
 async def test_a_session_whose_opening_is_given_up(spans: Collected) -> None:
-    class Stuck(ScriptedAgent):
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            await anyio.sleep_forever()
-            raise AssertionError
-
-    async with scripted(agent=Stuck([])) as agent:
+    async with scripted(agent=Played(answers={"session/new": never})) as agent:
         with pytest.raises(AgentError):
             async with agent.session(open_timeout=0.01):
                 pass

@@ -14,18 +14,18 @@ PROGRAM = """
     import sys
     {before}
     import anyio
-    from scripted import ScriptedAgent, scripted
+    from scripted import Played, scripted
 
     async def hello(turn):
         turn.say("Hello")
 
     async def main():
-        handler = ScriptedAgent([hello])
+        handler = Played([hello])
         async with scripted(agent=handler) as agent:
             async with agent.session() as session:
                 await session.think().text("Say hello.").run()
             await agent.think().text("Say hello.").run()
-        return handler.sessions[-1].meta, handler.prompts[-1].meta
+        return tuple(handler.requests(method)[-1].meta for method in ("session/new", "session/prompt"))
 
     meta = anyio.run(main, backend={backend!r})
     {after}

@@ -17,7 +17,7 @@ from anyio.from_thread import start_blocking_portal
 from anyio.lowlevel import current_token
 from kept_runs import keep_run as keep_in_journal
 from real_servers import backend_of, listening
-from scripted import ScriptedAgent, scripted
+from scripted import Played, scripted
 
 from thinkwell.journal import RunRecord
 from thinkwell.web import RunEnded, RunServer, ServedAgent, StartRun, web_app
@@ -83,7 +83,7 @@ class PageStage:
 
     url: str
     server: RunServer
-    agent: ScriptedAgent
+    agent: Played
     portal: BlockingPortal
 
     def start(self, prompt: str = "Go.", *, caller: str = "", **request: Any) -> str:
@@ -118,7 +118,7 @@ def served_page(
         around: What makes the application part of another one.
         options: What `open_agent` takes.
     """
-    handler = ScriptedAgent(scripts)
+    handler = Played(scripts)
 
     def opened(permissions: Any) -> AbstractAsyncContextManager[Agent]:
         return scripted(agent=handler, permissions=permissions, **options)

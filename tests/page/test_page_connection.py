@@ -137,19 +137,23 @@ def test_a_start_that_is_not_answered_is_not_done_twice(browser: Browser) -> Non
         line.mend()
         tab.click("#go")
         tab.see(".final")
-        assert len(stage.agent.prompts) == 1
+        assert len(stage.agent.sent.prompts) == 1
 
 
 # Tokens
 
 
 @pytest.mark.quick
-def test_who_has_given_no_token_is_asked_for_one(browser: Browser) -> None:
+@pytest.mark.parametrize("name", ["127.0.0.1", "think.test"])
+def test_who_has_given_no_token_is_asked_for_one(browser: Browser, name: str) -> None:
+    """Over plain http to a name such as the second, a browser says only by Referer whose page asks."""
+
     async def ends(turn: Turn) -> None:
         turn.say("Yes.")
 
-    with served_page(ends, access=Access({TOKEN: "ada"})) as stage, browser.tab(clean=False) as tab:
-        tab.go(stage.url)
+    access = Access({TOKEN: "ada"}, hosts=["think.test"])
+    with served_page(ends, access=access) as stage, browser.tab(clean=False) as tab:
+        tab.go(f"http://{name}:{stage.port}/")
         tab.see("#login")
         assert tab.value("document.activeElement.id") == "token"
         for _ in range(3):

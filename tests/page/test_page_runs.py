@@ -10,11 +10,10 @@ import pytest
 from page.acting import edits, plans, reads, runs, uses, uses_up
 from page.staging import Gate, cable, keep_run, served_page
 from real_servers import SERVERS
-from scripted import ScriptedAgent, scripted
+from scripted import Played, scripted
 
 from thinkwell import events as ev
 from thinkwell.web import ServedAgent
-from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -62,7 +61,7 @@ def test_a_run_is_started_and_watched_to_its_end(browser: Browser, kind: ServerK
         assert tab.texts(".prose strong") == ["one"]
         assert tab.texts(".text td") == ["1", "2"]
         assert "6 tools · 2 files changed, +2 −1 · 48k/200k ctx · $0.06 (agent)" in tab.text(".final")
-        assert s.TextContent(text="Type the orders, and test that.") in stage.agent.prompts[0].prompt
+        assert stage.agent.sent.prompts[0].text == "Type the orders, and test that."
         assert tab.value("document.title") == "✔ Type the orders, and test that. – thinkwell"
 
 
@@ -323,7 +322,7 @@ def test_a_conversation_goes_on(browser: Browser) -> None:
         tab.click("#more-go")
         tab.see(".text:has-text('You said: Two.')")
         tab.see("#conversation a")
-        assert len(stage.agent.sessions) == 1
+        assert len(stage.agent.sent.sessions) == 1
         tab.click("#conversation a")
         tab.see(".text:has-text('You said: One.')")
         assert tab.value("location.hash") == first
@@ -336,7 +335,7 @@ def test_a_conversation_of_a_program_goes_on(browser: Browser, tmp_path: Path, s
     async def answers(turn: Turn) -> None:
         turn.say(f"You said: {turn.text}")
 
-    handler = ScriptedAgent([answers])
+    handler = Played([answers])
     folders = {"site": tmp_path, "api": tmp_path.parent} if several else {"site": tmp_path}
 
     @asynccontextmanager
@@ -357,12 +356,12 @@ def test_a_conversation_of_a_program_goes_on(browser: Browser, tmp_path: Path, s
             tab.click("#more-go")
         tab.see(".text:has-text('You said: Two.')")
         tab.see("#conversation a")
-        assert len(handler.sessions) == 1
+        assert len(handler.sent.sessions) == 1
         tab.type("#more", "Three.")
         assert tab.count("#further .pick:not([hidden])") == 0  # it is known from the turn before
         tab.click("#more-go")
         tab.see(".text:has-text('You said: Three.')")
-        assert len(handler.sessions) == 1
+        assert len(handler.sent.sessions) == 1
         tab.click("#conversation a:text-is('1')")
         tab.see(".text:has-text('You said: One.')")
         assert tab.do("getAttribute", "#more", "placeholder") == "Go on with this conversation, after turn 3"

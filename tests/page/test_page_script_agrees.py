@@ -14,10 +14,10 @@ from node_packages import node_run
 
 # Private: the script does again what these do, and is compared with each by itself.
 from thinkwell import events as ev
+from thinkwell._core.log.reducer import ViewReducer
+from thinkwell._core.policy.arguments import command_line
 from thinkwell._display import numbers, phases, questions, text, tools, urls, usage
 from thinkwell._display.compare import compare
-from thinkwell._policy.arguments import command_line
-from thinkwell._reducer import ViewReducer
 from thinkwell.questions import FormField
 
 if TYPE_CHECKING:
@@ -259,13 +259,12 @@ class _Tale:
     def _about(self) -> ev.ThoughtEvent:
         models = (
             {"value": "a", "name": "Model A"},
-            {"name": "Group", "options": [{"value": "b", "name": 3}]},
+            {"group": "g", "name": "Group", "options": [{"value": "b", "name": "Model B"}]},
         )
+        option = {"id": "model", "name": "Model", "category": "model", "type": "select", "options": models}
         event: ev.ThoughtEvent = self._one(
             ev.SessionOpened(agent="claude", session_id="s", cwd="/w", model=self._one(None, "m")),
-            ev.ConfigUpdate(
-                options=({"category": "model", "currentValue": self._one("a", "b", "c"), "options": models},)
-            ),
+            ev.ConfigUpdate(raw=({**option, "currentValue": self._one("a", "b", "c")},)),
             ev.ModeUpdate(mode_id="plan"),
             ev.UsageUpdate(
                 used=18_234, size=200_000, cost=self._one(None, ev.Cost(amount=0.0612, currency="USD"))
@@ -281,7 +280,7 @@ class _Tale:
         return event
 
     def _course(self) -> ev.ThoughtEvent:
-        usage = {"inputTokens": 900, "outputTokens": 120, "cachedReadTokens": self._one(0, 800, 4000)}
+        usage = ev.TokenUsage(input=900, output=120, cached_read=self._one(0, 800, 4000))
         event: ev.ThoughtEvent = self._one(
             ev.PhaseChanged(phase="installing", detail="npm package x"),
             ev.PhaseChanged(phase=self._one("starting", "prompted")),

@@ -105,6 +105,7 @@ def test_other_answers_are_not(verdict: Verdict) -> None:
         (SHELL, {"input": {"command": "git status", "runInBackground": None, "x": None}}, True),
         (SHELL, {"input": {"command": "git status", "dangerouslyDisableSandbox": True}}, False),
         (SHELL, {"input": {"command": "git status", "sandbox": False}}, False),
+        (SHELL, {"input": {"command": "git status", "description": {"sandbox": False}}}, False),
         (SHELL, {"input": {"command": "git status", "stdin": "x"}}, False),
         (SHELL, {"input": {"command": "git status", "workdir": "x"}}, False),
         ({**SHELL, "input": None}, {"title": "u"}, True),

@@ -161,6 +161,9 @@ def test_the_request_wins_over_what_was_known() -> None:
     assert (found.title, found.kind, found.command, found.paths) == ("", "edit", "rm", (f"{CWD}/d", "/c"))
     assert facts(known, raw_input={}).command == "ls", "an empty object says nothing"
     assert facts(view(), raw_input={}).input == {}
+    others: list[Any] = [False, 0, []]
+    for raw in others:
+        assert facts(known, raw_input=raw).command is None, "no object, but said all the same"
 
 
 def test_a_call_that_has_ended_is_another_one() -> None:
@@ -188,6 +191,7 @@ COMMANDS: list[tuple[Any, str | None]] = [
     ({"command": 3}, None),
     ({"text": "rm"}, None),
     ({"command": "view", "path": "x"}, None),
+    ({"command": "create", "path": None}, "create"),
     ("rm x", None),
     (None, None),
 ]
@@ -220,6 +224,7 @@ PATHS: list[tuple[Any, list[str] | None]] = [
     ({"notebook_path": "x"}, [f"{CWD}/x"]),
     ({"paths": ["a", "b", {"name": "c"}]}, [f"{CWD}/b", f"{CWD}/a"]),
     ({"edits": [{"path": "a"}, {"oldPath": "b"}]}, [f"{CWD}/b", f"{CWD}/a"]),
+    ({"path": "a", "edits": {"/etc/passwd": 0, "b": False}}, ["/etc/passwd", f"{CWD}/a"]),
     ({"changes": {"/a": {"type": "add"}, "b": {"move_path": "c"}}}, None),
     ({"source": "a", "destination": "b"}, [f"{CWD}/b", f"{CWD}/a"]),
     ({"pattern": "**/*.py"}, []),

@@ -560,7 +560,6 @@ def disguised(draw: st.DrawFn) -> str:
 
 
 @given(disguised())
-@settings(deadline=None)
 def test_no_disguise_helps(line: str) -> None:
     assert touches(["rm *"], line)
     assert not allows(["git *", "f *", "cat *"], line)
@@ -594,10 +593,8 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(st.lists(PIECES, min_size=2, max_size=12), st.booleans())
 @settings(
-    deadline=None,
     max_examples=150,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 def test_a_shell_runs_nothing_that_was_not_seen(sandbox: Path, pieces: list[str], spaced: bool) -> None:
     line = (" " if spaced else "").join(pieces)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from thinkwell import PermissionQuestion
@@ -291,7 +291,7 @@ def test_what_a_rule_on_commands_denies(question: PermissionQuestion, hit: bool)
     [
         ({"description": "Show", "timeout": 1000, "run_in_background": True}, True),
         ({"yield_time_ms": 5, "max_output_tokens": 10, "justification": "because"}, True),
-        ({"dangerouslyDisableSandbox": False, "stdin": None, "x": ""}, True),
+        ({"dangerouslyDisableSandbox": False, "stdin": None, "x": "", "cwd": "", "timeout": 0}, True),
         ({"args": ["-s"], "env": {}}, True),
         ({"dangerouslyDisableSandbox": True}, False),
         ({"sandbox_permissions": "require_escalated"}, False),
@@ -303,12 +303,44 @@ def test_what_a_rule_on_commands_denies(question: PermissionQuestion, hit: bool)
         ({"cwd": "/tmp"}, False),
         ({"workdir": "x"}, False),
         ({"workdir": ["x"]}, False),
+        ({"workdir": False}, False),
+        ({"dangerouslyDisableSandbox": 0}, False),
+        ({"cmd": 0}, False),
+        ({"script": {"run": "rm x"}}, False),
+        ({"args": ["-s", {"then": "rm x"}]}, False),
+        ({"env": "PAGER=rm"}, False),
+        ({"env": ["PAGER=rm"]}, False),
+        ({"description": {"sandbox": False}}, False),
     ],
 )
 def test_arguments_beside_a_command_are_harmless_or_allow_nothing(more: dict[str, Any], fit: bool) -> None:
     question = shell("git status", input={"command": "git status", **more})
     assert fits(Rule("allow", command="git *"), question) is fit
     assert hits(Rule("deny", command="git *"), question)
+
+
+ABSENT = st.none() | st.just("")
+VALUES = st.recursive(
+    st.booleans() | st.integers() | st.floats() | st.text(min_size=1),
+    lambda inner: (
+        st.lists(inner | ABSENT, max_size=2) | st.dictionaries(st.text(), inner | ABSENT, max_size=2)
+    ),
+    max_leaves=4,
+)
+UNKNOWN = st.sampled_from(
+    ("sandbox", "requires_approval", "restricted", "safe", "options", "env_file", "")
+) | (st.text("qxz_", min_size=1))
+
+
+@given(st.sampled_from(("command", "cmd", "script")), UNKNOWN, VALUES, ABSENT)
+@example("command", "sandbox", False, None)
+@example("command", "restricted", 0, "")
+@example("command", "options", {}, None)
+@example("command", "safe", [], None)
+def test_an_unknown_argument_counts_unless_it_is_absent(key: str, name: str, value: Any, absent: Any) -> None:
+    rule = Rule("allow", command="make test")
+    for said, allowed in ((absent, True), (value, False)):
+        assert fits(rule, shell("make test", input={key: "make test", name: said})) is allowed
 
 
 def test_a_command_in_another_folder_takes_a_rule_that_says_where() -> None:

@@ -45,6 +45,8 @@ def test_a_file_is_a_policy(tmp_path: Path) -> None:
         rules=(POLICY.rules[0], Rule("deny", command="rm *", why='files are not "deleted"')), otherwise="ask"
     )
     assert PermissionPolicy.load(file) == PermissionPolicy.load(str(file)) == expected
+    file.write_text(TEXT, "utf-8-sig")
+    assert PermissionPolicy.load(file) == expected
     assert PermissionPolicy.from_toml("") == PermissionPolicy()
 
 

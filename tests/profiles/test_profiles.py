@@ -17,12 +17,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from thinkwell import AgentNotFound, ProfileError, errors, open_agent
+from thinkwell import AgentNotFound, AgentStartFailed, ProfileError, errors, open_agent
 from thinkwell.agents import (
     AgentProfile,
     Archive,
     Binary,
     EnvironmentRules,
+    KnownError,
     Npx,
     Program,
     Quirk,
@@ -147,7 +148,7 @@ def test_a_version_is_no_address(version: str) -> None:
 
 
 def test_a_version_that_nobody_can_choose(user: Path) -> None:
-    (user / "mine.toml").write_text('[program]\ncommand = ["mine"]\n')
+    (user / "mine.toml").write_text('[program]\ncommand = ["mine"]\n', "utf-8-sig")
     assert find_agent("mine").version is None
     assert "@1.2.3 is for agents that npx or uvx fetch; this one is installed by you" in str(
         wrong("mine@1.2.3")
@@ -391,6 +392,10 @@ async def test_agents_that_only_the_registry_knows(tmp_path: Path, project: Path
             "[npx]\npackage = 'x'\n[[quirks]]\nabout = 'x'\nversion = '1'\nseen = 'today'",
             "at `$.quirks[0].seen`",
         ),
+        (
+            "[npx]\npackage = 'x'\n[[errors]]\nhint = 'x'\nversion = '1'\nseen = 2026-11-22\nsaid = '('",
+            "said = '(' is no regular expression",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_file_and_key(
@@ -490,9 +495,8 @@ MINE = AgentProfile(
     cold_start=10,
     ends_on_eof=False,
     login="mine login",
-    quirks=(
-        Quirk(about="It sulks.", version="1", seen=dt.date(2026, 11, 22), error="ToolsNotSeen", hint="Wait."),
-    ),
+    quirks=(Quirk(about="It sulks.", version="1", seen=dt.date(2026, 11, 22)),),
+    errors=(KnownError(said="^sulk", hint="Wait.", version="1", seen=dt.date(2026, 11, 22)),),
     files=("/a.toml",),
 )
 
@@ -525,8 +529,6 @@ def test_what_a_binary_is_started_by_is_not_known_before() -> None:
     assert (MINE.command, MINE.version) == ((), "1.2.3")
     with pytest.raises(ProfileError, match="this one is downloaded"):
         MINE.at("2")
-    assert MINE.hints("ToolsNotSeen") == ("Wait.",)
-    assert MINE.hints("AgentExited") == ()
 
 
 @pytest.mark.parametrize(
@@ -625,11 +627,29 @@ async def test_wrong_profiles_from_the_environment(user: Path, monkeypatch: pyte
             pass
 
 
-async def test_an_agent_or_a_command(user: Path) -> None:
-    for agent in ("claude", MINE):
-        with pytest.raises(ValueError, match="give an agent or a command, not both"):
-            async with open_agent(agent, command="x"):
-                pass
+@pytest.mark.parametrize("given", ["name", "profile"])
+async def test_a_command_of_yours_for_a_known_agent_has_what_is_known_of_it(user: Path, given: str) -> None:
+    row = "[[errors]]\nsaid = 'key'\nhint = 'Set one.'\nversion = '1'\nseen = 2026-11-22\n"
+    (user / "mine.toml").write_text(f"npx = {{ package = 'x' }}\nends_on_eof = false\n{row}")
+    agent = "mine" if given == "name" else find_agent("mine")
+    with anyio.fail_after(20), pytest.raises(AgentStartFailed) as caught:
+        async with open_agent(agent, command=[sys.executable, ODD_AGENT, "exit"]):
+            pass
+    assert caught.value.agent == "mine"
+    assert caught.value.version is None
+    assert caught.value.command == (sys.executable, ODD_AGENT, "exit")
+    assert caught.value.__notes__ == ["Set one."]
+    started = find_agent("mine").started_by(["x", "--acp"])
+    assert (started.command, started.ends_on_eof) == (("x", "--acp"), False)
+
+
+async def test_an_agent_that_is_not_known_is_not_started_by_a_command(user: Path) -> None:
+    with pytest.raises(AgentNotFound, match="no agent of that name is known"):
+        async with open_agent("cluade", command="x"):
+            pass
+
+
+async def test_a_command_or_a_connection() -> None:
     ours, _ = memory_transport_pair()
     with pytest.raises(ValueError, match="give a command or a connection, not both"):
         async with open_agent(command="x", transport=ours):

@@ -227,7 +227,7 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(JSON, JSON)
 def test_any_json_beside_a_good_entry(key: Any, value: Any) -> None:
     read = anyio.run(update, key, {**ONE, "id": "bad", "distribution": value}, ONE)

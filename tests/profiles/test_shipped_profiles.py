@@ -95,12 +95,72 @@ def test_its_quirks_say_when_they_were_seen_and_with_which_version(file: Path) -
         assert quirk.about.endswith(".")
 
 
-def test_a_hint_belongs_to_an_error_that_there_is(file: Path) -> None:
-    for quirk in profile(file).quirks:
-        assert (quirk.error is None) == (quirk.hint == "")
-        if quirk.error is not None:
-            assert issubclass(getattr(errors, quirk.error), errors.ThinkwellError)
-            assert profile(file).hints(quirk.error).count(quirk.hint) == 1
+def test_what_it_knows_of_errors_is_dated_and_says_what_to_do(file: Path) -> None:
+    for known in profile(file).errors:
+        assert VERSION.fullmatch(known.version)
+        assert dt.date(2026, 1, 1) <= known.seen <= dt.date(2100, 1, 1)
+        assert known.error
+        assert known.hint.endswith(".")
+
+
+NO_MODEL = "\nModel Configuration Error:\nNo model configured\n\nDetails:\nSet an agent model, --model, …"
+NOT_INSTALLED = (
+    "Internal error: Could not start pi: executable not found (command: pi). Pi needs to be installed"
+)
+OLD_NODE = """\
+import zlib, { createZstdDecompress, gzip } from "node:zlib";
+               ^^^^^^^^^^^^^^^^^^^^
+SyntaxError: The requested module 'node:zlib' does not provide an export named 'createZstdDecompress'
+    at ModuleJob._instantiate (node:internal/modules/esm/module_job:213:21)
+
+Node.js v20.20.2
+"""
+OLD_PYTHON = (
+    "the current Python version (3.11.7) does not satisfy Python>=3.12 and mistral-vibe==3.0.2 depends on it"
+)
+NO_PROVIDER = {"details": "No LLM provider configured. Run `hermes model` to select a provider, or …"}
+DROID_ENDS = {"details": "Droid process exited unexpectedly (exit code 1)"}
+OFFLINE = (
+    "error: Request failed after 3 retries\n  cause: dns error\n  failed to lookup address information\n"
+)
+
+
+def not_started(agent: str, stderr: str) -> errors.AgentStartFailed:
+    return errors.AgentStartFailed(agent, "it exited with code 1", stderr_tail=stderr)
+
+
+@pytest.mark.parametrize(
+    ("agent", "error", "hint"),
+    [
+        ("droid", errors.AgentReported(-32603, "Internal error", DROID_ENDS), "FACTORY_API_KEY"),
+        ("fast-agent", not_started("fast-agent", NO_MODEL), "FAST_AGENT_MODEL"),
+        ("hermes", errors.AgentReported(-32603, "Internal error", NO_PROVIDER), "hermes model"),
+        ("kimi", not_started("kimi", OLD_NODE), "Node.js 24.15"),
+        ("openhands", errors.ResultMissing("end_turn", "", denied=[""]), "--always-approve"),
+        ("pi", errors.AgentReported(-32603, NOT_INSTALLED, {"code": "ENOENT"}), "npm install -g"),
+        ("vibe", not_started("vibe", OLD_PYTHON), "UV_PYTHON=3.12"),
+        ("codex", errors.ToolsNotSeen(("http", "stdio")), "over HTTP"),
+    ],
+)
+def test_what_an_agent_was_seen_to_say_is_known(agent: str, error: errors.ThinkwellError, hint: str) -> None:
+    (known,) = find_agent(agent).hints(error)
+    assert hint in known
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        not_started("any", OFFLINE),
+        errors.AgentReported(-32603, "Internal error: getaddrinfo ENOTFOUND api.example.com"),
+        errors.SessionNotOpened("new", None, -32603, "Internal error"),
+        errors.CapabilityMissing("promptCapabilities.image", "an image in a prompt"),
+        errors.ResultMissing("max_tokens", "The answer is"),
+    ],
+)
+def test_a_hint_belongs_to_no_error_that_it_has_nothing_to_do_with(
+    file: Path, error: errors.ThinkwellError
+) -> None:
+    assert profile(file).hints(error) == ()
 
 
 def test_the_model_of_claude_sees_the_schemas_of_our_tools_at_once() -> None:

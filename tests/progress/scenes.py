@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+from msgspec.structs import replace
 from pydantic import BaseModel
-from scripted import ScriptedAgent, scripted
+from scripted import Played, Proceed, scripted
 
 from thinkwell import Reply, supervise, wait_for_answer
 from thinkwell_acp import schema as s
@@ -32,11 +33,11 @@ class Report(BaseModel):
     tests_passed: int
 
 
-class TellingAgent(ScriptedAgent):
+class TellingAgent(Played):
     """Tells its model, and what each turn has used."""
 
     def __init__(self, *turns: Callable[[Turn], Awaitable[str | None]], model: str = "Swift 2") -> None:
-        super().__init__(turns)
+        super().__init__(turns, answers={"session/prompt": self.prompt})
         choice = s.SessionConfigSelectOption(value="swift", name=model)
         self.options = [
             s.SessionConfigSelect(
@@ -45,9 +46,9 @@ class TellingAgent(ScriptedAgent):
         ]
         self.usage: s.Usage | None = None
 
-    async def prompt(self, request: s.PromptRequest, /) -> s.PromptResponse:
-        answer = await super().prompt(request)
-        return s.PromptResponse(stop_reason=answer.stop_reason, usage=self.usage)
+    async def prompt(self, request: s.PromptRequest, proceed: Proceed) -> s.PromptResponse:
+        answer: s.PromptResponse = await proceed(request)
+        return replace(answer, usage=self.usage)
 
 
 @dataclass(kw_only=True)

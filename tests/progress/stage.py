@@ -25,13 +25,14 @@ from progress.terminal import Terminal
 
 from thinkwell import ViewReducer
 from thinkwell import events as ev
+from thinkwell._display.json_lines import JsonLines
+from thinkwell._terminal.keyboard import TerminalKeyboard, find_keyboard
+from thinkwell._terminal.output import direct
+from thinkwell.cli._showing import follow_json
 from thinkwell.progress import _drawing, _prose, _screen
-from thinkwell.progress._json import JsonLines, follow
-from thinkwell.progress._keys import TerminalKeyboard, find_keyboard
 from thinkwell.progress._lines import LinesRenderer
 from thinkwell.progress._live import default_labels
 from thinkwell.progress._live_renderer import LiveRenderer
-from thinkwell.progress._output import direct
 from thinkwell.progress._renderer import Deferred, Shown
 from thinkwell.progress._screen import Screen, wraps_again
 from thinkwell.progress._settling import (
@@ -257,7 +258,7 @@ class Json:
 
     async def follow(self, stream: ThoughtStream[Any], run: str | None = None) -> None:
         """Write the events of a run, and what it came to."""
-        await follow(stream, self._lines, run)
+        await follow_json(stream, self._lines, run)
 
 
 def display_that_was_never_needed() -> Renderer:

@@ -250,7 +250,7 @@ async def test_a_question_that_is_answered_elsewhere_is_gone(pty: Pty) -> None:
 
 
 async def test_a_question_that_times_out_is_gone(pty: Pty) -> None:
-    async with asked(pty, permission, question_timeout=0.5) as (renderer, stream):
+    async with asked(pty, permission, question_timeout=2) as (renderer, stream):
         await renderer.shows(is_open)
         assert await stream.result == "x"
         await renderer.shows(lambda run: run.asking is None)

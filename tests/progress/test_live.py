@@ -53,6 +53,22 @@ async def test_show_returns_the_result_and_draws_it(capfd: pytest.CaptureFixture
     assert "Done" in err
 
 
+@pytest.mark.parametrize("github", [None, False])
+async def test_in_github_actions_no_line_is_a_command_of_its_logs(
+    github: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def command(turn: Turn) -> None:
+        turn.say("##[add-mask]all")
+
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    file = io.StringIO()
+    async with scripted(command) as agent:
+        await show(
+            agent.think().text("Go").stream(), style="lines", console=Console(file=file), github=github
+        )
+    assert ("##[" in file.getvalue()) is (github is False)
+
+
 async def test_show_raises_the_error_of_the_run() -> None:
     async with scripted(for_ever) as agent:
         stream = agent.think().text("Go").stream(timeout=0.1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from asking import ask, opened
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Proceed, Turn, scripted
 from trio.testing import MockClock
 
 from thinkwell import (
@@ -82,9 +82,9 @@ def handler_of(answer: Any, seen: list[Question] | None = None) -> Any:
 async def test_forms_are_offered_where_somebody_can_answer(
     settings: Mapping[str, Any], offered: bool
 ) -> None:
-    handler = ScriptedAgent([])
+    handler = Played([])
     async with scripted(agent=handler, **settings):
-        capabilities = handler.client_capabilities.elicitation
+        capabilities = handler.requests("initialize")[0].client_capabilities.elicitation
     if offered:
         assert capabilities is not None
         assert capabilities.form is not None
@@ -303,16 +303,15 @@ async def test_a_question_about_a_request_of_ours_reaches_the_handlers() -> None
     seen: list[Question] = []
     told: list[str] = []
 
-    class Agent(ScriptedAgent):
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            question = s.ElicitationFormMode(
-                request_id=2,
-                message="Which account?",
-                requested_schema=s.ElicitationSchema(properties={"who": s.StringPropertySchema()}),
-            )
-            response = await self.client.create_elicitation(question)
-            told.append(str(response.action))
-            return await super().new_session(request)
+    async def ask(request: s.NewSessionRequest, proceed: Proceed) -> object:
+        question = s.ElicitationFormMode(
+            request_id=2,
+            message="Which account?",
+            requested_schema=s.ElicitationSchema(properties={"who": s.StringPropertySchema()}),
+        )
+        response = await handler.client.create_elicitation(question)
+        told.append(str(response.action))
+        return await proceed(request)
 
     async def script(turn: Turn) -> None:
         turn.say("Done")
@@ -321,7 +320,8 @@ async def test_a_question_about_a_request_of_ours_reaches_the_handlers() -> None
         seen.append(question)
         return {"who": "Ada"}
 
-    async with scripted(agent=Agent([script]), permissions="ask", on_question=answer) as agent:
+    handler = Played([script], answers={"session/new": ask})
+    async with scripted(agent=handler, permissions="ask", on_question=answer) as agent:
         assert await agent.think().text("Go").run() == "Done"
     assert told == ["accept"]
     (question,) = seen

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from asking import OPTIONS, Asked, ask, error_of, opened, options, permission
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 from trio.testing import MockClock
 
 from thinkwell import (
@@ -361,7 +361,7 @@ async def test_a_question_between_the_turns_is_the_sessions_own() -> None:
     async def script(turn: Turn) -> None:
         turn.say("Done")
 
-    handler = ScriptedAgent([script])
+    handler = Played([script])
     outcomes: list[s.RequestPermissionOutcome] = []
     async with scripted(agent=handler, permissions="ask") as agent:
         async with agent.session() as session, anyio.create_task_group() as tasks:
@@ -450,7 +450,7 @@ async def test_whoever_is_asked_can_end_the_run(by_handler: bool) -> None:
 
 
 async def test_a_question_in_an_unknown_session_is_denied(caplog: pytest.LogCaptureFixture) -> None:
-    handler = ScriptedAgent([])
+    handler = Played([])
     async with scripted(agent=handler, permissions="allow") as agent:
         del agent
         response = await handler.client.request_permission(permission("who"))
@@ -500,8 +500,7 @@ async def test_our_own_tools_are_not_reviewed() -> None:
     reviewer = Reviewer("deny")
 
     async def script(turn: Turn) -> None:
-        (server,) = turn.agent.sessions[-1].mcp_servers
-        call = s.ToolCallUpdate(tool_call_id="t1", title=f"mcp__{server.name}__return_result", kind="other")
+        call = s.ToolCallUpdate(tool_call_id="t1", title=f"mcp__{turn.server}__return_result", kind="other")
         response = await turn.client.request_permission(permission(turn.session_id, call))
         assert response.outcome == s.SelectedPermissionOutcome(option_id="y")
         await turn.returns(result=1)

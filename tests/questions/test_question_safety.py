@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 from asking import OPTIONS, ask, opened, options, permission
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Proceed, Turn, scripted
 from trio.testing import MockClock
 
 from thinkwell import Answer, Budget, Question, ThoughtCancelled, ThoughtStream, events
@@ -18,8 +18,7 @@ VIRTUAL = pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock
 
 
 def own_title(turn: Turn) -> str:
-    (server,) = turn.agent.sessions[-1].mcp_servers
-    return f"mcp__{server.name}__return_result"
+    return f"mcp__{turn.server}__return_result"
 
 
 async def permitted(turn: Turn, id_: str, **fields: Any) -> bool:
@@ -116,7 +115,7 @@ async def test_titles_do_not_hide_calls_from_a_budget() -> None:
         assert budget.spent.tool_calls == 5
 
 
-class AsksEarly(ScriptedAgent):
+class AsksEarly(Played):
     """Asks whether to trust the folder, before it answers `session/new`."""
 
     def __init__(self, scope: dict[str, Any]) -> None:
@@ -127,12 +126,12 @@ class AsksEarly(ScriptedAgent):
     async def done(self, turn: Turn) -> None:
         turn.say("Done")
 
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+    async def open_session(self, request: Any, proceed: Proceed) -> Any:
         schema = s.ElicitationSchema(properties={})
         form = s.ElicitationFormMode(**self.scope, message="Trust this folder?", requested_schema=schema)
         with anyio.CancelScope(shield=True):
             self.told.append((await self.client.create_elicitation(form)).action)
-        return await super().new_session(request)
+        return await super().open_session(request, proceed)
 
 
 SCOPES: list[dict[str, Any]] = [{"session_id": "session-1"}, {"request_id": 2}]

@@ -134,7 +134,7 @@ async def test_requests_become_questions() -> None:
     assert (form.title, form.agent, form.session_id, form.tool_id) == (
         "Where?",
         "scripted",
-        "session-1-1",
+        "session-1",
         "t",
     )
     assert form.fields == (FormField(name="f", type="string"),)

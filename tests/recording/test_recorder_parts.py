@@ -1,5 +1,6 @@
 """The parts of a recorder that need no run: they take out secrets, also those that come in pieces."""
 # Private: sans-I/O. Thousands of texts are cut at every place: to record a run for each would take minutes.
+# No run can be given a limit of ten bytes, or ends by an error that holds what is no JSON.
 
 from __future__ import annotations
 
@@ -7,8 +8,11 @@ import base64
 import json
 import re
 import time
+import tomllib
+from datetime import date
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import anyio
@@ -17,6 +21,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from recording.test_recording import lines
 
+import thinkwell
 from thinkwell._recording._failures import failure_of
 from thinkwell._recording._holding import Holder, Released
 from thinkwell._recording._recorder import Recorder
@@ -25,7 +30,6 @@ from thinkwell_acp import memory_transport_pair
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from thinkwell.events import JsonValue
 
@@ -34,11 +38,9 @@ R = TypeVar("R")
 REDACTED = "[redacted]"
 
 
-def redactor_of(
-    environment: Mapping[str, str] | None = None, given: Mapping[str, str] | None = None
-) -> Redactor:
-    """Return one that knows the variables of the process, and those that its user has given to the agent."""
-    return Redactor(environment or {}, given or {})
+def redactor_of(environment: Mapping[str, str] | None = None) -> Redactor:
+    """Return one that knows the variables of the agent's process."""
+    return Redactor(environment or {})
 
 
 def remembered(holder: Holder[R]) -> int:
@@ -206,17 +208,12 @@ def test_overlapping_secrets_become_one_with_the_variables_name() -> None:
     )
 
 
-def test_a_line_that_is_no_message_is_text() -> None:
-    assert redactor_of().raw(b"\xff password=letmein") == "\\xff password=[redacted]"
-
-
 def test_many_different_texts_do_not_fill_the_memory() -> None:
     redactor = redactor_of({"A_KEY": KEY})
     for number in range(6000):
         redactor.text(f"w{number}x and w{number}y")
         redactor.redact({f"k{number}": number})
     assert redactor.text(f"w1x {KEY}") == "w1x [redacted:A_KEY]"
-    assert max(len(redactor._memo), len(redactor._keys), len(redactor._innocent)) < 5000
 
 
 @pytest.mark.parametrize(
@@ -238,6 +235,54 @@ def test_many_different_texts_do_not_fill_the_memory() -> None:
 def test_hostile_text_of_a_megabyte_is_gone_through_in_one_go(plain: Redactor, unit: str) -> None:
     text = unit * (SIZE // len(unit))
     assert len(plain.text(text)) <= len(text) + len(REDACTED) * text.count(unit)
+
+
+# The table of secrets
+
+
+TABLE: dict[str, Any] = tomllib.loads(
+    Path(thinkwell.__file__).with_name("_recording").joinpath("secrets.toml").read_text()
+)
+ROWS: list[dict[str, Any]] = TABLE["row"]
+by_row = pytest.mark.parametrize("row", ROWS, ids=[row["kind"] for row in ROWS])
+
+
+@by_row
+def test_each_row_says_where_it_is_from_and_finds_its_examples(plain: Redactor, row: dict[str, Any]) -> None:
+    assert row["source"]
+    assert isinstance(row["date"], date)
+    assert len(row["true"]) >= 2 <= len(row["false"])
+    for text in row["true"]:
+        clean = plain.text(text)
+        assert REDACTED in clean
+        assert "hunter2" not in clean
+        assert not [secret for secret in re.findall("[A-Za-z0-9]{20,}", text) if secret in clean]
+        assert plain.text(clean) == clean
+    for text in row["false"]:
+        assert plain.text(text) == text
+
+
+@by_row
+def test_the_examples_are_found_in_pieces_too(plain: Redactor, row: dict[str, Any]) -> None:
+    for text in row["true"]:
+        whole = f"see: {text}\n\nok "
+        clean = plain.text(whole)
+        for places in (range(len(whole)), *([place] for place in range(len(whole)))):
+            pieces = [Piece("s", piece) for piece in cut(whole, list(places))]
+            assert "".join(out.text or "" for out in run(Holder(plain), pieces)) == clean
+
+
+@by_row
+def test_hostile_text_costs_no_more_than_its_length(plain: Redactor, row: dict[str, Any]) -> None:
+    words = [*row.get("after", ("",)), *row.get("begins", ("a1:", "M."))]
+    for unit in (
+        *words,
+        *(f"{words[0]} {word} " for word in words),
+        *(f"{words[0]} {word}x:y:" for word in words),
+    ):
+        text = unit * (SIZE // 100 // len(unit or "a"))
+        assert len(plain.text(text)) <= len(text) + len(REDACTED) * len(text)
+        assert len(plain.text(words[0] + unit + "x" * (SIZE // 100))) > 0
 
 
 # Messages: what is taken out by the names in them; which values of variables are secrets
@@ -378,28 +423,26 @@ def test_other_variables_of_the_environment_are_not(name: str, value: str) -> No
     assert redactor_of({name: value}).text(f"-{value[-8:]}-") == f"-{value[-8:]}-"
 
 
-@pytest.mark.parametrize("value", [KEY, "value-of-mine", "two words", "https://h/p?x=abcdef", "a/b/c/d"])
-def test_what_the_caller_gives_is_known_whatever_its_name(value: str) -> None:
-    assert redactor_of({}, {"MODE": value}).text(f"-{value}-") == "-[redacted:MODE]-"
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("A", "abc12"),
-        ("A", "production"),
-        ("A", "true"),
-        ("A", "12345678"),
-        ("A", "/some/where/else"),
-        ("A", "~/x/y"),
-        ("A", "/usr/bin:/bin/more"),
-        ("A", "http://127.0.0.1:4000/v1"),
+        ("MODEL", "claude-sonnet-4-20250514"),
+        ("MODE", KEY),
+        ("AUTHOR", "two words"),
         ("LANG", "en_US.UTF-8"),
-        ("LC_ALL", "C.UTF-8x"),
+        ("API_KEY", "production"),
+        ("API_KEY", "PRODUCTION"),
+        ("API_TOKEN", "true"),
+        ("DB_PASSWORD", "aaaaaaaa"),
+        ("DB_PASSWORD", "11112222"),
+        ("MY_SECRET", "/usr/bin/more"),
+        ("MY_TOKEN", "http://127.0.0.1:4000/v1"),
     ],
 )
-def test_trivial_values_that_the_caller_gives_stay(name: str, value: str) -> None:
-    assert redactor_of({}, {name: value}).text(f"-{value}-") == f"-{value}-"
+def test_a_variable_is_known_only_by_a_secret_name_and_an_unguessable_value(name: str, value: str) -> None:
+    redactor = redactor_of({name: value})
+    redactor.redact({"env": {name: value}})
+    assert redactor.text(f"it is {value} here") == f"it is {value} here"
 
 
 SERVERS = [
@@ -487,7 +530,7 @@ def test_values_under_a_secrets_name(message: JsonValue, clean: JsonValue) -> No
     "message",
     [
         {"headers": [{"name": "X-Any", "value": f"Bearer {KEY}"}]},
-        {"env": [{"name": "ANY", "value": KEY}]},
+        {"env": [{"name": "ANY_KEY", "value": KEY}]},
         {"config": {"clientSecret": KEY}},
         {"Cookie": f"sid={KEY}; a=b"},
         {"args": ["--token", KEY]},
@@ -537,7 +580,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=50, deadline=None, database=None, derandomize=True)
+@settings(max_examples=50)
 @given(json_values)
 def test_every_message_is_taken_and_redacted_once(message: JsonValue) -> None:
     clean = redactor_of().redact(message)
@@ -672,7 +715,7 @@ innocent = st.lists(
 places = st.lists(st.integers(0, 10_000), max_size=30)
 
 
-@settings(max_examples=100, deadline=None, database=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(innocent, secrets)), innocent, places)
 @example([("-----BEGIN", Secret(PEM, PEM[36:110]))], "-----", [15, 70, 140])
 @example([('auth "', Secret("The API key: q7aaaaaaaaaaaaa", "q7aaaaaaaaaaaaa"))], "", list(range(40)))
@@ -692,7 +735,7 @@ def test_what_comes_in_pieces_is_redacted_like_the_whole(
 streams = st.sampled_from(["a", "b", "c"])
 
 
-@settings(max_examples=50, deadline=None, database=None, derandomize=True)
+@settings(max_examples=50)
 @given(st.data())
 def test_any_interleaving_leaks_nothing_and_keeps_order(data: st.DataObject) -> None:
     found: list[str] = []
@@ -714,7 +757,7 @@ def test_any_interleaving_leaks_nothing_and_keeps_order(data: st.DataObject) -> 
             assert all(secret_text[start : start + 8] not in out for start in range(len(secret_text) - 7))
 
 
-@settings(max_examples=100, deadline=None, database=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(streams, st.text())), st.lists(st.booleans()))
 def test_text_without_secrets_comes_out_as_it_was_cut(
     chunks: list[tuple[str, str]], between: list[bool]
@@ -728,7 +771,7 @@ def test_text_without_secrets_comes_out_as_it_was_cut(
     assert [each.text for each in released] == [piece.text for piece in pieces]
 
 
-@settings(max_examples=100, deadline=None, database=None, derandomize=True)
+@settings(max_examples=100)
 @given(secrets, innocent, places, st.integers(1, 400), st.integers(0, 100))
 def test_nothing_leaks_when_the_limit_forces_a_release(
     secret: Secret, before: str, at: list[int], limit: int, size: int
@@ -860,7 +903,7 @@ MEGABYTES = 4_000_000
 @pytest.fixture
 def redactor() -> Redactor:
     return redactor_of(
-        {"A_KEY": LONG_KEY, "DB_PASSWORD": "84736251", "RATE_TOKEN": "1234.5678", "A_PEM_KEY": PEM_LINES}, {}
+        {"A_KEY": LONG_KEY, "DB_PASSWORD": "84736251", "RATE_TOKEN": "1234.5678", "A_PEM_KEY": PEM_LINES}
     )
 
 
@@ -875,7 +918,7 @@ def shown(holder: Holder[int], pieces: list[str | None]) -> str:
 @pytest.mark.parametrize(
     "secret", [LONG_KEY, SHAPE, JWT, f"https://joe:{LONG_KEY}x@h/", "Bearer b34b682da1b51c3c", PEM_LINES]
 )
-@settings(max_examples=40, deadline=None, database=None, derandomize=True)
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 500), max_size=5), st.sampled_from(["", "the key is ", "a\n\n"]))
 def test_what_comes_in_between_does_not_help_a_secret(secret: str, places: list[int], before: str) -> None:
     whole = f"{before}{secret} ok"
@@ -924,6 +967,20 @@ def test_the_end_of_a_paused_text(end: str, clean: str) -> None:
     assert [out.text for out in holder.pause("s")] == [clean]
 
 
+@pytest.mark.parametrize(
+    ("pieces", "clean"),
+    [
+        (["run curl -u joe:hun", "ter2-more https://h/ ok"], "run curl -u joe:[redacted] https://h/ ok"),
+        (["run curl -u", " joe:hunter2 ok"], "run curl -u joe:[redacted] ok"),
+        (["machine h login joe", " password hunter2 ok"], "machine h login joe password [redacted] ok"),
+        (["MTk4w77C9HehwTp0136uXT3yq.h7n-5", "q.r7FlCxvnNGdcmyHc7E4nSmwfIpq ok"], "[redacted] ok"),
+        (["abc8Q~0123456", "78901234567890123456789012 ok"], "[redacted] ok"),
+    ],
+)
+def test_a_secret_that_was_interrupted_is_known_by_what_stood_before(pieces: list[str], clean: str) -> None:
+    assert shown(Holder(redactor_of()), [pieces[0], None, pieces[1]]) == clean
+
+
 def test_a_secret_in_two_lines_that_come_one_by_one(redactor: Redactor) -> None:
     out = shown(
         Holder(redactor),
@@ -961,13 +1018,12 @@ def test_a_text_that_begins_or_ends_within_a_secret(redactor: Redactor, text: st
 
 
 def test_words_that_secrets_begin_with_stay() -> None:
-    redactor = redactor_of({"A_PASSWORD": "password-Q7x9"}, {"MODEL": "claude-sonnet-4-20250514"})
-    for text in ("my password", "claude-sonnet-4", "sonnet-4-20250514", "x password-Q"[:10]):
+    redactor = redactor_of({"A_PASSWORD": "password-Q7x9"})
+    for text in ("my password", "x password-Q"[:10]):
         assert redactor.text(text) == text
-    assert redactor.text("claude-sonn") == "[redacted:MODEL]"
 
 
-@settings(max_examples=60, deadline=None, database=None, derandomize=True)
+@settings(max_examples=60)
 @given(st.integers(0, len(LONG_KEY)), st.sampled_from(["", "snapshot ", "a\n"]))
 def test_growing_content_leaks_less_than_six_characters(size: int, before: str) -> None:
     redactor = redactor_of({"A_KEY": LONG_KEY})

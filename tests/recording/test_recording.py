@@ -12,10 +12,10 @@ from typing import Any
 import anyio
 import pytest
 from recording.test_replay import events_of, text
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, playing, scripted
 
 from thinkwell import AgentNotFound, AgentStartFailed, open_agent, replay, tool
-from thinkwell_acp import memory_transport_pair, serve_agent
+from thinkwell_acp import memory_transport_pair
 from thinkwell_acp import schema as s
 
 SECRET = "hunter2-correct-horse"
@@ -89,7 +89,7 @@ for line in sys.stdin:
     elif method == "session/new":
         send({**answer, "result": {"sessionId": "s"}})
     elif method == "session/prompt":
-        for value in (os.environ["MY_TOKEN"], os.environ["GIVEN"]):
+        for value in (os.environ["MY_TOKEN"], os.environ["GIVEN_KEY"]):
             say("It is " + value + ".")
             for sign in value:
                 say(sign)
@@ -122,7 +122,7 @@ async def test_no_secret_reaches_the_disk(tmp_path: Path, monkeypatch: pytest.Mo
         ),
     ]
     command = [sys.executable, "-c", PROGRAM]
-    given = {"GIVEN": "given-only-to-the-agent"}
+    given = {"GIVEN_KEY": "given-only-to-the-agent"}
     async with open_agent(
         command=command, env=given, mcp_servers=servers, record=path, tools_via="http"
     ) as agent:
@@ -145,6 +145,38 @@ async def test_no_secret_reaches_the_disk(tmp_path: Path, monkeypatch: pytest.Mo
     assert [event.type for event in await events_of(again)] == [
         event.type for event in await events_of(stream)
     ]
+
+
+LEAKS = (
+    "the bot has MTk4w77C9HehwTp0136uXT3yq.h7n-5q.r7FlCxvnNGdcmyHc7E4nSmwfIpq now",
+    "machine x.y\n  login joe\n  password hunter2\n",
+    "curl -sS -u joe:hunter2 https://x.y/z",
+    "run redis-cli -a hunter2 ping",
+    "<password>hunter2</password>",
+)
+
+
+async def test_forms_of_secrets_and_passwords_on_command_lines_are_taken_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.ndjson"
+    monkeypatch.setenv("MODEL", "claude-sonnet-4")
+
+    async def say(turn: Turn) -> None:
+        for leak in LEAKS:
+            turn.say(f"{leak}\n\n")
+            for word in leak.split(" "):
+                turn.say(f"{word} ")
+            turn.say("\n\n")
+
+    async with scripted(say, record=path) as agent:
+        said = await agent.think().text("As claude-sonnet-4, say it").run()
+    written = path.read_text()
+    assert "hunter2" in said
+    assert not [secret for secret in ("hunter2", "r7FlCxvn") if secret in written]
+    assert "As claude-sonnet-4, say it" in written
+    joined = await replay(path, speed=0).result
+    assert joined.count("[redacted]") == 2 * len(LEAKS)
 
 
 async def test_calls_of_tools(tmp_path: Path) -> None:
@@ -170,9 +202,14 @@ async def test_calls_of_tools(tmp_path: Path) -> None:
 
 async def test_a_call_outside_of_every_turn(tmp_path: Path) -> None:
     path = tmp_path / "r.ndjson"
-    handler = ScriptedAgent([text])
-    async with scripted(agent=handler, record=path) as agent, agent.session():
-        await handler.call_tool("session-1", "return_result", {"result": 1})
+    turns: list[Turn] = []
+
+    async def keep(turn: Turn) -> None:
+        turns.append(turn)
+
+    async with scripted(keep, record=path) as agent, agent.session() as session:
+        await session.think().text("x").run()
+        await turns[0].returns(result=1)
     answer = of_type(path, "tool_result")[0]
     assert answer["is_error"]
     assert "No task is running" in answer["content"][0]["text"]
@@ -266,7 +303,7 @@ async def test_a_folder_that_cannot_be_made_is_a_warning(
 async def test_names_of_agents_make_no_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THINKWELL_TRACE", str(tmp_path))
     ours, theirs = memory_transport_pair()
-    async with serve_agent(theirs, ScriptedAgent([text])), open_agent("../../x/y z", transport=ours):
+    async with playing(theirs, Played([text])), open_agent("../../x/y z", transport=ours):
         pass
     (path,) = tmp_path.iterdir()
     assert ".._.._x_y_z" in path.name

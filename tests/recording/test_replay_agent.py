@@ -10,8 +10,9 @@ import anyio
 import pytest
 from limits.virtual import Backend, Stopwatch, virtual_backend
 from recording.test_replay import Review, allow, events_of, line, recorded, review, text
-from scripted import EVERY_SESSION_CALL, ScriptedAgent, Turn, scripted
+from scripted import EVERY_SESSION_CALL, Played, Turn, scripted
 
+import thinkwell
 from thinkwell import (
     AgentExited,
     AgentReported,
@@ -21,7 +22,8 @@ from thinkwell import (
     tool,
 )
 from thinkwell import events as ev
-from thinkwell.testing import RecordedAgent, replay_agent
+from thinkwell.testing import RecordedAgent, replay_agent, script
+from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ async def test_it_does_what_it_did(tmp_path: Path) -> None:
         stream = agent.think(Review).text("Review it.").stream()
         assert await stream.result == await original.result
         await stream.wait()
-        assert agent.info == s.Implementation(name="scripted", version="1")
+        assert agent.info == s.Implementation(name="scripted", version=thinkwell.__version__)
 
     assert told(await events_of(stream)) == told(await events_of(original))
     assert stream.session_id == original.session_id
@@ -132,9 +134,6 @@ async def test_turns_of_sessions_in_any_order(tmp_path: Path) -> None:
 
 
 async def test_early_and_late_updates(tmp_path: Path) -> None:
-    def early(client: Any, session_id: str) -> None:
-        client.update(session_id, s.CurrentModeUpdate(current_mode_id="fast"))
-
     async def late(turn: Turn) -> None:
         turn.say("In time.")
         turn.agent.client.connection.call("late", {}, lambda _: turn.say("Too late."))
@@ -145,7 +144,10 @@ async def test_early_and_late_updates(tmp_path: Path) -> None:
         await anyio.sleep(1)
         return stream
 
-    handler = ScriptedAgent([late], before_session=early)
+    handler = Played(
+        [late],
+        before_session=script.updates({"sessionUpdate": "current_mode_update", "currentModeId": "fast"}),
+    )
     async with scripted(agent=handler, record=tmp_path / "r.ndjson") as agent:
         original = await run(agent)
     async with again(tmp_path / "r.ndjson") as agent:
@@ -156,7 +158,7 @@ async def test_early_and_late_updates(tmp_path: Path) -> None:
 
 
 async def test_a_session_that_was_loaded_is_loaded(tmp_path: Path) -> None:
-    handler = ScriptedAgent([text], capabilities=EVERY_SESSION_CALL)
+    handler = Played([text], capabilities=EVERY_SESSION_CALL)
     handler.replay = [s.AgentMessageChunk(content=s.TextContent(text="Before."))]
     async with (
         scripted(agent=handler, record=tmp_path / "r.ndjson") as agent,
@@ -175,7 +177,7 @@ async def test_a_session_that_was_loaded_is_loaded(tmp_path: Path) -> None:
 async def test_errors_are_answered_again(tmp_path: Path) -> None:
     async def fail(turn: Turn) -> None:
         turn.say("Hm.")
-        raise ValueError("broken")
+        raise RpcError(-32603, "broken")
 
     original = await recorded(tmp_path / "r.ndjson", fail)
     async with again(tmp_path / "r.ndjson") as agent:

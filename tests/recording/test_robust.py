@@ -13,7 +13,7 @@ import pytest
 from limits.virtual import Backend, virtual_backend
 from recording.test_recording import lines, of_type
 from recording.test_replay import events_of, line, recorded, review, text
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, playing, scripted
 
 from thinkwell import (
     AgentExited,
@@ -25,9 +25,8 @@ from thinkwell import (
     open_agent,
     replay,
 )
-from thinkwell.testing import RecordedAgent, replay_agent, script
-from thinkwell.testing import ScriptedAgent as Played
-from thinkwell_acp import memory_transport_pair, serve_agent
+from thinkwell.testing import RecordedAgent, ScriptedAgent, replay_agent, script
+from thinkwell_acp import memory_transport_pair
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> Backend:
 )
 async def test_lines_that_nobody_can_read(tmp_path: Path, noise: str) -> None:
     path = tmp_path / "r.ndjson"
-    played = Played(script.sends(noise).says("Fine."))
+    played = ScriptedAgent(script.sends(noise).says("Fine."))
     async with played.open(record=path) as agent:
         assert await agent.think().text("x").run() == "Fine."
     assert lines(path)[-1]["type"] == "end"
@@ -70,7 +69,7 @@ async def test_names_that_are_no_text(tmp_path: Path) -> None:
     ours, theirs = memory_transport_pair()
     name = os.fsdecode(b"agent-\xff")
     async with (
-        serve_agent(theirs, ScriptedAgent([text])),
+        playing(theirs, Played([text])),
         open_agent(name, transport=ours, record=path) as agent,
     ):
         assert await agent.think().text("x").run() == "Hello."
@@ -166,7 +165,7 @@ async def test_what_is_filled_in_a_form(tmp_path: Path) -> None:
         "properties": {"f1": {"type": "string", "title": "API key", "format": "password"}},
     }
     path = tmp_path / "r.ndjson"
-    played = Played(script.asks_form("Your key?", schema).says("Thanks for correct-horse-battery-9."))
+    played = ScriptedAgent(script.asks_form("Your key?", schema).says("Thanks for correct-horse-battery-9."))
 
     async def fill(_question: object) -> dict[str, str]:
         return {"f1": "correct-horse-battery-9"}
@@ -185,7 +184,7 @@ async def test_a_key_on_standard_output(tmp_path: Path) -> None:
         "-----END PRIVATE KEY-----",
     ]
     path = tmp_path / "r.ndjson"
-    played = Played(script.sends("\n".join(key)).says("Fine."))
+    played = ScriptedAgent(script.sends("\n".join(key)).says("Fine."))
     async with played.open(record=path) as agent:
         await agent.think().text("x").run()
     written = path.read_text()
@@ -197,12 +196,15 @@ async def test_a_key_on_standard_output(tmp_path: Path) -> None:
 async def test_names_of_sessions_and_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", SECRET)
 
-    class Telling(ScriptedAgent):
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            return s.NewSessionResponse(session_id=f"of-{SECRET}")
+    async def name(_request: object, _proceed: object) -> s.NewSessionResponse:
+        return s.NewSessionResponse(session_id=f"of-{SECRET}")
+
+    async def stop(_request: object, _proceed: object) -> s.PromptResponse:
+        return s.PromptResponse(stop_reason="end_turn")
 
     path = tmp_path / "r.ndjson"
-    async with scripted(agent=Telling([text]), record=path) as agent:
+    handler = Played(answers={"session/new": name, "session/prompt": stop})
+    async with scripted(agent=handler, record=path) as agent:
         await agent.think().text("x").run()
     assert SECRET not in path.read_text()
 
@@ -464,7 +466,7 @@ class TestTerminals:
             "workspace": Workspace(tmp_path / "work", terminal=True),
             "permissions": "allow",
         }
-        played = Played(script.runs("echo", "hello", expect="hello").says("Ran."))
+        played = ScriptedAgent(script.runs("echo", "hello", expect="hello").says("Ran."))
         async with played.open(record=path, **options) as agent:
             assert await agent.think().text("x").run() == "Ran."
         renamed = path.read_bytes()

@@ -39,9 +39,6 @@ def few(examples: int) -> settings:
     """Try so many messages, always the same."""
     return settings(
         max_examples=examples,
-        deadline=None,
-        database=None,
-        derandomize=True,
         suppress_health_check=[
             HealthCheck.too_slow,
             HealthCheck.data_too_large,

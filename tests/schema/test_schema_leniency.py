@@ -376,7 +376,7 @@ def mutated(raw: Any, draw: Callable[[st.SearchStrategy[Any]], Any]) -> Any:
 @pytest.mark.parametrize("type_", TYPES, ids=lambda type_: type_.__name__)
 @pytest.mark.parametrize("examples", [15, pytest.param(30, marks=pytest.mark.long)])
 def test_junk_is_read_or_is_a_decode_error(type_: Any, examples: int) -> None:
-    @settings(max_examples=examples, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=examples)
     @given(st.data())
     def check(data: st.DataObject) -> None:
         message = data.draw(st.one_of(JSON, OBJECTS, ours(type_)))
@@ -393,14 +393,14 @@ def test_junk_is_read_or_is_a_decode_error(type_: Any, examples: int) -> None:
     check()
 
 
-@settings(max_examples=200, deadline=None, database=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.dictionaries(st.text(max_size=3), JSON, max_size=3), st.sampled_from(sorted(KINDS)))
 def test_no_update_is_an_error(fields: JsonObject, kind: str) -> None:
     received = update(**{**fields, "sessionUpdate": kind})
     assert not isinstance(received, s.UnknownUpdate)
 
 
-@settings(max_examples=100, deadline=None, database=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.binary(max_size=60))
 def test_bytes_that_are_no_message_are_a_decode_error(raw: bytes) -> None:
     with pytest.raises(DecodeError):

@@ -103,7 +103,7 @@ class Guarded:
         token: str | None = None,
         cookie: str | None = None,
         host: str | None = HOST,
-        headers: Iterable[tuple[str, str]] = (),
+        headers: Iterable[tuple[str, str]] | None = None,
         body: bytes | Sequence[bytes] = b"",
         sends: object = None,
         **scope: Any,
@@ -114,12 +114,14 @@ class Guarded:
             token: Of the caller.
             cookie: Of a browser.
             host: As which the server is asked.
-            headers: Other headers.
+            headers: Other headers. By default, with a cookie, what our own page says.
             body: All of it, or its pieces. The first one of several is never said to be long.
             sends: The body as JSON, with the type that it has then.
             scope: What else the server says.
         """
         given = [] if host is None else [("host", host)]
+        if headers is None:
+            headers = () if cookie is None else [("sec-fetch-site", "same-origin")]
         given += headers
         if token is not None:
             given.append(("authorization", f"Bearer {token}"))

@@ -77,15 +77,16 @@ async def test_who_gets_in(kind: ServerKind) -> None:
         ours = {"origin": address.url}
         given = await browser.post("/api/session", json={"secret": BOB}, headers=ours)
         assert given.status_code == 204
-        assert (await browser.get("/api")).json()["caller"] == "bob"
+        assert (await browser.get("/api", headers=ours)).json()["caller"] == "bob"
+        assert (await browser.get("/api")).status_code == 403
         assert (await browser.post("/api/runs", json={"prompt": "Go."})).status_code == 403
         started = await browser.post("/api/runs", json={"prompt": "Go."}, headers=ours)
         assert started.status_code == 201
         path = started.headers["location"]
-        assert (await browser.get(path)).status_code == 200
+        assert (await browser.get(path, headers=ours)).status_code == 200
         assert (await ada.get(path)).status_code == 404, "it is another's"
         assert (await browser.delete("/api/session", headers=ours)).status_code == 204
-        assert (await browser.get("/api")).status_code == 401
+        assert (await browser.get("/api", headers=ours)).status_code == 401
 
 
 async def test_as_what_a_server_is_asked(kind: ServerKind) -> None:

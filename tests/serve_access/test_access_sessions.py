@@ -91,7 +91,7 @@ async def test_cookies_of_the_same_name_that_others_have_set() -> None:
     right = (await guarded.log_in()).cookie
     wrong = "thinkwell-8283=" + "x" * 43
     assert (await guarded.ask(cookie=f"thinkwell-8283=short; {wrong}; {right}")).status == 200
-    assert (await guarded.ask(cookie=wrong, headers=[("cookie", right)])).status == 200
+    assert (await guarded.ask(cookie=wrong, headers=[("cookie", right), *OURS])).status == 200
     assert (await guarded.ask(cookie="; ".join([wrong] * 4 + [right]))).status == 401
     assert (await guarded.ask(cookie="thinkwell-8283")).status == 401
 
@@ -182,10 +182,15 @@ async def test_a_journal_that_cannot_be_read(caplog: pytest.LogCaptureFixture) -
 
 @pytest.mark.parametrize(
     "headers",
-    [OURS, [("sec-fetch-site", "same-origin")], [("origin", "null"), ("sec-fetch-site", "same-origin")]],
+    [
+        OURS,
+        [("sec-fetch-site", "same-origin")],
+        [("origin", "null"), ("sec-fetch-site", "same-origin")],
+        [("referer", f"{OWN}/")],
+    ],
 )
-@pytest.mark.parametrize("method", ["POST", "DELETE"])
-async def test_our_own_page_changes_things(headers: list[tuple[str, str]], method: str) -> None:
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+async def test_our_own_page_is_served(headers: list[tuple[str, str]], method: str) -> None:
     guarded = Guarded()
     cookie = (await guarded.log_in()).cookie
     assert (await guarded.ask(method, cookie=cookie, headers=headers, sends={})).status == 200
@@ -201,12 +206,14 @@ async def test_our_own_page_changes_things(headers: list[tuple[str, str]], metho
         [("origin", "http://127.0.0.1:3000")],
         [("origin", "null"), ("sec-fetch-site", "cross-site")],
         [("origin", "http://127.0.0.1:3000"), ("sec-fetch-site", "same-origin")],
+        [("referer", "http://127.0.0.1:3000/")],
+        [("referer", OWN), ("sec-fetch-site", "none")],
+        [("referer", OWN), ("origin", "null")],
+        [("referer", "about:client")],
     ],
 )
-@pytest.mark.parametrize("method", ["POST", "DELETE"])
-async def test_whoever_does_not_show_that_he_is_our_page_changes_nothing(
-    headers: list[tuple[str, str]], method: str
-) -> None:
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+async def test_a_cookie_counts_for_our_page_alone(headers: list[tuple[str, str]], method: str) -> None:
     guarded = Guarded()
     cookie = (await guarded.log_in()).cookie
     for path in ("/api/runs", "/api/session"):

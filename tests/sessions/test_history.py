@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from scripted import EVERY_SESSION_CALL, ScriptedAgent, Turn, scripted
+from scripted import EVERY_SESSION_CALL, Played, Turn, scripted
 from stream.counting import counted_calls
 
 from thinkwell import HistoryMessage, HistoryTool, Session, history_to_json
@@ -112,7 +112,7 @@ async def test_a_reminder_is_a_turn_and_what_comes_late_belongs_to_the_last() ->
     async def remembers(turn: Turn) -> None:
         await turn.returns(result=3)
 
-    handler = ScriptedAgent([forgets, remembers, forgets])
+    handler = Played([forgets, remembers, forgets])
     async with scripted(agent=handler) as agent, agent.session() as session:
         stream = session.think(int).text("Count").stream()
         assert await stream.result == 3
@@ -137,7 +137,7 @@ async def test_late_news_of_a_call_correct_it() -> None:
         turn.update(call("t2"))
         turn.say("Done")
 
-    handler = ScriptedAgent([script])
+    handler = Played([script])
     async with scripted(agent=handler) as agent, agent.session() as session:
         await session.think().text("Go").run()
         handler.client.update(session.id, progress("t1", status="completed", raw_output=7))
@@ -156,7 +156,7 @@ async def test_late_news_of_a_call_correct_it() -> None:
 
 
 async def test_a_replay_is_marked_and_the_users_words_are_in_it() -> None:
-    handler = ScriptedAgent([a_turn], capabilities=EVERY_SESSION_CALL)
+    handler = Played([a_turn], capabilities=EVERY_SESSION_CALL)
     handler.replay = [
         s.UserMessageChunk(content=text("What ")),
         s.UserMessageChunk(content=text("is?")),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 from limits.virtual import Stopwatch
-from scripted import EVERY_SESSION_CALL, Script, ScriptedAgent, Turn, scripted
+from scripted import EVERY_SESSION_CALL, Played, Proceed, Script, Turn, scripted
 
 from thinkwell import AgentClosed, AgentExited, AgentReported, Session, SessionUnusable, ThoughtCancelled
 from thinkwell.errors import SessionInUse
@@ -37,47 +37,50 @@ SPEED = s.SessionConfigSelect(
 )
 
 
-class Falters(ScriptedAgent):
+class Falters(Played):
     """Hangs once in one of its calls, or refuses it, from the second one of its kind on."""
 
-    def __init__(self, where: str, scripts: Sequence[Script] = (hello,), *, refuses: bool = False) -> None:
-        super().__init__(scripts, capabilities=EVERY_SESSION_CALL)
+    def __init__(
+        self, where: str, scripts: Sequence[Script] = (hello,), *, refuses: bool = False, **options: Any
+    ) -> None:
+        answers: dict[str, Any] = dict.fromkeys(
+            ("session/new", "session/close", "session/resume", "session/set_mode"), self._falter
+        )
+        answers.update(options.pop("answers", {}))
+        super().__init__(scripts, capabilities=EVERY_SESSION_CALL, answers=answers, **options)
         self.where = where
         self.refuses = refuses
         self.hangs = anyio.Event()
+        self._faltered: int | None = None
         self.modes = s.SessionModeState(
             current_mode_id="full",
             available_modes=tuple(s.SessionMode(id=id_, name=id_) for id_ in ("full", "plan", "ask")),
         )
         self.options = [SPEED]
 
-    async def _falter(self, method: str) -> None:
-        if self.where != method or self.hangs.is_set():
-            return
-        self.asked.append(f"{method} falters")
-        self.hangs.set()
-        if self.refuses:
-            raise RpcError(-32603, "not now")
-        await anyio.sleep_forever()
+    async def _falter(self, request: object, proceed: Proceed) -> object:
+        match request:
+            case s.NewSessionRequest():
+                method, later = "session/new", len(self.sent.all("session/new")) > 1
+                self.options = [SPEED]
+            case s.CloseSessionRequest():
+                method, later = "session/close", True
+            case s.ResumeSessionRequest():
+                method, later = "session/resume", True
+            case _:
+                method, later = "session/set_mode", self.sent.methods.count("session/new") > 1
+        if later and self.where == method and not self.hangs.is_set():
+            self._faltered = len(self.asked) - 1
+            self.hangs.set()
+            if self.refuses:
+                raise RpcError(-32603, "not now")
+            await anyio.sleep_forever()
+        return await proceed(request)
 
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-        if self.sessions:
-            await self._falter("session/new")
-        self.options = [SPEED]
-        return await super().new_session(request)
-
-    async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
-        await self._falter("session/close")
-        return await super().close_session(request)
-
-    async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
-        await self._falter("session/resume")
-        return await super().resume_session(request)
-
-    async def set_session_mode(self, request: s.SetSessionModeRequest, /) -> s.SetSessionModeResponse:
-        if request.session_id != "session-1" or self.prompts:
-            await self._falter("session/set_mode")
-        return await super().set_session_mode(request)
+    @property
+    def heeded(self) -> list[str]:
+        """What was asked, but for the call in which it falters."""
+        return [call for number, call in enumerate(self.asked) if number != self._faltered]
 
 
 async def break_off(session: Session, handler: Falters) -> None:
@@ -106,7 +109,7 @@ async def test_a_block_is_left_while_its_session_is_opened_anew(where: str) -> N
             await stream.wait()
             assert isinstance(stream.result.exception(), AgentClosed)
         assert await agent.think().text("1").run() == "Hello"
-    assert len(handler.prompts) == (2 if where == "session/resume" else 1)
+    assert len(handler.sent.prompts) == (2 if where == "session/resume" else 1)
 
 
 @pytest.mark.parametrize(
@@ -133,14 +136,14 @@ async def test_a_session_that_is_replaced_keeps_its_mode_and_options(
             think = think.tool(tool)
         assert await think.run() == "Hello"
         assert (session.id, session.mode, session.options[0].value) == ("session-2", "plan", "fast")
-    assert [prompt.session_id for prompt in handler.prompts] == ["session-2"]
-    new = handler.asked[len(handler.asked) - handler.asked[::-1].index("session/new") :]
-    assert [call for call in new if "falters" not in call] == [
+    assert [prompt.session_id for prompt in handler.sent.prompts] == ["session-2"]
+    heeded = handler.heeded
+    assert heeded[len(heeded) - heeded[::-1].index("session/new") :] == [
         "session/set_config_option speed=fast",
         "session/set_mode plan",
         "session/close",
     ]
-    assert handler.closed_sessions.count("session-2") == 1
+    assert handler.sent.closed.count("session-2") == 1
 
 
 async def test_what_is_set_while_there_is_no_session_is_told_when_there_is_one() -> None:
@@ -174,20 +177,19 @@ async def test_what_the_user_sets_meanwhile_counts_more_than_what_was() -> None:
         await session.set_option("speed", "fast")
         assert await session.think().text("Go on").run() == "Hello"
         assert (session.mode, session.options[0].value) == ("ask", "fast")
-    assert handler.asked.count("session/set_mode plan") == 1
+    assert handler.heeded.count("session/set_mode plan") == 1
 
 
 async def test_a_mode_that_is_set_meanwhile_is_that_of_the_new_session() -> None:
     """Its answer comes before the session is replaced, or it is asked of the other one."""
     asked, go = anyio.Event(), anyio.Event()
 
-    class Slow(Falters):
-        async def set_session_mode(self, request: s.SetSessionModeRequest, /) -> s.SetSessionModeResponse:
-            asked.set()
-            await go.wait()
-            return await super().set_session_mode(request)
+    async def wait(request: object, proceed: Proceed) -> object:
+        asked.set()
+        await go.wait()
+        return await proceed(request)
 
-    handler = Slow("")
+    handler = Falters("", answers={"session/set_mode": wait})
     async with scripted(agent=handler) as agent, agent.session() as session:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(session.set_mode, "plan")
@@ -215,11 +217,10 @@ async def test_a_session_that_was_closed_is_resumed_before_its_next_prompt(
             think = think.tool(tool)
         assert await think.run() == "Hello"
         assert session.mode == "plan"
-    assert handler.asked == [
+    assert handler.heeded == [
         "session/new",
         "session/set_mode plan",
         "session/close",
-        "session/resume falters",
         "session/resume",
         "session/set_mode plan",
         "session/close",
@@ -227,18 +228,14 @@ async def test_a_session_that_was_closed_is_resumed_before_its_next_prompt(
 
 
 async def test_every_run_that_waits_is_told_why_the_session_is_not_opened_again() -> None:
-    class Forgets(Falters):
-        async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
-            raise RpcError(-32002, "no such session")
-
-    handler = Forgets("")
+    handler = Falters("", fails_at={"session/resume": RpcError(-32002, "no such session")})
     async with scripted(agent=handler) as agent, agent.session() as session:
         await session.think().text("1").run()
         streams = [session.think().text("2").tool(half).stream() for _ in range(3)]
         for stream in streams:
             with pytest.raises(AgentReported, match="no such session"):
                 await stream.result
-    assert len(handler.prompts) == 1
+    assert len(handler.sent.prompts) == 1
 
 
 async def test_a_session_that_is_left_while_it_is_closed_is_closed_again_where_it_may_be_open() -> None:
@@ -246,7 +243,7 @@ async def test_a_session_that_is_left_while_it_is_closed_is_closed_again_where_i
     async with scripted(agent=handler) as agent, agent.session() as session:
         await session.think().text("1").run()
         await break_off(session, handler)
-    assert handler.closed_sessions == ["session-1", "session-1"]
+    assert handler.sent.closed == ("session-1", "session-1")
 
 
 async def test_runs_that_wait_for_a_stuck_session_do_not_keep_the_agent() -> None:
@@ -271,18 +268,17 @@ async def test_runs_that_wait_for_a_stuck_session_do_not_keep_the_agent() -> Non
 async def test_nobody_is_asked_in_a_session_that_is_being_closed() -> None:
     outcomes: list[object] = []
 
-    class Asks(ScriptedAgent):
-        async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
-            options = (s.PermissionOption(option_id="no", name="No", kind="reject_once"),)
-            call = s.ToolCallUpdate(tool_call_id="c", title="rm", kind="execute")
-            with anyio.move_on_after(1):
-                response = await self.client.request_permission(
-                    s.RequestPermissionRequest(session_id=request.session_id, tool_call=call, options=options)
-                )
-                outcomes.append(response.outcome)
-            return await super().close_session(request)
+    async def ask(request: s.CloseSessionRequest, proceed: Proceed) -> object:
+        options = (s.PermissionOption(option_id="no", name="No", kind="reject_once"),)
+        call = s.ToolCallUpdate(tool_call_id="c", title="rm", kind="execute")
+        with anyio.move_on_after(1):
+            response = await handler.client.request_permission(
+                s.RequestPermissionRequest(session_id=request.session_id, tool_call=call, options=options)
+            )
+            outcomes.append(response.outcome)
+        return await proceed(request)
 
-    handler = Asks([hello], capabilities=EVERY_SESSION_CALL)
+    handler = Played([hello], capabilities=EVERY_SESSION_CALL, answers={"session/close": ask})
     async with scripted(agent=handler, permissions="ask") as agent:
         async with agent.session() as session:
             await session.think().text("1").run()

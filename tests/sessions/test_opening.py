@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from scripted import EVERY_SESSION_CALL, ScriptedAgent, Turn, scripted
+from msgspec.structs import replace
+from scripted import EVERY_SESSION_CALL, Played, Proceed, Turn, scripted
 from stream.wire_agent import Json, answer, refuse, say, update, wire_agent
 
 from thinkwell import Agent, AgentClosed, AgentReported, CapabilityMissing, LoginRequired
-from thinkwell.errors import AnswerUnreadable, SessionInUse, SessionNotOpened, SessionOpenTimeout
+from thinkwell.errors import (
+    AnswerUnreadable,
+    SessionIdReused,
+    SessionInUse,
+    SessionNotOpened,
+    SessionOpenTimeout,
+)
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 
@@ -38,9 +46,9 @@ def says(text: str) -> s.AgentMessageChunk:
     return s.AgentMessageChunk(content=s.TextContent(text=text))
 
 
-def old(scripts: list[Any] | None = None, **options: Any) -> ScriptedAgent:
+def old(scripts: list[Any] | None = None, **options: Any) -> Played:
     """An agent that remembers sessions."""
-    return ScriptedAgent(scripts or [done], capabilities=EVERY_SESSION_CALL, **options)
+    return Played(scripts or [done], capabilities=EVERY_SESSION_CALL, **options)
 
 
 async def take(events: AsyncIterator[ThoughtEvent], count: int) -> list[ThoughtEvent]:
@@ -67,7 +75,7 @@ async def test_a_loaded_session_repeats_its_history_on_its_own_stream_and_goes_o
         assert [event.type async for event in stream] == ["message"]
         assert stream.late == ()
     assert handler.asked == ["session/load", "session/close"]
-    assert handler.prompts[0].session_id == "old"
+    assert handler.sent.prompts[0].session_id == "old"
 
 
 async def test_what_is_repeated_after_the_answer_is_history_too() -> None:
@@ -136,13 +144,12 @@ async def test_a_load_may_be_answered_with_null() -> None:
 async def test_updates_for_another_session_during_a_load_are_not_its_own(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    class Mixed(ScriptedAgent):
-        async def load_session(self, request: s.LoadSessionRequest, /) -> s.LoadSessionResponse:
-            for session_id in ("session-1", "stranger", "old"):
-                self.client.update(session_id, says(f"for {session_id}"))
-            return await super().load_session(request)
+    async def mix(request: s.LoadSessionRequest, proceed: Proceed) -> object:
+        for session_id in ("session-1", "stranger", "old"):
+            handler.client.update(session_id, says(f"for {session_id}"))
+        return await proceed(request)
 
-    handler = Mixed([done], capabilities=EVERY_SESSION_CALL)
+    handler = Played([done], capabilities=EVERY_SESSION_CALL, answers={"session/load": mix})
     async with (
         scripted(agent=handler) as agent,
         agent.session() as first,
@@ -158,18 +165,13 @@ async def test_a_load_that_fails_after_half_of_the_replay_leaves_nothing(
 ) -> None:
     caplog.set_level(logging.DEBUG, "thinkwell")
 
-    class Failing(ScriptedAgent):
-        failures = 1
+    async def fail_once(request: s.LoadSessionRequest, proceed: Proceed) -> object:
+        if len(handler.sent.sessions) == 1:
+            handler.client.update(request.session_id, says("half"))
+            raise RpcError(-32603, "the file is broken", {"at": 7})
+        return await proceed(request)
 
-        async def load_session(self, request: s.LoadSessionRequest, /) -> s.LoadSessionResponse:
-            if self.failures:
-                self.failures -= 1
-                self.asked.append("session/load")
-                self.client.update(request.session_id, says("half"))
-                raise RpcError(-32603, "the file is broken", {"at": 7})
-            return await super().load_session(request)
-
-    handler = Failing([done], capabilities=EVERY_SESSION_CALL)
+    handler = Played([done], capabilities=EVERY_SESSION_CALL, answers={"session/load": fail_once})
     async with scripted(agent=handler) as agent:
         with pytest.raises(SessionNotOpened) as caught:
             async with agent.session(load="old"):
@@ -187,7 +189,6 @@ async def test_a_load_that_fails_after_half_of_the_replay_leaves_nothing(
             assert told(await take(session.events(), 2)) == ["replay_start", "replay_end"]
             assert await session.think().text("Go").run() == "Done"
     assert handler.asked == ["session/load", "session/load", "session/close"]
-    assert handler.sessions == []
 
 
 # Resuming and forking
@@ -210,11 +211,8 @@ async def test_a_failure_never_becomes_a_new_session(how: str) -> None:
 
 
 async def test_a_login_that_is_missing_is_said_as_such() -> None:
-    class LoggedOut(ScriptedAgent):
-        async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
-            raise RpcError(-32000, "Authentication required")
-
-    async with scripted(agent=LoggedOut([], capabilities=EVERY_SESSION_CALL)) as agent:
+    logged_out = {"session/resume": RpcError(-32000, "Authentication required")}
+    async with scripted(agent=Played(capabilities=EVERY_SESSION_CALL, fails_at=logged_out)) as agent:
         with pytest.raises(LoginRequired):
             async with agent.session(resume="old"):
                 raise AssertionError("it opened")
@@ -248,14 +246,14 @@ async def test_a_fork_and_its_source_are_used_at_once() -> None:
             source.fork() as fork,
             agent.session(fork=source.id) as other,
         ):
-            assert (source.id, fork.id, other.id) == ("session-1", "session-1-fork-1", "session-1-fork-2")
+            assert (source.id, fork.id, other.id) == ("session-1", "session-2", "session-3")
             assert fork.cwd == source.cwd
             streams = [session.think().text("Go").stream() for session in (source, fork)]
             texts = [(await stream.result).split(":")[0] for stream in streams]
             assert texts == [source.id, fork.id]
             with pytest.raises(ValueError, match="keeps the folder"):
                 fork.think().cwd(".").text("Go").stream()
-    assert sorted(handler.closed_sessions) == ["session-1", "session-1-fork-1", "session-1-fork-2"]
+    assert sorted(handler.sent.closed) == ["session-1", "session-2", "session-3"]
 
 
 async def test_a_session_that_is_open_is_not_opened_again() -> None:
@@ -273,16 +271,31 @@ async def test_a_session_that_is_open_is_not_opened_again() -> None:
 
 
 async def test_an_agent_that_gives_one_id_to_two_sessions_is_refused() -> None:
-    class Forgetful(ScriptedAgent):
-        async def fork_session(self, request: s.ForkSessionRequest, /) -> s.ForkSessionResponse:
-            return s.ForkSessionResponse(session_id=request.session_id)
+    async def forget(request: s.ForkSessionRequest, _proceed: Proceed) -> s.ForkSessionResponse:
+        return s.ForkSessionResponse(session_id=request.session_id)
 
-    handler = Forgetful([done], capabilities=EVERY_SESSION_CALL)
+    handler = Played([done], capabilities=EVERY_SESSION_CALL, answers={"session/fork": forget})
     async with scripted(agent=handler) as agent, agent.session() as session:
-        with pytest.raises(SessionInUse):
+        with pytest.raises(SessionIdReused, match="gave the same session id twice: 'session-1' is"):
             async with session.fork():
                 raise AssertionError("it opened")
         assert await session.think().text("Go").run() == "Done"
+
+
+async def test_runs_whose_sessions_have_one_id_say_whose_fault_that_is() -> None:
+    async def forget(request: s.NewSessionRequest, proceed: Proceed) -> s.NewSessionResponse:
+        opened: s.NewSessionResponse = await proceed(request)
+        return replace(opened, session_id="session-1")
+
+    async with scripted(agent=Played([done], answers={"session/new": forget})) as agent:
+        streams = [agent.think().text("Go").stream() for _ in range(3)]
+        for stream in streams:
+            await stream.wait()
+        assert await agent.think().text("Go").run() == "Done"
+    refused = [stream.result.exception() for stream in streams if stream.result.exception() is not None]
+    assert {type(error) for error in refused} == {SessionIdReused}
+    assert len(refused) == 2
+    assert "That is a fault of the agent" in str(refused[0])
 
 
 async def test_an_answer_that_cannot_be_read_opens_nothing() -> None:
@@ -304,7 +317,7 @@ async def test_an_answer_that_cannot_be_read_opens_nothing() -> None:
 @pytest.mark.parametrize("how", ["load", "resume", "fork"])
 async def test_what_is_not_advertised_is_refused_here(how: str) -> None:
     flag = "loadSession" if how == "load" else f"sessionCapabilities.{how}"
-    handler = ScriptedAgent([done])
+    handler = Played([done])
     async with scripted(agent=handler) as agent:
         with pytest.raises(CapabilityMissing) as caught:
             async with agent.session(**{how: "old"}):  # type: ignore[arg-type]
@@ -314,7 +327,7 @@ async def test_what_is_not_advertised_is_refused_here(how: str) -> None:
 
 
 async def test_lists_deletions_forks_and_folders_are_refused_where_not_advertised(tmp_path: Path) -> None:
-    handler = ScriptedAgent([done])
+    handler = Played([done])
     async with scripted(agent=handler) as agent, agent.session() as session:
         with pytest.raises(CapabilityMissing, match=r"sessionCapabilities\.list"):
             await agent.list_sessions()
@@ -367,7 +380,9 @@ async def test_folders_and_servers_are_sent_on_every_way(tmp_path: Path) -> None
                 mcp_servers=[server], additional_directories=[more[0], more[1], more[0], tmp_path], **way
             ):
                 pass
-    for request in (*handler.sessions, *handler.opened):
+    opened = handler.requests("session/new", "session/load", "session/resume", "session/fork")
+    assert len(opened) == 4
+    for request in opened:
         assert request.cwd == str(tmp_path)
         assert request.additional_directories == tuple(map(str, more))
         assert next(known.name for known in request.mcp_servers) == "mine"
@@ -438,15 +453,15 @@ async def test_all_pages_of_a_list_are_fetched() -> None:
 async def test_a_list_without_an_end_is_ended(
     repeats: bool, pages: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Endless(ScriptedAgent):
-        async def list_sessions(self, request: s.ListSessionsRequest, /) -> s.ListSessionsResponse:
-            self.asked.append("session/list")
-            number = len(self.asked)
-            return s.ListSessionsResponse(
-                sessions=tuple(known(2)), next_cursor=str(number % 2 if repeats else number)
-            )
+    numbers = itertools.count(1)
 
-    handler = Endless([], capabilities=EVERY_SESSION_CALL)
+    async def list_more(_request: object, _proceed: Proceed) -> s.ListSessionsResponse:
+        number = next(numbers)
+        return s.ListSessionsResponse(
+            sessions=tuple(known(2)), next_cursor=str(number % 2 if repeats else number)
+        )
+
+    handler = Played(capabilities=EVERY_SESSION_CALL, answers={"session/list": list_more})
     async with scripted(agent=handler) as agent:
         with anyio.fail_after(20):
             assert [info.id for info in await agent.list_sessions()] == ["s0", "s1"]

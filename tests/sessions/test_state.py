@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 from stream.wire_agent import Json, WireAgent, answer, refuse, update, wire_agent
 
 from thinkwell import (
@@ -47,8 +47,8 @@ async def done(turn: Turn) -> None:
     turn.say("Done")
 
 
-def agent_with(*options: s.SessionConfigOption, modes: s.SessionModeState | None = None) -> ScriptedAgent:
-    handler = ScriptedAgent([done])
+def agent_with(*options: s.SessionConfigOption, modes: s.SessionModeState | None = None) -> Played:
+    handler = Played([done])
     handler.options = list(options)
     handler.modes = modes
     return handler
@@ -87,7 +87,7 @@ async def test_a_mode_that_is_set_while_a_turn_runs_is_told_in_the_turn() -> Non
         turn.say("Started")
         await go.wait()
 
-    handler = ScriptedAgent([script])
+    handler = Played([script])
     handler.modes, handler.options = MODES, [FAST]
     async with scripted(agent=handler) as agent, agent.session() as session:
         stream = session.think().text("Go").stream(include={"message", "mode", "config"})
@@ -122,11 +122,10 @@ async def test_an_agent_without_modes_and_options() -> None:
 
 
 async def test_a_mode_that_the_agent_refuses_stays_as_it_was() -> None:
-    class Stubborn(ScriptedAgent):
-        async def set_session_mode(self, request: s.SetSessionModeRequest, /) -> s.SetSessionModeResponse:
-            raise LookupError("not now")
+    async def refuse_it(_request: object, _proceed: object) -> None:
+        raise LookupError("not now")
 
-    handler = Stubborn([done])
+    handler = Played([done], answers={"session/set_mode": refuse_it})
     handler.modes = MODES
     async with scripted(agent=handler) as agent, agent.session() as session:
         with pytest.raises(AgentReported, match="not now"):
@@ -200,20 +199,17 @@ async def test_options_are_set_to_choices_and_bools() -> None:
 
 
 async def test_an_answer_without_options_changes_the_one_that_was_set() -> None:
-    class Terse(ScriptedAgent):
-        async def set_session_config_option(
-            self, request: s.SetSessionConfigOptionRequest, /
-        ) -> s.SetSessionConfigOptionResponse:
-            return s.SetSessionConfigOptionResponse(config_options=())
+    async def say_nothing(_request: object, _proceed: object) -> s.SetSessionConfigOptionResponse:
+        return s.SetSessionConfigOptionResponse(config_options=())
 
-    handler = Terse([done])
+    handler = Played([done], answers={"session/set_config_option": say_nothing})
     handler.options = [MODEL, FAST]
     async with scripted(agent=handler) as agent, agent.session() as session:
         await session.set_option("fast", True)
         assert [(option.id, option.value) for option in session.options] == [("model", "big"), ("fast", True)]
         event = await anext(session.events())
         assert isinstance(event, ev.ConfigUpdate)
-        assert [option["currentValue"] for option in event.options] == ["big", True]
+        assert [option.value for option in event.options] == ["big", True]
 
 
 async def test_an_option_that_is_the_mode_counts_and_modes_do_not() -> None:
@@ -404,7 +400,7 @@ async def test_news_count_in_a_turn_and_between(in_turn: bool) -> None:
         for news in NEWS:
             turn.update(news)
 
-    handler = ScriptedAgent([script])
+    handler = Played([script])
     handler.modes = MODES
     async with scripted(agent=handler) as agent, agent.session() as session:
         assert (session.title, session.commands, session.usage) == (None, (), None)
@@ -438,7 +434,7 @@ async def test_what_a_session_has_cost_before_is_known_where_it_is_new_or_told()
     capabilities = s.AgentCapabilities(
         mcp_capabilities=s.McpCapabilities(acp=True), session_capabilities=flags
     )
-    handler = ScriptedAgent([done], capabilities=capabilities)
+    handler = Played([done], capabilities=capabilities)
     async with scripted(agent=handler) as agent, agent.session() as new, agent.session(resume="old") as old:
         assert (new._wire.cost, old._wire.cost) == (0.0, None)
         for number, update_ in enumerate((s.UsageUpdate(used=1, size=2), NEWS[2])):

@@ -7,7 +7,7 @@ import random
 import anyio
 import pytest
 from pydantic import BaseModel
-from scripted import EVERY_SESSION_CALL, ScriptedAgent, Turn, scripted
+from scripted import EVERY_SESSION_CALL, Played, Turn, scripted
 from stream.wire_agent import answer, say, wire_agent
 
 from thinkwell import AgentClosed, ThoughtStream
@@ -33,6 +33,7 @@ def upper(text: str) -> str:
     return text.upper()
 
 
+@pytest.mark.virtual_time
 async def test_turns_with_other_tools_and_other_results_run_in_the_order_asked() -> None:
     async def numbers(turn: Turn) -> None:
         answered = await turn.call("half", {"x": 8})
@@ -45,7 +46,7 @@ async def test_turns_with_other_tools_and_other_results_run_in_the_order_asked()
     async def text(turn: Turn) -> None:
         turn.say("plain")
 
-    handler = ScriptedAgent([numbers, words, text, numbers], relists=True)
+    handler = Played([numbers, words, text, numbers], relists=True)
     with anyio.fail_after(10):
         async with scripted(agent=handler) as agent, agent.session() as session:
             first = session.think(Answer).text("1").tool(half).stream()
@@ -91,13 +92,13 @@ async def test_twenty_sessions_interleaved_keep_to_themselves() -> None:
 
     opened: list[str] = []
     done: list[int] = []
-    handler = ScriptedAgent([script], capabilities=EVERY_SESSION_CALL)
+    handler = Played([script], capabilities=EVERY_SESSION_CALL)
     with anyio.fail_after(20):
         async with scripted(agent=handler) as agent, anyio.create_task_group() as tasks:
             for number in range(20):
                 tasks.start_soon(talk, number)
     assert sorted(done) == list(range(20))
-    assert sorted(handler.closed_sessions) == sorted(opened)
+    assert sorted(handler.sent.closed) == sorted(opened)
 
 
 async def test_updates_of_many_sessions_in_one_write_are_parted() -> None:
@@ -135,7 +136,7 @@ async def test_a_session_that_is_left_cancels_the_turn_and_those_that_wait_for_t
     async def rest(turn: Turn) -> None:
         turn.say("Alive")
 
-    handler = ScriptedAgent([script, rest], capabilities=EVERY_SESSION_CALL)
+    handler = Played([script, rest], capabilities=EVERY_SESSION_CALL)
     streams: list[ThoughtStream[str]] = []
     with anyio.fail_after(5):
         async with scripted(agent=handler) as agent:
@@ -151,7 +152,7 @@ async def test_a_session_that_is_left_cancels_the_turn_and_those_that_wait_for_t
             assert roles == ["user", "assistant"]
             assert await agent.think().text("Go").run() == "Alive"
     assert prompts == ["0"]
-    assert handler.closed_sessions[0] == "session-1"
+    assert handler.sent.closed[0] == "session-1"
 
 
 async def test_a_wait_for_a_turn_that_is_cancelled_gives_its_place_to_the_next() -> None:
@@ -181,7 +182,7 @@ async def test_options_are_sent_with_the_folders_again_when_a_session_is_opened_
         await turn.call("half", {"x": 8})
 
     modes = s.SessionModeState(current_mode_id="a", available_modes=(s.SessionMode(id="a", name="A"),))
-    handler = ScriptedAgent([nothing, numbers], capabilities=EVERY_SESSION_CALL)
+    handler = Played([nothing, numbers], capabilities=EVERY_SESSION_CALL)
     with anyio.fail_after(10):
         async with scripted(agent=handler) as agent, agent.session() as session:
             await session.think().text("0").stream().wait()
@@ -196,7 +197,7 @@ async def test_a_loaded_session_has_our_tools_and_returns_results() -> None:
     async def script(turn: Turn) -> None:
         await turn.returns(result={"value": 7})
 
-    handler = ScriptedAgent([script], capabilities=EVERY_SESSION_CALL)
+    handler = Played([script], capabilities=EVERY_SESSION_CALL)
     ways: tuple[dict[str, str], ...] = ({"load": "a"}, {"resume": "b"}, {"fork": "c"})
     with anyio.fail_after(10):
         async with scripted(agent=handler) as agent:
@@ -209,7 +210,7 @@ async def test_a_question_between_the_turns_is_on_the_sessions_own_stream() -> N
     async def script(turn: Turn) -> None:
         turn.say("Done")
 
-    handler = ScriptedAgent([script])
+    handler = Played([script])
     async with scripted(agent=handler) as agent, agent.session() as session:
         assert await session.think().text("Go").run() == "Done"
         answered = await handler.client.request_permission(

@@ -18,62 +18,62 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).parents[2]
-COPIED: Final = ("acp", "thinkwell", "tests", "pyproject.toml")
+SOURCES: Final = ("acp", "thinkwell")
+COPIED: Final = (*SOURCES, "tests", "pyproject.toml")
 
 
 class Mutant(NamedTuple):
-    """A deliberate bug."""
+    """A deliberate bug: a text that the sources have in one place, and what stands there instead."""
 
     name: str
-    file: str
     before: str
     after: str
 
 
-_RUN: Final = "thinkwell/thinkwell/_run.py"
-_LOG: Final = "thinkwell/thinkwell/_log.py"
-_LINK: Final = "thinkwell/thinkwell/_link.py"
-_WIRE: Final = "thinkwell/thinkwell/_wire_session.py"
-_SHRINK: Final = "thinkwell/thinkwell/_shrink.py"
-_CONNECTION: Final = "acp/thinkwell_acp/connection.py"
-_STDIO: Final = "acp/thinkwell_acp/stdio.py"
-
 MUTANTS: Final = (
     Mutant(
+        "requests begin in the order of their tasks",
+        "await self._serve(self._waiting.popleft())",
+        "await self._serve(self._waiting.pop())",
+    ),
+    Mutant(
+        "a byte order mark is a part of its line",
+        "    line = line.removeprefix(BOM_UTF8)\n",
+        "",
+    ),
+    Mutant(
+        "an agent may be used in any thread",
+        "if self._loop_here() is self._home.loop and not self.forked:",
+        "if not self.forked:",
+    ),
+    Mutant(
         "the last update of a large batch is dropped",
-        _WIRE,
         "        self.mapper.extend(batch)\n",
         "        self.mapper.extend(batch[:-1] if len(batch) > 3 else batch)\n",
     ),
     Mutant(
         "updates of one session are delivered in reverse where they come with those of another",
-        _LINK,
         "self._route(session_id, list(group))",
         "self._route(session_id, list(group)[::-1])",
     ),
     Mutant(
         "the answer to the prompt overtakes the updates before it",
-        _CONNECTION,
         "        for message in messages:\n            if isinstance(message, list):",
         "        for message in sorted(messages, key=lambda m: isinstance(m, list)):\n"
         "            if isinstance(message, list):",
     ),
     Mutant(
         "updates before the session is there are lost",
-        _LINK,
         "            self._early.extend(batch)\n",
         "            pass\n",
     ),
     Mutant(
         "a session goes on with the run that is over, so that late updates are its own",
-        _RUN,
-        "        if self._session.occupant is self:\n            self._session.occupant = None\n"
-        "        self._cancel",
-        "        self._cancel",
+        "        if self.occupant is record:\n            self.occupant = None\n",
+        "        pass\n",
     ),
     Mutant(
         "a result is settled again by the next valid value",
-        "thinkwell/thinkwell/_results.py",
         "        if self._outcome.done():\n",
         "        if self._outcome.value:\n"
         "            self._outcome.value[:] = [self._output.accept(arguments, wrapped=self._wrapped)]\n"
@@ -81,110 +81,104 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a result that is there becomes an error",
-        "thinkwell/thinkwell/_stream.py",
         "        if self.done():\n            return\n        # A traceback",
         "        # A traceback",
     ),
     Mutant(
         "the agent is told that a wrong value is accepted",
-        "thinkwell/thinkwell/_results.py",
         'f"The result is invalid:{wrong}\\nCorrect it and call {RESULT_TOOL} again.", is_error=True',
         '"The result was accepted. You can end your turn."',
     ),
     Mutant(
         "cancelling does not tell the agent",
-        _RUN,
-        "            self._link.client.cancel(self._session.id)\n",
+        "            self._client.cancel(self._session_id)\n",
         "            pass\n",
     ),
     Mutant(
         "nothing bounds the wait for the end of a cancelled turn",
-        _RUN,
-        "with anyio.move_on_after(CANCEL_TIMEOUT) as self._patience:",
-        "with anyio.CancelScope() as self._patience:",
+        "with anyio.move_on_after(self._patience.seconds) as self._waiting:",
+        "with anyio.CancelScope() as self._waiting:",
     ),
     Mutant(
         "a limit of time is not kept",
-        _RUN,
         "with anyio.move_on_after(self._options.timeout) as limit, self._scope:",
         "with anyio.move_on_after(None) as limit, self._scope:",
     ),
     Mutant(
         "turns of a session do not wait for each other",
-        "thinkwell/thinkwell/_turns.py",
         "                await called.wait()\n",
         "                pass\n",
     ),
     Mutant(
         "readers are not woken at the end",
-        _LOG,
         "        self._include = NOTHING\n        self.publish()\n",
         "        self._include = NOTHING\n",
     ),
     Mutant(
         "a reader sees an event again where others were merged",
-        _LOG,
         "            reader.move(place)\n",
         "            reader.move(max(place - 1, 0))\n",
     ),
     Mutant(
         "text is merged across the place of a reader",
-        _SHRINK,
         "                and last.seq not in places\n",
         "",
     ),
     Mutant(
         "dropped text is miscounted",
-        _SHRINK,
         "            count = 1\n            dropped += 1\n",
         "            count = 2\n            dropped += 1\n",
     ),
     Mutant(
         "one line of noise ends the connection",
-        _CONNECTION,
         "            case rpc.Malformed():  # pragma: no branch - the last of the union\n",
         "            case rpc.Malformed():\n                self.end(ConnectionBroken())\n",
     ),
     Mutant(
         "an answer with an unknown id ends the connection",
-        "acp/thinkwell_acp/_peer.py",
         "                    return None\n                return rpc.Malformed(",
         "                    return None\n                raise KeyError(",
     ),
     Mutant(
         "who waits for an answer hears nothing of the connection's end",
-        _CONNECTION,
         "            _tell(settle, copy.copy(reason))\n",
         "            pass\n",
     ),
     Mutant(
         "standard error is not read",
-        _STDIO,
         "                    tasks.start_soon(self._drain_stderr)\n",
         "",
     ),
     Mutant(
         "an agent that ignores SIGTERM is not killed",
-        _STDIO,
-        '        if not await self._signal("kill", self._graces.kill):\n',
-        "        if not self._exited.is_set():\n",
+        '    signal("kill")  # what the process has left in its group too\n'
+        "    return ending if await set_within(exited, graces.kill) else None\n",
+        "    return ending if exited.is_set() else None\n",
     ),
 )
+
+
+def place(mutant: Mutant, tree: Path) -> Path:
+    """Return the file that a bug is put into.
+
+    Raises:
+        ValueError: Its place is not there, or more than once: the sources have changed.
+    """
+    files = (file for folder in SOURCES for file in sorted((tree / folder).rglob("*.py")))
+    found = [file for file in files for _ in range(file.read_text("utf-8").count(mutant.before))]
+    if len(found) != 1:
+        raise ValueError(f"{mutant.name}: its place is there {len(found)} times: {[*map(str, found)]}")
+    return found[0]
 
 
 def mutate(mutant: Mutant, tree: Path) -> None:
     """Put the bug into a tree.
 
     Raises:
-        ValueError: Its place is not there, or more than once: the sources have changed.
+        ValueError: Its place is not there, or more than once.
     """
-    path = tree / mutant.file
-    source = path.read_text("utf-8")
-    if source.count(mutant.before) != 1:
-        raise ValueError(
-            f"{mutant.name}: its place in {mutant.file} is there {source.count(mutant.before)} times"
-        )
-    path.write_text(source.replace(mutant.before, mutant.after), "utf-8")
+    path = place(mutant, tree)
+    path.write_text(path.read_text("utf-8").replace(mutant.before, mutant.after), "utf-8")
 
 
 def survives(mutant: Mutant, seeds: int) -> str | None:

@@ -58,9 +58,14 @@ class Dice:
         if typed:
             good = {"result": dice.randint(0, 99)}
             values = [good] if healthy else self._values(good)
-            for value in values:
-                steps.insert(dice.randint(0, len(steps)), Step(do="return", value=value))
-            values = [step.value for step in steps if step.do == "return"]
+            if len(values) > 1 and dice.random() < 0.5:
+                first, *more = dice.sample(values, len(values))
+                values = [first, *more]
+                steps.insert(dice.randint(0, len(steps)), Step(do="return", value=first, more=tuple(more)))
+            else:
+                for value in values:
+                    steps.insert(dice.randint(0, len(steps)), Step(do="return", value=value))
+                values = [step.value for step in steps if step.do == "return"]
             if not values and dice.random() < 0.7:
                 reminded = (Step(do="say", token=self.token()), Step(do="return", value=good))
                 values = [good]

@@ -26,6 +26,10 @@ When: TypeAlias = Literal["cancelled", "end_turn", "error", "late", "never"]
 """What becomes of a cancelled turn: how it ends, or that it ends after a while, or never."""
 
 
+Told: TypeAlias = tuple[Any, bool, str]
+"""A value that was returned, whether it was taken, and what was said to that."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Step:
     """Something that the agent does in a turn."""
@@ -36,6 +40,8 @@ class Step:
     last question."""
     token: str = ""
     value: Any = None
+    more: tuple[Any, ...] = ()
+    """Values that are returned in the same write, behind `value`."""
     waits: bool = True
     """Whether it waits for the answer before it goes on."""
 
@@ -99,8 +105,10 @@ class Player:
         self._questions: list[int] = []
         self.relists = True
         """Whether it fetches our tools again when it hears that they have changed."""
-        self.returned: dict[str, list[tuple[Any, bool, str]]] = {}
-        """By mark: each value that was returned, whether it was taken, and what was said to that."""
+        self.returned: dict[str, list[Told]] = {}
+        """By mark: each value that was returned."""
+        self.at_once: dict[str, list[list[Told]]] = {}
+        """By mark: those that were returned in one write, in its order."""
         self.held: dict[str, float] = {}
         """By mark: seconds that a cancelled turn waited for the answers to its questions."""
         self.turns: Counter[str] = Counter()
@@ -238,7 +246,7 @@ class Player:
                         {"method": "$/cancel_request", "params": {"requestId": self._questions[-1]}}
                     )
             case "return":
-                await self._return(step, session, mark)
+                await self._return([step.value, *step.more], session, mark)
             case "call":
                 if session.mcp_ready.is_set():
                     arguments = {"name": "look", "arguments": {"what": step.token}}
@@ -249,14 +257,18 @@ class Player:
                     {"method": "session/update", "params": {"sessionId": id_, "update": update}}
                 )
 
-    async def _return(self, step: Step, session: _Session, mark: str) -> None:
+    async def _return(self, values: list[Json], session: _Session, mark: str) -> None:
         if not session.mcp_ready.is_set():
             return
-        answer = await self._mcp(session, "tools/call", {"name": "return_result", "arguments": step.value})
-        if "result" in answer:
-            taken = not answer["result"].get("isError", False)
-            text = answer["result"]["content"][0]["text"]
-            self.returned.setdefault(mark, []).append((step.value, taken, text))
+        calls = [{"name": "return_result", "arguments": value} for value in values]
+        answers = await self._mcp(session, "tools/call", *calls)
+        told: list[Told] = []
+        for value, answer in zip(values, answers, strict=True):
+            if "result" in answer:
+                taken = not answer["result"].get("isError", False)
+                told.append((value, taken, answer["result"]["content"][0]["text"]))
+        self.returned.setdefault(mark, []).extend(told)
+        self.at_once.setdefault(mark, []).append(told)
 
     def _question(self, step: Step, session: str) -> tuple[str, Json]:
         if step.do == "form":
@@ -268,28 +280,36 @@ class Player:
 
     # The wire
 
-    async def _mcp(self, session: _Session, method: str, params: Json) -> Json:
-        outer = {"connectionId": session.mcp, "method": method, "params": params}
-        return await self._ask("mcp/message", outer)
+    async def _mcp(self, session: _Session, method: str, *params: Json) -> list[Json]:
+        """Send requests in one write, and return their answers."""
+        outer = {"connectionId": session.mcp, "method": method}
+        requests = [self._request("mcp/message", {**outer, "params": each}) for each in params]
+        await self._write(*(message for message, _, _ in requests))
+        for _, answered, _ in requests:
+            await answered.wait()
+        return [answers[0] for _, _, answers in requests]
 
     async def _ask(self, method: str, params: Json, session: _Session | None = None) -> Json:
-        self._ids += 1
-        id_ = self._ids
-        event, answers = self._waiting[id_] = anyio.Event(), []
+        message, answered, answers = self._request(method, params)
         if session is not None:
-            self._questions.append(id_)
-            session.questions.append(event)
-        await self._write({"id": id_, "method": method, "params": params})
-        await event.wait()
+            self._questions.append(message["id"])
+            session.questions.append(answered)
+        await self._write(message)
+        await answered.wait()
         return answers[0]
+
+    def _request(self, method: str, params: Json) -> tuple[Json, anyio.Event, list[Json]]:
+        self._ids += 1
+        answered, answers = self._waiting[self._ids] = anyio.Event(), list[Json]()
+        return {"id": self._ids, "method": method, "params": params}, answered, answers
 
     async def _answer(self, request: Json, result: Json) -> None:
         await self._write({"id": request["id"], "result": result})
 
-    async def _write(self, message: Json) -> None:
-        line = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False).encode() + b"\n"
+    async def _write(self, *messages: Json) -> None:
+        lines = [json.dumps({"jsonrpc": "2.0", **each}, ensure_ascii=False) + "\n" for each in messages]
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._transport.send(line)
+            await self._transport.send("".join(lines).encode())
 
 
 def _update(step: Step) -> Json:

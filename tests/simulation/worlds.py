@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from contextlib import suppress
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import anyio
 
-from thinkwell import AgentError, ResultInvalid, ThinkwellError, open_agent, wait_for_answer
+from thinkwell import AgentError, ResultInvalid, ThinkwellError, WrongEventLoop, open_agent, wait_for_answer
 from thinkwell import events as ev
 from thinkwell.testing import DEFAULT_RATES, Fault
 from thinkwell_acp import memory_transport_pair
@@ -19,6 +21,7 @@ from .readers import READER_OF, Read
 if TYPE_CHECKING:
     from thinkwell import Agent, Session, ThoughtStream
     from thinkwell.testing import ChaoticTransport, Simulation
+    from thinkwell_acp import Transport
 
 Json: TypeAlias = dict[str, Any]
 
@@ -65,8 +68,9 @@ class User:
             asks["question_timeout"] = dice.choice((1.0, 300.0))
             if self._healthy:
                 asks["question_timeout"] = 5.0
+        pipe = Marked(self._connection) if dice.random() < 0.2 else self._connection
         try:
-            async with open_agent("player", transport=self._connection, **asks) as agent:
+            async with open_agent("player", transport=pipe, **asks) as agent:
                 await self._in_agent(agent, plans)
         except TheUsersError:
             pass
@@ -128,6 +132,7 @@ class User:
         except AgentError as exc:  # the block is being left
             simulation.count(f"stream() raised {type(exc).__name__}")
             return
+        simulation.check("a run is refused in another thread", refused_in_a_thread(stream), stream.id)
         reads = [Read(how) for how in plan.readers]
         self._streams.append((plan, stream, reads))
         if "timeout" in plan.options:
@@ -198,6 +203,13 @@ class User:
                 f"{error!r} after {taken}",
             )
             simulation.check("at most one value is accepted", len(taken) <= 1, f"{taken}")
+            for values in self._player.at_once.get(plan.plan.mark, []):
+                good = [value for value, _, _ in values if isinstance(value.get("result"), int)]
+                simulation.check(
+                    "of values that come at once, the first valid one is taken",
+                    not any(value in taken for value in good) or taken == good[:1],
+                    f"{taken} of {values}",
+                )
             simulation.check(
                 "a run whose value was accepted succeeds",
                 not taken or error is None,
@@ -253,6 +265,41 @@ class User:
 def said(events: list[ev.ThoughtEvent]) -> str:
     """Return all that the agent said."""
     return "".join(event.text for event in events if isinstance(event, ev.Message))
+
+
+def refused_in_a_thread(stream: ThoughtStream[Any]) -> bool:
+    """Return whether a run cannot be waited for in a thread without an event loop."""
+    refused: list[WrongEventLoop] = []
+
+    def use() -> None:
+        waiting = stream.wait()  # harmless where it is not refused: the world has to end
+        try:
+            waiting.send(None)
+        except WrongEventLoop as exc:
+            refused.append(exc)
+        finally:
+            waiting.close()
+
+    thread = Thread(target=use)
+    thread.start()
+    thread.join()
+    return bool(refused)
+
+
+class Marked:
+    """A transport on which the agent begins each line with a byte order mark."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.send, self.aclose = transport.send, transport.aclose
+        self._receive = transport.receive
+        self._begins = True
+
+    async def receive(self) -> bytes:
+        """Return the next bytes."""
+        data = await self._receive()
+        marked = (BOM_UTF8 if self._begins else b"") + data.replace(b"\n", b"\n" + BOM_UTF8)
+        self._begins = data.endswith(b"\n")
+        return marked.removesuffix(BOM_UTF8) if self._begins else marked
 
 
 async def look(what: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from pydantic import BaseModel
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 from skills.folders import text, told, write_skill
 
 from thinkwell import ThoughtCancelled, ToolContext, ToolError
@@ -235,6 +235,7 @@ async def test_cancelling_the_run_cancels_the_tool_of_a_skill() -> None:
 # Sessions
 
 
+@pytest.mark.virtual_time
 async def test_each_turn_of_a_session_has_its_own_skills(tmp_path: Path) -> None:
     folder = write_skill(tmp_path / "notes", files={"a.md": "A file"})
     said: list[str] = []
@@ -250,7 +251,7 @@ async def test_each_turn_of_a_session_has_its_own_skills(tmp_path: Path) -> None
             await turn.call("activate_skill", {"name": "sums"})
         turn.say("Done")
 
-    handler = ScriptedAgent([script, script, without], relists=True)
+    handler = Played([script, script, without], relists=True)
     with anyio.fail_after(10):
         async with scripted(agent=handler) as agent, agent.session() as session:
             await session.think().text("One").skill(SUMS).run()

@@ -29,6 +29,7 @@ LEAVES: dict[object, st.SearchStrategy[Any]] = {
     int: st.integers(0, 2**53),
     str: st.text(max_size=5),
     type(None): st.none(),
+    msgspec.UnsetType: st.just(msgspec.UNSET),
 }
 
 

@@ -9,13 +9,15 @@ import anyio
 import pytest
 from drawing import drawn
 from schema.wire_strategies import OBJECTS, ours
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 from stream.wire_agent import end_turn, wire_agent
 
 from thinkwell import (
     Message,
+    OptionChoice,
     PlanEntry,
     PlanUpdate,
+    SessionOption,
     Thought,
     ThoughtEvent,
     ToolDone,
@@ -25,7 +27,7 @@ from thinkwell import (
     event_to_json,
 )
 from thinkwell import events as ev
-from thinkwell.testing import virtual_backend
+from thinkwell.testing import script, virtual_backend
 from thinkwell_acp import AgentSide
 from thinkwell_acp import schema as s
 from thinkwell_acp.schema.updates import KnownUpdate
@@ -174,7 +176,7 @@ def patch(id_: str = "t", **fields: object) -> dict[str, Any]:
         ),
         (
             {"sessionUpdate": "session_info_update", "title": None, "_meta": {"k": 1}},
-            ev.SessionInfoUpdate(changes={"title": None, "_meta": {"k": 1}}),
+            ev.SessionInfoUpdate(changes=ev.SessionChanges(title=None, meta={"k": 1})),
         ),
         (
             {"sessionUpdate": "notice", "severity": "odd", "title": "t", "description": "d"},
@@ -182,11 +184,11 @@ def patch(id_: str = "t", **fields: object) -> dict[str, Any]:
         ),
         (
             {"sessionUpdate": "compaction_update", "compactionId": "c", "status": "failed", "error": "e"},
-            ev.Compaction(id="c", changes={"compactionId": "c", "status": "failed", "error": "e"}),
+            ev.Compaction(id="c", raw={"compactionId": "c", "status": "failed", "error": "e"}),
         ),
         (
             {"sessionUpdate": "compaction_summary_chunk", "compactionId": "c", "content": TEXT},
-            ev.Compaction(id="c", changes={"compactionId": "c", "content": TEXT}),
+            ev.Compaction(id="c", raw={"compactionId": "c", "content": TEXT}),
         ),
         (
             {"sessionUpdate": "_vendor/odd", "x": [1]},
@@ -199,7 +201,7 @@ async def test_every_kind_of_update(update: dict[str, Any], event: ThoughtEvent)
     assert await converted(update) == [event]
 
 
-async def test_config_options__come_whole_in_the_form_of_the_protocol() -> None:
+async def test_config_options__come_whole_as_those_of_a_session() -> None:
     options = [
         {"id": "a", "name": "A", "type": "boolean", "currentValue": True},
         {
@@ -212,8 +214,11 @@ async def test_config_options__come_whole_in_the_form_of_the_protocol() -> None:
     ]
     (event,) = await converted({"sessionUpdate": "config_option_update", "configOptions": options})
     assert isinstance(event, ev.ConfigUpdate)
-    assert [option["id"] for option in event.options] == ["a", "b"]
-    assert event.options[1]["options"] == [{"value": "x", "name": "X"}]
+    assert list(event.raw) == options
+    assert event.options == (
+        SessionOption(id="a", name="A", type="boolean", value=True),
+        SessionOption(id="b", name="B", value="x", choices=(OptionChoice(value="x", name="X"),)),
+    )
 
 
 @pytest.mark.parametrize(
@@ -470,11 +475,11 @@ async def test_phase__the_first_sign_of_the_agents_work_is_told_once_per_turn(
     def tell(client: AgentSide, session_id: str) -> None:
         client.connection.notify("session/update", {"sessionId": session_id, "update": update})
 
-    async def script(turn: Turn) -> None:
+    async def twice(turn: Turn) -> None:
         for _ in range(2):
             tell(turn.client, turn.session_id)
 
-    handler = ScriptedAgent([script], before_session=tell)
+    handler = Played([twice], before_session=script.updates(update))
     phases: list[str] = []
     async with scripted(agent=handler) as agent, agent.session() as session:
         for _ in range(2):

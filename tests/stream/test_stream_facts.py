@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 
 from thinkwell import (
     AgentExited,
@@ -63,7 +63,7 @@ async def hangs(turn: Turn) -> None:
 
 
 async def test_a_view_says_whose_run_it_is_from_the_beginning(tmp_path: Path) -> None:
-    agent_ = ScriptedAgent([speaks])
+    agent_ = Played([speaks])
     agent_.modes = s.SessionModeState(
         current_mode_id="plan", available_modes=(s.SessionMode(id="plan", name="Plan"),)
     )
@@ -102,33 +102,28 @@ def test_the_model_follows_the_options() -> None:
     options = (s.to_builtins(MODEL),)
     opened = ev.SessionOpened(agent="claude", session_id="1", cwd="/project", model="Small 1")
     assert view(opened).model == "Small 1"
-    assert view(opened, ev.ConfigUpdate(options=options)).model == "Big 2"
-    assert view(opened, ev.ConfigUpdate(options=options)).session_id == "1"
+    assert view(opened, ev.ConfigUpdate(raw=options)).model == "Big 2"
+    assert view(opened, ev.ConfigUpdate(raw=options)).session_id == "1"
+
+
+def option(category: str = "model", value: object = "a", **more: object) -> dict[str, object]:
+    return {"id": "o", "name": "O", "type": "select", "category": category, "currentValue": value, **more}
 
 
 OPTIONS: list[tuple[Any, str | None]] = [
     ((), None),
-    (({"category": "mode", "currentValue": "a", "options": []},), None),
-    (({"category": "model", "currentValue": "a"},), "a"),
-    (({"category": "model", "currentValue": True},), None),
-    (({"category": "model", "currentValue": "a", "options": [{"value": "a", "name": 7}]},), None),
-    (
-        (
-            7,
-            {
-                "category": "model",
-                "currentValue": "a",
-                "options": [{"group": "g", "options": [{"value": "a", "name": "A"}]}],
-            },
-        ),
-        "A",
-    ),
+    ((option("mode"),), None),
+    ((option(),), "a"),
+    ((option(value=True, type="boolean"),), None),
+    ((option(options=[{"value": "a", "name": 7}]),), None),
+    ((option(type="colour"),), None),
+    ((7, option(options=[{"group": "g", "name": "G", "options": [{"value": "a", "name": "A"}]}])), "A"),
 ]
 
 
 @pytest.mark.parametrize(("options", "model"), OPTIONS)
 def test_the_model_is_that_of_the_options_whatever_they_look_like(options: Any, model: str | None) -> None:
-    assert view(ev.ConfigUpdate(options=options)).model == model
+    assert view(ev.ConfigUpdate(raw=options)).model == model
 
 
 async def test_a_stream_knows_the_file_that_it_is_recorded_in(tmp_path: Path) -> None:
@@ -151,12 +146,8 @@ async def test_a_stream_knows_the_file_that_it_is_recorded_in(tmp_path: Path) ->
 
 
 def test_tokens_are_those_of_all_turns() -> None:
-    first = ev.TurnEnded(
-        number=1, stop_reason="end_turn", usage={"totalTokens": 10, "inputTokens": 8, "cachedReadTokens": "x"}
-    )
-    second = ev.TurnEnded(
-        number=2, stop_reason="end_turn", usage={"totalTokens": 5, "outputTokens": 3, "thoughtTokens": 1}
-    )
+    first = ev.TurnEnded(number=1, stop_reason="end_turn", usage=ev.TokenUsage(total=10, input=8))
+    second = ev.TurnEnded(number=2, stop_reason="end_turn", usage=ev.TokenUsage(total=5, output=3, thought=1))
     silent = ev.TurnEnded(number=3, stop_reason="end_turn")
     assert view(silent).tokens is None
     assert view(first, second, silent).tokens == TokenCounts(total=15, input=8, output=3, thought=1)

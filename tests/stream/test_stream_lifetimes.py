@@ -13,7 +13,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from pydantic import BaseModel
-from scripted import Script, ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 from stream.wire_agent import end_turn, permission, refuse, say, update, wire_agent
 
 from thinkwell import (
@@ -230,32 +230,19 @@ async def test_the_turn_ends__iterators_end_after_the_last_event_read_before_the
         assert texts(list(stream.late)) == ["late"]
 
 
-class ListsAgain(ScriptedAgent):
-    """Learns that the tools have changed, and lets the test say when it lists them again."""
-
-    def __init__(self, *scripts: Script) -> None:
-        super().__init__(scripts)
-        self.notified = anyio.Event()
-
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-        response = await super().new_session(request)
-        connection_id = self.mcp[response.session_id]
-        ready = s.MessageMcpNotification(connection_id=connection_id, method="notifications/initialized")
-        self.client.notify_mcp(ready)
-        return response
-
-    def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
-        assert notification.method == "notifications/tools/list_changed"
-        self.notified.set()
-
-
 def now() -> str:
     """Tell the time."""
     return "noon"
 
 
 async def test_the_turn_ends__a_late_update_is_late_and_never_in_the_next_turn() -> None:
-    handler = ListsAgain(greets)
+    turns: list[Turn] = []
+
+    async def greets_again(turn: Turn) -> None:
+        turns.append(turn)
+        await greets(turn)
+
+    handler = Played([greets_again])
     async with scripted(agent=handler) as agent, agent.session() as session:
         between = session.events()
         first = session.think().text("1").stream()
@@ -264,10 +251,11 @@ async def test_the_turn_ends__a_late_update_is_late_and_never_in_the_next_turn()
         assert texts([await anext(between)]) == ["late one"]
         second = session.think().text("2").tool(now).stream()
         with anyio.fail_after(5):
-            await handler.notified.wait()
+            await anyio.wait_all_tasks_blocked()
+        assert handler.sent.messages[-1].params["method"] == "notifications/tools/list_changed"
         assert second.late == ()
         handler.client.update(session.id, message("later"))  # the second run has the session, but no turn yet
-        await handler.list_tools(handler.mcp[session.id])
+        await turns[0].list_tools()
         assert await read(second) == ["Hello", "there"]
         await second.wait()
         handler.client.update(session.id, message("late two"))

@@ -20,13 +20,13 @@ from thinkwell import events as ev
 
 # Private: the log does no input and output; here its readers and writers take turns step by step, which
 # no agent on a wire can be made to do.
-from thinkwell._log import CHECKPOINT_EVERY, RunLog, running_clock
-from thinkwell._shrink import MERGED_LENGTH
+from thinkwell._core.log.run_log import CHECKPOINT_EVERY, RunLog, running_clock
+from thinkwell._core.log.shrink import MERGED_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from thinkwell._log import EventReader
+    from thinkwell._core.log.run_log import EventReader
 
 Overflow = Literal["coalesce", "drop_oldest", "error"]
 
@@ -434,7 +434,7 @@ def append(log: RunLog, what: str, number: int) -> None:
 
 
 @pytest.mark.parametrize("overflow", ["coalesce", "drop_oldest", "error"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(steps=STEPS, limit=st.integers(1, 12))
 async def test_every_reader_sees_all_in_order__however_reads_and_writes_take_turns(
     overflow: Overflow, steps: list[tuple[str, int]], limit: int

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from pydantic import BaseModel
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, playing, scripted
 from stream.wire_agent import answer, end_turn, permission, refuse, say, update, wire_agent
 
 from thinkwell import (
@@ -25,7 +25,7 @@ from thinkwell import (
     ToolUpdate,
     open_agent,
 )
-from thinkwell_acp import memory_transport_pair, serve_agent
+from thinkwell_acp import memory_transport_pair
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -37,10 +37,10 @@ class Answer(BaseModel):
 
 
 @asynccontextmanager
-async def mortal(handler: ScriptedAgent) -> AsyncGenerator[tuple[Agent, Callable[[], Awaitable[None]]]]:
+async def mortal(handler: Played) -> AsyncGenerator[tuple[Agent, Callable[[], Awaitable[None]]]]:
     """Open a scripted agent and give the means to end it."""
     ours, theirs = memory_transport_pair()
-    async with serve_agent(theirs, handler), open_agent("mortal", transport=ours) as agent:
+    async with playing(theirs, handler), open_agent("mortal", transport=ours) as agent:
         yield agent, theirs.aclose
 
 
@@ -94,7 +94,7 @@ async def test_cancelled_while_another_run_has_the_session__only_the_waiting_one
         await hold.wait()
         turn.say(turn.text)
 
-    handler = ScriptedAgent([holds])
+    handler = Played([holds])
     async with scripted(agent=handler) as agent, agent.session() as session:
         first = session.think().text("1").stream()
         second = session.think().text("2").stream()
@@ -106,7 +106,7 @@ async def test_cancelled_while_another_run_has_the_session__only_the_waiting_one
         hold.set()
         assert await first.result == "1"
         assert await session.think().text("4").run() == "4"
-        assert len(handler.prompts) == 2
+        assert len(handler.sent.prompts) == 2
 
 
 async def test_cancelled_while_a_tool_runs__the_tool_is_cancelled_and_no_other_is_run() -> None:
@@ -257,12 +257,12 @@ async def test_cancelled_between_two_turns__no_other_prompt_is_sent() -> None:
                 streams[0].cancel()
                 return
 
-    handler = ScriptedAgent([forgets])
+    handler = Played([forgets])
     async with scripted(agent=handler) as agent, anyio.create_task_group() as tasks:
         streams.append(agent.think(Answer).text("Hi").stream(include="all"))
         tasks.start_soon(cancel_at_the_end)
         assert type(await over(streams[0])) is ThoughtCancelled
-    assert 1 <= len(handler.prompts) <= 2
+    assert 1 <= len(handler.sent.prompts) <= 2
 
 
 async def test_agent_says_itself_that_the_turn_is_cancelled() -> None:
@@ -315,7 +315,7 @@ async def test_agent_ends_while_the_session_is_opened() -> None:
 
 
 async def test_agent_ends_while_its_look_at_our_tools_is_awaited() -> None:
-    handler = ScriptedAgent([], lists_tools=False)
+    handler = Played([], lists_tools=False)
     async with mortal(handler) as (agent, end):
         stream = agent.think(Answer).text("Hi").stream(include="all")
         async for event in stream:
@@ -353,7 +353,7 @@ async def test_agent_ends_after_the_result__the_result_stays() -> None:
         await turn.returns(answer=1)
         await anyio.sleep_forever()
 
-    handler = ScriptedAgent([returns])
+    handler = Played([returns])
     async with mortal(handler) as (agent, end):
         stream = agent.think(Answer).text("Hi").stream()
         assert await stream.result == Answer(answer=1)
@@ -367,7 +367,7 @@ async def test_agent_has_ended_before_a_turn_of_its_session() -> None:
     async def greets(turn: Turn) -> None:
         turn.say("Hello")
 
-    handler = ScriptedAgent([greets])
+    handler = Played([greets])
     async with mortal(handler) as (agent, end), agent.session() as session:
         assert await session.think().text("Hi").run() == "Hello"
         await end()

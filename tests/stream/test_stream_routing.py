@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import anyio
 import anyio.lowlevel
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 from stream.wire_agent import answer, end_turn, say, wire_agent
 
 from thinkwell import Message, ThoughtStream
-from thinkwell_acp import schema as s
+from thinkwell.testing import script
 
 
 async def read(stream: ThoughtStream[str]) -> list[str]:
@@ -35,10 +35,7 @@ async def test_several_runs_at_once_on_one_agent_do_not_mix() -> None:
 
 
 async def test_early_updates_land_in_the_run() -> None:
-    def early(_client: object, session_id: str) -> None:
-        agent.client.update(session_id, s.AgentMessageChunk(content=s.TextContent(text="early")))
-
-    agent = ScriptedAgent([greets], before_session=early)
+    agent = Played([greets], before_session=script.says("early"))
     async with scripted(agent=agent) as opened:
         stream = opened.think().text("Hi").stream()
         assert await read(stream) == ["early", "Hello", "there"]
@@ -82,11 +79,8 @@ async def test_turns_of_a_session_run_one_at_a_time_in_the_order_asked() -> None
         turn.say(f"{turn.text} of {running}")
         running -= 1
 
-    handler = ScriptedAgent([echoes])
+    handler = Played([echoes])
     async with scripted(agent=handler) as agent, agent.session() as session:
         streams = [session.think().text(name).stream() for name in "abcdef"]
         assert [await stream.result for stream in streams] == [f"{name} of 1" for name in "abcdef"]
-    texts = [
-        block.text for one in handler.prompts for block in one.prompt if isinstance(block, s.TextContent)
-    ]
-    assert texts == list("abcdef")
+    assert [prompt.text for prompt in handler.sent.prompts] == list("abcdef")

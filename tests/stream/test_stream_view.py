@@ -56,11 +56,11 @@ IN_BETWEEN: list[ThoughtEvent] = [
     ev.ModeUpdate(mode_id="m"),
     ev.CommandsUpdate(),
     ev.ConfigUpdate(),
-    ev.SessionInfoUpdate(changes={}),
+    ev.SessionInfoUpdate(changes=ev.SessionChanges()),
     ev.QuestionAnswered(id="q", choice=None, by="cancel", why=""),
     ev.PhaseChanged(phase="responding"),
     ev.Notice(severity="info", title="t"),
-    ev.Compaction(id="c", changes={}),
+    ev.Compaction(id="c", raw={}),
     ev.UnknownUpdate(kind="k", raw={}),
     ev.Dropped(count=1),
 ]

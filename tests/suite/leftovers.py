@@ -14,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import pytest
 
@@ -102,7 +102,7 @@ def nothing_left(pytestconfig: pytest.Config) -> Generator[None]:
     gc.collect(1)  # so that what garbage says at its end is said in its own test
     left = Found.now().more_than(before)
     if left:
-        until = time.monotonic() + pytestconfig.getoption("--patience")
+        until = time.monotonic() + cast("float", pytestconfig.getoption("--patience"))
         while left and time.monotonic() < until:
             time.sleep(0.01)
             gc.collect()

@@ -7,10 +7,9 @@ one of the two, drawn by the name of the case, is enough for `make test`.
 from __future__ import annotations
 
 import gc
-import importlib
+import itertools
 import re
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 from zlib import crc32
 
 import pytest
@@ -36,6 +35,11 @@ BOTH_LOOPS: Final = frozenset(
 
 LOOPS: Final = ("asyncio", "trio")
 
+REFREEZE: Final = 100
+"""Cases after which what is still there is taken to stay."""
+
+_finished: Final = itertools.count(1)
+
 
 @pytest.fixture(params=LOOPS)
 def anyio_backend(request: pytest.FixtureRequest) -> str:
@@ -45,17 +49,16 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the other loop's half of the cases as `long`."""
-    tests = config.rootpath / "tests"
     names = {item.nodeid for item in items}
     for item in items:
         if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
             continue
-        loop = item.callspec.params.get("anyio_backend")
-        if isinstance(loop, tuple):  # with the options of a virtual clock
-            loop = loop[0]
-        if loop in LOOPS and item.path.relative_to(tests).parts[0] not in BOTH_LOOPS:
+        backend = cast("str | tuple[str, object] | None", item.callspec.params.get("anyio_backend"))
+        # A tuple has the options of a virtual clock too.
+        loop = backend[0] if isinstance(backend, tuple) else backend
+        if loop in LOOPS and item.nodeid.split("/")[1] not in BOTH_LOOPS:
             other = LOOPS[1 - LOOPS.index(loop)]
             if loop != _drawn(item.nodeid) and item.nodeid.replace(loop, other) in names:
                 item.add_marker(pytest.mark.long)
@@ -69,20 +72,22 @@ def _drawn(name: str) -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Leave what is collected, which stays to the end, out of every later search for garbage.
-
-    Each would take the better part of a second. Hypothesis comes first: it asks at its import what refers to
-    trio's dice, and what is frozen is not found.
-    """
+    """Leave what is collected out of later searches for garbage, which would take most of a second each."""
     gc.disable()
     try:
         return (yield)
     finally:
-        with suppress(ImportError):
-            importlib.import_module("hypothesis")
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logfinish() -> None:
+    """Leave out what has been imported since, too: a worker grows by hundreds of megabytes."""
+    if next(_finished) % REFREEZE == 0:
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

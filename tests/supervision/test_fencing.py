@@ -10,7 +10,7 @@ from asking import permission
 from drawing import drawn
 from hypothesis import strategies as st
 from judging import RULES, judged, rules, told_of
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 
 from thinkwell import FormQuestion, PermissionQuestion, Question, Reply, UrlQuestion, events
 from thinkwell.questions import FieldChoice, FormField
@@ -40,16 +40,15 @@ UNSEEN = {
 
 async def judge(*questions: Question, script: Any = None) -> list[tuple[str, Reply]]:
     """Ask a judge directly, who allows all; return each prompt and the reply."""
-    handler = ScriptedAgent([script or rules("allow")])
+    handler = Played([script or rules("allow")])
     judgements: list[tuple[str, Reply]] = []
     async with scripted(agent=handler) as by:
         supervisor = supervise(by, RULES, max_denials=None)
         for question in questions:
             reply = await supervisor(question)
             assert isinstance(reply, Reply)
-            (block,) = handler.prompts[-1].prompt
-            assert isinstance(block, s.TextContent)
-            judgements.append((block.text, reply))
+            (block,) = handler.sent.prompts[-1].blocks
+            judgements.append((block["text"], reply))
     return judgements
 
 

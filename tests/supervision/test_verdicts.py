@@ -10,7 +10,7 @@ import anyio
 import pytest
 from asking import OPTIONS, Asked, ask, error_of, opened, options, permission
 from judging import RULES, judged, rules, told_of
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, playing, scripted
 from trio.testing import MockClock
 
 from thinkwell import (
@@ -24,7 +24,7 @@ from thinkwell import (
     open_agent,
 )
 from thinkwell.supervision import RUNS_KEPT, Supervisor, _Recent, supervise
-from thinkwell_acp import memory_transport_pair, serve_agent
+from thinkwell_acp import RpcError, memory_transport_pair
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ async def refuses(turn: Turn) -> str:
 
 
 async def crashes(turn: Turn) -> None:
-    raise LookupError("out of memory")
+    raise RpcError(-32603, "out of memory")
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ async def test_without_a_verdict_the_next_is_asked(script: Any, error: str) -> N
 
 
 async def test_a_judge_that_never_saw_the_tools() -> None:
-    handler = ScriptedAgent([says_something_else], lists_tools=False)
+    handler = Played([says_something_else], lists_tools=False)
     with anyio.fail_after(20):
         async with scripted(agent=handler) as by:
             reply = await supervise(by, RULES, timeout=0.5)(QUESTION)
@@ -277,7 +277,7 @@ async def test_a_judge_whose_connection_breaks_while_it_ponders() -> None:
         await theirs.aclose()
         await anyio.sleep_forever()
 
-    async with serve_agent(theirs, ScriptedAgent([script])), open_agent("judge", transport=ours) as by:
+    async with playing(theirs, Played([script])), open_agent("judge", transport=ours) as by:
         asked = await ask(permissions="ask", on_question=[supervise(by, RULES), allow])
     assert asked.choice == "y"
     assert asked.verdicts[0][2].startswith("there is no verdict: AgentExited")
@@ -478,7 +478,7 @@ async def test_questions_of_several_runs_are_judged_at_once() -> None:
         assert told == {f"run {turn.text} {n}": "y" if n % 2 else "x" for n in range(10)}
         turn.say("all as it should be")
 
-    handler = ScriptedAgent([judge])
+    handler = Played([judge])
     with anyio.fail_after(20):
         async with (
             scripted(agent=handler) as by,
@@ -489,8 +489,8 @@ async def test_questions_of_several_runs_are_judged_at_once() -> None:
                 assert (await stream.result).strip() == "all as it should be"
                 reasons = Counter([event.why async for event in stream if event.type == "answer"])
                 assert reasons == Counter({f"run {name} {n}": 1 for n in range(10)})
-    assert len({session.cwd for session in handler.sessions}) == 1
-    assert len(handler.sessions) == len({prompt.session_id for prompt in handler.prompts}) == 50
+    assert len({session.cwd for session in handler.sent.sessions}) == 1
+    assert len(handler.sent.sessions) == len({prompt.session_id for prompt in handler.sent.prompts}) == 50
 
 
 async def test_a_supervisor_may_be_supervised() -> None:

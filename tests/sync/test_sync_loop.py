@@ -19,8 +19,7 @@ from sync.playing import until_it_waits
 # from outside.
 from thinkwell import AgentClosed
 from thinkwell.sync import _loop
-from thinkwell.sync._held import Held
-from thinkwell.sync._loop import LoopEnded, WaitedTooLong, hold
+from thinkwell.sync._loop import Held, LoopEnded, WaitedTooLong, hold
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -96,16 +96,28 @@ async def test_nothing_more_is_tried_where_the_bot_is_blocked() -> None:
     async with staged() as stage, anyio.create_task_group() as tasks:
 
         async def run() -> None:
-            with pytest.raises(DeliveryFailed) as caught:
-                await delivered(stage, SLOWLY.says("!" * 100), DeliverySettings(attempts=1))
+            with pytest.raises(DeliveryFailed, match="in 1 attempt: ") as caught:
+                await delivered(stage, SLOWLY.says("!" * 100))
             assert isinstance(caught.value.__cause__, TelegramForbidden)
             assert caught.value.text == "One. Two. Three." + "!" * 100
 
         tasks.start_soon(run)
         await stage.until(lambda: stage.chat.texts == [f"One.{CURSOR}"])
         stage.ada.blocks()
-    assert len(stage.api.calls_of("editMessageText")) == 2, "while it was written, and at the very end"
+    assert len(stage.api.calls_of("editMessageText")) == 1, "while it was written"
     assert stage.idle
+
+
+@pytest.mark.parametrize("pause", [0, 30])
+async def test_a_person_who_has_blocked_the_bot_is_sent_nothing_twice(pause: float) -> None:
+    async with staged() as stage:
+        stage.ada.blocks()
+        with pytest.raises(DeliveryFailed, match="in 1 attempt: ") as caught:
+            await delivered(stage, script.pauses(pause).says("One."))
+        assert isinstance(caught.value.__cause__, TelegramForbidden)
+        for method in ("sendMessage", "sendChatAction"):
+            assert len(stage.api.calls_of(method)) <= 1
+        assert len(stage.api.calls_of("sendMessage")) == 1
 
 
 async def test_whoever_tries_again_may_have_luck() -> None:

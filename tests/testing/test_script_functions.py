@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from thinkwell import AgentReported, ThoughtCancelled, open_agent
+from thinkwell import AgentReported, CapabilityMissing, ThoughtCancelled, open_agent
+from thinkwell.events import Message
 from thinkwell.testing import Script, ScriptedAgent, ScriptedTurn, ScriptFailed, ScriptNotFinished, script
-from thinkwell_acp import RpcError
+from thinkwell_acp import RpcError, memory_transport_pair
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ async def test_a_function_answers_a_request() -> None:
 async def test_a_function_may_leave_the_answer_to_the_agent() -> None:
     played = ScriptedAgent(script, answers={"session/new": answer})
     async with played.open() as agent, agent.session() as session:
-        assert session.id == "my-session-1-1"
+        assert session.id == "my-session-1"
     with pytest.raises(ValueError, match=r"^answers=\{'session/odd': …\}: the methods are"):
         ScriptedAgent(script, answers={"session/odd": answer})
 
@@ -207,3 +208,64 @@ async def test_a_process_repeats_its_last_turn_too(tmp_path: Path) -> None:
     played = ScriptedAgent(script.says("again"), repeats=True, folder=tmp_path)
     async with open_agent(command=played.program()) as agent:
         assert [await agent.think().text("go").run() for _ in range(2)] == ["again"] * 2
+
+
+# Beside the turns
+
+
+async def test_an_agent_plays_on_any_transport_and_acts_between_its_turns() -> None:
+    played = ScriptedAgent(script.says("In time."))
+    ours, theirs = memory_transport_pair()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(played.serve, theirs)
+        async with open_agent("mine", transport=ours) as agent, agent.session() as session:
+            assert await session.think().text("go").run() == "In time."
+            played.client.update(session.id, message("Later."))
+            event = await anext(session.events())
+            assert isinstance(event, Message)
+            assert event.text == "Later."
+    played.check()
+
+
+async def test_a_function_reaches_the_tools_by_messages_of_mcp() -> None:
+    async def look(turn: ScriptedTurn) -> None:
+        (connection_id,) = turn.mcp_connections
+        request = s.MessageMcpRequest(connection_id=connection_id, method="tools/list")
+        (tool,) = (await turn.client.message_mcp(request))["tools"]
+        turn.update(message(tool["name"]))
+
+    async with ScriptedAgent(script.does(look)).open() as agent, agent.session() as session:
+        assert await session.think().text("Which?").run() == "return_result"
+
+
+CLOSES_AND_FORKS = s.AgentCapabilities(
+    mcp_capabilities=s.McpCapabilities(acp=True),
+    session_capabilities=s.SessionCapabilities(
+        close=s.SessionCloseCapabilities(), fork=s.SessionForkCapabilities()
+    ),
+)
+
+
+async def test_sessions_are_forked_and_closed() -> None:
+    played = ScriptedAgent(script.does(echo), capabilities=CLOSES_AND_FORKS, repeats=True)
+    for _ in range(2):
+        async with played.open() as agent, agent.session() as session, session.fork() as fork:
+            assert await fork.think().text("go").run() == "GO"
+    assert [opened.method for opened in played.sent.sessions] == ["session/new", "session/fork"] * 2
+    assert sorted(played.sent.closed) == ["session-1", "session-2", "session-3", "session-4"]
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("relists", [True, False])
+async def test_an_agent_may_leave_changed_tools_unseen(relists: bool) -> None:
+    def half(x: int) -> int:
+        return x // 2
+
+    played = ScriptedAgent(script.does(echo), repeats=True, complete=False, relists=relists)
+    async with played.open() as agent, agent.session() as session:
+        assert await session.think().text("go").run() == "GO"
+        stream = session.think().text("again").tool(half).stream()
+        await stream.wait()
+        error = stream.result.exception()
+        assert error is None if relists else isinstance(error, CapabilityMissing)
+    assert ("half" in {tool.name for tool in played.sent.tools}) == relists

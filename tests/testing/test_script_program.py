@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from thinkwell import AgentExited, AgentReported, Message, Thought, ThoughtCancelled, open_agent
-from thinkwell.testing import ScriptedAgent, ScriptFailed, ScriptNotFinished, script
+from thinkwell.testing import Script, ScriptedAgent, ScriptFailed, ScriptNotFinished, script
 from thinkwell_acp import RpcError, stdio_transport
 from thinkwell_acp import schema as s
 
@@ -129,9 +129,12 @@ async def test_two_processes_share_a_script(tmp_path: Path) -> None:
 
 
 async def test_a_saved_script_is_a_program_of_its_own(tmp_path: Path) -> None:
-    script.says("a").save(tmp_path / "mine.json")
+    mine = tmp_path / "mine.json"
+    script.says("a").save(mine)
+    mine.write_text(mine.read_text("utf-8"), "utf-8-sig")  # as some editors save it
+    assert Script.load(mine) == script.says("a")
     for _ in range(2):
-        command = (sys.executable, "-m", "thinkwell.testing", str(tmp_path / "mine.json"))
+        command = (sys.executable, "-m", "thinkwell.testing", str(mine))
         async with open_agent(command=command) as agent:
             assert await finish(agent) == "a"
     assert [path.name for path in tmp_path.iterdir()] == ["mine.json"]

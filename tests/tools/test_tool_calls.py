@@ -15,12 +15,11 @@ import anyio
 import msgspec
 import pytest
 from pydantic import BaseModel
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 
 from thinkwell import ThoughtCancelled, ToolContext, ToolError, tool
 from thinkwell.events import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
 from thinkwell.tools import ToolResult
-from thinkwell_acp import schema as s
 
 
 class Answer(BaseModel):
@@ -243,12 +242,6 @@ async def test_sync_tools_run_at_the_same_time() -> None:
 
 @pytest.mark.parametrize("sync", [True, False])
 async def test_progress_is_told_from_the_event_loop_and_from_threads(sync: bool) -> None:
-    notes: list[s.MessageMcpNotification] = []
-
-    class Listening(ScriptedAgent):
-        def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
-            notes.append(notification)
-
     async def work(context: ToolContext) -> str:
         context.progress(1, 2, "half")
         return context.session_id
@@ -258,19 +251,17 @@ async def test_progress_is_told_from_the_event_loop_and_from_threads(sync: bool)
         return context.session_id
 
     async def script(turn: Turn) -> None:
-        request = s.MessageMcpRequest(
-            connection_id=turn.agent.mcp[turn.session_id],
-            method="tools/call",
-            params={"name": "work", "arguments": {}, "_meta": {"progressToken": "t"}},
-        )
-        result = await turn.client.message_mcp(request)
+        params: dict[str, Any] = {"name": "work", "arguments": {}, "_meta": {"progressToken": "t"}}
+        result = await turn.mcp("tools/call", params)
         assert text(result) == turn.session_id
         turn.say("Done")
 
-    async with scripted(agent=Listening([script])) as agent:
+    handler = Played([script])
+    async with scripted(agent=handler) as agent:
         await agent.think().text("Go").tool(work_in_thread if sync else work, name="work").run()
-    (note,) = notes
-    assert note.params == {"progressToken": "t", "progress": 1, "total": 2, "message": "half"}
+    notes = [message.params for message in handler.sent.all("mcp/message")]
+    (note,) = (note["params"] for note in notes if note["method"] == "notifications/progress")
+    assert note == {"progressToken": "t", "progress": 1, "total": 2, "message": "half"}
 
 
 # Cancelling
@@ -383,6 +374,7 @@ async def test_the_prompt_mentions_what_it_should() -> None:
     assert "tools" not in quiet.prompt[0]["text"]
 
 
+@pytest.mark.virtual_time
 async def test_what_explain_says_is_what_is_sent() -> None:
     listed: list[list[dict[str, Any]]] = []
 
@@ -390,7 +382,7 @@ async def test_what_explain_says_is_what_is_sent() -> None:
         listed.append(await turn.list_tools())
         await turn.returns(result=1, value=1)
 
-    handler = ScriptedAgent([script], relists=True)
+    handler = Played([script], relists=True)
     async with scripted(agent=handler) as agent, agent.session() as session:
         for starter in (agent, session):
             for output in (Answer, None):
@@ -399,13 +391,11 @@ async def test_what_explain_says_is_what_is_sent() -> None:
                 stream = builder.stream(reminders=0)
                 await stream.wait()
                 stream.result.exception()
-                sent = handler.prompts[-1]
-                (server,) = handler.sessions[-1 if starter is agent else 0].mcp_servers
+                sent = handler.sent.prompts[-1]
+                (server,) = handler.sent.sessions[-1 if starter is agent else 0].mcp_servers
                 told = {**explained.prompt[0]}
-                told["text"] = told["text"].replace(
-                    "thinkwell…", server.name
-                )  # it has its name from the start
-                assert [told] == s.to_builtins(sent.prompt)
+                told["text"] = told["text"].replace("thinkwell…", server["name"])  # known from the start
+                assert (told,) == sent.blocks
                 assert list(explained.tools) == listed[-1]
                 assert "shown: " in str(explained)
         assert str(agent.think().text("Hi").explain()) == "Hi\n--- tools ---\n(none)"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from scripted import EVERY_SESSION_CALL, ScriptedAgent, Turn, scripted
+from msgspec.structs import replace
+from scripted import EVERY_SESSION_CALL, Played, Proceed, Script, Turn, scripted
 from trio.testing import MockClock
 
 from thinkwell import CapabilityMissing, SessionNotOpened, ThoughtCancelled, events
@@ -15,12 +16,11 @@ from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 VIRTUAL = pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
 CLOSES = s.SessionCapabilities(close=s.SessionCloseCapabilities(), resume=s.SessionResumeCapabilities())
-ACP = s.McpCapabilities(acp=True)
+LOOKS = s.AgentCapabilities(mcp_capabilities=s.McpCapabilities(acp=True), session_capabilities=CLOSES)
 
 
 def one(x: int) -> int:
@@ -40,24 +40,21 @@ SPEED = s.SessionConfigSelect(
 )
 
 
-class ForgetsIdle(ScriptedAgent):
+class ForgetsIdle(Played):
     """Can resume only sessions that have had a turn, and looks at the tools when it opens one."""
 
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+    looks = True
+
+    async def open_session(self, request: Any, proceed: Proceed) -> Any:
         self.options = [SPEED]
-        return await super().new_session(request)
-
-    async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
-        self.asked.append("session/resume")
-        if any(prompt.session_id == request.session_id for prompt in self.prompts):
-            await self._connect_tools(request.session_id, request.mcp_servers)
-        return s.ResumeSessionResponse()
+        looks = self.looks
+        if isinstance(request, s.ResumeSessionRequest):
+            looks = any(prompt.session_id == request.session_id for prompt in self.sent.prompts)
+        return await super().open_session(request if looks else replace(request, mcp_servers=()), proceed)
 
 
-def forgetful() -> ForgetsIdle:
-    handler = ForgetsIdle(
-        [calls_one], capabilities=s.AgentCapabilities(mcp_capabilities=ACP, session_capabilities=CLOSES)
-    )
+def forgetful(*scripts: Script) -> ForgetsIdle:
+    handler = ForgetsIdle([*scripts, calls_one], capabilities=LOOKS)
     handler.modes = s.SessionModeState(
         current_mode_id="ask",
         available_modes=tuple(s.SessionMode(id=id_, name=id_) for id_ in ("ask", "plan")),
@@ -76,8 +73,8 @@ async def test_a_session_without_a_turn_is_opened_anew_where_tools_come_late() -
         assert (first, session.id) == ("session-1", "session-2")
         assert (session.mode, session.options[0].value) == ("plan", "fast")
         assert await session.think(int).text("Go on").tool(one).run() == 4
-    assert handler.closed_sessions == ["session-1", "session-2"]
-    assert [prompt.session_id for prompt in handler.prompts] == ["session-2", "session-2"]
+    assert handler.sent.closed == ("session-1", "session-2")
+    assert [prompt.session_id for prompt in handler.sent.prompts] == ["session-2", "session-2"]
     assert handler.asked == [
         "session/new",
         "session/set_config_option speed=fast",
@@ -96,16 +93,19 @@ async def test_the_terminals_of_a_session_end_with_it(how: str, tmp_path: Path) 
     """Also where it is replaced, or was never opened."""
     refused: list[str] = []
 
-    class Runs(ScriptedAgent):
+    class Runs(Played):
         async def run_command(self, session_id: str) -> None:
             request = s.CreateTerminalRequest(session_id=session_id, command="sleep", args=("1000",))
             self.terminal = (await self.client.create_terminal(request)).terminal_id
             self.owner = session_id
 
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            if self.sessions:
+        async def open_session(self, request: Any, proceed: Proceed) -> Any:
+            if isinstance(request, s.LoadSessionRequest):
+                await self.run_command(request.session_id)
+                raise RpcError(-32002, "no such session")
+            if len(self.sent.sessions) > 1:
                 await self.look()
-            return await super().new_session(request)
+            return await super().open_session(request, proceed)
 
         async def look(self) -> None:
             with pytest.raises(RpcError) as caught:
@@ -113,10 +113,6 @@ async def test_the_terminals_of_a_session_end_with_it(how: str, tmp_path: Path) 
                     s.TerminalOutputRequest(session_id=self.owner, terminal_id=self.terminal)
                 )
             refused.append(caught.value.message)
-
-        async def load_session(self, request: s.LoadSessionRequest, /) -> s.LoadSessionResponse:
-            await self.run_command(request.session_id)
-            raise RpcError(-32002, "no such session")
 
     async def says(turn: Turn) -> None:
         turn.say("Hello")
@@ -140,12 +136,10 @@ async def test_the_terminals_of_a_session_end_with_it(how: str, tmp_path: Path) 
 
 @VIRTUAL
 async def test_after_a_turn_the_session_itself_is_opened_again() -> None:
-    handler = forgetful()
-
     async def says(turn: Turn) -> None:
         turn.say("Hello")
 
-    handler.scripts.insert(0, says)
+    handler = forgetful(says)
     async with scripted(agent=handler) as agent, agent.session() as session:
         assert await session.think().text("Hello").run() == "Hello"
         assert await session.think(int).text("Go").tool(one).run() == 4
@@ -157,37 +151,40 @@ async def test_after_a_turn_the_session_itself_is_opened_again() -> None:
 async def test_an_agent_that_never_looks_again_is_told_apart() -> None:
     handler = forgetful()
     async with scripted(agent=handler) as agent, agent.session() as session:
-        handler.lists_tools = False
+        handler.looks = False
         with pytest.raises(CapabilityMissing) as caught:
             await session.think(int).text("Go").tool(one).run()
     assert caught.value.capability == "tools/list"
     assert "not when the session was opened anew either" in str(caught.value)
-    assert not handler.prompts
+    assert not handler.sent.prompts
 
 
 async def test_the_prompt_names_the_server_where_there_are_others() -> None:
-    handler = ScriptedAgent([calls_one])
+    handler = Played([calls_one])
     async with scripted(agent=handler) as agent:
         assert await agent.think(int).text("Go").tool(one).run() == 4
         async with agent.session(), agent.session() as session:
             assert await session.think(int).text("Go").tool(one).run() == 4
-    alone, beside = ("".join(map(str, prompt.prompt)) for prompt in handler.prompts)
-    (server,) = handler.sessions[-1].mcp_servers
-    assert server.name not in alone
-    assert f"those of the MCP server {server.name}" in beside
+    alone, beside = (prompt.text for prompt in handler.sent.prompts)
+    (server,) = handler.sent.sessions[-1].mcp_servers
+    assert server["name"] not in alone
+    assert f"those of the MCP server {server['name']}" in beside
 
 
 async def test_a_session_that_is_left_offers_nothing_any_more() -> None:
     left: list[list[str]] = []
 
-    class Looks(ScriptedAgent):
-        async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
-            left.append([tool["name"] for tool in await self.list_session_tools(request.session_id)])
-            return await super().close_session(request)
+    turns: list[Turn] = []
 
-    handler = Looks(
-        [calls_one], capabilities=s.AgentCapabilities(mcp_capabilities=ACP, session_capabilities=CLOSES)
-    )
+    async def call(turn: Turn) -> None:
+        turns.append(turn)
+        await calls_one(turn)
+
+    async def look(request: s.CloseSessionRequest, proceed: Proceed) -> object:
+        left.append([tool["name"] for tool in await turns[0].list_tools()])
+        return await proceed(request)
+
+    handler = Played([call], capabilities=LOOKS, answers={"session/close": look})
     async with scripted(agent=handler) as agent:
         await agent.think(int).text("Go").tool(one).run()
     assert left == [[]]
@@ -246,7 +243,7 @@ async def test_a_mode_that_is_changed_by_its_option_is_told_as_a_mode() -> None:
             turn.update(s.ConfigOptionUpdate(config_options=(mode(value),)))
         turn.say("Done")
 
-    handler = ScriptedAgent([script])
+    handler = Played([script])
     handler.options = [mode("ask")]
     async with scripted(agent=handler) as agent, agent.session() as session:
         stream = session.think().text("Go").stream(include={"mode"})
@@ -256,29 +253,25 @@ async def test_a_mode_that_is_changed_by_its_option_is_told_as_a_mode() -> None:
 
 
 class Caches(ForgetsIdle):
-    """Fetches the tools of a server once, whatever session they are for."""
+    """Looks at the tools of a server once, whatever session they are for."""
 
-    def __init__(self) -> None:
-        capabilities = s.AgentCapabilities(mcp_capabilities=ACP, session_capabilities=CLOSES)
-        super().__init__([calls_one], capabilities=capabilities)
-        self.cached: dict[str, list[dict[str, object]]] = {}
-
-    async def _connect_tools(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
-        (server,) = servers
-        self.lists_tools = server.name not in self.cached
-        await super()._connect_tools(session_id, servers)
-        self.cached.setdefault(server.name, self.tools.get(session_id, []))
+    async def open_session(self, request: Any, proceed: Proceed) -> Any:
+        (server,) = request.mcp_servers
+        before = [known["name"] for opened in self.sent.sessions[:-1] for known in opened.mcp_servers]
+        self.looks = server.name not in before
+        return await super().open_session(request, proceed)
 
 
 @VIRTUAL
 async def test_a_session_that_is_opened_anew_has_a_server_of_another_name() -> None:
-    handler = Caches()
+    handler = Caches([calls_one], capabilities=LOOKS)
     async with scripted(agent=handler) as agent, agent.session() as session:
-        assert await session.think(int).text("Go").tool(one).run() == 4
+        stream = session.think(int).text("Go").tool(one).stream(include={"tools_seen"})
+        assert await stream.result == 4
         assert session.id == "session-2"
-    names = [opened.mcp_servers[0].name for opened in handler.sessions]
-    assert len(set(names)) == 2
-    assert [tool["name"] for tool in handler.cached[names[1]]] == ["one", "return_result"]
+        seen = [event.names async for event in stream if isinstance(event, events.ToolsSeen)]
+    assert seen[-1] == ("one", "return_result")
+    assert len({opened.mcp_servers[0]["name"] for opened in handler.sent.sessions}) == 2
 
 
 @pytest.mark.virtual_time
@@ -288,7 +281,7 @@ async def test_tools_that_are_fetched_in_the_middle_of_a_turn_are_told_of_then()
         await turn.list_tools()
         await calls_one(turn)
 
-    handler = ScriptedAgent([late], lists_tools=False)
+    handler = Played([late], lists_tools=False)
     async with scripted(agent=handler) as agent:
         stream = agent.think(int).text("Go").tool(one).stream(include={"message", "tools_seen"})
         assert await stream.result == 4

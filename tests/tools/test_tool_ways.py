@@ -7,18 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 from mcp_agent import CAPABILITIES, McpAgent, mcp_agent
 from msgspec.structs import replace
 from pydantic import BaseModel
-from scripted import Script, ScriptedAgent, Turn, scripted
+from scripted import Played, Proceed, Script, Turn, playing, scripted
 from trio.testing import MockClock
 
-from thinkwell import CapabilityMissing, ThoughtTimeout, ToolContext, ToolsNotSeen, events, open_agent
-from thinkwell_acp import RpcError, Transport, memory_transport_pair, serve_agent
+from thinkwell import (
+    AgentClosed,
+    CapabilityMissing,
+    ThoughtTimeout,
+    ToolContext,
+    ToolsNotSeen,
+    events,
+    open_agent,
+)
+from thinkwell_acp import RpcError, Transport, memory_transport_pair
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator
 
     from thinkwell import Agent
 
@@ -58,7 +67,7 @@ async def test_a_tool_is_called_and_a_result_returned(way: str) -> None:
             seen = [event async for event in stream if isinstance(event, events.ToolsSeen)]
     assert [(event.via, event.names) for event in seen] == [(way, ("double", "return_result"))]
     assert [answer["isError"] for answer in answers] == [False, False]
-    (request,) = handler.sessions
+    (request,) = handler.requests("session/new")
     (server,) = request.mcp_servers
     kinds = {"acp": s.McpServerAcp, "http": s.McpServerHttp, "stdio": s.McpServerStdio}
     assert isinstance(server, kinds[way])
@@ -69,7 +78,7 @@ async def test_the_way_can_be_chosen() -> None:
         async with mcp_agent("acp", tools_via="http") as (agent, handler):
             async with agent.session():
                 pass
-            (server,) = handler.sessions[0].mcp_servers
+            (server,) = handler.requests("session/new")[0].mcp_servers
             assert isinstance(server, s.McpServerHttp)
 
 
@@ -79,12 +88,12 @@ async def test_the_way_can_be_chosen() -> None:
 async def test_a_way_that_is_not_advertised_is_refused_before_anything_is_sent(
     chosen: str, flag: str
 ) -> None:
-    handler = ScriptedAgent([], capabilities=s.AgentCapabilities())
+    handler = Played([], capabilities=s.AgentCapabilities())
     async with scripted(agent=handler, tools_via=chosen) as agent:
         with pytest.raises(CapabilityMissing) as caught:
             await agent.think(Answer).text("Go").run()
     assert caught.value.capability == flag
-    assert handler.sessions == []
+    assert not handler.sent.sessions
 
 
 async def test_two_runs_have_servers_of_their_own(way: str) -> None:
@@ -99,7 +108,7 @@ async def test_two_runs_have_servers_of_their_own(way: str) -> None:
             assert [(await stream.result).value for stream in streams] == [0, 2, 4]
             for stream in streams:
                 await stream.wait()
-        names = {server.name for request in handler.sessions for server in request.mcp_servers}
+        names = {server["name"] for request in handler.sent.sessions for server in request.mcp_servers}
         assert len(names) == 3
 
 
@@ -150,14 +159,17 @@ class Recorder:
 
 
 async def test_the_prompt_is_not_sent_before_the_list_of_tools_was() -> None:
-    class Lazy(ScriptedAgent):
-        async def _connect_tools(self, session_id: str, servers: Any) -> None:
-            await super()._connect_tools(session_id, servers)
-            tasks.start_soon(self._later, session_id)
+    class Lazy(Played):
+        async def open_session(self, request: Any, proceed: Proceed) -> Any:
+            tasks.start_soon(self._look_later, request.mcp_servers[0])
+            return await super().open_session(request, proceed)
 
-        async def _later(self, session_id: str) -> None:
+        async def _look_later(self, server: s.McpServerAcp) -> None:
+            connected = await self.client.connect_mcp(s.ConnectMcpRequest(server_id=server.server_id))
             await anyio.wait_all_tasks_blocked()
-            await self.list_tools(self.mcp[session_id])
+            await self.client.message_mcp(
+                s.MessageMcpRequest(connection_id=connected.connection_id, method="tools/list")
+            )
 
     async def script(turn: Turn) -> None:
         await turn.returns(value=1)
@@ -167,7 +179,7 @@ async def test_the_prompt_is_not_sent_before_the_list_of_tools_was() -> None:
     with anyio.fail_after(5):
         async with (
             anyio.create_task_group() as tasks,
-            serve_agent(theirs, Lazy([script], lists_tools=False)),
+            playing(theirs, Lazy([script], lists_tools=False)),
             open_agent("lazy", transport=recorder) as agent,
         ):
             assert await agent.think(Answer).text("Go").run() == Answer(value=1)
@@ -182,7 +194,7 @@ async def test_an_agent_that_never_lists_is_prompted_after_five_seconds() -> Non
         times.append(anyio.current_time())
         turn.say("Which tools?")
 
-    async with scripted(agent=ScriptedAgent([script], lists_tools=False)) as agent:
+    async with scripted(agent=Played([script], lists_tools=False)) as agent:
         for _ in range(2):
             began = anyio.current_time()
             with pytest.raises(ToolsNotSeen, match=r"over acp.*Which tools?"):
@@ -204,7 +216,7 @@ async def test_the_error_names_the_way_that_was_tried(chosen: Any) -> None:
         pass
 
     capabilities = s.AgentCapabilities(mcp_capabilities=CAPABILITIES["acp"])
-    handler = ScriptedAgent([script], capabilities=capabilities, lists_tools=False)
+    handler = Played([script], capabilities=capabilities, lists_tools=False)
     async with scripted(agent=handler, tools_via=chosen) as agent:
         with pytest.raises(ToolsNotSeen, match=f"over {chosen}") as caught:
             await agent.think(Answer).text("Go").run()
@@ -215,20 +227,31 @@ async def test_a_text_without_tools_needs_no_server() -> None:
     async def script(turn: Turn) -> None:
         turn.say("Text")
 
-    handler = ScriptedAgent([script], capabilities=s.AgentCapabilities())
+    handler = Played([script], capabilities=s.AgentCapabilities())
     async with scripted(agent=handler) as agent:
         assert await agent.think().text("Go").run() == "Text"
-    assert handler.sessions[0].mcp_servers == ()
+    assert handler.sent.sessions[0].mcp_servers == ()
 
 
 async def test_a_host_that_cannot_open_fails_the_run(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
-    handler = ScriptedAgent([], capabilities=s.AgentCapabilities())
+    handler = Played([], capabilities=s.AgentCapabilities())
     async with scripted(agent=handler) as agent:
         for _ in range(2):
             with anyio.fail_after(5), pytest.raises(FileNotFoundError):
                 await agent.think(Answer).text("Go").run()
-    assert handler.sessions == []
+    assert not handler.sent.sessions
+
+
+async def test_whenever_the_agent_is_left_a_way_that_is_being_opened_ends_with_it() -> None:
+    for moments in range(60):
+        with anyio.fail_after(20):
+            async with scripted(agent=Played(), tools_via="stdio") as agent:
+                stream = agent.think(Answer).text("Go").stream()
+                for _ in range(moments):
+                    await checkpoint()
+            await stream.wait()
+            assert isinstance(stream.result.exception(), AgentClosed)
 
 
 # Ways that are advertised and do not work
@@ -240,15 +263,11 @@ class Deaf(McpAgent):
     ignores: tuple[type[s.McpServer], ...] = ()
     refuses: tuple[type[s.McpServer], ...] = ()
 
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+    async def open_session(self, request: Any, proceed: Proceed) -> Any:
         if any(isinstance(server, self.refuses) for server in request.mcp_servers):
             raise RpcError(-32602, "no such servers here")
-        return await super().new_session(request)
-
-    async def _connect_tools(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
-        await super()._connect_tools(
-            session_id, [server for server in servers if not isinstance(server, self.ignores)]
-        )
+        seen = tuple(server for server in request.mcp_servers if not isinstance(server, self.ignores))
+        return await super().open_session(replace(request, mcp_servers=seen), proceed)
 
 
 @asynccontextmanager
@@ -267,7 +286,7 @@ async def deaf_agent(
     async with anyio.create_task_group() as tasks:
         handler = kind(scripts, tasks, capabilities)
         handler.ignores, handler.refuses, handler.modes = ignores, refuses, modes
-        async with serve_agent(theirs, handler), open_agent("deaf", transport=ours, **options) as agent:
+        async with playing(theirs, handler), open_agent("deaf", transport=ours, **options) as agent:
             yield agent, handler
             tasks.cancel_scope.cancel()
 
@@ -290,11 +309,91 @@ async def test_another_way_is_tried_where_the_agent_does_not_come_for_our_tools(
             assert await stream.result == Answer(value=1)
             assert [event.via async for event in stream if isinstance(event, events.ToolsSeen)] == ["stdio"]
             assert stream.session_id == "session-2"
-            assert handler.closed_sessions[0] == "session-1"
+            assert handler.sent.closed[0] == "session-1"
             # The next one begins with the way that works.
             assert await agent.think(Answer).text("Go").run() == Answer(value=1)
-    kinds = [[type(server) for server in session.mcp_servers] for session in handler.sessions]
+    kinds: list[list[type[object]]] = [
+        [type(server) for server in session.mcp_servers] for session in handler.requests("session/new")
+    ]
     assert kinds == [[s.McpServerHttp], [s.McpServerStdio], [s.McpServerStdio]]
+
+
+class Late(Deaf):
+    """Comes for our tools when its model calls one, and not before."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.waiting: dict[str, Any] = {}
+
+    async def open_session(self, request: Any, proceed: Proceed) -> Any:
+        opened = await super().open_session(replace(request, mcp_servers=()), proceed)
+        self.waiting[opened.session_id] = request.mcp_servers
+        return opened
+
+    async def mcp(self, turn: Turn, method: str, params: dict[str, Any] | None) -> dict[str, Any]:
+        for server in self.waiting[turn.session_id]:
+            if not isinstance(server, self.ignores):
+                self.clients[turn.session_id] = await self._tasks.start(self._hold, server)
+        return await super().mcp(turn, method, params)
+
+
+def ways_of(handler: Played) -> list[str]:
+    servers = [server for session in handler.sent.sessions for server in session.mcp_servers]
+    return ["http" if server.get("type") == "http" else "stdio" for server in servers]
+
+
+@pytest.mark.fast_time(10)
+async def test_a_way_that_works_is_learnt_when_the_agent_comes_in_the_turn() -> None:
+    with anyio.fail_after(300):
+        async with deaf_agent(returns_one, ignores=(s.McpServerHttp,), kind=Late) as (agent, handler):
+            for _ in range(2):
+                assert await agent.think(Answer).text("Go").run() == Answer(value=1)
+    assert ways_of(handler) == ["http", "stdio", "stdio"]
+
+
+@pytest.mark.fast_time(10)
+async def test_a_way_that_works_is_taken_by_sessions_that_began_with_another() -> None:
+    with anyio.fail_after(300):
+        async with deaf_agent(returns_one, ignores=(s.McpServerHttp,)) as (agent, handler):
+            async with agent.session() as early:
+                assert await agent.think(Answer).text("Go").run() == Answer(value=1)
+                assert await early.think(Answer).text("Go").run() == Answer(value=1)
+            assert await agent.think(Answer).text("Go").run() == Answer(value=1)
+    assert ways_of(handler) == ["http", "http", "stdio", "stdio", "stdio"]
+
+
+@pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0.5)})])
+async def test_a_way_that_works_is_kept_though_another_session_finds_none() -> None:
+    class Lame(Deaf):
+        """Does nothing with the tools of its first session, whichever way they go."""
+
+        openings = 0
+
+        async def open_session(self, request: Any, proceed: Proceed) -> Any:
+            self.openings += 1  # first session, second session, and then each of them over its second way
+            seen = () if self.openings in (1, 3) else request.mcp_servers
+            return await super().open_session(replace(request, mcp_servers=seen), proceed)
+
+    async def script(turn: Turn) -> None:
+        if turn.session_id in handler.clients:
+            await turn.returns(value=1)
+
+    async with (
+        deaf_agent(script, ignores=(s.McpServerHttp,), kind=Lame) as (agent, handler),
+        anyio.create_task_group() as tasks,
+    ):
+        stream = agent.think(Answer).text("Go").stream()
+
+        async def begin_later() -> None:
+            await anyio.sleep(3)  # so it finds its way while the first one waits over its second
+            assert await agent.think(Answer).text("Go").run() == Answer(value=1)
+
+        tasks.start_soon(begin_later)
+        with pytest.raises(ToolsNotSeen):
+            await stream.result
+        await stream.wait()
+        assert await agent.think(Answer).text("Go").run() == Answer(value=1)
+    assert ways_of(handler)[-1] == "stdio"
 
 
 @pytest.mark.fast_time(10)
@@ -323,7 +422,7 @@ async def test_all_ways_are_tried_once_and_named() -> None:
                 await agent.think(Answer).text("Go").run()
             assert caught.value.via == tried
             assert anyio.current_time() - began == pytest.approx(seconds)
-        assert len(handler.prompts) == 2
+        assert len(handler.sent.prompts) == 2
         assert await agent.think().text("Go").run() == "Which tools?"
 
 
@@ -341,7 +440,7 @@ async def test_a_way_that_the_agent_refuses_is_not_gone() -> None:
             await agent.think(Answer).text("Go").run()
         assert caught.value.via == ("http",)
         assert anyio.current_time() - began == pytest.approx(5)
-        assert [prompt.session_id for prompt in handler.prompts] == ["session-1"]
+        assert [prompt.session_id for prompt in handler.sent.prompts] == ["session-1"]
 
 
 @pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
@@ -352,10 +451,10 @@ async def test_no_other_way_is_tried_where_one_was_chosen_or_none_is_needed() ->
     async with deaf_agent(script, ignores=(s.McpServerHttp,), tools_via="http") as (agent, handler):
         with pytest.raises(ToolsNotSeen, match="over http"):
             await agent.think(Answer).text("Go").run()
-        assert len(handler.sessions) == 1
+        assert len(handler.sent.sessions) == 1
     async with deaf_agent(script, ignores=(s.McpServerHttp,)) as (agent, handler), agent.session() as session:
         assert await session.think().text("Go").run() == "Done."
-        assert len(handler.sessions) == 1
+        assert len(handler.sent.sessions) == 1
 
 
 @pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
@@ -366,11 +465,11 @@ async def test_cancelled_while_another_way_is_tried() -> None:
     opening = anyio.Event()
 
     class Slow(Deaf):
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            if self.sessions:
+        async def open_session(self, request: Any, proceed: Proceed) -> Any:
+            if len(self.sent.sessions) > 1:
                 opening.set()
                 await anyio.sleep(1000)
-            return await super().new_session(request)
+            return await super().open_session(request, proceed)
 
     ours, theirs = memory_transport_pair()
     capabilities = s.AgentCapabilities(mcp_capabilities=CAPABILITIES["http"])
@@ -378,7 +477,7 @@ async def test_cancelled_while_another_way_is_tried() -> None:
         handler = Slow([script], tasks, capabilities)
         handler.ignores = (s.McpServerHttp,)
         async with (
-            serve_agent(theirs, handler),
+            playing(theirs, handler),
             open_agent("slow", transport=ours) as agent,
             agent.session() as session,
         ):
@@ -388,7 +487,7 @@ async def test_cancelled_while_another_way_is_tried() -> None:
             await stream.wait()
             assert session.id == "session-1"
             assert await session.think().text("Go").run() == "Done."
-            assert [prompt.session_id for prompt in handler.prompts] == ["session-1"]
+            assert [prompt.session_id for prompt in handler.sent.prompts] == ["session-1"]
         tasks.cancel_scope.cancel()
 
 
@@ -402,21 +501,21 @@ async def test_a_turn_that_is_cancelled_while_it_waits_does_not_spoil_the_next()
         with pytest.raises(ThoughtTimeout):
             await stream.result
         await stream.wait()
-        assert handler.prompts == []
+        assert not handler.sent.prompts
         assert await session.think(Answer).text("Go").run() == Answer(value=1)
 
 
 @pytest.mark.fast_time(10)
 async def test_an_agent_that_has_one_session_only_keeps_it() -> None:
     class Single(Deaf):
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            response = await super().new_session(request)
+        async def open_session(self, request: Any, proceed: Proceed) -> Any:
+            response = await super().open_session(request, proceed)
             if client := self.clients.pop(response.session_id, None):
                 self.clients["session-1"] = client
             return replace(response, session_id="session-1")
 
     async def script(turn: Turn) -> None:
-        assert handler.closed_sessions == []
+        assert handler.sent.closed == ()
         turn.say("Here it is.")
         await turn.returns(value=1)
 
@@ -426,8 +525,8 @@ async def test_an_agent_that_has_one_session_only_keeps_it() -> None:
             assert await stream.result == Answer(value=1)
             await stream.wait()
             assert stream.view.text == "Here it is."
-            assert len(handler.sessions) == 2
-            assert handler.closed_sessions == ["session-1"]
+            assert len(handler.sent.sessions) == 2
+            assert handler.sent.closed == ("session-1",)
 
 
 @pytest.mark.parametrize("how", ["hangs", "in use"])
@@ -437,12 +536,12 @@ async def test_another_way_that_brings_no_session_of_its_own_is_not_gone(how: st
         turn.say("Which tools?")
 
     class Odd(Deaf):
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+        async def open_session(self, request: Any, proceed: Proceed) -> Any:
             if any(isinstance(server, s.McpServerStdio) for server in request.mcp_servers):
                 if how == "hangs":
                     await anyio.sleep_forever()
                 return s.NewSessionResponse(session_id="session-1")
-            return await super().new_session(request)
+            return await super().open_session(request, proceed)
 
     ours, theirs = memory_transport_pair()
     capabilities = s.AgentCapabilities(mcp_capabilities=CAPABILITIES["http"])
@@ -450,7 +549,7 @@ async def test_another_way_that_brings_no_session_of_its_own_is_not_gone(how: st
         handler = Odd([script], tasks, capabilities)
         handler.ignores = (s.McpServerHttp,)
         async with (
-            serve_agent(theirs, handler),
+            playing(theirs, handler),
             open_agent("odd", transport=ours) as agent,
             agent.session() as other,
             agent.session() as session,
@@ -458,7 +557,7 @@ async def test_another_way_that_brings_no_session_of_its_own_is_not_gone(how: st
             with pytest.raises(ToolsNotSeen) as caught:
                 await session.think(Answer).text("Go").run()
             assert caught.value.via == ("http",)
-            assert [prompt.session_id for prompt in handler.prompts] == ["session-2"]
+            assert [prompt.session_id for prompt in handler.sent.prompts] == ["session-2"]
             assert other.id == "session-1"
         tasks.cancel_scope.cancel()
 
@@ -466,13 +565,13 @@ async def test_another_way_that_brings_no_session_of_its_own_is_not_gone(how: st
 @pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0.05)})])
 async def test_a_way_that_has_worked_is_not_left_for_a_session_that_is_slow() -> None:
     class Once(Deaf):
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            if self.sessions:
+        async def open_session(self, request: Any, proceed: Proceed) -> Any:
+            if len(self.sent.sessions) > 1:
                 self.ignores = (s.McpServerHttp,)
-            return await super().new_session(request)
+            return await super().open_session(request, proceed)
 
     async def script(turn: Turn) -> None:
-        if len(handler.sessions) == 1:
+        if len(handler.sent.sessions) == 1:
             await turn.returns(value=1)
         turn.say("Which tools?")
 
@@ -480,7 +579,7 @@ async def test_a_way_that_has_worked_is_not_left_for_a_session_that_is_slow() ->
     capabilities = s.AgentCapabilities(mcp_capabilities=CAPABILITIES["http"])
     async with anyio.create_task_group() as tasks:
         handler = Once([script], tasks, capabilities)
-        async with serve_agent(theirs, handler), open_agent("once", transport=ours) as agent:
+        async with playing(theirs, handler), open_agent("once", transport=ours) as agent:
             assert await agent.think(Answer).text("Go").run() == Answer(value=1)
             with pytest.raises(ToolsNotSeen) as caught:
                 await agent.think(Answer).text("Go").run()

@@ -29,18 +29,19 @@ THINKWELL = """
     MessageInvalid OptionChoice PermissionMode PermissionPolicy PermissionQuestion PhaseView PlanEntry
     PlanUpdate PolicyError ProfileError Question QuestionHandler QuestionNotOpen QuestionView
     QuestionsStopped RecordedFailure RecordingCut RecordingError RegistryError Reply ResultError
-    ResultInvalid ResultMissing ResultRefused Rule RunView Session SessionClosed SessionInUse SessionInfo
-    SessionMode SessionNotOpened SessionOpenTimeout SessionOption SessionUnusable SessionUsage Skill
+    ResultInvalid ResultMissing ResultRefused Rule RunView Session SessionClosed SessionIdReused SessionInUse
+    SessionInfo SessionMode SessionNotOpened SessionOpenTimeout SessionOption SessionUnusable SessionUsage
+    Skill
     SkillError Spent StopRun Supervisor ThinkBuilder ThinkwellError Thought ThoughtCancelled ThoughtEvent
     ThoughtResult ThoughtStream ThoughtTimeout TimelineItem TokenCounts Tool ToolContext ToolDone ToolError
-    ToolStart ToolUpdate ToolView ToolsNotSeen UrlQuestion ViewReducer Workspace __version__ event_from_json
-    event_to_json history_to_json load_mcp_servers load_skill login open_agent replay supervise tool
-    wait_for_answer
+    ToolStart ToolUpdate ToolView ToolsNotSeen UrlQuestion ViewReducer Workspace WrongEventLoop __version__
+    event_from_json event_to_json history_to_json load_mcp_servers load_skill login open_agent replay
+    supervise tool wait_for_answer
 """
 THINKWELL_ACP = """
     AcpError AgentHandler AgentSide CapabilityMissing Client ClientHandler ConnectionBroken ConnectionClosed
-    DecodeError FrameTooLong MemoryTransport ProcessExited ProgramNotFound ProgramNotStarted RpcError
-    StdioTransport Transport VersionMismatch connect memory_transport_pair own_stdio serve_agent
+    ConnectionEnded DecodeError FrameTooLong MemoryTransport ProcessExited ProgramNotFound ProgramNotStarted
+    RpcError StdioTransport Transport VersionMismatch connect memory_transport_pair own_stdio serve_agent
     stdio_transport
 """
 CHANNELS = """

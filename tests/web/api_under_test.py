@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from asking import permission
 from real_servers import ServerKind, backend_of, listening
-from scripted import ScriptedAgent, scripted
+from scripted import Played, scripted
 
 from thinkwell.web import Access, Limits, RunServer, ServedAgent, web_app
 
@@ -39,7 +39,7 @@ async def main(kind: ServerKind) -> None:
     """Serve until standard input ends."""
     here = Path(__file__).parent
     agent = ServedAgent(
-        open=lambda policy: scripted(agent=ScriptedAgent([work]), permissions=policy),
+        open=lambda policy: scripted(agent=Played([work]), permissions=policy),
         folders={"here": here, "above": here.parent},
         permissions={"ask": "ask", "allow": "allow"},
         timeout=1.0,

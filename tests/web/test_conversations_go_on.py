@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from scripted import EVERY_SESSION_CALL, ScriptedAgent, scripted
+from scripted import EVERY_SESSION_CALL, Played, Proceed, playing, scripted
 from web_stage import ADA, Stage, end_of, hello, served, watched
 
 from thinkwell import events as ev
 from thinkwell import open_agent
 from thinkwell.journal import JournalError, MemoryJournal, Retention
 from thinkwell.web import RunServer, ServedAgent
-from thinkwell_acp import RpcError, memory_transport_pair, serve_agent
+from thinkwell_acp import ConnectionClosed, RpcError, memory_transport_pair
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FORGOTTEN = "The agent does not remember what was said before in this conversation"
 
 
-def agents_of(handler: ScriptedAgent) -> dict[str, ServedAgent]:
+def agents_of(handler: Played) -> dict[str, ServedAgent]:
     def opened(permissions: object) -> AbstractAsyncContextManager[Agent]:
         return scripted(agent=handler)
 
@@ -62,31 +62,32 @@ async def one_turn(stage: Stage) -> list[ev.Notice]:
 
 async def test_it_goes_on_after_the_server_was_closed() -> None:
     journal = MemoryJournal()
-    handler = ScriptedAgent([hello], capabilities=EVERY_SESSION_CALL)
+    handler = Played([hello], capabilities=EVERY_SESSION_CALL)
     for _ in range(3):
         async with served(agents=agents_of(handler), journal=journal) as stage:
             assert await one_turn(stage) == []
-    assert handler.asked.count("session/new") == 1
-    assert [type(request) for request in handler.opened] == [s.ResumeSessionRequest] * 2
-    assert {request.session_id for request in handler.opened} == {"session-1"}
+    assert [(opened.method, opened.asked_id) for opened in handler.sent.sessions] == [
+        ("session/new", None),
+        *[("session/resume", "session-1")] * 2,
+    ]
 
 
 async def test_an_agent_that_can_only_load_repeats_what_was_said_to_nobody() -> None:
     journal = MemoryJournal()
     capabilities = s.AgentCapabilities(load_session=True, mcp_capabilities=s.McpCapabilities(acp=True))
-    handler = ScriptedAgent([hello], capabilities=capabilities)
+    handler = Played([hello], capabilities=capabilities)
     handler.replay = [s.AgentMessageChunk(content=s.TextContent(text="Old."))]
     for _ in range(2):
         async with served(agents=agents_of(handler), journal=journal) as stage:
             run = await stage.start(thread="talk")
             end = end_of(await watched(stage.server, run.id))
             assert end.result == "Hello."
-    assert [type(request) for request in handler.opened] == [s.LoadSessionRequest]
+    assert [opened.method for opened in handler.sent.sessions] == ["session/new", "session/load"]
 
 
 async def test_an_agent_that_cannot_go_on_begins_anew_and_says_so() -> None:
     journal = MemoryJournal()
-    handler = ScriptedAgent([hello])
+    handler = Played([hello])
     async with served(agents=agents_of(handler), journal=journal) as stage:
         assert await one_turn(stage) == []
     async with served(agents=agents_of(handler), journal=journal) as stage:
@@ -96,12 +97,9 @@ async def test_an_agent_that_cannot_go_on_begins_anew_and_says_so() -> None:
 
 
 async def test_a_session_that_the_agent_does_not_know_any_more() -> None:
-    class Forgetful(ScriptedAgent):
-        async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
-            raise RpcError(-32002, "There is no such session")
-
     journal = MemoryJournal()
-    handler = Forgetful([hello], capabilities=EVERY_SESSION_CALL)
+    forgets = {"session/resume": RpcError(-32002, "There is no such session")}
+    handler = Played([hello], capabilities=EVERY_SESSION_CALL, fails_at=forgets)
     async with served(agents=agents_of(handler), journal=journal) as stage:
         await one_turn(stage)
     async with served(agents=agents_of(handler), journal=journal) as stage:
@@ -112,7 +110,7 @@ async def test_a_session_that_the_agent_does_not_know_any_more() -> None:
 
 async def test_it_goes_on_after_a_turn_on_another_server() -> None:
     journal = SharedJournal()
-    ours, theirs = (ScriptedAgent([hello], capabilities=EVERY_SESSION_CALL) for _ in range(2))
+    ours, theirs = (Played([hello], capabilities=EVERY_SESSION_CALL) for _ in range(2))
     async with (
         served(agents=agents_of(ours), journal=journal) as here,
         RunServer(agents_of(theirs), journal=journal) as other,
@@ -126,7 +124,7 @@ async def test_it_goes_on_after_a_turn_on_another_server() -> None:
             (here, (1, 1)),
         ):
             assert await one_turn(stage) == []
-            assert (len(ours.opened), len(theirs.opened)) == opened
+            assert tuple(len(agent.sent.all("session/resume")) for agent in (ours, theirs)) == opened
 
 
 async def test_conversations_of_two_callers_by_one_name_are_two() -> None:
@@ -135,33 +133,26 @@ async def test_conversations_of_two_callers_by_one_name_are_two() -> None:
             run = await stage.start(thread="talk", caller=caller)
             await stage.ended(run.id, caller=caller)
         assert stage.handler is not None
-        assert len(stage.handler.sessions) == 2
+        assert len(stage.handler.sent.sessions) == 2
 
 
 async def test_an_agent_that_dies_while_it_is_to_go_on() -> None:
     journal = MemoryJournal()
-    handler = ScriptedAgent([hello], capabilities=EVERY_SESSION_CALL)
+    handler = Played([hello], capabilities=EVERY_SESSION_CALL)
     async with served(agents=agents_of(handler), journal=journal) as stage:
         await one_turn(stage)
 
-    class Dies(ScriptedAgent):
-        async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
-            await theirs.aclose()
-            return await super().resume_session(request)
+    async def die(request: s.ResumeSessionRequest, proceed: Proceed) -> object:
+        again.client.connection.end(ConnectionClosed())
+        return await proceed(request)
 
-    @asynccontextmanager
-    async def opened(permissions: object) -> AsyncGenerator[Agent]:
-        async with serve_agent(theirs, again), open_agent("scripted", transport=ours) as agent:
-            yield agent
-
-    ours, theirs = memory_transport_pair()
-    again = Dies([hello], capabilities=EVERY_SESSION_CALL)
-    async with served(agents={"scripted": ServedAgent(open=opened)}, journal=journal) as stage:
+    again = Played([hello], capabilities=EVERY_SESSION_CALL, answers={"session/resume": die})
+    async with served(agents=agents_of(again), journal=journal) as stage:
         run = await stage.start(thread="talk")
         end = end_of(await stage.ended(run.id))
     assert end.error is not None
     assert end.error.name == "AgentExited"
-    assert again.sessions == [], "nor does it begin anew"
+    assert "session/new" not in again.asked, "nor does it begin anew"
 
 
 @pytest.mark.virtual_time
@@ -223,7 +214,7 @@ class TestTime:
             ours, theirs = memory_transport_pair()
             opened.append(theirs)
             async with AsyncExitStack() as stack:
-                await stack.enter_async_context(serve_agent(theirs, ScriptedAgent([hello, hello])))
+                await stack.enter_async_context(playing(theirs, Played([hello, hello])))
                 yield await stack.enter_async_context(open_agent("scripted", transport=ours))
 
         async with RunServer({"scripted": ServedAgent(open=open_slowly)}) as server:

@@ -1,6 +1,4 @@
 """Streams of server-sent events: what is sent, and how they end when their client has gone."""
-# Private: a client can go at every step of a stream, whose source is then closed in its task and in its time.
-# Behind the API the source is a journal, which shows neither, and half of the steps cannot be stopped at.
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ import anyio.lowlevel
 import pytest
 from real_servers import ERROR_LOGS, ONE_OR_ALL, Listening, ServerKind, backend_of, listening
 
-from thinkwell.web._sse import COMMENT, KEEP_ALIVE, EventStream, sse_frame
+from thinkwell.web import EventStream, sse_frame
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping
@@ -22,6 +20,9 @@ if TYPE_CHECKING:
 
 
 pytestmark = pytest.mark.virtual_time
+
+KEEP_ALIVE = 15.0
+COMMENT = b": keep-alive\n\n"
 
 
 class Client:

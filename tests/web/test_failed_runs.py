@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from asking import permission
-from scripted import ScriptedAgent, scripted
+from scripted import Played, scripted
 from web_stage import end_of, scripted_agent, served, started, watched
 
 from thinkwell import Budget
-from thinkwell.testing import ScriptedAgent as PlayedAgent
-from thinkwell.testing import script, virtual_backend
+from thinkwell.testing import ScriptedAgent, script, virtual_backend
 from thinkwell.web import ImagePart, RunServer, ServedAgent, served_agent
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
@@ -74,7 +73,7 @@ async def test_an_agent_that_is_not_there() -> None:
 
 
 async def test_an_agent_that_ends_in_the_middle_of_a_run(tmp_path: Path) -> None:
-    command = PlayedAgent(script.says("I beg").crashes(3)).program(tmp_path)
+    command = ScriptedAgent(script.says("I beg").crashes(3)).program(tmp_path)
     error = await failure(served_agent(command=command))
     assert (error.name, error.message) == (
         "AgentExited",
@@ -91,15 +90,15 @@ async def test_an_agent_that_is_no_agent() -> None:
 
 
 async def test_an_agent_that_nobody_has_logged_in() -> None:
-    class LoggedOut(ScriptedAgent):
-        async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
-            browser = s.AuthMethodAgent(id="browser", name="In the browser")
-            return s.InitializeResponse(protocol_version=1, auth_methods=(browser,))
+    async def offer(_request: object, _proceed: object) -> s.InitializeResponse:
+        browser = s.AuthMethodAgent(id="browser", name="In the browser")
+        return s.InitializeResponse(protocol_version=1, auth_methods=(browser,))
 
-        async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-            raise RpcError(AUTH_REQUIRED, "Authentication required")
-
-    agent = ServedAgent(open=lambda policy: scripted(agent=LoggedOut([hangs]), permissions=policy))
+    handler = Played(
+        answers={"initialize": offer},
+        fails_at={"session/new": RpcError(AUTH_REQUIRED, "Authentication required")},
+    )
+    agent = ServedAgent(open=lambda policy: scripted(agent=handler, permissions=policy))
     error = await failure(agent)
     assert (error.name, error.message) == (
         "LoginRequired",
@@ -150,7 +149,7 @@ class TestLimits:
         )
 
     async def test_an_agent_that_never_sees_the_tool_for_results(self) -> None:
-        handler = ScriptedAgent([ends("end_turn")], lists_tools=False)
+        handler = Played([ends("end_turn")], lists_tools=False)
         agent = ServedAgent(open=lambda policy: scripted(agent=handler, permissions=policy))
         error = await failure(agent, output=TYPED)
         assert error.name == "ToolsNotSeen"

@@ -228,7 +228,7 @@ async def test_a_run_that_cannot_be_kept_is_not_started() -> None:
             await stage.start()
         assert "0 runs" in repr(stage.server)
         assert stage.handler is not None
-        assert stage.handler.prompts == []
+        assert not stage.handler.sent.prompts
 
 
 async def test_a_run_that_somebody_else_has_ended_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:

@@ -19,6 +19,7 @@ from thinkwell import __version__
 from thinkwell import events as ev
 from thinkwell.journal import JournalError, MemoryJournal
 from thinkwell.web import Limits, web_app
+from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -246,7 +247,7 @@ async def test_a_schema_of_a_caller_holds_nobody_up() -> None:
 
 async def test_why_a_run_has_failed() -> None:
     async def fail(turn: Turn) -> None:
-        raise OSError("/etc/secret: no such file")
+        raise RpcError(-32603, "OSError: /etc/secret: no such file")
 
     async with browser(fail) as client:
         run = await client.start()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from msgspec.structs import replace
-from scripted import ScriptedAgent, scripted
+from scripted import Played, Proceed, scripted
 from web_stage import ADA, PATIENCE, end_of, entries_of, hello, served, started, watched
 
 from thinkwell import events as ev
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from thinkwell.web import Watcher
 
 
-class SlowAgent(ScriptedAgent):
+class SlowAgent(Played):
     """An agent that takes its time to start, and to open a session."""
 
     def __init__(self) -> None:
         super().__init__([hello])
-        self.start, self.open = anyio.Event(), anyio.Event()
+        self.may_start, self.may_open = anyio.Event(), anyio.Event()
 
-    async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
-        await self.start.wait()
-        return await super().initialize(request)
+    async def initialize(self, request: Any, proceed: Proceed) -> Any:
+        await self.may_start.wait()
+        return await super().initialize(request, proceed)
 
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-        await self.open.wait()
-        return await super().new_session(request)
+    async def open_session(self, request: Any, proceed: Proceed) -> Any:
+        await self.may_open.wait()
+        return await super().open_session(request, proceed)
 
 
 def slow_agent() -> tuple[ServedAgent, SlowAgent]:
@@ -75,9 +75,9 @@ async def test_a_run_tells_at_once_that_its_agent_is_launched() -> None:
             assert await next_phase(watcher) == "initializing"
             state = await server.state(run.id, caller=ADA)
             assert (state.seq, state.view.phase) == (1, "initializing")
-            handler.start.set()
+            handler.may_start.set()
             assert await next_phase(watcher) == "starting"
-            handler.open.set()
+            handler.may_open.set()
         log = await watched(server, run.id)
 
     assert [entry.seq for entry in log] == list(range(1, len(log) + 1))
@@ -89,7 +89,7 @@ async def test_a_run_tells_at_once_that_its_agent_is_launched() -> None:
 
 async def test_who_comes_in_the_middle_of_a_launch_is_told_how_far_it_is() -> None:
     agent, handler = slow_agent()
-    handler.open.set()
+    handler.may_open.set()
     async with RunServer({"slow": agent}) as server:
         first = await started(server)
         async with server.watch(first.id, caller=ADA) as watcher:
@@ -97,7 +97,7 @@ async def test_who_comes_in_the_middle_of_a_launch_is_told_how_far_it_is() -> No
         second = await started(server)
         async with server.watch(second.id, caller=ADA) as watcher:
             assert await next_phase(watcher) == "initializing"
-        handler.start.set()
+        handler.may_start.set()
         for run in (first, second):
             log = await watched(server, run.id)
             assert phases(log) == ["initializing", "starting", *WORK]
@@ -149,27 +149,27 @@ async def test_a_run_that_is_cancelled_while_its_agent_is_launched() -> None:
     assert phases(log) == ["initializing", "cancelled"]
 
 
-class LoginAgent(ScriptedAgent):
+class LoginAgent(Played):
     """An agent that opens no session before somebody has logged in."""
 
     def __init__(self) -> None:
-        super().__init__([hello])
+        super().__init__([hello], answers={"authenticate": self.authenticate})
         self.may_log_in = anyio.Event()
         self.is_logged_in = False
 
-    async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
+    async def initialize(self, request: Any, proceed: Proceed) -> Any:
         browser = s.AuthMethodAgent(id="browser", name="In the browser")
-        return replace(await super().initialize(request), auth_methods=(browser,))
+        return replace(await super().initialize(request, proceed), auth_methods=(browser,))
 
-    async def authenticate(self, request: s.AuthenticateRequest, /) -> s.AuthenticateResponse:
+    async def authenticate(self, _request: object, _proceed: Proceed) -> s.AuthenticateResponse:
         await self.may_log_in.wait()
         self.is_logged_in = True
         return s.AuthenticateResponse()
 
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
+    async def open_session(self, request: Any, proceed: Proceed) -> Any:
         if not self.is_logged_in:
             raise RpcError(AUTH_REQUIRED, "Authentication required")
-        return await super().new_session(request)
+        return await super().open_session(request, proceed)
 
 
 async def test_a_run_whose_agent_wants_a_login_says_so() -> None:

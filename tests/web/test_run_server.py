@@ -116,7 +116,7 @@ async def test_turns_of_a_thread_have_one_session() -> None:
         for run in (first, second, alone):
             await stage.ended(run.id)
         assert stage.handler is not None
-        sessions = Counter(prompt.session_id for prompt in stage.handler.prompts)
+        sessions = Counter(prompt.session_id for prompt in stage.handler.sent.prompts)
         assert sorted(sessions.values()) == [1, 2]
 
 
@@ -161,7 +161,7 @@ async def test_the_same_key_starts_nothing_more() -> None:
         assert (late.id, late.status) == (first.id, "completed")
         assert "0 runs" in repr(stage.server)
         assert stage.handler is not None
-        assert len(stage.handler.prompts) == 2
+        assert len(stage.handler.sent.prompts) == 2
 
 
 async def test_a_run_is_deleted_when_it_has_ended() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from web_stage import ADA, scripted_agent, served, started, watched
+from web_stage import ADA, hello, scripted_agent, served, started, watched
 
 from thinkwell.journal import JournalError, MemoryJournal, RunRecord
 from thinkwell.web import RunEnded, RunServer, ServerUnavailable
@@ -38,7 +38,7 @@ async def test_it_starts_no_more_runs_and_keeps_nobody_who_watches() -> None:
 
 
 async def test_it_can_be_opened_again() -> None:
-    async with served() as stage:
+    async with served(hello) as stage:
         stage.server.begin_leaving()
     async with stage.server as server:
         assert isinstance((await watched(server, (await started(server)).id))[-1], RunEnded)

@@ -346,10 +346,10 @@ async def test_conversations_that_nobody_goes_on_with_do_not_pile_up() -> None:
         for run in runs:  # all of them go on, so none is closed
             assert isinstance((await watched(stage.server, run.id))[-1], RunEnded)
         await anyio.sleep(1)
-        assert stage.handler.closed_sessions == []
+        assert list(stage.handler.sent.closed) == []
         await watched(stage.server, (await stage.start(thread="a")).id)
         await anyio.sleep(1)
-        assert len(stage.handler.closed_sessions) == 2
+        assert len(stage.handler.sent.closed) == 2
         again = await watched(stage.server, (await stage.start(thread="b")).id)
         assert not [entry for entry in again if isinstance(entry, ev.Notice)]
-        assert len(stage.handler.opened) == 1
+        assert len(stage.handler.sent.all("session/resume")) == 1

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 from web_stage import ADA, Client, end_of, hello, served, started, watched
 
 from thinkwell import PermissionPolicy, tool
@@ -52,7 +52,7 @@ async def test_images_and_tools_reach_the_agent() -> None:
     capabilities = s.AgentCapabilities(
         mcp_capabilities=s.McpCapabilities(acp=True), prompt_capabilities=s.PromptCapabilities(image=True)
     )
-    handler = ScriptedAgent([use], capabilities=capabilities)
+    handler = Played([use], capabilities=capabilities)
 
     def opened(permissions: object) -> AbstractAsyncContextManager[Agent]:
         return scripted(agent=handler)
@@ -61,7 +61,7 @@ async def test_images_and_tools_reach_the_agent() -> None:
         prompt = (TextPart(text="Look:"), ImagePart(data=PNG))
         run = await stage.server.start(StartRun(prompt=prompt), caller=ADA, tools=[lucky_number])
         assert end_of(await stage.ended(run.id)).result == "7"
-    text, image, *_ = handler.prompts[0].prompt
+    text, image, *_ = handler.requests("session/prompt")[0].prompt
     assert isinstance(text, s.TextContent)
     assert text.text.startswith("Look:")
     assert isinstance(image, s.ImageContent)

@@ -28,6 +28,7 @@ from real_servers import backend_of, listening
 from web_stage import Stage, served
 
 from thinkwell.web import web_app
+from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -296,7 +297,7 @@ async def test_an_agent_that_fails_and_a_run_that_is_cancelled(kind: Any) -> Non
     async def failing(turn: Turn) -> None:
         turn.say("Oh")
         turn.update(tool("t1", status="in_progress"))
-        raise RuntimeError("broken in /secret/place")
+        raise RpcError(-32603, "broken", {"details": "in /secret/place"})
 
     async def endless(turn: Turn) -> None:
         turn.say("On ")

@@ -119,14 +119,14 @@ async def check_patches(old: Any, new: Any) -> None:
     assert [operation["path"] for operation in deltas[-1]] == ["/questions/2/answer"]
 
 
-@settings(deadline=None, database=None, max_examples=25)
+@settings(max_examples=25)
 @given(JSON, JSON)
 async def test_a_patch_makes_one_document_of_another(old: Any, new: Any) -> None:
     await check_patches(old, new)
 
 
 @pytest.mark.long
-@settings(deadline=None, database=None, max_examples=300)
+@settings(max_examples=300)
 @given(JSON, JSON)
 async def test_many_patches_make_one_document_of_another(old: Any, new: Any) -> None:
     await check_patches(old, new)

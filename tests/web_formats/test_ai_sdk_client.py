@@ -15,6 +15,7 @@ from real_servers import backend_of, listening
 from web_stage import Stage, served
 
 from thinkwell.web import web_app
+from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -404,7 +405,7 @@ async def test_a_user_who_says_something_else_denies_what_was_asked(kind: Any) -
         await talk.chat.do("send", message={"text": "Clean up."})
         told = await talk.chat.do("send", message={"text": "No, wait."})
         assert talk.stage.handler is not None
-        assert len(talk.stage.handler.sessions) == 1
+        assert len(talk.stage.handler.sent.sessions) == 1
     assert chosen == ["no"]
     assert [part["text"] for part in told.parts("text")] == ["Second: No, wait."]
 
@@ -415,7 +416,7 @@ async def test_an_agent_that_fails_is_an_error_and_a_cancelled_run_is_none(kind:
     async def failing(turn: Turn) -> None:
         turn.say("Oh")
         turn.update(tool("t1", status="in_progress"))
-        raise RuntimeError("broken in /secret/place")
+        raise RpcError(-32603, "broken", {"details": "in /secret/place"})
 
     async def endless(turn: Turn) -> None:
         turn.say("On ")
@@ -490,8 +491,8 @@ async def test_pictures_reach_the_agent_and_other_files_are_refused(kind: Any) -
 @pytest.mark.quick
 async def test_the_answer_can_be_had_once_more(kind: Any) -> None:
     async def counting(turn: Turn) -> None:
-        assert turn.agent.prompts
-        turn.say(f"Try {len(turn.agent.prompts)}.")
+        assert turn.agent.sent.prompts
+        turn.say(f"Try {len(turn.agent.sent.prompts)}.")
 
     async with talking(kind, counting) as talk:
         first = await talk.chat.do("send", message={"text": "Go."})

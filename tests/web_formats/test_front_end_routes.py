@@ -11,7 +11,7 @@ import anyio
 import pytest
 from front_end_stage import ag_ui_event, asks, form, text, tool, tool_news, works
 from kept_runs import keep_run
-from scripted import ScriptedAgent, scripted
+from scripted import Played, scripted
 from web_stage import Client, Sse, Stage, frames_of, scripted_agent, served
 
 from thinkwell import events as ev
@@ -201,7 +201,7 @@ async def test_whoever_watches_sees_questions_and_answers_as_they_come() -> None
 
 
 def with_handler(answers_after: float, *scripts: Script) -> dict[str, ServedAgent]:
-    handler = ScriptedAgent(scripts)
+    handler = Played(scripts)
 
     async def answers(question: Question) -> Answer | None:
         await anyio.sleep(answers_after)

@@ -139,10 +139,10 @@ RUNS: dict[str, list[ev.ThoughtEvent | RunEnded]] = {
     "turns and tokens": [
         ev.TurnStarted(number=1),
         ev.Message(text="a"),
-        ev.TurnEnded(number=1, stop_reason="end_turn", usage={"inputTokens": 5, "outputTokens": "x"}),
+        ev.TurnEnded(number=1, stop_reason="end_turn", usage=ev.TokenUsage(input=5)),
         ev.TurnStarted(number=2, reminder=True),
         ev.Message(text="b"),
-        ev.TurnEnded(number=2, stop_reason="end_turn", usage=[1]),
+        ev.TurnEnded(number=2, stop_reason="end_turn", usage=ev.TokenUsage()),
         ev.Notice(severity="warning", title="n"),
         ev.Stalled(idle=1.0, limit=2.0),
         ev.SessionOpened(agent="odd", session_id="s", cwd="/secret"),

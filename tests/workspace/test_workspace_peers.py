@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
-from scripted import ScriptedAgent, Turn, scripted
+from scripted import Played, Turn, scripted
 from trio.testing import MockClock
 
 from thinkwell import PermissionPolicy, Rule, ThoughtTimeout, Workspace, events, open_agent
@@ -85,7 +85,7 @@ async def test_what_is_not_given_is_neither_offered_nor_served(
         seen.append(await codes_of(turn, tmp_path))
         turn.say("Done")
 
-    handler = ScriptedAgent([script])
+    handler = Played([script])
     workspace = None
     if reach is not None:
         write, terminal = reach
@@ -93,7 +93,7 @@ async def test_what_is_not_given_is_neither_offered_nor_served(
     with anyio.fail_after(10):
         async with scripted(agent=handler, workspace=workspace, cwd=tmp_path) as agent:
             await agent.think().text("Go").run()
-    offered = handler.client_capabilities
+    offered = handler.requests("initialize")[0].client_capabilities
     assert seen == [codes]
     assert [offered.fs.read_text_file, offered.fs.write_text_file, offered.terminal] == [
         code is None for code in codes
@@ -109,7 +109,7 @@ async def test_commands_end_with_their_session(tmp_path: Path) -> None:
         ids.append((await turn.client.create_terminal(request)).terminal_id)
         turn.say("Done")
 
-    handler = ScriptedAgent([script])
+    handler = Played([script])
     with anyio.fail_after(10):
         async with scripted(
             agent=handler, workspace=Workspace(tmp_path, terminal=True), cwd=tmp_path

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from scripted import ScriptedAgent, scripted
+from scripted import Played, scripted
 from workspace.workspace_agent import agent
 
 from thinkwell.workspace import Workspace
@@ -33,10 +33,11 @@ def root(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("write", [False, True])
 @pytest.mark.parametrize("terminal", [False, True])
 async def test_only_what_is_advertised_is_served(root: Path, *, write: bool, terminal: bool) -> None:
-    handler = ScriptedAgent([])
+    handler = Played([])
     workspace = Workspace(root, write=write, terminal=terminal)
     async with scripted(agent=handler, workspace=workspace) as opened, opened.session() as session:
-        offered, id_, side = handler.client_capabilities, session.id or "", handler.client
+        offered = handler.requests("initialize")[0].client_capabilities
+        id_, side = session.id or "", handler.client
         assert offered.fs == s.FileSystemCapabilities(read_text_file=True, write_text_file=write)
         assert offered.terminal == terminal
         new = s.WriteTextFileRequest(session_id=id_, path=f"{root}/new", content="new")

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
 import pytest
+from daemons import ON_LINUX, is_alive
 
 from thinkwell_acp import schema as s
 from thinkwell_acp.terminals import Terminals
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+    from pathlib import Path
 
 STUBBORN = (
     "import os, signal; signal.signal(15, signal.SIG_IGN); "
@@ -67,14 +67,6 @@ async def shell(tmp_path: Path, *, max_terminals: int = 64) -> AsyncGenerator[Sh
     with anyio.fail_after(30):
         async with Terminals(cwd=str(tmp_path), max_terminals=max_terminals) as terminals:
             yield Shell(terminals)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
 @pytest.mark.parametrize("code", [FAMILY, PARENT_LEAVES], ids=["parent stays", "parent leaves"])
@@ -162,3 +154,29 @@ async def test_ended_terminals_make_room_for_new_ones(tmp_path: Path) -> None:
             await terminals.wait(terminal)
             assert (await terminals.output(terminal)).output == f"{number}\n"
         assert (await terminals.output(running)).exit_status is None
+
+
+DAEMON = """
+import os, time
+if os.fork(): os._exit(0)
+os.setsid()
+os.write(1, b"%d\\n" % os.getpid())
+os.closerange(1, 3)
+time.sleep(60)
+"""
+STRANGER = """
+import subprocess, time
+print(subprocess.Popen(["sleep", "60"], env={}, start_new_session=True, stdout=-3).pid, flush=True)
+time.sleep(60)
+"""
+
+
+@ON_LINUX
+@pytest.mark.parametrize("code", [DAEMON, STRANGER], ids=["a daemon", "a child without an environment"])
+async def test_a_daemon_ends_with_the_block_and_not_with_its_terminal(tmp_path: Path, code: str) -> None:
+    async with shell(tmp_path) as terminals:
+        terminal = await terminals.start(code)
+        (pid,) = await terminals.pids(terminal, 1)
+        await terminals.release(terminal)
+        assert is_alive(pid), "another command may use it"
+    assert not is_alive(pid)

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
-from scripted import ScriptedAgent, scripted
+from scripted import Played, scripted
 
 from thinkwell.workspace import Workspace
 from thinkwell_acp import schema as s
@@ -83,7 +83,7 @@ async def agent(
     workspace: Workspace, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> AsyncGenerator[Peer]:
     """Open an agent with a workspace, and a session."""
-    handler = ScriptedAgent([])
+    handler = Played([])
     with anyio.fail_after(60):
         async with (
             scripted(agent=handler, workspace=workspace, cwd=cwd or workspace.roots[0], env=env) as opened,

@@ -11,18 +11,18 @@
 
 from __future__ import annotations
 
-from thinkwell._agent import Agent, open_agent
-from thinkwell._builder import Explanation, ThinkBuilder
-from thinkwell._history import HistoryMessage, HistoryTool, history_to_json
-from thinkwell._limits import Budget, Spent
-from thinkwell._log import Buffer
-from thinkwell._login import login
-from thinkwell._output import JsonSchema
+from thinkwell._core.agent.agent_handle import Agent, open_agent
+from thinkwell._core.agent.session_handle import Session
+from thinkwell._core.agent.terminal_login import login
+from thinkwell._core.log.budget import Budget, Spent
+from thinkwell._core.log.reducer import ViewReducer
+from thinkwell._core.log.run_log import Buffer
+from thinkwell._core.log.stream import ThoughtResult, ThoughtStream
+from thinkwell._core.schema.output import JsonSchema
+from thinkwell._core.session.history import HistoryMessage, HistoryTool, history_to_json
+from thinkwell._core.session.state import SessionInfo, SessionMode, SessionUsage
+from thinkwell._core.task.builder import Explanation, ThinkBuilder
 from thinkwell._recording._replay import replay
-from thinkwell._reducer import ViewReducer
-from thinkwell._session import Session
-from thinkwell._session_state import OptionChoice, SessionInfo, SessionMode, SessionOption, SessionUsage
-from thinkwell._stream import ThoughtResult, ThoughtStream
 from thinkwell._version import VERSION as __version__  # noqa: N811 - the usual name
 from thinkwell.errors import (
     AgentClosed,
@@ -54,6 +54,7 @@ from thinkwell.errors import (
     ResultMissing,
     ResultRefused,
     SessionClosed,
+    SessionIdReused,
     SessionInUse,
     SessionNotOpened,
     SessionOpenTimeout,
@@ -64,11 +65,14 @@ from thinkwell.errors import (
     ThoughtTimeout,
     ToolError,
     ToolsNotSeen,
+    WrongEventLoop,
 )
 from thinkwell.events import (
     Message,
+    OptionChoice,
     PlanEntry,
     PlanUpdate,
+    SessionOption,
     Thought,
     ThoughtEvent,
     ToolDone,
@@ -160,6 +164,7 @@ __all__ = (
     "RunView",
     "Session",
     "SessionClosed",
+    "SessionIdReused",
     "SessionInUse",
     "SessionInfo",
     "SessionMode",
@@ -194,6 +199,7 @@ __all__ = (
     "UrlQuestion",
     "ViewReducer",
     "Workspace",
+    "WrongEventLoop",
     "__version__",
     "event_from_json",
     "event_to_json",

@@ -15,6 +15,8 @@
     │   │   └── SessionNotOpened        to a request to open a session
     │   ├── SessionOpenTimeout      it did not open a session in time
     │   ├── SessionInUse            the session is open already
+    │   ├── SessionIdReused         it gave two open sessions one id
+    │   ├── WrongEventLoop          it was used in another event loop, thread or process; also a RuntimeError
     │   └── AnswerUnreadable        it answered, but not in the protocol's form
     ├── ResultError             the turn is over, but there is no result
     │   ├── ResultMissing           return_result was never called
@@ -88,6 +90,7 @@ __all__ = (
     "ResultMissing",
     "ResultRefused",
     "SessionClosed",
+    "SessionIdReused",
     "SessionInUse",
     "SessionNotOpened",
     "SessionOpenTimeout",
@@ -98,6 +101,7 @@ __all__ = (
     "ThoughtTimeout",
     "ToolError",
     "ToolsNotSeen",
+    "WrongEventLoop",
 )
 
 
@@ -182,24 +186,32 @@ class AgentExited(AgentError):
         stderr_tail: The end of what it wrote to standard error.
         reason: What else is known, such as that a message of it was too long.
         agent: The agent's name.
+        ended_because: Why thinkwell ended it; empty where it ended by itself, or something else ended it.
     """
 
     def __init__(
-        self, exit_code: int | None, stderr_tail: str = "", reason: str = "", *, agent: str = ""
+        self,
+        exit_code: int | None,
+        stderr_tail: str = "",
+        reason: str = "",
+        *,
+        agent: str = "",
+        ended_because: str = "",
     ) -> None:
         super().__init__(exit_code, stderr_tail, reason)
         self.exit_code = exit_code
         self.stderr_tail = stderr_tail
         self.reason = reason
         self.agent = agent
+        self.ended_because = ended_because
 
     def __str__(self) -> str:
         who = f"Agent {self.agent!r}" if self.agent else "The agent"
         why = f" ({self.reason})" if self.reason else ""
-        return (
-            f"{who} {_how_it_ended(self.exit_code)}{why} before it had finished; open it again to go on"
-            f"{_quoted(self.stderr_tail)}"
-        )
+        what = f"{_how_it_ended(self.exit_code)}{why} before it had finished"
+        if self.ended_because:
+            what = f"was ended by thinkwell, because {self.ended_because}"
+        return f"{who} {what}; open it again to go on{_quoted(self.stderr_tail)}"
 
 
 class ThoughtCancelled(ThinkwellError):
@@ -399,6 +411,51 @@ class SessionInUse(AgentError):
         return (
             f"Session {self.session_id!r} is open already; use the Session that you have, or leave its block "
             "first. A copy is made by fork"
+        )
+
+
+class SessionIdReused(AgentError):
+    """The agent gave a new session the id of another one that is open. That is a fault of the agent.
+
+    Attributes:
+        agent: The agent's name.
+        session_id: The id that it gave twice.
+    """
+
+    def __init__(self, agent: str, session_id: str) -> None:
+        super().__init__(agent, session_id)
+        self.agent = agent
+        self.session_id = session_id
+
+    def __str__(self) -> str:
+        return (
+            f"Agent {self.agent!r} gave the same session id twice: {self.session_id!r} is that of another "
+            "open session, so nothing tells what belongs to which. That is a fault of the agent: have one "
+            "session open at a time, or open the agent once for each"
+        )
+
+
+class WrongEventLoop(AgentError, RuntimeError):
+    """An agent, a session or a run was used outside of the event loop in which the agent was opened.
+
+    Attributes:
+        agent: The agent's name.
+        opened_in: The event loop, thread and process to which it belongs.
+        used_in: The event loop, thread and process in which it was used.
+    """
+
+    def __init__(self, agent: str, opened_in: str, used_in: str) -> None:
+        super().__init__(agent, opened_in, used_in)
+        self.agent = agent
+        self.opened_in = opened_in
+        self.used_in = used_in
+
+    def __str__(self) -> str:
+        return (
+            f"Agent {self.agent!r} was opened in {self.opened_in}, and used in {self.used_in}. An agent, its "
+            "sessions and its runs belong to the event loop in which it was opened. In a thread, call back "
+            "into that loop: anyio.from_thread.run(task.run), or portal.call(task.run) with a BlockingPortal "
+            "of AnyIO. For code without an event loop, open the agent with thinkwell.sync"
         )
 
 

@@ -14,11 +14,13 @@ from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, get_args
 
 import msgspec
+from msgspec import UNSET
 
-from thinkwell._content import (
+from thinkwell._values.content import (
     AudioContent,
     BlockContent,
     Command,
+    CompactionChanges,
     ContentBlock,
     Cost,
     DiffContent,
@@ -31,15 +33,19 @@ from thinkwell._content import (
     PlanEntry,
     QuestionOption,
     ResourceLink,
+    SessionChanges,
     TerminalContent,
     TextContent,
     TextEvent,
+    TokenUsage,
     ToolContent,
     ToolKind,
     ToolStatus,
+    read_block,
     to_builtins,
 )
-from thinkwell._forms import FormField  # noqa: TC001 - type of a field
+from thinkwell._values.forms import FormField  # noqa: TC001 - type of a field
+from thinkwell._values.session_options import OptionChoice, SessionOption, read_options
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -52,6 +58,7 @@ __all__ = (
     "Command",
     "CommandsUpdate",
     "Compaction",
+    "CompactionChanges",
     "ConfigUpdate",
     "ContentBlock",
     "Cost",
@@ -68,6 +75,7 @@ __all__ = (
     "Message",
     "ModeUpdate",
     "Notice",
+    "OptionChoice",
     "Phase",
     "PhaseChanged",
     "PlanEntry",
@@ -82,13 +90,16 @@ __all__ = (
     "Report",
     "ResourceLink",
     "ResultAttempt",
+    "SessionChanges",
     "SessionInfoUpdate",
     "SessionOpened",
+    "SessionOption",
     "Stalled",
     "TerminalContent",
     "TextContent",
     "Thought",
     "ThoughtEvent",
+    "TokenUsage",
     "ToolContent",
     "ToolDone",
     "ToolKind",
@@ -240,11 +251,17 @@ class CommandsUpdate(Event, frozen=True, kw_only=True, tag="commands"):
 
 
 class ConfigUpdate(Event, frozen=True, kw_only=True, tag="config"):
-    """The session's options, all of them, in the protocol's form."""
+    """The session's options, all of them."""
 
     type: ClassVar[Literal["config"]] = "config"
 
-    options: tuple[JsonValue, ...] = ()
+    raw: tuple[JsonValue, ...] = msgspec.field(default=(), name="options")
+    """The options in the protocol's form: also those of unknown types, and ``_meta``."""
+
+    @property
+    def options(self) -> tuple[SessionOption, ...]:
+        """The options, as `Session.options` has them."""
+        return tuple(read_options(self.raw))
 
 
 class SessionOpened(Event, frozen=True, kw_only=True, tag="session"):
@@ -264,11 +281,11 @@ class SessionOpened(Event, frozen=True, kw_only=True, tag="session"):
 
 
 class SessionInfoUpdate(Event, frozen=True, kw_only=True, tag="session_info"):
-    """What changed about the session, as the agent sent it; a key with ``None`` was cleared."""
+    """Something changed about the session."""
 
     type: ClassVar[Literal["session_info"]] = "session_info"
 
-    changes: dict[str, JsonValue]
+    changes: SessionChanges
 
 
 class QuestionAsked(Event, frozen=True, kw_only=True, tag="question"):
@@ -380,8 +397,8 @@ class TurnEnded(Event, frozen=True, kw_only=True, tag="turn_end"):
 
     number: int
     stop_reason: str
-    usage: JsonValue = None
-    """Token counts, where the agent gives them, in the protocol's form."""
+    usage: TokenUsage | None = None
+    """Token counts, where the agent gives them."""
 
 
 class Notice(Event, frozen=True, kw_only=True, tag="notice"):
@@ -395,12 +412,24 @@ class Notice(Event, frozen=True, kw_only=True, tag="notice"):
 
 
 class Compaction(Event, frozen=True, kw_only=True, tag="compaction"):
-    """The agent shortens its context, in the protocol's form."""
+    """The agent shortens its context."""
 
     type: ClassVar[Literal["compaction"]] = "compaction"
 
     id: str
-    changes: dict[str, JsonValue]
+    raw: dict[str, JsonValue] = msgspec.field(name="changes")
+    """What changed in the protocol's form: also ``_meta``."""
+
+    @property
+    def changes(self) -> CompactionChanges:
+        """What changed."""
+        summary: JsonValue = self.raw.get("summary", UNSET)
+        return CompactionChanges(
+            status=self.raw.get("status", UNSET),
+            summary=tuple(map(read_block, summary)) if summary not in (None, UNSET) else summary,
+            error=self.raw.get("error", UNSET),
+            content=read_block(self.raw["content"]) if "content" in self.raw else UNSET,
+        )
 
 
 class UnknownUpdate(Event, frozen=True, kw_only=True, tag="unknown"):

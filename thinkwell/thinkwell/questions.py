@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from thinkwell._forms import FieldChoice, FormField, FormValue, check_form
+from thinkwell._values.forms import FieldChoice, FormField, FormValue, check_form
 from thinkwell.events import JsonValue, QuestionOption, ToolContent, ToolKind
 
 __all__ = (

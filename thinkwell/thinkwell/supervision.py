@@ -8,18 +8,17 @@ from weakref import WeakSet
 
 import anyio
 
-from thinkwell._builder import check_count, check_seconds
-from thinkwell._judgement import Judgement, brief_of, form_judgement, shown
-from thinkwell._prompt import checked
+from thinkwell._core.schema.arguments import check_count, check_seconds, checked
+from thinkwell._display.brief import Judgement, brief_of, form_judgement, shown
 from thinkwell.questions import FormQuestion, Reply, StopRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from thinkwell._agent import Agent
-    from thinkwell._builder import ThinkBuilder
-    from thinkwell._forms import FormValue
-    from thinkwell._judgement import Brief
+    from thinkwell._core.agent.agent_handle import Agent
+    from thinkwell._core.task.builder import ThinkBuilder
+    from thinkwell._display.brief import Brief
+    from thinkwell._values.forms import FormValue
     from thinkwell.questions import Question
 
 __all__ = ("Reviews", "Supervisor", "supervise")

@@ -13,7 +13,7 @@ from thinkwell import events as ev  # noqa: TC001 - types of fields
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from thinkwell._forms import FormField
+    from thinkwell._values.forms import FormField
 
 __all__ = (
     "AnswerView",

@@ -158,8 +158,8 @@ class McpClient:
         self.tools: tuple[ToolInfo, ...] = ()
         """The tools as last listed."""
 
-    async def start(self) -> None:
-        """Shake hands and list the tools.
+    async def start(self, *, lists: bool = True) -> None:
+        """Shake hands and, unless told otherwise, list the tools.
 
         Raises:
             McpTrouble: The server does not do it.
@@ -174,7 +174,8 @@ class McpClient:
             raise McpTrouble(f"it speaks MCP {printable(answer.revision or '', 20)}, which I do not")
         self._lists = answer.capabilities is None or "tools" in answer.capabilities
         self._link.notify("notifications/initialized", {})
-        await self.list_tools()
+        if lists:
+            await self.list_tools()
 
     async def list_tools(self) -> None:
         """Fetch the list of tools: `MAX_TOOLS` of them. Those without a name that can be shown are left out.

@@ -13,6 +13,7 @@ import anyio
 from msgspec import Struct
 
 from thinkwell_acp import _jsonrpc as rpc
+from thinkwell_acp._framing import trimmed
 from thinkwell_acp._tasks import background_tasks
 from thinkwell_acp.mcp._http_connection import Header, HttpConnection, HttpError, HttpRequest
 from thinkwell_acp.mcp._outbox import Outbox
@@ -98,7 +99,7 @@ class HttpEndpoint:
         if request.content_type != JSON_TYPE:
             raise HttpError(415, f"Content-Type has to be {JSON_TYPE}")
         client = self._client(request) if SESSION_HEADER in request.headers else None
-        match rpc.parse(await http.read_body()):
+        match rpc.parse(trimmed(await http.read_body())):
             case rpc.Malformed(reason=reason):
                 return await http.respond(400, malformed_line(reason), ("content-type", JSON_TYPE))
             case rpc.Request(method="initialize") as message:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
@@ -11,14 +11,25 @@ from thinkwell_acp.errors import INVALID_PARAMS
 from thinkwell_acp.mcp._types import CallTool, McpError, ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
-    from thinkwell_acp.mcp._session import ToolSession
     from thinkwell_acp.schema import JsonObject
 
 KEEPALIVE = 15.0
 """Seconds between signs of life of a running call. The most impatient agent seen gives up after 60 s of
 silence."""
+
+
+class ServerSession(Protocol):
+    """A client's session, as the server knows it."""
+
+    def announce(self) -> None:
+        """Tell the client that the tools have changed."""
+        ...
+
+    def close(self) -> None:
+        """End the session."""
+        ...
 
 
 class ToolServer:
@@ -34,6 +45,7 @@ class ToolServer:
         discover: Whether to answer ``server/discover``, by which a client of MCP 2026-07-28 finds out that it
             may leave out the handshake. Without it such a client takes its next older revision. Both are
             served.
+        on_reached: Called whenever a client begins a session.
 
     Raises:
         ValueError: Two tools have one name.
@@ -49,6 +61,7 @@ class ToolServer:
         instructions: str | None = None,
         keepalive: float = KEEPALIVE,
         discover: bool = False,
+        on_reached: Callable[[], None] | None = None,
     ) -> None:
         self.name = name
         self.version = version
@@ -56,6 +69,7 @@ class ToolServer:
         self.call = call
         self.keepalive = keepalive
         self.discover = discover
+        self._on_reached = on_reached
         self._tools: dict[str, ToolSpec] = _by_name(tools)
         self._generation = 1
         self._listed_generation = 0
@@ -63,7 +77,7 @@ class ToolServer:
         self._asked: dict[int, frozenset[str]] = {}
         """Names of the sets of tools that were asked for, and may be sent yet."""
         self._list_count = 0
-        self._sessions: set[ToolSession] = set()
+        self._sessions: set[ServerSession] = set()
         self._reached = False
         self._running = 0
         self._closed = False
@@ -165,12 +179,14 @@ class ToolServer:
         self._list_count += 1
         self._wake()
 
-    def join(self, session: ToolSession) -> None:
+    def join(self, session: ServerSession) -> None:
         """Add a session, which hears of changes from now on."""
         self._sessions.add(session)
         self._reached = True
+        if self._on_reached is not None:
+            self._on_reached()
 
-    def leave(self, session: ToolSession) -> None:
+    def leave(self, session: ServerSession) -> None:
         """Remove a session that is over."""
         self._sessions.discard(session)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hmac
+import os
 import secrets
 import shutil
 import socket
-import sys
 import tempfile
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +17,7 @@ from anyio import AsyncContextManagerMixin
 from anyio.abc import Listener, SocketAttribute, SocketStream
 
 from thinkwell_acp._tasks import background_tasks
+from thinkwell_acp.interpreter import python_command
 from thinkwell_acp.mcp._sockets import Stream, UnixStream, accept_forever
 from thinkwell_acp.mcp._stdio import LineSession
 from thinkwell_acp.schema import EnvVariable, McpServerStdio
@@ -61,7 +62,7 @@ class ShimToolHost(AsyncContextManagerMixin):
 
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[ShimToolHost]:
-        folder = Path(tempfile.mkdtemp(prefix="thinkwell-"))
+        folder, process = Path(tempfile.mkdtemp(prefix="thinkwell-")), os.getpid()
         try:
             async with await self._listen(folder / "mcp") as listener, background_tasks() as tasks:
                 tasks.start_soon(accept_forever, listener, self._serve)
@@ -72,7 +73,8 @@ class ShimToolHost(AsyncContextManagerMixin):
                         session.close()
                     self._servers.clear()
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            if os.getpid() == process:  # pragma: no branch - else in a fork, and its parent is still there
+                shutil.rmtree(folder, ignore_errors=True)
 
     async def _listen(self, path: Path) -> Listener[SocketStream]:
         if self._unix and len(bytes(path)) <= MAX_PATH:
@@ -84,13 +86,18 @@ class ShimToolHost(AsyncContextManagerMixin):
         return listener
 
     def add(self, server: ToolServer) -> McpServerStdio:
-        """Make a server reachable, and return what to tell the agent. It can be reached at once."""
+        """Make a server reachable, and return what to tell the agent. It can be reached at once.
+
+        Raises:
+            ProgramNotStarted: There is no Python to run the program that the agent is to start.
+        """
+        command, *arguments = python_command("-I", "-S", str(SHIM), self._address)
         secret = secrets.token_urlsafe(32)
         self._servers[secret] = server
         return McpServerStdio(
             name=server.name,
-            command=sys.executable,
-            args=("-I", "-S", str(SHIM), self._address),
+            command=command,
+            args=tuple(arguments),
             env=(EnvVariable(name=SECRET_VARIABLE, value=secret),),
         )
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Protocol
+import os
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 from anyio.abc import Listener, SocketAttribute, SocketListener, SocketStream
 
+from thinkwell_acp._forks import socket_let_go_in_forks
+
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
 MAX_CONNECTIONS = 256
 """Connections that are open at once. Beyond it new ones are closed at once."""
@@ -77,8 +80,10 @@ async def accept_forever(
         count += 1
         try:
             async with stream:
-                if count <= max_connections:
-                    await serve(stream)
+                raw = stream.extra(SocketAttribute.raw_socket)  # noqa: S610 - no Django
+                with socket_let_go_in_forks(raw.fileno):
+                    if count <= max_connections:
+                        await serve(stream)
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             logger.debug("an MCP client went away")
         except Exception:  # pragma: no cover - that would be a defect of this package
@@ -86,11 +91,20 @@ async def accept_forever(
         finally:
             count -= 1
 
+    raw = listener.extra(SocketAttribute.raw_socket)  # noqa: S610 - no Django
+    with socket_let_go_in_forks(raw.fileno):
+        await _accept(listener, run)
+
+
+async def _accept(listener: SocketListener, run: Callable[[SocketStream], Coroutine[Any, Any, None]]) -> None:
+    process = os.getpid()
     async with anyio.create_task_group() as tasks:
         while True:
             try:
                 stream = await listener.accept()
             except (OSError, anyio.BrokenResourceError) as exc:  # the same thing on asyncio and on trio
+                if os.getpid() != process:
+                    return  # pragma: no cover - in a fork, into which no tool looks
                 logger.warning("cannot accept an MCP client: %s", exc)
                 await anyio.sleep(ACCEPT_PAUSE)
                 continue

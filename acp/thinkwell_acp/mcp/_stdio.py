@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import anyio
 
 from thinkwell_acp import _jsonrpc as rpc
-from thinkwell_acp._framing import LineSplitter
+from thinkwell_acp._framing import LineSplitter, trimmed
+from thinkwell_acp._tasks import InOrder
 from thinkwell_acp.errors import FrameTooLong
 from thinkwell_acp.mcp._outbox import Outbox
 from thinkwell_acp.mcp._session import Answer, ToolSession, decode_params, malformed_line, notification_line
@@ -26,7 +27,9 @@ logger = logging.getLogger("thinkwell.acp")
 
 
 class LineSession:
-    """A client's session with a tool server over a stream. Requests are served at the same time.
+    """A client's session with a tool server over a stream.
+
+    Requests begin in the order in which they come, and are served at the same time.
 
     Args:
         stream: Carries the bytes.
@@ -37,6 +40,7 @@ class LineSession:
         self.session = ToolSession(server, self._notify)
         self._stream = stream
         self._outbox: Outbox[bytes | Answer] = Outbox()
+        self._messages = InOrder(self._serve)
 
     async def run(self, first: bytes) -> None:
         """Serve the client until it is gone or the session is closed, and send what is left to say.
@@ -71,7 +75,7 @@ class LineSession:
         try:
             while True:
                 for line in splitter.feed(data):
-                    self._take(bytes(line), requests)
+                    self._take(trimmed(bytes(line)), requests)
                 data = await self._stream.receive()
         except (anyio.EndOfStream, anyio.BrokenResourceError):
             return
@@ -79,21 +83,23 @@ class LineSession:
             logger.warning("an MCP client was dropped: %s", exc)
 
     def _take(self, line: bytes, requests: TaskGroup) -> None:
-        if not line or line.isspace():
+        if not line:
             return
         match rpc.parse(line):
-            case rpc.Request() as request:
-                requests.start_soon(self._serve, request)
-            case rpc.Notification(method, params):
-                with contextlib.suppress(McpError):
-                    self.session.notification(method, decode_params(params))
+            case rpc.Request() | rpc.Notification() as message:
+                # A notification too: it may take back a request that was read with it.
+                self._messages.start_soon(requests, message)
             case rpc.Malformed(reason=reason):
                 self._outbox.put(malformed_line(reason))
             case _:
                 pass
 
-    async def _serve(self, request: rpc.Request) -> None:
-        answer = await self.session.answer(request, self._notify)
+    async def _serve(self, message: rpc.Request | rpc.Notification) -> None:
+        if isinstance(message, rpc.Notification):
+            with contextlib.suppress(McpError):
+                self.session.notification(message.method, decode_params(message.params))
+            return
+        answer = await self.session.answer(message, self._notify)
         if not answer.cancelled or self.session.closed.is_set():
             self._outbox.put(answer)
 

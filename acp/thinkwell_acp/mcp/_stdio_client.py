@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,6 +17,7 @@ from msgspec import Raw, Struct, field
 
 from thinkwell_acp.connection import open_connection
 from thinkwell_acp.errors import AcpError, ConnectionBroken, ProcessExited, ProgramNotFound, RpcError
+from thinkwell_acp.interpreter import python_command, why_no_interpreter
 from thinkwell_acp.mcp._client import MAX_REASON, McpTrouble, printable
 from thinkwell_acp.stdio import find_program, stdio_transport
 
@@ -72,9 +74,9 @@ class _Progress(Struct, frozen=True):
 class _Heard:
     """What a server sends of its own accord: the handler of its connection."""
 
-    def __init__(self, changed: Callable[[], None]) -> None:
+    def __init__(self, connection: Connection, changed: Callable[[], None]) -> None:
+        self._connection = connection
         self._changed = changed
-        self.connection: Connection
         self.calls: dict[int | str, Callable[[], None]] = {}
         """What to do at a sign of life of each call, by its token."""
         self.nonsense = 0
@@ -88,12 +90,12 @@ class _Heard:
         """Count what is asked: a server that reads no answers must not fill the memory."""
         self._asked += 1
         if self._asked > MAX_ASKED:
-            self.connection.end(ConnectionBroken("it asks, and does not read the answers"))
+            self._connection.end(ConnectionBroken("it asks, and does not read the answers"))
 
     async def request(self, id: rpc.RequestId, method: str, params: Raw, /) -> object:  # noqa: A002
         """Answer what may be asked of a client without any capabilities."""
         try:
-            await self.connection.drain()
+            await self._connection.drain()
         finally:
             self._asked -= 1
         if method == "ping":
@@ -113,7 +115,7 @@ class _Heard:
         self.nonsense += 1
         if self.nonsense > MAX_NONSENSE:
             said = printable(report.line[:MAX_REASON].decode("utf-8", "replace"), 100)
-            self.connection.end(ConnectionBroken(f"it prints what is no message, such as {said}"))
+            self._connection.end(ConnectionBroken(f"it prints what is no message, such as {said}"))
 
     def closed(self, reason: AcpError, /) -> None:
         """Nothing: who waits for an answer gets the reason."""
@@ -126,9 +128,9 @@ def _nothing() -> None:
 class StdioLink:
     """A conversation with a process. Made by `stdio_link`."""
 
-    def __init__(self, connection: Connection, heard: _Heard) -> None:
+    def __init__(self, connection: Connection[_Heard]) -> None:
         self._connection = connection
-        self._heard = heard
+        self._heard = connection.handler
         self._tokens = count(1)
 
     async def request(self, method: str, params: JsonObject) -> Raw:
@@ -210,17 +212,15 @@ async def stdio_link(
         McpTrouble: It cannot be started.
     """
     env = _environment({variable.name: variable.value for variable in server.env})
-    heard = _Heard(changed)
     try:
         command = _guarded(find_program([server.command, *server.args], env, cwd))
         async with (
             stdio_transport(
                 command, env=env, cwd=cwd, exit_grace=EXIT_GRACE, terminate_grace=TERMINATE_GRACE
             ) as transport,
-            open_connection(transport, heard, max_line=MAX_LINE) as connection,
+            open_connection(transport, partial(_Heard, changed=changed), max_line=MAX_LINE) as connection,
         ):
-            heard.connection = connection
-            yield StdioLink(connection, heard)
+            yield StdioLink(connection)
     except ProgramNotFound as exc:
         raise McpTrouble(printable(str(exc), MAX_REASON)) from exc
 
@@ -235,6 +235,6 @@ def _environment(own: Mapping[str, str]) -> dict[str, str]:
 
 
 def _guarded(command: list[str]) -> list[str]:
-    if sys.platform == "win32":  # there its job ends it with us
+    if sys.platform == "win32" or why_no_interpreter():  # there its job ends it with us; here nothing can
         return command
-    return [sys.executable, "-I", "-S", str(GUARD), str(GUARD_GRACE), *command]
+    return python_command("-I", "-S", str(GUARD), str(GUARD_GRACE), *command)

@@ -8,15 +8,16 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from scripted import ScriptedAgent, Turn
+from scripted import Played, Proceed, Turn
 
-from thinkwell_acp import RpcError, own_stdio, serve_agent
+from thinkwell_acp import RpcError, own_stdio
 from thinkwell_acp import schema as s
 
 FILE = Path(os.environ["SESSIONS"])
@@ -62,7 +63,7 @@ async def answers(turn: Turn) -> None:
     turn.say(f"You said: {turn.text!r}")
 
 
-class Remembering(ScriptedAgent):
+class Remembering(Played):
     def __init__(self, *can: str) -> None:
         able = s.AgentCapabilities(
             load_session="load" in can,
@@ -73,7 +74,8 @@ class Remembering(ScriptedAgent):
                 resume=s.SessionResumeCapabilities() if "resume" in can else None,
             ),
         )
-        super().__init__([answers], capabilities=able)
+        own = s.Implementation(name="remembering", version="1.0")
+        super().__init__([answers], capabilities=able, info=own)
         self.known = msgspec.json.decode(FILE.read_bytes(), type=list[s.SessionInfo])
         if "modes" in can:
             self.modes = s.SessionModeState(current_mode_id="ask", available_modes=MODES)
@@ -85,40 +87,32 @@ class Remembering(ScriptedAgent):
             s.AgentMessageChunk(content=s.TextContent(text="Hello yourself.")),
         ]
 
-    def check(self, session_id: str) -> None:
-        if session_id not in {info.session_id for info in self.known}:
+    async def open_session(self, request: Any, proceed: Proceed) -> Any:
+        new = isinstance(request, s.NewSessionRequest)
+        if not new and request.session_id not in {info.session_id for info in self.known}:
             raise RpcError(-32602, "no such session")
-
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-        response = await super().new_session(request)
-        if "commands" in self.can:
+        opened = await super().open_session(request, proceed)
+        if new and "commands" in self.can:
             news = s.AvailableCommandsUpdate(available_commands=COMMANDS)
-            self.client.update(response.session_id, news)
-        return response
+            self.client.update(opened.session_id, news)
+        return opened
 
-    async def load_session(self, request: s.LoadSessionRequest, /) -> s.LoadSessionResponse:
-        self.check(request.session_id)
-        return await super().load_session(request)
-
-    async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
-        self.check(request.session_id)
-        return await super().resume_session(request)
-
-    async def set_session_mode(self, request: s.SetSessionModeRequest, /) -> s.SetSessionModeResponse:
+    async def set_mode(self, request: s.SetSessionModeRequest, proceed: Proceed) -> s.SetSessionModeResponse:
         if "stuck" in self.can:
             FILE.with_name("stuck").write_text("")  # a pipe: whoever reads it knows that it has come so far
             await anyio.sleep_forever()
-        return await super().set_session_mode(request)
+        return await super().set_mode(request, proceed)
 
-    async def delete_session(self, request: s.DeleteSessionRequest, /) -> s.DeleteSessionResponse:
-        response = await super().delete_session(request)
+    async def delete_session(
+        self, request: s.DeleteSessionRequest, proceed: Proceed
+    ) -> s.DeleteSessionResponse:
+        response = await super().delete_session(request, proceed)
         FILE.write_bytes(msgspec.json.encode(self.known))
         return response
 
 
 async def main() -> None:
-    async with serve_agent(own_stdio(), Remembering(*sys.argv[1:])) as side:
-        await side.wait_closed()
+    await Remembering(*sys.argv[1:]).serve(own_stdio())
 
 
 anyio.run(main)

@@ -26,7 +26,7 @@ async def main() -> None:
                 await journal.append("run-1", [Entry(last + 1, b"x" * 10_000), Entry(last + 2, b"y")])
                 last += 2
         except JournalError as exc:
-            print(exc.reason)  # noqa: T201
+            print(f"{type(exc).__name__}: {exc.reason}")  # noqa: T201
         record = await journal.get("run-1")
         print(last if record is not None and record.last_seq == last else record)  # noqa: T201
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))

@@ -6,11 +6,14 @@ Its arguments say which logins it offers. Those of its login follow behind ``log
 import json
 import os
 import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 TOKEN = Path(os.environ["LOGIN_TOKEN"])
+BROWSER = [sys.executable, "-IS", str(Path(__file__).with_name("browser.py"))]
 
 METHODS: dict[str, dict[str, Any]] = {
     "console": {
@@ -25,6 +28,14 @@ METHODS: dict[str, dict[str, Any]] = {
     "refused": {"id": "refused", "name": "Refused"},
     "broken": {"id": "broken", "name": "Broken", "type": "terminal", "env": {"a\0b": "c"}},
 }
+
+
+def open_browser(name: str) -> None:
+    """Start one, and wait until it is there."""
+    window = TOKEN.with_name(name)
+    subprocess.run([*BROWSER, str(window)], check=True)
+    while not window.exists():
+        time.sleep(0.01)
 
 
 def log_in() -> None:
@@ -47,6 +58,8 @@ def log_in() -> None:
                 signal.signal(signal.SIGTERM, signal.SIG_IGN)
             case "again":
                 pass
+            case "open":
+                open_browser("window")
             case key:
                 TOKEN.write_text(key)
                 sys.exit(0)
@@ -59,6 +72,8 @@ def answer(request: Any) -> dict[str, Any]:
             TOKEN.with_name("capabilities").write_text(json.dumps(capabilities))
             return {"result": {"protocolVersion": 1, "authMethods": [METHODS[name] for name in sys.argv[1:]]}}
         case "authenticate" if request["params"] == {"methodId": "browser"}:
+            if TOKEN.with_name("displayed").exists():
+                open_browser("window")
             TOKEN.write_text("by browser")
             return {"result": {}}
         case "session/new" if TOKEN.exists():

@@ -10,7 +10,7 @@ const PATIENCE = 15000;
 
 const browser = await chromium.launch({
   executablePath: process.argv[2],
-  args: ["--no-sandbox", "--disable-dev-shm-usage"],
+  args: ["--no-sandbox", "--disable-dev-shm-usage", "--host-resolver-rules=MAP think.test 127.0.0.1"],
 });
 
 /** Tabs by number, each in a browser context of its own. */

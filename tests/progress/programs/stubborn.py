@@ -11,50 +11,29 @@ import anyio
 
 from thinkwell import ThinkwellError, open_agent
 from thinkwell.progress import show
-from thinkwell_acp import AgentHandler, AgentSide, own_stdio, serve_agent
+from thinkwell.testing import ScriptedAgent, ScriptedTurn, script
+from thinkwell_acp import own_stdio
 from thinkwell_acp import schema as s
 
 
-class Worker(AgentHandler):
-    client: AgentSide
-
-    def __init__(self, how: str) -> None:
-        self.how = how
-
-    def connected(self, client: AgentSide, /) -> None:
-        self.client = client
-
-    async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
-        return s.InitializeResponse(protocol_version=1)
-
-    async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-        return s.NewSessionResponse(session_id="s1")
-
-    async def prompt(self, request: s.PromptRequest, /) -> s.PromptResponse:
-        block = s.TextContent(text="working on it\n\n")
-        self.client.update(request.session_id, s.AgentMessageChunk(content=block))
-        if self.how == "asking":
-            call = s.ToolCallUpdate(
-                tool_call_id="t1", title="rm -rf build", kind="execute", raw_input={"command": "rm -rf build"}
-            )
-            offered = (
-                s.PermissionOption(option_id="y", name="Yes", kind="allow_once"),
-                s.PermissionOption(option_id="n", name="No", kind="reject_once"),
-            )
-            answer = await self.client.request_permission(
-                s.RequestPermissionRequest(session_id=request.session_id, tool_call=call, options=offered)
-            )
-            told = s.TextContent(text=f"told {getattr(answer.outcome, 'option_id', None)}")
-            self.client.update(request.session_id, s.AgentMessageChunk(content=told))
-            return s.PromptResponse(stop_reason="end_turn")
-        with anyio.CancelScope(shield=self.how == "stubborn"):
-            await anyio.sleep_forever()
-        raise AssertionError
+async def ask(turn: ScriptedTurn) -> None:
+    call = s.ToolCallUpdate(
+        tool_call_id="t1", title="rm -rf build", kind="execute", raw_input={"command": "rm -rf build"}
+    )
+    offered = (
+        s.PermissionOption(option_id="y", name="Yes", kind="allow_once"),
+        s.PermissionOption(option_id="n", name="No", kind="reject_once"),
+    )
+    request = s.RequestPermissionRequest(session_id=turn.session_id, tool_call=call, options=offered)
+    outcome = (await turn.client.request_permission(request)).outcome
+    told = s.TextContent(text=f"told {getattr(outcome, 'option_id', None)}")
+    turn.update(s.AgentMessageChunk(content=told))
 
 
 async def serve(how: str) -> None:
-    async with serve_agent(own_stdio(), Worker(how)) as side:
-        await side.wait_closed()
+    begins = script.says("working on it\n\n")
+    plays = {"polite": begins.hangs(), "stubborn": begins.hangs(deaf=True), "asking": begins.does(ask)}
+    await ScriptedAgent(plays[how]).serve(own_stdio())
 
 
 async def main(style: str, how: str) -> None:

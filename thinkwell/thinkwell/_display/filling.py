@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from thinkwell._display.text import clean, line
-from thinkwell._forms import check_form
+from thinkwell._values.forms import check_form
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

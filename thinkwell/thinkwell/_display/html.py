@@ -10,12 +10,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._display import numbers, phases, questions, summary, usage
 from thinkwell._display.html_items import NAME, ROWS, file_change, timeline
 from thinkwell._display.html_markup import NOTHING, Html, Room, joined, name, prose, shortened, tag, verbatim
 from thinkwell._display.html_style import STYLE
 from thinkwell._display.text import clean
-from thinkwell._json_schema import is_array, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,13 +11,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from thinkwell._core.policy.arguments import COMMAND_KEYS, command_line, names_folder, telling
+from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._display.diffs import changes_of
 from thinkwell._display.paths import seen_from
 from thinkwell._display.text import clean, exact, line
 from thinkwell._display.tools import PLACES, bare_title, describe
 from thinkwell._display.urls import url_host
-from thinkwell._json_schema import is_array, is_object
-from thinkwell._policy.arguments import COMMAND_KEYS, command_line, names_folder, telling
 from thinkwell.events import DiffContent
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from thinkwell._display.diffs import FileChange
     from thinkwell._display.tools import Call
-    from thinkwell._forms import FieldType, FormField
+    from thinkwell._values.forms import FieldType, FormField
     from thinkwell.events import JsonValue, QuestionOption, QuestionVerdict
     from thinkwell.view import AnswerView, QuestionView, RunView, ToolView
 

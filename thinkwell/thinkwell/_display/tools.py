@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from thinkwell._core.policy.arguments import command_line
+from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._display.diffs import changes_of
 from thinkwell._display.numbers import plural
 from thinkwell._display.paths import relative
 from thinkwell._display.text import clean, line
-from thinkwell._json_schema import is_array, is_object
-from thinkwell._policy.arguments import command_line
 from thinkwell.events import BlockContent, DiffContent, EmbeddedResource, TextContent
 
 if TYPE_CHECKING:

@@ -22,12 +22,12 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from thinkwell._lines import _forms as forms
-from thinkwell._lines._names import MESSAGE_UPDATE, PIECE_FIELDS, RESPOND_METHOD, RESULT_META
+from thinkwell._lines._names import MESSAGE_UPDATE, RESPOND_METHOD, RESULT_META
 from thinkwell._lines._progress import Progress
 from thinkwell._lines._prompts import prompt_line
 from thinkwell._lines._questions import Asked, Questions, id_of
 from thinkwell._lines._turn import Turn, error_of
-from thinkwell._lines._words import read_message, text_of, write_init, write_response
+from thinkwell._lines.words import PIECE_FIELDS, read_message, text_of, write_init, write_response
 from thinkwell_acp import _jsonrpc as rpc
 from thinkwell_acp import schema as s
 from thinkwell_acp._framing import MAX_LINE, LineSplitter
@@ -40,7 +40,7 @@ from thinkwell_acp.schema import decode, encode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from thinkwell._lines._words import Message, PromptFormat
+    from thinkwell._lines.words import Message, PromptFormat
     from thinkwell.events import JsonValue
     from thinkwell_acp._framing import Line
 

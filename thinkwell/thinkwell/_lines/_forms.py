@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec import Raw, Struct, field
 
-from thinkwell._json_schema import is_array
+from thinkwell._core.schema.json_schema import is_array
 from thinkwell._lines._names import MESSAGE_META, SILENT_META, VALUE_META
-from thinkwell._lines._words import text_of
+from thinkwell._lines.words import text_of
 from thinkwell_acp import schema as s
 from thinkwell_acp.schema import encode
 
 if TYPE_CHECKING:
-    from thinkwell._lines._words import Message
+    from thinkwell._lines.words import Message
     from thinkwell.events import JsonValue
 
 QUESTION: Final = "question"

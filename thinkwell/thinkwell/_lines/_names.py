@@ -7,9 +7,6 @@ from typing import Final
 MESSAGE_UPDATE: Final = "_thinkwell.dev/message"
 """Kind of the session update that holds a message, whole, under ``message``."""
 
-PIECE_FIELDS: Final = ("text", "message", "content", "delta")
-"""Where a piece of text stands in a ``partial``, in the order in which it is looked for."""
-
 MESSAGE_META: Final = "thinkwell.dev/message"
 """In ``_meta`` of a question: the message that asks it, whole."""
 

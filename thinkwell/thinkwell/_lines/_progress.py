@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from thinkwell._lines._words import text_of
+from thinkwell._lines.words import text_of
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from thinkwell._lines._names import SCHEMA_META
-from thinkwell._lines._words import write_prompt
+from thinkwell._lines.words import write_prompt
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from thinkwell._lines._words import PromptFormat
+    from thinkwell._lines.words import PromptFormat
     from thinkwell.events import JsonValue
 
 

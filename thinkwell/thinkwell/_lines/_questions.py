@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Raw, Struct
 
-from thinkwell._json_schema import is_array, is_object
+from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._lines._forms import NOTHING
-from thinkwell._lines._words import write_response
+from thinkwell._lines.words import write_response
 from thinkwell_acp.schema import encode
 
 if TYPE_CHECKING:
-    from thinkwell._lines._words import Message
+    from thinkwell._lines.words import Message
 
 
 class Asked:

@@ -11,13 +11,13 @@ from anyio.lowlevel import checkpoint
 
 from thinkwell._lines._agent import LineAgent
 from thinkwell_acp.connection import WRITE_FAILURE_GRACE
-from thinkwell_acp.errors import ConnectionBroken
+from thinkwell_acp.errors import ConnectionBroken, ConnectionEnded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from thinkwell._lines._agent import Outgoing
-    from thinkwell._lines._words import PromptFormat
+    from thinkwell._lines.words import PromptFormat
     from thinkwell_acp import Transport
     from thinkwell_acp._tasks import BackgroundTasks
 
@@ -133,7 +133,7 @@ class LineTransport:
         try:
             await self._pipe.aclose()
         finally:
-            self._fail(ConnectionBroken("it was ended, because a prompt was cancelled"))
+            self._fail(ConnectionEnded("a prompt was cancelled"))
 
     async def _write(self) -> None:
         reads = True

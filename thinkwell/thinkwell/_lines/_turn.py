@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from thinkwell._lines._forms import NOTHING
 from thinkwell._lines._questions import id_of
-from thinkwell._lines._words import text_of
+from thinkwell._lines.words import text_of
 from thinkwell_acp import _jsonrpc as rpc
 from thinkwell_acp.errors import AUTH_REQUIRED, INTERNAL_ERROR, REQUEST_CANCELLED
 from thinkwell_acp.schema import encode
 
 if TYPE_CHECKING:
-    from thinkwell._lines._words import Message
+    from thinkwell._lines.words import Message
 
 _TAKEN_CODES: Final = frozenset((AUTH_REQUIRED, REQUEST_CANCELLED))
 """Numbers that mean something else to our side: that somebody has to log in, or that we have cancelled."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
-from thinkwell._json_schema import is_array, is_object
+from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._mcp.checks import (
     checked_command,
     checked_headers,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
-from thinkwell._recording._replacing import Span, merged, replaced
+from thinkwell._recording._redact import merged, replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable
 
+    from thinkwell._recording._forms import Find
     from thinkwell._recording._redact import Redactor, Scan
 
 R = TypeVar("R")
@@ -35,30 +37,41 @@ class Released(NamedTuple, Generic[R]):
     """Its piece of text without secrets; ``None`` for a record that was added without text."""
 
 
+@dataclass(slots=True)
 class _Entry(Generic[R]):
-    __slots__ = ("cost", "open", "record", "text")
-
-    def __init__(self, record: R, text: str | None, cost: int, *, opened: bool) -> None:
-        self.record = record
-        self.text = text
-        self.cost = cost
-        self.open = opened
+    record: R
+    text: str | None
+    cost: int
+    open: bool
 
 
+@dataclass(slots=True)
 class _Stream(Generic[R]):
     """One text in pieces: those whose end is not decided. A piece without an entry was released already."""
 
-    __slots__ = ("due", "parts", "size")
-
-    def __init__(self) -> None:
-        self.parts: list[tuple[_Entry[R] | None, str]] = []
-        self.size = 0
-        self.due = 0
+    parts: list[tuple[_Entry[R] | None, str]] = field(default_factory=list)
+    size: int = 0
+    due: int = 0
 
     @property
     def waits(self) -> bool:
         """Whether any of it is not released."""
         return bool(self.parts) and self.parts[-1][0] is not None
+
+    def decide(self, text: str, spans: list[Find], cut: int) -> None:
+        """Give what is decided back to the pieces that it came in."""
+        start = 0
+        rest: list[tuple[_Entry[R] | None, str]] = []
+        for entry, part in self.parts:
+            end = start + len(part)
+            if entry and start < cut:
+                entry.text = (entry.text or "") + replaced(text, spans, start, min(end, cut))
+                entry.open = end > cut
+            if end > cut:
+                rest.append((entry, text[max(start, cut) : end]))
+            start = end
+        self.parts = rest
+        self.size = len(text) - cut
 
 
 class Holder(Generic[R]):
@@ -94,35 +107,25 @@ class Holder(Generic[R]):
             text: The piece of text, if it has one.
             size: Bytes that the record takes besides the text, for the limit.
         """
-        if text is None:
-            if not self._queue:
-                return [Released(record, None)]
-            self._push(_Entry(record, None, COST + size, opened=False))
-        else:
-            entry = _Entry(record, "", COST + size + len(text), opened=True)
-            self._push(entry)
+        entry = _Entry(record, None if text is None else "", COST + size + len(text or ""), open=bool(text))
+        self._queue.append(entry)
+        self._held += entry.cost
+        if text:
             self._grow(stream, entry, text)
         if self._held > self._limit:
-            self._force()
+            self._suspend(list(self._streams.values()))
         return self._release()
 
     def close(self, stream: Hashable) -> list[Released[R]]:
         """Say that this text is at its end; return what is released by that."""
-        closed = self._streams.pop(stream, None)
-        if closed:
-            self._end(closed)
-        return self._release()
+        return self._end([stream] if stream in self._streams else [])
 
     def pause(self, stream: Hashable) -> list[Released[R]]:
         """Say that something else comes in between; return what is released by that.
 
         How the text ended is kept as context, so that the rest of a secret is known when it goes on.
         """
-        paused = self._streams.get(stream)
-        if paused and paused.waits:
-            self._suspend(paused, *self._scan(paused))
-            for key in [key for key in list(self._streams)[:-CONTEXTS] if not self._streams[key].waits]:
-                del self._streams[key]
+        self._suspend([self._streams[stream]] if stream in self._streams else [])
         return self._release()
 
     @property
@@ -135,39 +138,21 @@ class Holder(Generic[R]):
 
         It is kept as context, so that a secret that does go on is known as such. Return what is released.
         """
-        for stream in self._streams.values():
-            if not stream.waits:
-                continue
-            joined, found = self._scan(stream)
-            if not self._redactor.may_begin(joined) and not self._redactor.in_doubt(joined, found):
-                self._suspend(stream, joined, found)
+        self._suspend(self._streams.values(), in_doubt=False)
         return self._release()
 
     def flush(self) -> list[Released[R]]:
         """Return all that is held: every text is at its end."""
-        for stream in self._streams.values():
-            self._end(stream)
-        self._streams.clear()
-        return self._release()
-
-    def _push(self, entry: _Entry[R]) -> None:
-        self._queue.append(entry)
-        self._held += entry.cost
+        return self._end(list(self._streams))
 
     def _grow(self, key: Hashable, entry: _Entry[R], text: str) -> None:
-        stream = self._streams.get(key)
-        if stream is None:
-            stream = self._streams[key] = _Stream()
-        if not text:
-            entry.open = False
-            return
+        stream = self._streams.setdefault(key, _Stream())
         stream.parts.append((entry, text))
         stream.size += len(text)
         # Without white space the last word only grows. What stays open is looked at again when it has grown.
         if stream.size >= stream.due and text.split(None, 1) != [text]:
             joined, found = self._scan(stream)
-            cut = _cut(joined, found)
-            _decide(stream, joined, found.spans, cut)
+            stream.decide(joined, found.spans, _cut(joined, found))
             stream.due = stream.size * 9 // 8 if stream.size > _EAGER else 0
             if not stream.parts:
                 del self._streams[key]
@@ -176,37 +161,40 @@ class Holder(Generic[R]):
         joined = "".join([part for _, part in stream.parts])
         return joined, self._redactor.scan(joined)
 
-    def _suspend(self, stream: _Stream[R], joined: str, found: Scan) -> None:
-        """Decide all of a text: its end counts as a secret where it may be a part of one.
+    def _suspend(self, streams: Iterable[_Stream[R]], *, in_doubt: bool = True) -> None:
+        """Decide all of these texts: what at the end may be a part of a secret counts as one.
 
         It is kept as context, so that the rest of a secret is known as such.
-        """
-        spans = merged([*found.spans, *self._redactor.in_doubt(joined, found)])
-        context = _context(joined, found)
-        _decide(stream, joined, spans, len(joined))
-        stream.parts = [(None, context)] if context else []
-        stream.size, stream.due = len(context), 0
 
-    def _end(self, stream: _Stream[R]) -> None:
-        joined, found = self._scan(stream)
-        _decide(stream, joined, found.spans, len(joined))
+        Args:
+            streams: The texts.
+            in_doubt: Whether also those that seem to end within a secret.
+        """
+        for stream in [stream for stream in streams if stream.waits]:
+            joined, found = self._scan(stream)
+            doubts = self._redactor.in_doubt(joined, found)
+            if in_doubt or not (doubts or self._redactor.may_begin(joined)):
+                stream.decide(joined, merged([*found.spans, *doubts]), len(joined))
+                context = _context(joined, found)
+                stream.parts = [(None, context)] if context else []
+                stream.size, stream.due = len(context), 0
+        for key in [key for key in list(self._streams)[:-CONTEXTS] if not self._streams[key].waits]:
+            del self._streams[key]
+
+    def _end(self, keys: list[Hashable]) -> list[Released[R]]:
+        for key in keys:
+            stream = self._streams.pop(key)
+            joined, found = self._scan(stream)
+            stream.decide(joined, found.spans, len(joined))
+        return self._release()
 
     def _release(self) -> list[Released[R]]:
         out: list[Released[R]] = []
-        queue = self._queue
-        while queue and not queue[0].open:
-            entry = queue.popleft()
+        while self._queue and not self._queue[0].open:
+            entry = self._queue.popleft()
             self._held -= entry.cost
             out.append(Released(entry.record, entry.text))
         return out
-
-    def _force(self) -> None:
-        """Decide everything, as if each text were paused."""
-        for stream in self._streams.values():
-            if stream.waits:
-                self._suspend(stream, *self._scan(stream))
-        for key in list(self._streams)[:-CONTEXTS]:
-            del self._streams[key]
 
 
 def _context(text: str, found: Scan) -> str:
@@ -214,40 +202,18 @@ def _context(text: str, found: Scan) -> str:
     cut, size = _cut(text, found), len(text)
     if size - cut <= _CONTEXT:
         return text[cut:]
-    begun = [region.start for region in found.regions if cut <= region.start and region.end == size]
+    begun = [find.start for find in found.finds if cut <= find.start and find.end == size]
     cut = min(begun, default=size - _CONTEXT)
     return text[cut : cut + _EAGER] + text[max(cut + _EAGER, size - _CONTEXT) :]
 
 
-def _word(text: str, place: int) -> int:
-    """Where the word begins in which the place is, or that ends there."""
-    before = text[:place].rsplit(None, 1)
-    return place if not before or text[place - 1].isspace() else place - len(before[-1])
-
-
 def _cut(text: str, found: Scan) -> int:
     """How much of the text no further text can change. It ends behind white space, and within nothing."""
-    cut = _word(text, found.opened)
+    cut = found.opened
     while True:
-        across = [
-            region.start for region in found.regions if region.secret and region.start < cut < region.end
-        ]
+        before = text[:cut].rsplit(None, 1)
+        cut -= len(before[-1]) if before and not text[cut - 1].isspace() else 0
+        across = [find.start for find in found.finds if find.label and find.start < cut < find.end]
         if not across:
             return cut
-        cut = _word(text, min(across))
-
-
-def _decide(stream: _Stream[R], text: str, spans: list[Span], cut: int) -> None:
-    """Give what is decided back to the pieces that it came in."""
-    start = 0
-    rest: list[tuple[_Entry[R] | None, str]] = []
-    for entry, part in stream.parts:
-        end = start + len(part)
-        if entry and start < cut:
-            entry.text = (entry.text or "") + replaced(text, spans, start, min(end, cut))
-            entry.open = end > cut
-        if end > cut:
-            rest.append((entry, text[max(start, cut) : end]))
-        start = end
-    stream.parts = rest
-    stream.size = len(text) - cut
+        cut = min(across)

@@ -9,10 +9,12 @@ from base64 import b64encode
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, quote_plus
 
-from thinkwell._recording._replacing import Span
+from thinkwell._recording._forms import Find
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
+
+    from thinkwell._values.content import JsonValue
 
 EDGE: Final = 6
 """Characters from which on a part of a secret counts where the text begins or ends with it."""
@@ -31,56 +33,46 @@ class Known:
 
     Args:
         secrets: What stands in place of each.
-        loose: Those that need not be secrets: the end of one that is whole words (as `sonnet-4` of
-            `claude-sonnet-4`) does not count as a part of it.
     """
 
-    def __init__(self, secrets: Mapping[str, str], loose: Collection[str]) -> None:
-        self._secrets = [(secret, label, secret in loose) for secret, label in secrets.items()]
+    def __init__(self, secrets: Mapping[str, str]) -> None:
         labels: dict[str, str] = {}
-        for secret, label in secrets.items():
-            labels.update(dict.fromkeys(_lines(secret), label))
-        for secret, label in secrets.items():
-            labels.update(dict.fromkeys(_forms(secret), label))
+        for forms in (_lines, _forms):
+            for secret, label in secrets.items():
+                labels.update(dict.fromkeys(forms(secret), label))
+        self._secrets = secrets
         self._forms = sorted(labels.items(), key=lambda item: len(item[0]))
-        self.spaced: Final = [form for form in labels if any(sign.isspace() for sign in form)]
+        self.spaced: Final = [form for form in labels if any(map(str.isspace, form))]
         """Forms with white space in them."""
-        self.numbers: Final = {
+        self.numbers: Final[dict[float, JsonValue]] = {
             float(secret) if "." in secret else int(secret): label
             for secret, label in secrets.items()
             if _NUMBER.fullmatch(secret)
         }
         """Those that are numbers, as such."""
 
-    def find(self, text: str) -> Iterator[Span]:
+    def find(self, text: str) -> Iterator[Find]:
         """Yield where secrets are, in any of their forms."""
         for form, label in self._forms:
             if len(form) > len(text):
                 break
-            start = text.find(form)
-            while start >= 0:
+            end = 0
+            while (start := text.find(form, end)) >= 0:
                 end = start + len(form)
-                yield Span(start, end, label)
-                start = text.find(form, end)
+                yield Find(start, start, end, label)
 
-    def edges(self, text: str) -> Iterator[Span]:
+    def edges(self, text: str) -> Iterator[Find]:
         """Yield where the text, white space aside, ends within a secret, and where it begins in one."""
         moved = len(text) - len(text.lstrip())
         text = text.strip()
         size = len(text)
-        if size < EDGE:
-            return
-        for secret, label, loose in self._secrets:
+        for secret, label in self._secrets.items() if size >= EDGE else ():
             start = _begun(text, secret, EDGE)
-            if start < size and _counts(secret, 0, size - start, loose=loose):
-                yield Span(moved + start, moved + size, label)
+            if _counts(secret[: size - start]):
+                yield Find(moved + start, moved + start, moved + size, label)
             end = _ended(text, secret)
-            if end > 0 and _counts(secret, len(secret) - end, len(secret), loose=loose):
-                yield Span(moved, moved + end, label)
-
-    def opened(self, text: str) -> int:
-        """From where on a secret with white space in it may have begun; the text's length if none has."""
-        return min((_begun(text, form, 1) for form in self.spaced), default=len(text))
+            if _counts(secret[len(secret) - end :]):
+                yield Find(moved, moved, moved + end, label)
 
     def begun(self, text: str, least: int) -> int:
         """From where on the text's end begins a secret in any form; the text's length if it begins none.
@@ -89,8 +81,11 @@ class Known:
             text: The text.
             least: Characters from which on that counts.
         """
-        starts = (_begun(text, form, least) for form, _ in self._forms)
-        return min(starts, default=len(text))
+        return min((_begun(text, form, least) for form, _ in self._forms), default=len(text))
+
+    def opened(self, text: str) -> int:
+        """From where on a secret with white space in it may have begun; the text's length if none has."""
+        return min((_begun(text, form, 1) for form in self.spaced), default=len(text))
 
     def touches(self, word: str) -> bool:
         """Whether a secret is in this word, or a part of one at its beginning or end."""
@@ -99,35 +94,27 @@ class Known:
 
 def _begun(text: str, secret: str, least: int) -> int:
     size = len(text)
-    head = secret[:least]
-    start = text.find(head, max(size - len(secret) + 1, 0))
-    while start >= 0:
+    start = size - len(secret)
+    while (start := text.find(secret[:least], max(start + 1, 0))) >= 0:
         if secret.startswith(text[start:]):
             return start
-        start = text.find(head, start + 1)
     return size
 
 
 def _ended(text: str, secret: str) -> int:
     """Up to where the text's beginning is an end of the secret; zero if it is none."""
-    tail = secret[-EDGE:]
-    found = text.rfind(tail, 0, len(secret) - 1)
-    while found >= 0:
-        if secret.endswith(text[: found + EDGE]):
-            return found + EDGE
-        found = text.rfind(tail, 0, found + EDGE - 1)
+    end = len(secret)
+    while (end := text.rfind(secret[-EDGE:], 0, end - 1) + EDGE) >= EDGE:
+        if secret.endswith(text[:end]):
+            return end
     return 0
 
 
-def _counts(secret: str, start: int, end: int, *, loose: bool) -> bool:
+def _counts(part: str) -> bool:
     """Whether a part of a secret is more than a word, or the frame of a key, that occurs elsewhere, too."""
-    part = secret[start:end]
     if "-----" in (part[:5], part[-5:]) and not any(sign.isspace() and sign != " " for sign in part):
         return False
-    if len(part) <= 12 and part.isalpha() and part[1:].islower():
-        return False
-    place = start or end
-    return not loose or (secret[place - 1].isalnum() and secret[place].isalnum())
+    return bool(part) and not (len(part) <= 12 and part.isalpha() and part[1:].islower())
 
 
 def _lines(secret: str) -> list[str]:

@@ -1,94 +1,50 @@
-"""Which names promise a secret, and which values are none whatever they are called.
-
-A name is split into words at case and punctuation, so `apiKey`, `API_KEY` and `x-api-key` are alike.
-"""
+"""Which names promise a secret, and which values look like one."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from math import log2
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
+
+from thinkwell._recording._table import TABLE, NameKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-NameKind: TypeAlias = Literal["plain", "secret", "password", "authorization", "cookie"]
-"""What a name says of its value: nothing, or which sort of secret."""
+MARK: Final = "[redacted"
+"""How every replacement begins."""
 
-SHORTEST: Final = 6
-"""Characters below which a value is no *known* secret: it would be found in too many innocent words."""
+SCHEMES: Final = r"(?i:bearer|basic|token|digest|apikey|negotiate)"
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _NAME_LIMIT: Final = 80
-_PASSWORDS: Final = ("password", "passwd", "passphrase", "passcode", "pwd")
-_SECRETS: Final = (
-    "secret",
-    "secrets",
-    "apikey",
-    "accesskey",
-    "privatekey",
-    "secretkey",
-    "credential",
-    "credentials",
-)
+_KINDS: Final = [(row, re.compile(row.pattern, re.VERBOSE)) for row in TABLE.name]
+_USUAL_WORDS: Final = frozenset(TABLE.words["usual"].split())
+_HARMLESS: Final = frozenset(TABLE.words["harmless"].split())
 
+_LEAST: Final = 6
+"""Characters below which a value would be found in too many innocent words."""
 
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_ALONE: Final = frozenset({"auth", "bearer", "dsn", "mnemonic", "otp", "totp"})
-_PAIRS: Final = frozenset({("connection", "string"), ("conn", "string"), ("conn", "str")})
-
-# A last word that speaks about a secret: TOKEN_URL, KEY_ID, PASSWORD_FILE, tokenCount, SSH_AUTH_SOCK.
-_ABOUT: Final = _set(
-    """age alg algorithm at board budget cmd command count counts description dir directory enabled endpoint
-    env expiration expires expiry field file files format header helper hint host id ids in index info kind
-    label len length limit limits map max method methods min mode name names param path paths pid policy port
-    prefix program provider required ring scheme scope scopes size sock socket state status supported timeout
-    title ttl type types uri url usage used valid var version"""
-)
-
-# A word before "token" that makes it one of text, of a page or of a request: no secret.
-_COUNTED: Final = _set(
-    """bos cached cancellation completion context continuation cursor eos input last mask max min next num
-    output pad page per progress prompt reasoning sep special stop sync text thought total unk"""
-)
-_KEY_KINDS: Final = _set(
-    """access account admin api app application auth client consumer decryption deploy ecdsa encrypt
-    encryption hmac integration jwt license licence master private rsa secret server service session shared
-    signing ssh ssl storage subscription tls webhook"""
-)
-# GPG_KEY is the public fingerprint that official images of languages set.
-_OPEN_KEYS: Final = _set("cache foreign gpg group hot order partition primary pub public registry sort")
-
-_WORDS: Final = _set(
-    """any auto basic bearer bool boolean bytes credential credentials default disabled enabled failed false
-    file header hidden incorrect invalid key keychain keyring missing nil none not null oauth off on optional
-    parameter password passwords prompt protected required secret secrets secretstr str string success text
-    the token tokens true undefined unknown unset valid value wrong yes no"""
-)
-
-_HARMLESS: Final = _set(
-    """COLORTERM COLUMNS DISPLAY EDITOR HOME HOSTNAME LANG LANGUAGE LINES LOGNAME MAIL NODE_ENV OLDPWD OSTYPE
-    PAGER PATH PWD SHELL SHLVL TEMP TERM TERM_PROGRAM TMP TMPDIR TZ USER USERNAME VIRTUAL_ENV VISUAL
-    accept accept-encoding accept-language cache-control connection content-encoding content-length
-    content-type date host mcp-protocol-version user-agent"""
-)
+_ENTROPY: Final = 15
+"""Bits, by how often each character is in it, below which a value is guessable (six different: 15)."""
 
 _ROOTED: Final = re.compile(
     r"(?:~|[A-Za-z]:|/(?:Applications|Library|Users|Volumes|app|data|etc|home|mnt|nix|opt|private|root|run|srv"
     r"|tmp|usr|var|workspace))(?:[/\\][\w .@~-]*)*"
 )
-_PATHS: Final = re.compile(
-    r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w .@~-]{0,80})+(?::(?:[/\\][\w .@~-]{0,80})+)*"
-)
-_PLAIN_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[\w.-]+(?::\d+)?(?:/[\w.-]{0,24})*")
-_NUMBER: Final = re.compile(r"[+-]?[0-9][0-9.,_:%]*")
-_MEDIA_TYPE: Final = re.compile(r"(?:application|audio|image|model|text|video)/[a-z0-9.+-]+(?:;.*)?")
-_USERINFO: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^\s/?#]*)@")
-_SCHEME: Final = re.compile(r"(?i:bearer|basic|token|digest|apikey|negotiate)\s+(?=\S)")
+_NUMBER: Final = r"[+-]?[0-9][0-9.,_:%]*"
+_URL: Final = r"[A-Za-z][A-Za-z0-9+.-]*://[\w.-]+(?::\d+)?(?:/[\w.-]{0,24})*"
+_PATHS: Final = r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w .@~-]{0,80})+(?::(?:[/\\][\w .@~-]{0,80})+)*"
+_PLAIN: Final = re.compile(f"{_NUMBER}|{_URL}|{_PATHS}")
+_MEDIA_TYPE: Final = r"(?:application|audio|image|model|text|video)/[a-z0-9.+-]+(?:;.*)?"
+_USUAL: Final = re.compile(f"{_ROOTED.pattern}|{_URL}|{_MEDIA_TYPE}")
+_USERINFO: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#:@]*:([^\s/?#]*)@")
+_SCHEME: Final = re.compile(rf"{SCHEMES}\s+(?=\S)")
+_PLACEHOLDER: Final = re.compile(r"[$<{%*.].*|(.)\1*|\[redacted.*", re.DOTALL)
+_LETTERS: Final = re.compile(r"[A-Za-z_. \-]*[.!?:]?")
 
 
 def name_kind(name: str) -> NameKind:
@@ -101,54 +57,77 @@ def _kind(name: str) -> NameKind:
     words = [word.lower() for word in _WORD.findall(name)]
     while words and words[-1].isdigit():
         words.pop()
-    if not words or name in ("PWD", "OLDPWD") or (words[-1] in _ABOUT and words[-2:] != ["secret", "id"]):
-        return "plain"
-    if any(word.endswith(_PASSWORDS) for word in words) or (len(words) > 1 and words[-1] == "pass"):
-        return "password"
-    if "cookie" in words or "cookies" in words:
-        return "cookie"
-    if words[-1] == "authorization":
-        return "authorization"
-    if any(word.endswith(_SECRETS) or word in _ALONE for word in words) or tuple(words[-2:]) in _PAIRS:
-        return "secret"
-    if words[-1] == "jwt" or (words[-1] == "pat" and len(words) > 1 and name.isupper()):
-        return "secret"
-    return "secret" if _is_token(words) or _is_key(words, upper=name.isupper()) else "plain"
-
-
-def _is_token(words: list[str]) -> bool:
-    if words[-1] == "tokens":
-        return words[-2:-1] in (["access"], ["api"], ["auth"], ["bearer"], ["refresh"])
-    return any(word.endswith("token") for word in words) and _COUNTED.isdisjoint(words)
-
-
-def _is_key(words: list[str], *, upper: bool) -> bool:
-    """Whether a key is meant that opens something; of variables each `…_KEY` is taken for one."""
-    for place, word in enumerate(words):
-        before = words[place - 1] if place else ""
-        if word in ("key", "keys") and (before in _KEY_KINDS or (upper and place == len(words) - 1)):
-            return before not in _OPEN_KEYS and "public" not in words
-    return False
+    joined = f"-{'-'.join(words)}-"
+    for row, pattern in _KINDS:
+        if (name.isupper() or not row.upper) and pattern.search(joined):
+            return row.kind
+    return "plain"
 
 
 def is_word(value: str) -> bool:
     """Whether a value is a word that settings and prose are full of, such as `true`, `none` or `required`."""
-    return value.lower() in _WORDS
-
-
-def is_rooted(value: str) -> bool:
-    """Whether a value is a path below one of the usual roots."""
-    return _ROOTED.fullmatch(value) is not None
+    return value.lower() in _USUAL_WORDS
 
 
 def is_plain(value: str) -> bool:
     """Whether a value is no secret by its look: a setting's word, a number, paths, a bare URL."""
-    return not value or is_word(value) or any(look.fullmatch(value) for look in (_NUMBER, _PATHS, _PLAIN_URL))
+    return not value or is_word(value) or _PLAIN.fullmatch(value) is not None
 
 
 def is_harmless(name: str) -> bool:
     """Whether this variable or header is known to hold no secret."""
     return name in _HARMLESS or name.lower() in _HARMLESS or name.startswith("LC_")
+
+
+def is_prose(value: str) -> bool:
+    """Whether a value may be the next word of a sentence."""
+    return value[1:].islower() and _LETTERS.fullmatch(value) is not None
+
+
+def is_filled(value: str) -> bool:
+    """Whether a value is neither a placeholder, as `$PASS`, `<yours>` or `***`, nor a setting's word."""
+    return bool(value) and not _PLACEHOLDER.fullmatch(value[:200]) and not is_word(value)
+
+
+def is_random(value: str) -> bool:
+    """Whether a value behind a scheme in the midst of text is more than the next word."""
+    mixed = any(sign.isdigit() for sign in value) and any(sign.isalpha() for sign in value)
+    return len(value) >= 12 and (mixed or len(value) >= 24 or value.endswith("="))
+
+
+def is_unguessable(value: str) -> bool:
+    """Whether a value may be looked for everywhere: it is long, and no word, path, address or media type."""
+    size = len(value)
+    word = size <= 16 and value.isalpha() and (value[1:].islower() or value.isupper())
+    if size < _LEAST or word or is_word(value) or _USUAL.fullmatch(value):
+        return False
+    return sum(count * log2(size / count) for count in Counter(value).values()) >= _ENTROPY
+
+
+def is_secret(value: str, kind: NameKind, *, firm: bool) -> bool:
+    """Whether what stands behind a name is a secret, and no word, number, path, placeholder or code.
+
+    Args:
+        value: What is behind the name.
+        kind: What the name says.
+        firm: Whether it is clear that this is a value: it is quoted, or it is a variable's or flag's.
+    """
+    if len(value) > 200:
+        return True  # nothing so long is a word; and what is refused is gone through a second time
+    if not is_filled(value) or _ROOTED.fullmatch(value):
+        return False
+    if kind == "cookie":
+        return "=" in value and len(value) >= 8
+    if kind == "authorization":
+        scheme, _, rest = value.rpartition(" ")
+        return bool(scheme and len(rest) >= 8) or is_secret(rest, "secret", firm=firm)
+    if _LETTERS.fullmatch(value):
+        if kind == "password":
+            return firm or (len(value) >= 6 and value.isalpha())
+        return len(value) >= 8 and " " not in value and (firm or "-" in value)
+    if value.isdigit():
+        return len(value) >= (4 if kind == "password" else 8)
+    return firm or kind == "password" or (len(value) >= 6 and not is_plain(value))
 
 
 def credential(value: str) -> str:
@@ -157,45 +136,21 @@ def credential(value: str) -> str:
     return value[scheme.end() :] if scheme else value
 
 
-def parts(value: str) -> Iterator[str]:
-    """What may be secret by itself in a secret value: all of it, the credential, the values of cookies."""
-    yield value
-    yield credential(value)
-    for pair in value.split(";"):
-        yield pair.partition("=")[2].strip()
+def learnable(value: str) -> Iterator[str]:
+    """What of a secret value may be looked for by itself: all, the credential, the values of cookies."""
+    pairs = (pair.partition("=")[2].strip() for pair in value.split(";"))
+    return filter(is_unguessable, (value, credential(value), *pairs))
 
 
-def is_learnable(value: str) -> bool:
-    """Whether a value found under a secret's name may be looked for everywhere else.
+def known_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """Pick the secrets out of variables, by value, with the variable's name.
 
-    It has eight characters or more, is no plain value (see `is_plain`), no media type and no single word.
+    These are the unguessable values of those whose names say so, and the passwords in addresses.
     """
-    word = (len(value) <= 16 and value.isalpha()) or _MEDIA_TYPE.fullmatch(value)
-    return len(value) >= 8 and not is_plain(value) and not word
-
-
-def known_secrets(environment: Mapping[str, str], explicit: Mapping[str, str]) -> dict[str, str]:
-    """Pick the secrets out of variables: by value, with the variable's name."""
     found: dict[str, str] = {}
     for name, value in environment.items():
-        found.update((secret, name) for secret in _by_name(name, value.strip()))
-    for name, value in explicit.items():
-        secrets = list(_by_name(name, value.strip())) or list(_by_value(name, value.strip()))
-        found.update((secret, name) for secret in secrets)
+        if name_kind(name) != "plain":
+            found.update(dict.fromkeys(learnable(value.strip()), name))
+        if userinfo := _USERINFO.match(value):
+            found.update(dict.fromkeys(filter(is_unguessable, (userinfo[1], unquote(userinfo[1]))), name))
     return found
-
-
-def _by_name(name: str, value: str) -> Iterator[str]:
-    if name_kind(name) != "plain" and not is_word(value) and not is_rooted(value):
-        yield from (part for part in parts(value) if len(part) >= SHORTEST)
-    userinfo = _USERINFO.match(value)
-    if userinfo:
-        password = userinfo[1].partition(":")[2]
-        yield from (part for part in (password, unquote(password)) if len(part) >= SHORTEST)
-
-
-def _by_value(name: str, value: str) -> Iterator[str]:
-    """The caller's own values: all but those that are no secret by name or look, or one short word."""
-    word = len(value) <= 12 and value.isalpha()
-    if len(value) >= SHORTEST and not word and not is_harmless(name) and not is_plain(value):
-        yield value

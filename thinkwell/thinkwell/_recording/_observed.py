@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import anyio
 
-from thinkwell._content import to_builtins
-from thinkwell._observing import RunObserver, SessionObserver
+from thinkwell._core.log.observers import RunObserver, SessionObserver
 from thinkwell._recording import _records as rec
 from thinkwell._recording._pieces import taken_out, told
+from thinkwell._values.content import to_builtins
 from thinkwell_acp import ConnectionBroken, StdioTransport
 from thinkwell_acp._framing import LineSplitter
 from thinkwell_acp.errors import FrameTooLong
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from thinkwell import events as ev
-    from thinkwell._recording._recorder import Recorder
+    from thinkwell._recording._writer import RecordingWriter
     from thinkwell_acp import Transport
     from thinkwell_acp.mcp import ToolOutput
 
@@ -37,7 +37,7 @@ def _guarded(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[
 
 
 class RecordedRun(RunObserver):
-    def __init__(self, recorder: Recorder, run: str) -> None:
+    def __init__(self, recorder: RecordingWriter, run: str) -> None:
         self.recorder = recorder
         self._run = run
 
@@ -72,7 +72,7 @@ class RecordedRun(RunObserver):
 
 
 class RecordedSession(SessionObserver):
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: RecordingWriter) -> None:
         self.recorder = recorder
         self._session: str | None = None
 
@@ -122,7 +122,7 @@ class RecordedSession(SessionObserver):
 class Tap:
     """A connection of which everything is recorded."""
 
-    def __init__(self, pipe: Transport, recorder: Recorder, max_line: int) -> None:
+    def __init__(self, pipe: Transport, recorder: RecordingWriter, max_line: int) -> None:
         self._pipe = pipe
         self._recorder = recorder
         self._received, self._sent = LineSplitter(max_line), LineSplitter(max_line)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from thinkwell._content import TextEvent
-from thinkwell._json_schema import is_object
-from thinkwell._lines._names import MESSAGE_UPDATE, PIECE_FIELDS
+from thinkwell._core.schema.json_schema import is_object
+from thinkwell._lines._names import MESSAGE_UPDATE
+from thinkwell._lines.words import PIECE_FIELDS
+from thinkwell._values.content import TextEvent
 
 if TYPE_CHECKING:
     from thinkwell import events as ev

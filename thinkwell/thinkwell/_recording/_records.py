@@ -7,7 +7,7 @@ from typing import Final, TypeAlias, get_args
 import msgspec
 from msgspec import Struct
 
-from thinkwell._content import JsonValue  # noqa: TC001 - type of a field
+from thinkwell._values.content import JsonValue  # noqa: TC001 - type of a field
 
 VERSION: Final = 1
 """Version of the format. A reader takes files of its own version; what it does not know in them it skips."""

@@ -12,13 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell import events as ev
-from thinkwell._json_schema import is_object
-from thinkwell._log import RunLog, running_clock
-from thinkwell._output import RESULT_KEY, Output, OutputInvalid, output_of
+from thinkwell._core.log.run_log import RunLog, running_clock
+from thinkwell._core.log.stream import Outcome, ThoughtResult, ThoughtStream
+from thinkwell._core.schema.json_schema import is_object
+from thinkwell._core.schema.output import RESULT_KEY, Output, OutputInvalid, output_of
 from thinkwell._recording import _records as rec
 from thinkwell._recording._failures import error_of
 from thinkwell._recording._reading import read_recording
-from thinkwell._stream import Outcome, ThoughtResult, ThoughtStream
 from thinkwell.errors import (
     QuestionNotOpen,
     RecordingCut,
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
-    from thinkwell._listener import RunListener
-    from thinkwell._log import Buffer
-    from thinkwell._output import JsonSchema
+    from thinkwell._core.log.listener import RunListener
+    from thinkwell._core.log.run_log import Buffer
+    from thinkwell._core.schema.output import JsonSchema
     from thinkwell._recording._reading import Recording
     from thinkwell.questions import Answer
     from thinkwell.view import RunView
@@ -233,6 +233,7 @@ class _Replay(Generic[T]):
     """A recorded run, as far as it has come by now."""
 
     live = False
+    foreign = False
 
     def __init__(
         self,
@@ -364,7 +365,7 @@ class _Replay(Generic[T]):
         try:
             self._outcome.set(self._output.accept(value, wrapped=self._begun.wrapped), value)
         except OutputInvalid as exc:
-            from thinkwell._recording._secrets import MARK  # loads what finds secrets
+            from thinkwell._recording._names import MARK  # loads what finds secrets
 
             if MARK in str(value):
                 why = f"a secret was taken out of its result, which is no {self._output.name} without it"

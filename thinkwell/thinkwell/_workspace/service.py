@@ -24,7 +24,7 @@ from thinkwell_acp.terminals import Terminals
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
 
-    from thinkwell.workspace import Workspace
+    from thinkwell._workspace.workspace import Workspace
 
 T = TypeVar("T")
 
@@ -43,9 +43,12 @@ class WorkspaceService(AsyncContextManagerMixin):
         cwd: Absolute path of the folder for commands that name none, in a session that `open_session` was
             not told of.
         env: The environment of commands, to which the agent may add.
+        keep_daemons: Whether daemons of its commands outlive the block.
     """
 
-    def __init__(self, workspace: Workspace, *, cwd: str, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, workspace: Workspace, *, cwd: str, env: Mapping[str, str], keep_daemons: bool = False
+    ) -> None:
         self._workspace = workspace
         self._places = Places(workspace.roots, workspace.deny)
         self._files = Files(self._places)
@@ -61,6 +64,7 @@ class WorkspaceService(AsyncContextManagerMixin):
                 shell_lines=workspace.shell_lines,
                 output_limit=workspace.output_limit,
                 max_terminals=workspace.max_terminals,
+                keep_daemons=keep_daemons,
             )
 
     @asynccontextmanager

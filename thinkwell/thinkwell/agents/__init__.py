@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from thinkwell.agents._choosing import choose
+from thinkwell.agents._folders import state_folder
+from thinkwell.agents._known_errors import KnownError
 from thinkwell.agents._profile import (
     AgentProfile,
     Archive,
@@ -19,6 +22,7 @@ from thinkwell.agents._profile import (
     Npx,
     Program,
     Quirk,
+    ToolTransport,
     Uvx,
 )
 from thinkwell.agents._sources import find_agent, known_agents
@@ -31,6 +35,7 @@ __all__ = (
     "Archive",
     "Binary",
     "EnvironmentRules",
+    "KnownError",
     "Launch",
     "Npx",
     "Program",
@@ -38,9 +43,12 @@ __all__ = (
     "RegistryChange",
     "RegistryUpdate",
     "SkippedEntry",
+    "ToolTransport",
     "Uvx",
+    "choose",
     "find_agent",
     "known_agents",
+    "state_folder",
     "update_agents",
 )
 

@@ -106,8 +106,9 @@ def _all_of(profile: AgentProfile) -> str:
     lines += [f"{what:9}  {fact}" for what, fact in facts.items() if fact]
     for quirk in profile.quirks:
         lines.append(f"{'quirk':9}  {quirk.about} ({quirk.version}, {quirk.seen})")
-        if quirk.hint:
-            lines.append(f"{'':9}  {quirk.hint}")
+    for known in profile.errors:
+        lines.append(f"{'error':9}  {known.said or known.error} ({known.version}, {known.seen})")
+        lines.append(f"{'':9}  {known.hint}")
     return "\n".join(lines)
 
 

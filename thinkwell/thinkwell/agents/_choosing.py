@@ -40,20 +40,23 @@ _FETCHERS: Final = re.compile(r"(npx|uvx)(\.exe|\.cmd)?")
 def choose(agent: str | AgentProfile | None, command: str | Sequence[str] | None) -> AgentProfile:
     """Return which agent to start: as the arguments say, else as the environment does, else the built-in one.
 
+    With both an agent and a command, it is the agent, started by that command.
+
     Raises:
         AgentNotFound: No agent of that name is known.
         ProfileError: Its profile cannot be read.
-        ValueError: Both an agent and a command are given, or the command is empty or cannot be split.
+        ValueError: Both a version and a command are given, or the command is empty or cannot be split.
     """
-    if agent is not None and command is not None:
-        name = agent if isinstance(agent, str) else agent.name
-        raise ValueError(f"open_agent({name!r}, command=…): give an agent or a command, not both")
-    if command is not None:
-        return _of_command(command, "open_agent(command=…)")
+    words = None if command is None else _words_of(command, "open_agent(command=…)")
+    if isinstance(agent, str) and "@" in agent and words is not None:
+        raise ValueError(f"open_agent({agent!r}, command=…): the command says which version; leave @… out")
     if agent is not None:
-        return agent if isinstance(agent, AgentProfile) else find_agent(agent)
+        profile = agent if isinstance(agent, AgentProfile) else find_agent(agent)
+        return profile if words is None else profile.started_by(words)
+    if words is not None:
+        return _of_command(words)
     if line := os.environ.get(COMMAND_VARIABLE):
-        return _of_command(line, f"the environment variable {COMMAND_VARIABLE}")
+        return _of_command(_words_of(line, f"the environment variable {COMMAND_VARIABLE}"))
     if wanted := os.environ.get(NAME_VARIABLE):
         try:
             return find_agent(wanted)
@@ -63,7 +66,7 @@ def choose(agent: str | AgentProfile | None, command: str | Sequence[str] | None
     return BUILTIN
 
 
-def _of_command(command: str | Sequence[str], source: str) -> AgentProfile:
+def _words_of(command: str | Sequence[str], source: str) -> list[str]:
     try:
         words = shlex.split(command, posix=os.name == "posix") if isinstance(command, str) else list(command)
     except ValueError as exc:
@@ -73,6 +76,10 @@ def _of_command(command: str | Sequence[str], source: str) -> AgentProfile:
     if isinstance(command, str):
         with suppress(RuntimeError):  # of pathlib: whoever runs this has no home here
             words = [str(Path(word).expanduser()) if word.startswith("~/") else word for word in words]
+    return words
+
+
+def _of_command(words: Sequence[str]) -> AgentProfile:
     return AgentProfile(name=_name_of(words), program=Program(command=tuple(words)))
 
 

@@ -313,7 +313,7 @@ def _opener(wire: _Wire) -> urllib.request.OpenerDirector:
         def connect(self) -> None:
             http.client.HTTPConnection.connect(self)
             # Held before the handshake, in which a server may hang too.
-            host = cast(Any, self)._tunnel_host or self.host  # behind a proxy, or not
+            host = cast("Any", self)._tunnel_host or self.host  # behind a proxy, or not
             tls = self._tls.wrap_socket(self.sock, server_hostname=host, do_handshake_on_connect=False)
             self.sock = tls
             wire.hold(tls)
@@ -321,13 +321,13 @@ def _opener(wire: _Wire) -> urllib.request.OpenerDirector:
 
     class HttpHandler(urllib.request.HTTPHandler):
         def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-            return self.do_open(cast(Any, HttpConnection), req)
+            return self.do_open(cast("Any", HttpConnection), req)
 
     class HttpsHandler(urllib.request.HTTPSHandler):
         def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
             context = ssl.create_default_context()
             context.set_alpn_protocols(["http/1.1"])
-            return self.do_open(cast(Any, HttpsConnection), req, context=context)
+            return self.do_open(cast("Any", HttpsConnection), req, context=context)
 
     opener = urllib.request.OpenerDirector()
     for handler in (

@@ -78,8 +78,10 @@ class Preparing:
                 return npx.command
             case Uvx() as uvx:
                 nothing = _fetching(uvx)
-                if uvx.version == LATEST or not await self._uvx_has(uvx):
-                    await self._install(f"PyPI package {uvx.spec}", nothing)
+                if uvx.version != LATEST and await self._uvx_has(uvx):
+                    # It would ask the index again, and not start what it has where that does not answer.
+                    return ("uvx", "--offline", *uvx.command[1:])
+                await self._install(f"PyPI package {uvx.spec}", nothing)
                 return uvx.command
             case binary:
                 return await self._unpack(binary)

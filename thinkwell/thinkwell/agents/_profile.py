@@ -6,14 +6,19 @@ import datetime as dt  # noqa: TC003 - type of a field, read at run time
 import fnmatch
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
-from typing import Final, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NoReturn, TypeAlias
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thinkwell.errors import LoginRequired, ProfileError
+from thinkwell.agents._known_errors import KnownError  # noqa: TC001 - type of a field, read at run time
+from thinkwell.errors import LoginRequired, ProfileError, ThinkwellError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 __all__ = (
     "AgentProfile",
@@ -24,13 +29,14 @@ __all__ = (
     "Npx",
     "Program",
     "Quirk",
+    "ToolTransport",
     "Uvx",
-    "Way",
     "advise",
+    "advising",
     "profile_of",
 )
 
-Way: TypeAlias = Literal["acp", "http", "stdio"]
+ToolTransport: TypeAlias = Literal["acp", "http", "stdio"]
 """How our tools reach an agent: over the ACP connection, over loopback HTTP, or through a small program that
 the agent starts."""
 
@@ -158,10 +164,6 @@ class Quirk(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The version that was seen to do it."""
     seen: dt.date
     """When."""
-    error: str | None = None
-    """The class of errors that come of it, such as ``ToolsNotSeen``: they carry the hint."""
-    hint: str = ""
-    """What to do about it."""
 
 
 class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -182,8 +184,11 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     program: Program | None = None
     binary: Binary | None = None
     env: EnvironmentRules = EnvironmentRules()
-    tools_via: tuple[Way, ...] = ()
+    tools_via: tuple[ToolTransport, ...] = ()
     """The ways for our tools in the order in which they are preferred, of those that the agent offers."""
+    bare_tool_names: bool = False
+    """Whether it shows a call of an MCP tool by the tool's name alone. Our tools get names then that no other
+    tool can have. Of any agent that is learnt when it asks for permission for one."""
     cold_start: float = COLD_START
     """Seconds that a first installation may take."""
     ends_on_eof: bool = True
@@ -191,6 +196,8 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     login: str = ""
     """What to type to log in with the agent's own program."""
     quirks: tuple[Quirk, ...] = ()
+    errors: tuple[KnownError, ...] = ()
+    """How its errors are recognised, and what to do about each."""
     files: tuple[str, ...] = ()
     """Where all of this was read, the most general first."""
 
@@ -276,9 +283,18 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 reason = f"@{version} is for agents that npx or uvx fetch; this one is installed by you"
         raise ProfileError(self.name, reason, self.files)
 
-    def hints(self, error: str) -> tuple[str, ...]:
-        """Return what to do about errors of a class."""
-        return tuple(quirk.hint for quirk in self.quirks if quirk.error == error and quirk.hint)
+    def started_by(self, command: Sequence[str]) -> AgentProfile:
+        """Return the profile for your own program of this agent: another build, or one in a container.
+
+        Args:
+            command: Program and arguments.
+        """
+        program = Program(command=tuple(command))
+        return replace(self, npx=None, uvx=None, binary=None, program=program)
+
+    def hints(self, error: Exception) -> tuple[str, ...]:
+        """Return what is known to do about an error, each hint once."""
+        return tuple(dict.fromkeys(known.hint for known in self.errors if known.matches(error)))
 
 
 @cache
@@ -289,13 +305,24 @@ def _types() -> Mapping[str, object]:
 
 def advise(error: Exception, profile: AgentProfile) -> None:
     """Add to an error, as notes, what is known to do about it where it comes of this agent."""
-    hints = profile.hints(type(error).__name__)
+    hints = profile.hints(error)
     if isinstance(error, LoginRequired) and profile.login:
         by_hand = f"A login with its own program counts too, where you have that: {profile.login}"
         hints = (*hints, by_hand)
     for hint in hints:
         if hint not in getattr(error, "__notes__", ()):
             error.add_note(hint)
+
+
+@contextmanager
+def advising(profile: AgentProfile | None) -> Generator[None]:
+    """Add what is known to do about them to the errors that leave a block; nothing without a profile."""
+    try:
+        yield
+    except ThinkwellError as exc:
+        if profile is not None:
+            advise(exc, profile)
+        raise
 
 
 def profile_of(name: str, table: Mapping[str, object], files: Sequence[str]) -> AgentProfile:

@@ -28,7 +28,7 @@ SHIPPED: Final = Path(__file__).parent / "profiles"
 BUILTIN: Final = AgentProfile(
     name="builtin",
     title="The built-in agent",
-    program=Program(command=(sys.executable, "-P", "-m", "thinkwell.builtin")),
+    program=Program(command=(sys.executable or "", "-P", "-m", "thinkwell.builtin")),
 )
 """The agent that comes with thinkwell. No file says anything of it."""
 
@@ -83,15 +83,6 @@ def known_agents() -> tuple[AgentProfile, ...]:
             if profile is not None:  # else its file is gone, or is a link to nowhere
                 profiles.append(profile)
     return tuple(profiles)
-
-
-def names_of_agents() -> list[str]:
-    """Return the names of all agents that have a profile, without reading most of them.
-
-    Raises:
-        ProfileError: A file that has to be read for it cannot be.
-    """
-    return _Sources().names()
 
 
 def _known(sources: _Sources, wanted: str) -> str:
@@ -217,7 +208,7 @@ def _table(file: Path, name: str) -> tuple[str, Table] | None:
     import tomllib  # only for agents with a profile
 
     try:
-        return str(file), tomllib.loads(file.read_text("utf-8"))
+        return str(file), tomllib.loads(file.read_text("utf-8-sig"))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as exc:  # no TOML and no UTF-8 are ValueErrors

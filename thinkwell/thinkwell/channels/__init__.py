@@ -10,8 +10,10 @@ methods: see `StreamingChannel` and its neighbours.
 
 from __future__ import annotations
 
-from thinkwell.channels._delivery import Delivery, DeliveryMetrics, DeliveryStatus, deliver
-from thinkwell.channels._errors import ConversationBusy, DeliveryError, DeliveryFailed, RouterClosed
+from thinkwell._conversations.errors import ConversationBusy, DeliveryError, RouterClosed
+from thinkwell.channels._delivery import deliver
+from thinkwell.channels._errors import DeliveryFailed
+from thinkwell.channels._outcome import Delivery, DeliveryMetrics, DeliveryStatus
 from thinkwell.channels._protocols import (
     AskingChannel,
     CapableChannel,

@@ -13,7 +13,7 @@ from thinkwell._display.text import line
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-__all__ = ("NotAsynchronous", "begun", "call", "in_words", "said_by")
+__all__ = ("NotAsynchronous", "begun", "call", "in_words", "may_pass", "said_by")
 
 V = TypeVar("V")
 
@@ -64,6 +64,11 @@ async def call(method: Callable[..., Awaitable[None]], limit: float, *arguments:
         await returned
     if scope.cancelled_caught:
         raise TimeoutError(f"{name} has taken more than {seconds(limit)}")
+
+
+def may_pass(error: BaseException | None) -> bool:
+    """Return whether it is worth to try again what a channel could not do: it has not said that it is not."""
+    return getattr(error, "temporary", None) is not False
 
 
 def said_by(error: BaseException) -> str:

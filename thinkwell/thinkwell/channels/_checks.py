@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
-from contextlib import AbstractAsyncContextManager
-from typing import TypeVar, cast
-
-from thinkwell._stream import ThoughtStream
+from thinkwell import ThoughtStream
+from thinkwell._conversations.checks import close_coroutine
 from thinkwell.channels._protocols import Channel, DeliverySettings
 
 __all__ = (
     "check_channel",
-    "check_context",
     "check_function",
     "check_settings",
     "check_stream",
     "check_text",
     "check_user_id",
-    "close_coroutine",
 )
-
-V = TypeVar("V")
 
 
 def check_stream(stream: object) -> None:
@@ -99,29 +92,3 @@ def check_function(where: str, name: str, value: object, example: str) -> None:
     """
     if value is not None and not callable(value):
         raise TypeError(f"{where}({name}={value!r:.100}): it must be a function, such as {example}")
-
-
-def check_context(name: str, given: V, example: str) -> V:
-    """Return what a function has returned that opens something.
-
-    Args:
-        name: What the function was given as.
-        given: What it has returned.
-        example: What it could be.
-
-    Raises:
-        TypeError: There is nothing to be opened.
-    """
-    if not isinstance(cast("object", given), AbstractAsyncContextManager):
-        close_coroutine(given)
-        raise TypeError(
-            f"MessageRouter({name}=…) has returned a {type(given).__name__}, which async with does not take; "
-            f"give a function such as {example}"
-        )
-    return given
-
-
-def close_coroutine(given: object) -> None:
-    """Close what nobody is going to await, so that Python does not warn of it."""
-    if inspect.iscoroutine(given):
-        given.close()

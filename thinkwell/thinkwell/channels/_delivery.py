@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar, cast
 
 import anyio
-from msgspec import Struct
 
+from thinkwell._conversations.checks import close_coroutine
 from thinkwell._display.numbers import seconds
 from thinkwell._display.phases import running
 from thinkwell._display.results import result_text
@@ -21,10 +21,10 @@ from thinkwell.channels._checks import (
     check_settings,
     check_stream,
     check_user_id,
-    close_coroutine,
 )
 from thinkwell.channels._errors import DeliveryFailed
 from thinkwell.channels._following import Following, Piece, said
+from thinkwell.channels._outcome import Delivery, DeliveryMetrics
 from thinkwell.channels._protocols import (
     AskingChannel,
     CapableChannel,
@@ -45,11 +45,12 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-    from thinkwell._stream import ThoughtStream
+    from thinkwell import ThoughtStream
+    from thinkwell.channels._outcome import DeliveryStatus
     from thinkwell.channels._protocols import Channel
     from thinkwell.view import RunView
 
-__all__ = ("Delivery", "DeliveryMetrics", "DeliveryStatus", "deliver")
+__all__ = ("deliver",)
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -74,46 +75,6 @@ GOODBYE: Final = 5.0
 
 UNMADE: Final = "⚠ The answer could not be made of what the agent has returned."
 """What somebody is told where there is no text of the result."""
-
-DeliveryStatus: TypeAlias = Literal["completed", "failed", "cancelled", "stalled"]
-"""How a delivered run ended. ``stalled``: it was given up, as nothing was heard of it."""
-
-
-class DeliveryMetrics(Struct, frozen=True, kw_only=True):
-    """What a delivery took. Times are in seconds from when `deliver` was called."""
-
-    first_delivery: float | None = None
-    """When the first text, of thinking or of the answer, had been delivered."""
-    thinking: float = 0.0
-    """How long the agent has thought aloud, in all."""
-    total: float = 0.0
-    """When the final text had been delivered."""
-    chunks: int = 0
-    """How many pieces of text were handed to the channel."""
-    edits: int = 0
-    """How often messages were edited, as the channel counts it."""
-    attempts: int = 0
-    """How often the final text was tried to be delivered."""
-    retries: int = 0
-    """How often something was tried again: by the channel, as it counts it, and for the final text."""
-
-
-class Delivery(Struct, frozen=True, kw_only=True):
-    """What became of a run that was delivered."""
-
-    user_id: str
-    text: str
-    """The final text, as it was delivered: with what is said of an error."""
-    run_text: str
-    """What the agent said, or what was made of its result."""
-    status: DeliveryStatus
-    error: Exception | None = None
-    """Why the run failed, or why there is no text of its result."""
-    channel_errors: tuple[Exception, ...] = ()
-    """What the channel has raised meanwhile. The text was delivered all the same."""
-    streamed: bool = False
-    """Whether it was delivered while it was written, to its end."""
-    metrics: DeliveryMetrics
 
 
 async def deliver(
@@ -396,8 +357,8 @@ class _Delivering(Generic[T]):
     async def _end(self, ended: _Ended) -> tuple[Delivery, Exception | None]:
         """Deliver the final text."""
         streamed = await self._show.end(ended.full_text)
-        attempts, retries, failure = 1, 0, None
-        if not streamed:
+        attempts, retries, failure = 1, 0, self._show.refusal
+        if not streamed and failure is None:
             final = self._final(ended)
             attempts, retries, failure = await send_final(
                 self._channel, self._user_id, final, self._settings, self._capabilities, self._failed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
+from thinkwell._core.schema.output import RESULT_TOOL
 from thinkwell._display.questions import allowed
 from thinkwell._display.text import line
 from thinkwell._display.tools import describe, tool_name
@@ -24,9 +25,6 @@ STATUS: Final = 200
 
 USING: Final = "Using: "
 """What is said before what a tool call does."""
-
-RESULT_TOOL: Final = "return_result"
-"""Nobody has to be told that a result is given."""
 
 Kind: TypeAlias = Literal["text", "thought", "thought_end", "status"]
 

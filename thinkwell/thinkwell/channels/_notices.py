@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from thinkwell._core.exit import background_tasks
 from thinkwell._display.summary import error_words
 from thinkwell.channels._calls import in_words
-from thinkwell.channels._delivery import Delivery, DeliveryMetrics
 from thinkwell.channels._errors import DeliveryFailed
+from thinkwell.channels._outcome import Delivery, DeliveryMetrics
 from thinkwell.channels._protocols import (
     CapableChannel,
     ChannelCapabilities,
@@ -22,13 +23,12 @@ from thinkwell.channels._protocols import (
 )
 from thinkwell.channels._sending import FinalText, send_final
 from thinkwell.errors import ThinkwellError, ThoughtCancelled
-from thinkwell_acp._tasks import background_tasks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from thinkwell.channels._delivery import DeliveryStatus
-    from thinkwell.channels._errors import ConversationBusy
+    from thinkwell._conversations.errors import ConversationBusy
+    from thinkwell.channels._outcome import DeliveryStatus
     from thinkwell.channels._protocols import Channel
 
 __all__ = ("explain", "refuse", "tell_anew", "typing_shown")

@@ -221,7 +221,8 @@ class StreamingChannel(Channel, Protocol):
     """A channel that can show a text while it is written.
 
     The calls of one delivery come one after another: the start, then chunks and statuses in any order, then
-    the end. Where one of them raises, the text is kept and goes out by `send` at the end.
+    the end. Where one of them raises, the text is kept and goes out by `send` at the end, unless
+    `on_stream_end` has raised what is not ``temporary``, as `send` would.
     """
 
     async def on_stream_start(self, user_id: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from msgspec.structs import replace
 
+from thinkwell._core.exit import InOrder
 from thinkwell._display.choices import keys_of
 from thinkwell._display.explaining import change_lines
 from thinkwell._display.filling import given_value, is_choice_or_text
@@ -16,23 +17,22 @@ from thinkwell._display.numbers import plural
 from thinkwell._display.phases import OVER
 from thinkwell._display.questions import answered, asked
 from thinkwell._display.text import line
-from thinkwell._forms import check_form
 from thinkwell.channels._calls import begun, call
 from thinkwell.channels._protocols import ChannelChoice, ChannelQuestion, OutcomeChannel
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen
 from thinkwell.events import DiffContent
-from thinkwell.questions import Reply
+from thinkwell.questions import Reply, check_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from anyio.abc import TaskGroup
 
+    from thinkwell import ThoughtStream
     from thinkwell._display.choices import Key
     from thinkwell._display.questions import Asked, Field
-    from thinkwell._forms import FormField, FormValue
-    from thinkwell._stream import ThoughtStream
     from thinkwell.channels._protocols import AskingChannel
+    from thinkwell.questions import FormField, FormValue
     from thinkwell.view import QuestionView, RunView
 
 __all__ = ("Asking",)
@@ -103,6 +103,7 @@ class Asking:
         self._timeout = timeout
         self._failed = failed
         self._open: dict[str, _Open] = {}
+        self._asked = InOrder(self._ask)
         self._running = 0
         self._idle = anyio.Event()
 
@@ -117,7 +118,7 @@ class Asking:
                 put = put_to_person(told, question, view, self._stream.elapsed)
                 self._open[question.id] = one = _Open(put)
                 self._running += 1
-                self._tasks.start_soon(self._ask, one, question, told)
+                self._asked.start_soon(self._tasks, (one, question, told))
 
     async def finish(self, view: RunView) -> None:
         """End what is still open, and wait until the channel knows what became of all questions.
@@ -140,7 +141,8 @@ class Asking:
         one.scope.cancel()
         one.gone.set()
 
-    async def _ask(self, one: _Open, question: QuestionView, told: Asked) -> None:
+    async def _ask(self, asked: tuple[_Open, QuestionView, Asked]) -> None:
+        one, question, told = asked
         try:
             with one.scope:
                 await self._get_answer(one.put, question, told)

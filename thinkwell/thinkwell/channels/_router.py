@@ -13,8 +13,11 @@ from anyio import AsyncContextManagerMixin
 from anyio.lowlevel import checkpoint
 
 from thinkwell import events as ev
-from thinkwell._builder import check_count, check_seconds
-from thinkwell.channels._agent_keeper import AgentKeeper
+from thinkwell._conversations.agent_keeper import AgentKeeper
+from thinkwell._conversations.checks import close_coroutine
+from thinkwell._conversations.conversations import Conversations
+from thinkwell._conversations.errors import ConversationBusy, RouterClosed
+from thinkwell._core.schema.arguments import check_count, check_seconds
 from thinkwell.channels._calls import begun
 from thinkwell.channels._checks import (
     check_channel,
@@ -22,11 +25,9 @@ from thinkwell.channels._checks import (
     check_settings,
     check_text,
     check_user_id,
-    close_coroutine,
 )
-from thinkwell.channels._conversations import Conversations
 from thinkwell.channels._delivery import deliver
-from thinkwell.channels._errors import ConversationBusy, DeliveryFailed, RouterClosed
+from thinkwell.channels._errors import DeliveryFailed
 from thinkwell.channels._following import USING, Following, said
 from thinkwell.channels._notices import explain, refuse, tell_anew, typing_shown
 from thinkwell.channels._router_events import AgentResponded, RouterListeners, UserMessageReceived
@@ -37,12 +38,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from typing import Self
 
-    from thinkwell._agent import Agent
-    from thinkwell._session import Session
-    from thinkwell._stream import ThoughtStream
-    from thinkwell.channels._agent_keeper import AgentFactory
-    from thinkwell.channels._conversation import SessionFactory, Turn
-    from thinkwell.channels._delivery import Delivery
+    from thinkwell import Agent, Session, ThoughtStream
+    from thinkwell._conversations.agent_keeper import AgentFactory
+    from thinkwell._conversations.conversation import SessionFactory, Turn
+    from thinkwell.channels._outcome import Delivery
     from thinkwell.channels._protocols import Channel, DeliverySettings
     from thinkwell.view import RunView
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
-from thinkwell.channels._delivery import DeliveryStatus  # noqa: TC001 - type of a field
+from thinkwell.channels._outcome import DeliveryStatus  # noqa: TC001 - type of a field
 
 __all__ = ("AgentResponded", "RouterEvent", "RouterListeners", "UserMessageReceived")
 

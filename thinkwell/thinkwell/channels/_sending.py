@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import anyio
 from msgspec import Struct
 
-from thinkwell.channels._calls import call
+from thinkwell.channels._calls import call, may_pass
 from thinkwell.channels._html import compose
 from thinkwell.channels._pieces import pieces
 from thinkwell.channels._protocols import HtmlChannel
@@ -85,7 +85,7 @@ async def send_final(
                 await call(send, settings.timeout, user_id, message)
                 break
             except Exception as exc:
-                hopeless = isinstance(exc, HOPELESS) or getattr(exc, "temporary", None) is False
+                hopeless = isinstance(exc, HOPELESS) or not may_pass(exc)
                 no_more = ", and it is not tried again" if hopeless else ""
                 failed(exc, f"attempt {attempt} of {settings.attempts}{no_more}")
                 if attempt >= settings.attempts or hopeless:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import anyio
 
-from thinkwell.channels._calls import call
+from thinkwell.channels._calls import call, may_pass
 from thinkwell.channels._following import Piece
 from thinkwell.channels._protocols import DraftingChannel, StreamingChannel, ThinkingChannel
 
@@ -30,6 +30,8 @@ class Showing(Protocol):
     """How many pieces of text were handed to the channel."""
     first_at: float | None
     """When the first of them was taken, by the clock of the event loop."""
+    refusal: Exception | None
+    """Why the whole text cannot be sent either, where the channel says that this will not pass."""
 
     @property
     def due(self) -> float:
@@ -90,6 +92,7 @@ class _Nothing:
 
     chunks = 0
     first_at: float | None = None
+    refusal: Exception | None = None
     due = math.inf
 
     async def begin(self) -> None:
@@ -107,6 +110,8 @@ class _Nothing:
 
 class _Drafting:
     """For channels that show a preview. What goes wrong with one is made good by the next."""
+
+    refusal: Exception | None = None
 
     def __init__(
         self,
@@ -180,6 +185,7 @@ class _Streaming:
         self._interval = 0.0 if self._paced else _interval(settings, EDIT_INTERVAL if self._edits else 0.0)
         self._least = 1 if self._paced else settings.least_characters
         self._failed = failed
+        self.refusal: Exception | None = None
         self._broken = False
         self._ended = False
         """Whether the channel was told of the end."""
@@ -297,6 +303,8 @@ class _Streaming:
             await call(method, self._settings.timeout, self._user_id, *arguments)
         except Exception as exc:
             self._broken = True
+            if self._ended and not may_pass(exc):
+                self.refusal = exc
             self._queue.clear()
             self._statuses.clear()
             self._failed(exc)

@@ -12,18 +12,17 @@ import anyio
 from thinkwell._display import numbers
 from thinkwell._display.chunks import CleanChunks
 from thinkwell._display.text import clean, exact, line
+from thinkwell._terminal.keyboard import BACKGROUND_INTERVAL, POLL_INTERVAL, find_keyboard
 from thinkwell.channels._page import Page
 from thinkwell.channels._protocols import ChannelCapabilities, DeliverySettings
 from thinkwell.channels._writer import Writer
-from thinkwell.progress._asking import BACKGROUND_INTERVAL
-from thinkwell.progress._keys import POLL_INTERVAL, find_keyboard
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
+    from thinkwell._terminal.keyboard import Keyboard
     from thinkwell.channels._page import Kind
     from thinkwell.channels._protocols import ChannelChoice, ChannelQuestion
-    from thinkwell.progress._keys import Keyboard
 
 __all__ = ("TerminalChannel",)
 

@@ -14,7 +14,7 @@ import anyio
 import anyio.from_thread
 from anyio.lowlevel import current_token
 
-from thinkwell.progress._output import direct
+from thinkwell._terminal.output import direct
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from thinkwell._recording._redact import Redactor
-from thinkwell.agents._folders import state_folder
+from thinkwell.agents import state_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,7 @@ class HistoryFile:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._redactor = Redactor(os.environ, {})
+        self._redactor = Redactor(os.environ)
 
     def load(self) -> list[str]:
         """Return the entries of the file, the oldest first."""

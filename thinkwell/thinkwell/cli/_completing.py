@@ -8,13 +8,13 @@ def agent_names(incomplete: str) -> list[str]:
 
     Nothing is said of what goes wrong: it would stand in the line that is being typed.
     """
-    from thinkwell.agents._sources import BUILTIN, names_of_agents
+    from thinkwell.agents import known_agents
     from thinkwell.cli._terminal import silence_logs
     from thinkwell.errors import ThinkwellError
 
     silence_logs()
     try:
-        names = names_of_agents()
+        names = [profile.name for profile in known_agents()]
     except ThinkwellError:
         names = []
-    return [name for name in (BUILTIN.name, *names) if name.startswith(incomplete)]
+    return [name for name in ("builtin", *names) if name.startswith(incomplete)]

@@ -19,7 +19,8 @@ def doctor(
         ),
     ] = None,
     command: Annotated[
-        str | None, typer.Option("--command", metavar="LINE", help="The command of any other agent.")
+        str | None,
+        typer.Option("--command", metavar="LINE", help="The command of any other agent, or of AGENT."),
     ] = None,
     all_: Annotated[
         bool, typer.Option("--all", help="Every known agent that is there; installs nothing.")
@@ -40,13 +41,21 @@ def doctor(
             "until a session is open (90).",
         ),
     ] = None,
+    prompt: Annotated[
+        bool,
+        typer.Option(
+            "--prompt",
+            help="Send a prompt that asks for a typed result: only that shows whether an agent works. It "
+            "costs one turn of its model.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON: an object; an array for several.")
     ] = False,
 ) -> None:
     """Check agents, step by step: whether they are there, start, want a login, see our tools.
 
-    No prompt is ever sent, so no tokens are spent. What is wrong comes with what to type next.
+    Without --prompt, no tokens are spent. What is wrong comes with what to type next.
 
     \b
     Examples:
@@ -54,19 +63,22 @@ def doctor(
       thinkwell doctor claude codex         these two
       thinkwell doctor --all                every agent that is on this machine
       thinkwell doctor claude --mcp .mcp.json
+      thinkwell doctor claude --prompt      does it work? one turn of its model
       thinkwell doctor --command "my-agent --acp" --json
 
     \b
     Exit codes:
-      0    every check went well
+      0    no check failed
       1    a check failed
       2    wrong usage; nothing was started
-      3    an agent works, but wants a login, and nothing else is wrong
+      3    an agent wants a login, and nothing else is wrong
       130  Ctrl-C
     """
     from thinkwell.doctor.__main__ import main
 
     given = {"--command": command, "--cwd": cwd, "--mcp": mcp, "--timeout": timeout}
     arguments = [f"{name}={value}" for name, value in given.items() if value is not None]
-    arguments += [name for name, wanted in (("--all", all_), ("--json", as_json)) if wanted]
+    arguments += [
+        name for name, wanted in (("--all", all_), ("--prompt", prompt), ("--json", as_json)) if wanted
+    ]
     raise typer.Exit(main([*arguments, "--", *(agents or [])], prog="thinkwell doctor"))

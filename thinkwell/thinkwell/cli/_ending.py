@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from thinkwell._display.text import clean
-from thinkwell.progress._interrupt import signal_received
+from thinkwell._terminal.ctrl_c import signal_received
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

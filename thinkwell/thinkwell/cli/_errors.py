@@ -86,12 +86,10 @@ def words(error: BaseException) -> tuple[str, str]:
         reason = error.reason.partition(" (known: ")[0]  # forty names
         reason = reason.partition(" For another: ")[0].rstrip(".;")
         return f"Agent {error.agent!r} was not found: {reason}", advice(error)
+    missing = isinstance(error, FileNotFoundError | NotADirectoryError) and error.filename is None
+    if missing and not _is_somewhere():
+        return "The current folder is not there any more. Go to another", ""  # pragma: no cover - as below
     if isinstance(error, OSError) and error.strerror is not None:
-        if error.filename is None and isinstance(error, FileNotFoundError) and not _is_somewhere():
-            return (
-                "The current folder is not there any more. Go to another",
-                "",
-            )  # pragma: no cover - as below
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}", ""
     told = error_words(error)
     what = f"{told.what}\n{told.detail}" if told.detail else told.what

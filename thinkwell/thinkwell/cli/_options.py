@@ -51,7 +51,9 @@ AgentOption: TypeAlias = Annotated[
 ]
 CommandOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--command", metavar="LINE", help='The command of any other agent: "my-agent --acp".'),
+    typer.Option(
+        "--command", metavar="LINE", help='The command of any other agent, or of --agent: "my-agent --acp".'
+    ),
 ]
 
 

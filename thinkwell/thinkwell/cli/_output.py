@@ -11,10 +11,9 @@ from typing import cast
 
 import typer
 
-from thinkwell._builder import output_type
+from thinkwell._core.schema.json_schema import is_object
+from thinkwell._core.schema.output import JsonSchema, output_type
 from thinkwell._display.text import in_json
-from thinkwell._json_schema import is_object
-from thinkwell._output import JsonSchema
 
 
 def read_output(schema: Path | None, type_: str | None) -> object:

@@ -12,7 +12,7 @@ import typer
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from thinkwell._json_schema import is_object
+from thinkwell._core.schema.json_schema import is_object
 from thinkwell.cli._config_files import found_from, read_table
 from thinkwell.journal import Retention
 from thinkwell.web import Limits
@@ -218,8 +218,6 @@ def _check_agent(name: str, agent: AgentSection, permissions: set[str]) -> None:
     where = f"agents.{name}"
     if not _AGENT_NAME.fullmatch(name):
         raise ValueError(f"{where!r:.80}: a name has up to 64 letters, digits, and - . _ within")
-    if agent.agent is not None and agent.command is not None:
-        raise ValueError(f"{where}: give agent or command, not both")
     if agent.permissions == []:
         raise ValueError(f"{where}.permissions: give at least one")
     for each in agent.permissions or ():

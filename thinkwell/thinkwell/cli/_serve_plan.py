@@ -13,9 +13,8 @@ import typer
 from msgspec import Struct
 
 from thinkwell import Budget, PermissionMode, PermissionPolicy
-from thinkwell._asking import QUESTION_TIMEOUT
-from thinkwell.agents._folders import state_folder
-from thinkwell.agents._preparing import find_starter
+from thinkwell._core.exit import QUESTION_TIMEOUT, find_starter
+from thinkwell.agents import state_folder
 from thinkwell.cli._config_files import at_home, read_secret
 from thinkwell.cli._errors import words
 from thinkwell.cli._serve_config import AgentSection, Config, read_config
@@ -190,10 +189,8 @@ def _agents_of_options(
 def _agent_of_file(name: str, agent: AgentSection, file: Config) -> _Served:
     where = f"agents.{name}"
     try:
-        if agent.command is not None:
-            profile = chosen_agent(None, agent.command)
-        else:
-            profile = chosen_agent(agent.agent or name, None)
+        named = agent.agent if agent.command is not None else agent.agent or name
+        profile = chosen_agent(named, agent.command)
         folders = agent.folders or {"default": str(Path.cwd())}
         served = served_agent(
             profile,

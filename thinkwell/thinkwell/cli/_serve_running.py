@@ -12,6 +12,7 @@ import anyio
 import uvicorn
 from msgspec.structs import replace
 
+from thinkwell._core.exit import background_tasks
 from thinkwell._display.text import clean, line
 from thinkwell.cli._ending import Ending, log_to_stderr
 from thinkwell.cli._exit import NO_RESULT, OK
@@ -20,7 +21,6 @@ from thinkwell.cli._serve_plan import IDLE_AFTER, is_loopback
 from thinkwell.cli._serve_privacy import keep_private
 from thinkwell.cli._serve_sockets import ListenError, listen, make_room
 from thinkwell.web import Limits, RunServer, web_app
-from thinkwell_acp._tasks import background_tasks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator

@@ -7,11 +7,12 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import anyio
-import typer
 from msgspec import Struct
 
 from thinkwell import PermissionPolicy, open_agent
+from thinkwell._core.exit import background_tasks
 from thinkwell._display.text import clean
+from thinkwell._lines.words import error_fields, write_message
 from thinkwell.cli._ending import Ending, log_to_stderr
 from thinkwell.cli._errors import tell
 from thinkwell.cli._exit import OK, WRONG_USAGE, exit_code
@@ -21,9 +22,7 @@ from thinkwell.cli._task import asked_in_vain, check_limits, chosen_agent, read_
 from thinkwell.cli._terminal import How, Style
 from thinkwell.errors import ThinkwellError
 from thinkwell.listen import InitRefused, serve_lines
-from thinkwell.listen._middleware import error_line
 from thinkwell_acp import own_stdio
-from thinkwell_acp._tasks import background_tasks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -62,14 +61,12 @@ def read_serving(
         AgentNotFound: There is no such agent; the host was told.
         ProfileError: What is known of it cannot be read; the host was told.
     """
-    if agent is not None and command is not None:
-        raise typer.BadParameter("give AGENT or --command, not both", param_hint="--command")
     check_limits({"timeout": timeout})
     policy = read_permissions(permissions, can_ask=True)
     try:
         profile = chosen_agent(agent, command)
     except ThinkwellError as exc:
-        sys.stdout.buffer.write(error_line(exc))
+        sys.stdout.buffer.write(write_message("error", error_fields(exc)))
         sys.stdout.buffer.flush()
         raise
     return Serving(
@@ -116,7 +113,7 @@ async def _serve(serving: Serving, host: Transport, ending: Ending) -> int:
                     failure = await serve_lines(agent, host, output=serving.output, timeout=serving.timeout)
             except (ThinkwellError, OSError) as exc:
                 with suppress(anyio.BrokenResourceError):
-                    await host.send(error_line(exc))
+                    await host.send(write_message("error", error_fields(exc)))
                 raise
     if ending.signal is not None:
         return 128 + ending.signal

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
+import anyio.to_thread
+
+from thinkwell._display.json_lines import JsonLines
 from thinkwell._display.text import clean
+from thinkwell._terminal.ctrl_c import CtrlC
+from thinkwell._terminal.output import direct
 from thinkwell.cli._errors import tell
 from thinkwell.cli._exit import INTERRUPTED, OK, exit_code
 from thinkwell.cli._output import result_text
 from thinkwell.cli._terminal import Style
 from thinkwell.progress import Live
-from thinkwell.progress._interrupt import CtrlC
-from thinkwell.progress._json import JsonLines, follow
-from thinkwell.progress._output import direct
 
 if TYPE_CHECKING:
     from thinkwell import ThoughtStream
+    from thinkwell._core.exit import EventReader
     from thinkwell.cli._terminal import How
 
 T = TypeVar("T")
@@ -40,7 +43,7 @@ async def finish(stream: ThoughtStream[T], how: How, output: object = None, *, r
     pressed: CtrlC | Live = (ctrl_c := CtrlC(stream.cancel, stream.kill))
     if how.as_json:
         with ctrl_c.received():
-            await follow(stream, JsonLines(direct(sys.stdout)), run)
+            await follow_json(stream, JsonLines(direct(sys.stdout)), run)
     elif how.quiet:
         with ctrl_c.received():
             await stream.wait()
@@ -59,6 +62,30 @@ async def finish(stream: ThoughtStream[T], how: How, output: object = None, *, r
     if not (how.as_json or (displayed and _one_terminal())):
         write_result(await stream.result, output)
     return OK
+
+
+async def follow_json(stream: ThoughtStream[object], lines: JsonLines, run: str | None = None) -> None:
+    """Write the events of a run as they come, then its result or its error, which is not raised.
+
+    Whoever reads slowly holds up nothing but the writing.
+
+    Args:
+        stream: The run. What it does not keep, by its ``include=``, is not there.
+        lines: Where to.
+        run: What to call it, where there are several.
+
+    Raises:
+        OSError: It cannot be written; `BrokenPipeError` where nobody reads any more.
+    """
+    reader = cast("EventReader", stream.events())
+    while events := await reader.batch():
+        await anyio.to_thread.run_sync(lines.events, events, run, abandon_on_cancel=True)
+    await stream.wait()
+    error = stream.result.exception()
+    if error is not None:
+        await anyio.to_thread.run_sync(lines.error, error, run, abandon_on_cancel=True)
+    else:
+        await anyio.to_thread.run_sync(lines.result, await stream.result, run, abandon_on_cancel=True)
 
 
 def _one_terminal() -> bool:

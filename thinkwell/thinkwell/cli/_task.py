@@ -9,8 +9,8 @@ import typer
 from msgspec import Struct
 
 from thinkwell import Budget, PermissionPolicy, PolicyError, Reply, load_mcp_servers, open_agent
-from thinkwell._prompt import image_type
-from thinkwell.agents._choosing import choose
+from thinkwell._core.exit import image_type
+from thinkwell.agents import choose
 from thinkwell.cli._launching import launching_shown
 from thinkwell.cli._options import Spoken
 from thinkwell.cli._output import read_output
@@ -117,12 +117,10 @@ def chosen_agent(agent: str | None, command: str | None) -> AgentProfile:
     """Return the agent to start.
 
     Raises:
-        typer.BadParameter: Two were given, or the command cannot be used.
+        typer.BadParameter: The command cannot be used.
         AgentNotFound: There is no such agent.
         ProfileError: What is known of it cannot be read.
     """
-    if agent is not None and command is not None:
-        raise typer.BadParameter("give --agent or --command, not both", param_hint="--command")
     try:
         return choose(agent, command)
     except ThinkwellError:

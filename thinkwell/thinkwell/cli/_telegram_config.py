@@ -11,7 +11,7 @@ from typing import Final, Literal
 import msgspec
 import typer
 
-from thinkwell._json_schema import is_array
+from thinkwell._core.schema.json_schema import is_array
 from thinkwell.cli._config_files import found_from, read_secret, read_table
 
 TOKEN_VARIABLE: Final = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - the name of a variable
@@ -114,9 +114,8 @@ def read_config(path: Path | None) -> Config:
                 raise ValueError(f"{key!r:.60}: {_unknown(key)}")
             if not _fits(value, _WANTED[key]):
                 raise ValueError(f"{key}: give {_WANTED[key]}")
-        for first, second in (("agent", "command"), ("token_env", "token_file")):
-            if first in table and second in table:
-                raise ValueError(f"give {first} or {second}, not both")
+        if "token_env" in table and "token_file" in table:
+            raise ValueError("give token_env or token_file, not both")
         for key in ("cwd", "token_file", "permissions"):
             if key in table and (key, table[key]) not in _RULES:
                 table[key] = str(found_from(path.absolute().parent, key, str(table[key])))

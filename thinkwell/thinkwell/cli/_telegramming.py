@@ -6,7 +6,7 @@ import logging
 import sys
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 import anyio
 import typer
@@ -14,21 +14,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell import PermissionPolicy, open_agent, wait_for_answer
-from thinkwell._asking import QUESTION_TIMEOUT
+from thinkwell._core.exit import QUESTION_TIMEOUT, background_tasks
 from thinkwell._display import numbers
 from thinkwell._display.text import clean
 from thinkwell.channels import DeliverySettings, MessageRouter
 from thinkwell.channels.telegram import (
-    TelegramAnswerInvalid,
     TelegramChannel,
-    TelegramNetworkError,
-    TelegramServerError,
-    TelegramThrottled,
+    TelegramError,
     TelegramUnauthorized,
     serve,
 )
-from thinkwell.channels.telegram._api import DEFAULT_BASE_URL
-from thinkwell.channels.telegram._bot import GREETING
 from thinkwell.cli._ending import Ending, log_to_stderr
 from thinkwell.cli._errors import tell
 from thinkwell.cli._exit import OK, WRONG_USAGE
@@ -36,7 +31,6 @@ from thinkwell.cli._launching import launching_shown
 from thinkwell.cli._task import chosen_agent, read_permissions
 from thinkwell.cli._telegram_config import read_config, take_token
 from thinkwell.cli._terminal import How, Style
-from thinkwell_acp._tasks import background_tasks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -44,7 +38,7 @@ if TYPE_CHECKING:
     from thinkwell import Agent, PermissionMode
     from thinkwell.agents import AgentProfile
     from thinkwell.channels import Delivery
-    from thinkwell.channels.telegram._values import BotUser
+    from thinkwell.channels.telegram import BotUser
     from thinkwell.cli._telegram_config import Config
 
 PATIENCE: Final = 4.0
@@ -56,9 +50,6 @@ FIRST_PAUSE: Final = 1.0
 
 LONGEST_PAUSE: Final = 30.0
 
-PASSING: Final = (TelegramAnswerInvalid, TelegramNetworkError, TelegramServerError, TelegramThrottled)
-"""What may be gone the next time."""
-
 IDLE_AFTER: Final = 3600.0
 """Seconds after which a conversation ends that nobody goes on with."""
 
@@ -68,6 +59,10 @@ MAX_WAITING: Final = 8
 NOBODY: Final = """\
 Nobody may talk to it yet. Write to it in Telegram, and it tells you your number.
 Then begin again with --allow NUMBER, or with a line  allow = [NUMBER]  in the file of --config."""
+
+
+class _Server(TypedDict, total=False):
+    base_url: str
 
 
 class Bot(Struct, frozen=True, kw_only=True):
@@ -111,6 +106,7 @@ def read_bot(
     policy = _permissions(permissions, file)
     profile = chosen_agent(agent, command)
     folder = cwd or _folder(file)
+    server: _Server = {"base_url": file.base_url} if file.base_url else {}
     try:
         channel = TelegramChannel(
             take_token(file),
@@ -118,7 +114,7 @@ def read_bot(
             settings=_settings(file),
             markdown=file.markdown,
             drafts=file.drafts,
-            base_url=file.base_url or DEFAULT_BASE_URL,
+            **server,
         )
     except ValueError as exc:  # of the token, or of the address
         raise typer.BadParameter(str(exc)) from None
@@ -200,8 +196,8 @@ async def _serve(bot: Bot, router: MessageRouter) -> None:
         _say(f"Ready as @{me.username}, for {people}. Ctrl-C ends it.")
     else:
         _say(f"Ready as @{me.username}. {NOBODY}")
-    greeting = bot.config.greeting or GREETING
-    await serve(bot.channel, router, greeting=greeting, on_delivery=_tell_delivery)
+    greeting = {"greeting": bot.config.greeting} if bot.config.greeting else {}
+    await serve(bot.channel, router, **greeting, on_delivery=_tell_delivery)
 
 
 async def _introduction(channel: TelegramChannel) -> BotUser:
@@ -216,7 +212,9 @@ async def _introduction(channel: TelegramChannel) -> BotUser:
             return await channel.bot()
         except TelegramUnauthorized as exc:
             raise _Unknown(exc) from None
-        except PASSING as exc:
+        except TelegramError as exc:
+            if not exc.temporary:
+                raise
             seconds = max(pause, exc.retry_after or 0.0)
             _say(f"Telegram cannot be reached; trying again in {seconds:.0f} s: {exc}")
         await anyio.sleep(seconds)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final, TextIO, cast
 
 import anyio
 
+from thinkwell._core.diagnosis import environment
 from thinkwell._recording._redact import Redactor
-from thinkwell.agents._choosing import choose, environment
+from thinkwell.agents import choose
 from thinkwell.doctor import Diagnosis
 from thinkwell.doctor._command_line import PROG, read_command_line
 from thinkwell.doctor._diagnose import examine
@@ -71,6 +72,7 @@ async def _run(given: CommandLine) -> int:
             cwd=given.cwd,
             mcp_servers=given.servers,
             limits=given.limits,
+            prompt=given.prompt,
             on_check=None if screen is None else screen.check,
         )
         found.append(diagnosis)
@@ -103,7 +105,7 @@ def _beforehand(agent: str | None, command: Sequence[str] | None) -> Diagnosis:
         profile = choose(agent, command)
     except ThinkwellError:  # the checks tell
         return Diagnosis(agent=agent or "agent")
-    return beforehand(profile, Redactor(environment(profile, None), {}))
+    return beforehand(profile, Redactor(environment(profile, None)))
 
 
 class _Screen:
@@ -143,7 +145,7 @@ class _Screen:
     def end(self, diagnosis: Diagnosis) -> None:
         """Show what comes below the checks."""
         self._show_skipped()
-        lines = [*quirks(diagnosis, self._width), "", verdict(diagnosis)]
+        lines = [*quirks(diagnosis.quirks, self._width), "", verdict(diagnosis.agent, diagnosis.checks)]
         self._write("\n".join(lines) + "\n")
 
     def _show_skipped(self) -> None:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thinkwell._session import OPEN_TIMEOUT
-from thinkwell.agents import find_agent, known_agents
-from thinkwell.agents._choosing import choose
+from thinkwell._core.exit import OPEN_TIMEOUT
+from thinkwell.agents import choose, find_agent, known_agents
 from thinkwell.doctor._limits import STARTUP_TIMEOUT, Limits
 from thinkwell.doctor._servers import Servers
 from thinkwell.errors import McpServerError, ProfileError, ThinkwellError
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 PROG: Final = "python -m thinkwell.doctor"
 
 EXITS: Final = """\
-exit codes: 0 every check went well; 1 a check failed; 2 wrong usage; 3 an agent works, but wants a login
-(and no other failed); 130 interrupted. It never sends a prompt, so it spends no tokens."""
+exit codes: 0 no check failed; 1 a check failed; 2 wrong usage; 3 an agent wants a login (and no other
+failed); 130 interrupted. Without --prompt it spends no tokens, and cannot know whether an agent works."""
 
 
 class CommandLine(Struct, frozen=True, kw_only=True):
@@ -45,6 +44,7 @@ class CommandLine(Struct, frozen=True, kw_only=True):
     cwd: str
     servers: tuple[McpServer, ...]
     limits: Limits
+    prompt: bool
     json: bool
 
 
@@ -52,8 +52,8 @@ def read_command_line(arguments: Sequence[str] | None, *, prog: str = PROG) -> C
     """Read the arguments; by default those of this process. What cannot be used ends it (`SystemExit`)."""
     parser = _parser(prog)
     given = parser.parse_args(arguments)
-    if given.command is not None and (given.agents or given.all):
-        parser.error("give agents or --command, not both")
+    if given.command is not None and (len(given.agents) > 1 or given.all):
+        parser.error("give one agent with --command, or none")
     agents: list[str | None] = [*dict.fromkeys(given.agents)]
     if not agents and not given.all:
         agents = [None]
@@ -78,6 +78,7 @@ def read_command_line(arguments: Sequence[str] | None, *, prog: str = PROG) -> C
         cwd=given.cwd,
         servers=servers,
         limits=_limits(given.timeout),
+        prompt=given.prompt,
         json=given.json,
     )
 
@@ -99,7 +100,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         help="such as claude, or claude@latest; it is installed where it is not there. By default the one "
         "that the environment names, as for open_agent",
     )
-    parser.add_argument("--command", metavar="LINE", type=_command, help="the command of any other agent")
+    parser.add_argument(
+        "--command", metavar="LINE", type=_command, help="the command of any other agent, or of AGENT"
+    )
     parser.add_argument(
         "--all", action="store_true", help="every known agent that is there; installs nothing"
     )
@@ -113,6 +116,12 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         type=_seconds,
         help=f"seconds until an agent has answered its first request, or an MCP server its own "
         f"({STARTUP_TIMEOUT:g}), and until a session is open ({OPEN_TIMEOUT:g})",
+    )
+    parser.add_argument(
+        "--prompt",
+        action="store_true",
+        help="send a prompt that asks for a typed result, which shows whether the agent works; it costs one "
+        "turn of its model",
     )
     parser.add_argument("--json", action="store_true", help="print JSON: an object; an array for several")
     return parser
@@ -145,7 +154,7 @@ def _seconds(text: str) -> float:
 
 
 def _limits(timeout: float | None) -> Limits:
-    named = Limits(startup_name="--timeout", opening_name="--timeout")
+    named = Limits(startup_name="--timeout", opening_name="--timeout", prompt_name="--prompt")
     return named if timeout is None else replace(named, startup=timeout, opening=timeout)
 
 

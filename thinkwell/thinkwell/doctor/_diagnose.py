@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from thinkwell._agent import open_agent
-from thinkwell._arguments import check_types
-from thinkwell._builder import check_seconds, existing_folder
+from thinkwell import open_agent
+from thinkwell._core.diagnosis import check_types, environment
+from thinkwell._core.exit import OPEN_TIMEOUT, existing_folder
+from thinkwell._core.schema.arguments import check_seconds
 from thinkwell._recording._redact import Redactor
-from thinkwell._session import OPEN_TIMEOUT
-from thinkwell.agents import AgentProfile
-from thinkwell.agents._choosing import choose, environment
-from thinkwell.doctor._diagnosis import Check, Diagnosis
+from thinkwell.agents import AgentProfile, choose
+from thinkwell.doctor._diagnosis import Diagnosis
 from thinkwell.doctor._examination import Examination
 from thinkwell.doctor._limits import STARTUP_TIMEOUT, Limits
 from thinkwell.doctor._report import Report
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
+    from thinkwell.doctor._check import Check
     from thinkwell.mcp_servers import McpServer
     from thinkwell_acp import Transport
 
@@ -38,9 +38,10 @@ async def diagnose(
     mcp_servers: Sequence[McpServer] = (),
     startup_timeout: float = STARTUP_TIMEOUT,
     open_timeout: float = OPEN_TIMEOUT,
+    prompt: bool = False,
     on_check: Callable[[Check], None] | None = None,
 ) -> Diagnosis:
-    """Check an agent step by step, and return what was found. No prompt is sent, so no token is spent.
+    """Check an agent step by step, and return what was found. Without `prompt`, no token is spent.
 
     The agent is started once, and installed before that where it is not there. Sessions are opened and closed
     again, and deleted where the agent can do that. What is wrong with the agent is in the diagnosis, and no
@@ -58,6 +59,8 @@ async def diagnose(
             yours has listed its tools. The agent's installation has a limit of its own: ``cold_start`` of its
             profile.
         open_timeout: Seconds until the agent has opened a session; each has as many.
+        prompt: Send a prompt that asks for a typed result: only that shows whether the model answers, and
+            whether typed results and tools work. It costs one turn of the agent's model.
         on_check: Called with each check when it is over.
 
     Raises:
@@ -82,6 +85,7 @@ async def diagnose(
         cwd=existing_folder(cwd or ".", "diagnose(cwd=…)"),
         mcp_servers=mcp_servers,
         limits=Limits(startup=startup_timeout, opening=open_timeout),
+        prompt=prompt,
         on_check=on_check,
     )
 
@@ -95,6 +99,7 @@ async def examine(
     cwd: str,
     mcp_servers: Sequence[McpServer],
     limits: Limits,
+    prompt: bool,
     on_check: Callable[[Check], None] | None,
 ) -> Diagnosis:
     """Do what `diagnose` does, of whose arguments some are checked already."""
@@ -108,7 +113,7 @@ async def examine(
             unknown = exc
     variables = environment(profile, env)
     servers = Servers(mcp_servers, variables.get("PATH"), "diagnose(mcp_servers=…)")
-    redactor = Redactor(variables, env or {})
+    redactor = Redactor(variables)
     redactor.redact(
         {"mcpServers": [s.to_builtins(server) for server in servers.wire]}
     )  # it learns their keys
@@ -126,6 +131,7 @@ async def examine(
         servers=servers,
         redactor=redactor,
         report=report,
+        prompt=prompt,
     )
     opening = open_agent(
         agent if profile is None else profile,

@@ -9,35 +9,20 @@ import msgspec
 from msgspec import Struct
 
 from thinkwell import events as ev  # noqa: TC001 - types of fields, read at run time
-from thinkwell.agents import Quirk  # noqa: TC001
-from thinkwell.agents._profile import Way  # noqa: TC001
-from thinkwell.doctor._table import ROOM, table
+from thinkwell.agents import (
+    Quirk,  # noqa: TC001
+    ToolTransport,  # noqa: TC001
+)
+from thinkwell.doctor._check import Check, is_of_servers, is_open
+from thinkwell.doctor._table import ROOM, folded, heading, quirks, rows, verdict
 from thinkwell.errors import AuthMethod  # noqa: TC001
 
-Status: TypeAlias = Literal["ok", "warning", "failed", "skipped"]
-"""What became of a check."""
+Verdict: TypeAlias = Literal["works", "does not", "unknown"]
+"""Whether an agent works; ``unknown``: that cannot be known without a prompt, or before a login."""
 
 WORKS: Final = 0
 FAILED: Final = 1
 WANTS_LOGIN: Final = 3
-
-
-class Check(Struct, frozen=True, kw_only=True):
-    """One thing that was looked at."""
-
-    name: str
-    """``found``, ``installed``, ``starts``, ``version``, ``protocol``, ``capabilities``, ``login``,
-    ``session``, ``tools over acp``, ``tools over http``, ``tools over stdio``, ``server NAME`` (for each of
-    the caller's MCP servers), ``mcp servers`` (where there are some) or ``ends``."""
-    status: Status
-    detail: str = ""
-    """What was found, in words. Parts of it may be the agent's own."""
-    seconds: float | None = None
-    """How long it took, where that says something."""
-    hint: str = ""
-    """What to do. A line that begins with ``$`` is one to type in a terminal."""
-    stderr: str = ""
-    """The end of what the agent wrote to standard error, where that may say why."""
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
@@ -55,11 +40,20 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     """What it advertises, in the protocol's form; ``None`` where it did not get as far."""
     auth_methods: tuple[AuthMethod, ...] = ()
     """The ways to log in that it offers, whether it wants a login or not."""
-    ways: tuple[Way, ...] = ()
+    ways: tuple[ToolTransport, ...] = ()
     """The ways by which our tools reach it, the plainest first."""
     checks: tuple[Check, ...] = ()
     quirks: tuple[Quirk, ...] = ()
     """What its profile knows of it that no specification says."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the agent works, whatever your MCP servers do. Without a prompt, it is never ``works``."""
+        failed = {check.name for check in self.checks if check.status == "failed"}
+        failed = {name for name in failed if not is_of_servers(name)}
+        if failed - {"login"}:
+            return "does not"
+        return "unknown" if failed or is_open(self.checks) else "works"
 
     @property
     def ok(self) -> bool:
@@ -68,7 +62,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
 
     @property
     def login_wanted(self) -> bool:
-        """Whether the agent works, but for a login."""
+        """Whether the agent wants a login, and nothing else is wrong as far as that shows."""
         return self.exit_code == WANTS_LOGIN
 
     @property
@@ -86,7 +80,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     def as_builtins(self) -> ev.JsonValue:
         """Return everything as JSON values."""
         known: dict[str, ev.JsonValue] = msgspec.to_builtins(self)
-        return {"ok": self.ok, "login_wanted": self.login_wanted, **known}
+        return {"verdict": self.verdict, "ok": self.ok, "login_wanted": self.login_wanted, **known}
 
     def table(self, width: int = ROOM) -> str:
         """Return everything as text for people.
@@ -96,4 +90,12 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
         Args:
             width: How many columns there are.
         """
-        return table(self, width)
+        lines = [
+            *heading(self.agent, self.title, self.command),
+            "",
+            *(line for check in folded(self.checks) for line in rows(check, width)),
+            *quirks(self.quirks, width),
+            "",
+            verdict(self.agent, self.checks),
+        ]
+        return "\n".join(lines) + "\n"

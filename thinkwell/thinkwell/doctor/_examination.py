@@ -1,4 +1,4 @@
-"""One process of an agent, looked at step by step. Nothing is ever prompted."""
+"""One process of an agent, looked at step by step. Nothing is prompted unless that was asked for."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
-from thinkwell._run_logging import shown
-from thinkwell._wire_errors import noise
-from thinkwell.agents._profile import LATEST, Program
+from thinkwell._core.diagnosis import LATEST, noise, shown
+from thinkwell.agents import Program
 from thinkwell.doctor import _words as words
 from thinkwell.doctor._diagnosis import Diagnosis
-from thinkwell.doctor._probing import Probing
+from thinkwell.doctor._probing import Probing, leave_open, take_turn
 from thinkwell.doctor._programs import program_of, versions_of
 from thinkwell.errors import AgentNotFound, AgentStartFailed, LoginRequired, ThinkwellError
 from thinkwell_acp import VersionMismatch
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from thinkwell import Agent
     from thinkwell import events as ev
-    from thinkwell._agent import Agent
-    from thinkwell._link import Link
+    from thinkwell._core.diagnosis import RunningAgent
     from thinkwell._recording._redact import Redactor
     from thinkwell.agents import AgentProfile
     from thinkwell.doctor._report import Report
@@ -60,6 +59,7 @@ class Examination:
         servers: The caller's MCP servers.
         redactor: Takes the secrets out of its command.
         report: Takes the checks.
+        prompt: Whether a prompt may be sent.
     """
 
     def __init__(
@@ -72,7 +72,9 @@ class Examination:
         servers: Servers,
         redactor: Redactor,
         report: Report,
+        prompt: bool,
     ) -> None:
+        self._prompt = prompt
         self._profile = profile
         self._env = env
         self._cwd = cwd
@@ -93,13 +95,16 @@ class Examination:
                 await self._servers.check(self._report, self._cwd)
                 self._report.add("ends", "skipped", "it does not run")
             else:
-                link = agent._link
-                self._started(link)
-                probing = Probing(link, self._servers.wire, self._report)
-                self._diagnosis = replace(self._diagnosis, ways=await probing.run())
+                running = agent._agent
+                self._started(running)
+                probing = Probing(running, self._servers.wire, self._report)
+                ways = await probing.run()
+                if ways is not None:
+                    turn = await take_turn(agent, self._report) if self._prompt else leave_open(self._report)
+                    self._diagnosis = replace(self._diagnosis, ways=tuple(dict.fromkeys((*ways, *turn))))
                 await self._servers.check(self._report, self._cwd)
                 await probing.hand_over()
-                await self._end(stack, link)
+                await self._end(stack, running)
         return replace(self._diagnosis, checks=self._report.checks)
 
     # Before it runs
@@ -165,15 +170,15 @@ class Examination:
 
     # When it runs
 
-    def _started(self, link: Link) -> None:
+    def _started(self, agent: RunningAgent) -> None:
         """Look at what it says of itself."""
-        report, client = self._report, link.client
-        (phase,) = (view for view in link.launch_log.views() if view.phase == "initializing")
+        report, client = self._report, agent.client
+        (phase,) = (view for view in agent.host.launch_log.views() if view.phase == "initializing")
         report.add("starts", "ok", "it answers the first request", seconds=phase.seconds)
         self._version(client.agent.agent_info)
         version = f"version {client.agent.protocol_version}"
-        if link.malformed_lines:
-            odd = noise(link.malformed_lines).removeprefix(". ")
+        if agent.incoming.malformed_lines:
+            odd = noise(agent.incoming.malformed_lines).removeprefix(". ")
             report.add("protocol", "warning", f"{version}. {odd}")
         else:
             report.add("protocol", "ok", version)
@@ -181,9 +186,9 @@ class Examination:
         report.add("capabilities", "ok", words.capabilities(flags))
         self._diagnosis = replace(
             self._diagnosis,
-            command=self._diagnosis.command or redacted(link.command, self._redactor),
+            command=self._diagnosis.command or redacted(agent.line.command, self._redactor),
             capabilities=s.to_builtins(flags),
-            auth_methods=tuple(map(self._method, link.methods)),
+            auth_methods=tuple(map(self._method, agent.host.errors.methods)),
         )
 
     def _method(self, method: AuthMethod) -> AuthMethod:
@@ -207,9 +212,9 @@ class Examination:
                 hint="what its profile knows was seen with that version",
             )
 
-    async def _end(self, stack: AsyncExitStack, link: Link) -> None:
+    async def _end(self, stack: AsyncExitStack, agent: RunningAgent) -> None:
         """Close it, and look whether it goes."""
-        process = link.process
+        process = agent.line.process
         gone = process is not None and process.exit_code is not None
         began = anyio.current_time()
         await stack.aclose()

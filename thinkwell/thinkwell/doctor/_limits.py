@@ -6,16 +6,17 @@ from typing import Final
 
 from msgspec import Struct
 
-from thinkwell._session import OPEN_TIMEOUT
+from thinkwell._core.exit import OPEN_TIMEOUT
 
 STARTUP_TIMEOUT: Final = 60.0
 """Seconds until an agent has answered its first request, where nobody says otherwise."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How many seconds an agent may take, and what those call it who can give it more."""
+    """How many seconds an agent may take, and by which names the caller gives it more, or a prompt."""
 
     startup: float = STARTUP_TIMEOUT
     opening: float = OPEN_TIMEOUT
     startup_name: str = "startup_timeout="
     opening_name: str = "open_timeout="
+    prompt_name: str = "diagnose(…, prompt=True)"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from thinkwell.agents._choosing import environment
-from thinkwell.agents._preparing import Preparing
+from thinkwell._core.diagnosis import Preparing, environment
 from thinkwell.errors import ThinkwellError
 
 if TYPE_CHECKING:

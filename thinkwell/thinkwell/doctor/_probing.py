@@ -1,36 +1,46 @@
-"""What an agent does with sessions: whether it opens one, and by which ways our tools reach it there."""
+"""What an agent does with sessions: whether it opens one, how our tools reach it, what comes of a turn."""
 
 from __future__ import annotations
 
+import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 import anyio
 from msgspec.structs import replace
 
-from thinkwell._session import SessionPlan, open_session
-from thinkwell._tooling import LIST_TIMEOUT, PLAINEST_FIRST, offered_ways
-from thinkwell._wire_mcp import check_reachable
-from thinkwell._wire_session import CLOSE_TIMEOUT
+from thinkwell import events as ev
+from thinkwell._core.diagnosis import (
+    CLOSE_TIMEOUT,
+    LIST_TIMEOUT,
+    PLAINEST_FIRST,
+    SessionPlan,
+    check_reachable,
+    offered_ways,
+    open_session,
+)
+from thinkwell._display.usage import usage_words
 from thinkwell.doctor import _words as words
-from thinkwell.doctor._diagnosis import Check
-from thinkwell.errors import AgentError, LoginRequired
+from thinkwell.doctor._check import Check
+from thinkwell.errors import AgentError, LoginRequired, ResultError, ToolsNotSeen
 from thinkwell_acp import AcpError, DecodeError
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from thinkwell._link import Link
-    from thinkwell._session import Session
-    from thinkwell.agents._profile import Way
-    from thinkwell.doctor._diagnosis import Status
+    from thinkwell import Agent, Session, ThoughtStream
+    from thinkwell._core.diagnosis import RunningAgent
+    from thinkwell.agents import ToolTransport
+    from thinkwell.doctor._check import Status
     from thinkwell.doctor._report import Report
     from thinkwell_acp.mcp import ToolServer
 
+logger = logging.getLogger("thinkwell")
+
 PATIENCE: Final = 3 * LIST_TIMEOUT
-"""Seconds until an agent that has not fetched the tools counts as one that does not see them, as long as no
-other way works. A run waits less; an agent that takes longer than that gets a warning."""
+"""Seconds that an agent gets to fetch the tools, as long as no other way works. A run waits less; an agent
+that takes longer than that gets a warning. Some fetch them only in a turn."""
 
 REASONS: Final = (
     "agents were seen to leave MCP servers out in folders that they do not trust, and to look for 127.0.0.1 "
@@ -38,10 +48,23 @@ REASONS: Final = (
 )
 """What to look at where no way works."""
 
+TEXT: Final = "This is a test of the connection. Do nothing else than to return the number 7 as the result."
+
+TURN_TIMEOUT: Final = 300.0
+"""Seconds until the turn is cancelled. The slowest agent seen takes half a minute until it asks its model."""
+
+COST: Final = (
+    "one turn of the agent's model: our part is a sentence and a number, but agents add their instructions "
+    "and tools, and sent 3,000 to 70,000 tokens in two or three requests"
+)
+"""What a prompt costs. Four bytes of what agents sent to their models were counted as a token."""
+
+UNKNOWN: Final = "this cannot be known without a prompt"
+
 FLAGS: Final = {"acp": "mcpCapabilities.acp", "http": "mcpCapabilities.http"}
 
 
-def _way_out(way: Way) -> str:
+def _way_out(way: ToolTransport) -> str:
     """Return what to do where the way that runs try first does not work, and this one does."""
     return f'runs find that out, and lose {LIST_TIMEOUT:g} seconds; open_agent(…, tools_via="{way}") does not'
 
@@ -50,23 +73,23 @@ class Probing:
     """Opens sessions of an agent, one after the other.
 
     Args:
-        link: The line to it.
+        agent: The line to it.
         servers: MCP servers of the caller's.
         report: Takes the checks.
     """
 
-    def __init__(self, link: Link, servers: Sequence[s.McpServer], report: Report) -> None:
-        self._link = link
+    def __init__(self, agent: RunningAgent, servers: Sequence[s.McpServer], report: Report) -> None:
+        self._agent = agent
         self._servers = tuple(servers)
         self._report = report
 
-    async def run(self) -> tuple[Way, ...]:
-        """Look at sessions, and return the ways by which our tools reach the agent."""
-        return await self._try_ways() if await self._open_one() else ()
+    async def run(self) -> tuple[ToolTransport, ...] | None:
+        """Look at sessions, and return the ways by which our tools reach it; ``None``: it opens none."""
+        return await self._try_ways() if await self._open_one() else None
 
     async def _open_one(self) -> bool:
         """Open a session without any tools, which shows too whether a login is wanted."""
-        report, link = self._report, self._link
+        report, agent = self._report, self._agent
         began = anyio.current_time()
         try:
             async with self._session(self._plan(bare=True)) as session:
@@ -74,7 +97,10 @@ class Probing:
                 detail = words.session(session)
         except LoginRequired as exc:
             report.add(
-                "login", "failed", words.short(exc.reason), hint=words.logins(exc.methods, link.profile)
+                "login",
+                "failed",
+                words.short(exc.reason),
+                hint=words.logins(exc.methods, agent.setup.profile),
             )
             report.skip_rest("it wants a login before that")
             return False
@@ -88,16 +114,16 @@ class Probing:
         return True
 
     def _login(self) -> str:
-        if not self._link.methods:
+        if not self._agent.host.errors.methods:
             return "not wanted for a session"
-        offered = words.ids(self._link.methods)
+        offered = words.ids(self._agent.host.errors.methods)
         return f"not wanted for a session; the model may still want one. It offers: {offered}"
 
     # Our tools
 
-    async def _try_ways(self) -> tuple[Way, ...]:
+    async def _try_ways(self) -> tuple[ToolTransport, ...]:
         """Try every way. Whether one that does not work is a failure shows with the others."""
-        working: list[Way] = []
+        working: list[ToolTransport] = []
         held: list[Check] = []
         for way in PLAINEST_FIRST:
             check = await self._try(way, LIST_TIMEOUT if working else PATIENCE)
@@ -109,21 +135,21 @@ class Probing:
         self._let_go(held, None)
         return tuple(working)
 
-    def _let_go(self, held: list[Check], working: Way | None) -> None:
+    def _let_go(self, held: list[Check], working: ToolTransport | None) -> None:
         for check in held:
-            if check.status == "failed":
-                taken = check.name == f"tools over {self._link.hosts.way}"
+            if check.status in ("failed", "unknown"):
+                taken = check.name == f"tools over {self._agent.tool_hosts.way}"
                 way_out = REASONS if working is None else _way_out(working)
                 hints = [hint for hint in (check.hint, way_out if taken else "") if hint]
-                status: Status = "failed" if working is None else "warning"
+                status: Status = check.status if working is None else "warning"
                 self._report.take(replace(check, status=status, hint="\n".join(hints)))
             else:
                 self._report.take(check)
         held.clear()
 
-    async def _try(self, way: Way, seconds: float) -> Check:
-        link, name = self._link, f"tools over {way}"
-        if way not in offered_ways(link.client.capabilities):
+    async def _try(self, way: ToolTransport, seconds: float) -> Check:
+        agent, name = self._agent, f"tools over {way}"
+        if way not in offered_ways(agent.client.capabilities):
             return Check(name=name, status="skipped", detail=f"it does not advertise {FLAGS[way]}")
         if (gone := self._gone()) is not None:
             return Check(name=name, status="skipped", detail=gone)
@@ -136,19 +162,19 @@ class Probing:
         except (AgentError, OSError) as exc:
             return self._report.failure(name, exc, anyio.current_time() - began)
         if not seen:
-            hints = () if link.profile is None else link.profile.hints("ToolsNotSeen")
+            hints = () if agent.setup.profile is None else agent.setup.profile.hints(ToolsNotSeen((way,)))
             reached = session._wire.tools.reached
             comes = (
                 "has come, but not fetched the list of tools," if reached else "has not come for our tools"
             )
             return Check(
                 name=name,
-                status="failed",
+                status="unknown",  # some fetch them in a turn, and not before
                 detail=f"it {comes} within {seconds:g} seconds",
                 seconds=now - began,
                 hint="\n".join(hints),
             )
-        taken = "; runs go this way" if way == link.hosts.way else ""
+        taken = "; runs go this way" if way == agent.tool_hosts.way else ""
         late = now - opened > LIST_TIMEOUT
         return Check(
             name=name,
@@ -164,7 +190,7 @@ class Probing:
         Raises:
             AgentError: It is gone.
         """
-        connection = self._link.client.connection
+        connection = self._agent.client.connection
         with anyio.move_on_after(seconds):
             async with anyio.create_task_group() as tasks:
 
@@ -176,14 +202,14 @@ class Probing:
                 await server.wait_listed()
                 tasks.cancel_scope.cancel()
         if connection.error is not None:
-            raise self._link.error(connection.error)
+            raise self._agent.host.errors.error(connection.error)
         return server.list_count > 0
 
     # The caller's servers
 
     async def hand_over(self) -> None:
         """Open a session with the caller's MCP servers, if there are any."""
-        report, link, name = self._report, self._link, "mcp servers"
+        report, agent, name = self._report, self._agent, "mcp servers"
         if not self._servers:
             return
         session = next(check for check in report.checks if check.name == "session")
@@ -193,7 +219,7 @@ class Probing:
             return
         began = anyio.current_time()
         try:
-            check_reachable(self._servers, link.client.capabilities.mcp_capabilities)
+            check_reachable(self._servers, agent.client.capabilities.mcp_capabilities)
             async with self._session(self._plan(mcp_servers=self._servers, bare=True)):
                 seconds = anyio.current_time() - began
         except AgentError as exc:
@@ -205,10 +231,14 @@ class Probing:
     # Sessions
 
     def _plan(
-        self, *, mcp_servers: tuple[s.McpServer, ...] = (), tools_via: Way | None = None, bare: bool = False
+        self,
+        *,
+        mcp_servers: tuple[s.McpServer, ...] = (),
+        tools_via: ToolTransport | None = None,
+        bare: bool = False,
     ) -> SessionPlan:
         return SessionPlan(
-            cwd=self._link.cwd,
+            cwd=self._agent.setup.cwd,
             mcp_servers=mcp_servers,
             open_timeout=self._report.limits.opening,
             tools_via=tools_via,
@@ -218,18 +248,67 @@ class Probing:
     @asynccontextmanager
     async def _session(self, plan: SessionPlan) -> AsyncGenerator[Session]:
         """Open a session, and have the agent forget it where it can: it was none of the user's."""
-        async with open_session(self._link, plan) as session:
+        async with open_session(self._agent, plan) as session:
             yield session
             session_id = session.id
-        client = self._link.client
+        client = self._agent.client
         if client.connection.error is None and client.capabilities.session_capabilities.delete is not None:
             with anyio.move_on_after(CLOSE_TIMEOUT):
                 try:
                     await client.delete_session(s.DeleteSessionRequest(session_id=session_id))
                 except (AcpError, DecodeError) as exc:
-                    self._link.logger.debug("Agent %s: session/delete: %s", self._link.name, exc)
+                    logger.debug("Agent %s: session/delete: %s", self._agent.host.name, exc)
 
     def _gone(self) -> str | None:
         """Return that the agent is gone, where it is."""
-        error = self._link.client.connection.error
-        return None if error is None else self._report.trouble(self._link.error(error)).detail
+        error = self._agent.client.connection.error
+        return None if error is None else self._report.trouble(self._agent.host.errors.error(error)).detail
+
+
+def leave_open(report: Report) -> tuple[ToolTransport, ...]:
+    """Say that no prompt was sent, and offer one. No way was seen in a turn."""
+    report.add("answer", "unknown", UNKNOWN)
+    offer = f"{report.limits.prompt_name} sends one, which costs {COST}"
+    report.add("typed result", "unknown", UNKNOWN, hint=offer)
+    return ()
+
+
+async def take_turn(agent: Agent, report: Report) -> tuple[ToolTransport, ...]:
+    """Send a prompt as a run does, and return by which way our tools have reached the agent, if they have.
+
+    It may call our own tools and nothing else, as by default.
+    """
+    began = anyio.current_time()
+    stream = agent.think(int).text(TEXT).stream(include="all", timeout=TURN_TIMEOUT, retries=1, reminders=0)
+    await stream.wait()
+    seconds = anyio.current_time() - began
+    error = stream.result.exception()
+    vias = {event.via async for event in stream if isinstance(event, ev.ToolsSeen)}
+    seen: tuple[ToolTransport, ...] = tuple(way for way in PLAINEST_FIRST if way in vias)
+    for way in seen:
+        if report.status(f"tools over {way}") == "unknown":
+            report.add(f"tools over {way}", "ok", "it fetches the list of tools in a turn, and not before")
+    if isinstance(error, LoginRequired):
+        hint = words.logins(error.methods, agent._agent.setup.profile)
+        report.add("login", "failed", words.short(error.reason), hint=hint)
+        report.skip_rest("it wants a login before that")
+        return seen
+    if error is None or isinstance(error, ResultError):
+        report.add("answer", "ok", _answer(stream), seconds=seconds)
+    elif stream.view.turns:
+        report.fail("answer", error, seconds)
+    else:
+        report.add("answer", "skipped", "no turn was begun")
+    if error is None:
+        report.add("typed result", "ok", f"it has returned one, by our tool over {seen[-1]}")
+    elif isinstance(error, ResultError) or not stream.view.turns:
+        report.fail("typed result", error)
+    else:
+        report.add("typed result", "skipped", "the turn has failed")
+    return seen
+
+
+def _answer(stream: ThoughtStream[int]) -> str:
+    view = stream.view
+    said = f", and said {words.listed([view.text])}" if view.text else ""
+    return f"it has ended its turn ({view.stop_reason}){said}; {usage_words(view)}"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from thinkwell._run_logging import shown
-from thinkwell.agents._profile import Binary, Npx, Uvx
+from thinkwell._core.diagnosis import shown
+from thinkwell.agents import Binary, Npx, Uvx
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

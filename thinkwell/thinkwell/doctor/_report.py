@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from thinkwell._tooling import PLAINEST_FIRST
-from thinkwell.doctor._diagnosis import Check, Status
+from thinkwell._core.diagnosis import PLAINEST_FIRST
+from thinkwell.doctor._check import Check, Status
 from thinkwell.doctor._words import Trouble, trouble
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ BEFORE_THE_END: Final = (
     "login",
     "session",
     *(f"tools over {way}" for way in PLAINEST_FIRST),
+    "answer",
+    "typed result",
 )
 """The checks of a running agent, in their order."""
 
@@ -49,6 +51,10 @@ class Report:
     def checks(self) -> tuple[Check, ...]:
         """All of them, in their order."""
         return tuple(self._checks.values())
+
+    def status(self, name: str) -> Status:
+        """Return what became of a check that is over."""
+        return self._checks[name].status
 
     def __contains__(self, name: str) -> bool:
         return name in self._checks

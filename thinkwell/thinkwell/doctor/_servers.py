@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final, cast
 import anyio
 from msgspec.structs import replace
 
+from thinkwell._core.diagnosis import McpServers
 from thinkwell._version import VERSION
-from thinkwell._wire_mcp import McpServers
 from thinkwell.doctor import _words as words
-from thinkwell.doctor._diagnosis import Check
+from thinkwell.doctor._check import Check
 from thinkwell.mcp_servers import McpStdio
 from thinkwell_acp import ProcessExited, ProgramNotFound
 from thinkwell_acp import schema as s

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from thinkwell.doctor._check import is_of_servers, is_open
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from thinkwell.doctor._diagnosis import Check, Diagnosis
+    from thinkwell.agents import Quirk
+    from thinkwell.doctor._check import Check
 
 ROOM: Final = 100
 """Columns of a table, where nobody says how many there are."""
@@ -22,7 +25,8 @@ NAME: Final = 16
 FOLDED: Final = 3
 """So many checks in a row, or more, that were skipped for one reason are one line."""
 
-MARKS: Final = {"ok": "ok", "warning": "warning", "failed": "FAILED", "skipped": "skipped"}
+MARKS: Final = {"failed": "FAILED"}
+"""How a status is shown, where it is not by its name."""
 
 INDENT: Final = 7 + 2 + NAME + 2 + 8 + 2
 """Where the words begin: behind mark, name and time."""
@@ -43,19 +47,6 @@ STDERR_LINES: Final = 8
 """Lines of standard error that are shown, the last ones."""
 
 
-def table(diagnosis: Diagnosis, width: int) -> str:
-    """Return all of it."""
-    lines = [
-        *heading(diagnosis.agent, diagnosis.title, diagnosis.command),
-        "",
-        *(line for check in _folded(diagnosis.checks) for line in rows(check, width)),
-        *quirks(diagnosis, width),
-        "",
-        verdict(diagnosis),
-    ]
-    return "\n".join(lines) + "\n"
-
-
 def heading(agent: str, title: str, command: Iterable[str]) -> list[str]:
     """Return the lines above the table."""
     name = f"{title} ({agent})" if title else agent
@@ -63,7 +54,8 @@ def heading(agent: str, title: str, command: Iterable[str]) -> list[str]:
     return [plain(name), *([plain(line)] if line else [])]
 
 
-def _folded(checks: Iterable[Check]) -> Iterator[Check]:
+def folded(checks: Iterable[Check]) -> Iterator[Check]:
+    """Yield checks as they are shown: those that were skipped for one reason as one."""
     group: list[Check] = []
     for check in checks:
         if not belongs(check, group):
@@ -91,10 +83,10 @@ def rows(check: Check, width: int) -> list[str]:
     """Return the lines of one check."""
     time = "" if check.seconds is None else f"{check.seconds:.2f} s"
     name = plain(check.name)
-    above = []
+    above, mark = [], MARKS.get(check.status, check.status)
     if columns(name) > NAME:
-        above, name = [f"{MARKS[check.status]:7}  {name}"], ""
-    head = f"{'' if above else MARKS[check.status]:7}  {name}{' ' * (NAME - columns(name))}  {time:>8}  "
+        above, name = [f"{mark:7}  {name}"], ""
+    head = f"{'' if above else mark:7}  {name}{' ' * (NAME - columns(name))}  {time:>8}  "
     first, *rest = _wrapped(check.detail, width - INDENT) or [""]
     below = [
         *_hint(check.hint, width - HINT),
@@ -108,24 +100,26 @@ def rows(check: Check, width: int) -> list[str]:
     ]
 
 
-def quirks(diagnosis: Diagnosis, width: int) -> list[str]:
+def quirks(known: Sequence[Quirk], width: int) -> list[str]:
     """Return what is known of the agent beforehand."""
-    if not diagnosis.quirks:
+    if not known:
         return []
     lines = ["", "Known of it:"]
-    for quirk in diagnosis.quirks:
+    for quirk in known:
         text = f"{quirk.about} (seen with {quirk.version}, {quirk.seen.isoformat()})"
         first, *rest = _wrapped(text, width - 2)  # there is always something: the version and the date
         lines += [f"- {first}", *(f"  {line}" for line in rest)]
     return lines
 
 
-def verdict(diagnosis: Diagnosis) -> str:
+def verdict(agent: str, checks: Sequence[Check]) -> str:
     """Return the last line."""
-    failed = [check.name for check in diagnosis.checks if check.status == "failed"]
-    servers = [name for name in failed if name.startswith("server ") or name == "mcp servers"]
-    warned = sum(check.status == "warning" for check in diagnosis.checks)
-    text = f"{plain(diagnosis.agent)} {_agent_verdict([n for n in failed if n not in servers], warned)}"
+    failed = [check.name for check in checks if check.status == "failed"]
+    servers = [name for name in failed if is_of_servers(name)]
+    warned = sum(check.status == "warning" for check in checks)
+    others = [name for name in failed if name not in servers]
+    unknown = is_open(checks)
+    text = f"{plain(agent)} {_agent_verdict(others, warned, unknown=unknown)}"
     return (
         f"{text} Not every MCP server of yours works with it: {plain(', '.join(servers))}."
         if servers
@@ -133,14 +127,18 @@ def verdict(diagnosis: Diagnosis) -> str:
     )
 
 
-def _agent_verdict(failed: list[str], warned: int) -> str:
+def _agent_verdict(failed: list[str], warned: int, *, unknown: bool) -> str:
+    warnings = f", with {warned} warning{'s' if warned > 1 else ''}" if warned else ""
     if failed == ["login"]:
-        return "works, but wants a login."
-    if failed and all(name.startswith("tools over ") for name in failed):  # a session was opened
-        return f"works for text, but not for typed results or tools: {', '.join(failed)}."
+        return "wants a login; whether it works cannot be known before that."
+    if failed and all(name.startswith(("tools over ", "typed result")) for name in failed):
+        text = "does not work" if unknown else "works for text, but not"
+        return f"{text} for typed results or tools: {', '.join(failed)}."
     if failed:
         return f"does not work: {', '.join(failed)}."
-    return f"works{f', with {warned} warning' if warned else ''}{'s' if warned > 1 else ''}."
+    if unknown:
+        return f"starts and opens a session{warnings}. Whether it works cannot be known without a prompt."
+    return f"works{warnings}."
 
 
 def plain(text: str) -> str:

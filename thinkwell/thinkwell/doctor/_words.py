@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from thinkwell._run_logging import shown
+from thinkwell._core.diagnosis import shown
 from thinkwell.errors import (
     AgentExited,
     AgentNotFound,
@@ -18,9 +18,9 @@ from thinkwell.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from thinkwell._session import Session
+    from thinkwell import Session
     from thinkwell.agents import AgentProfile
-    from thinkwell.doctor._diagnosis import Status
+    from thinkwell.doctor._check import Status
     from thinkwell.doctor._limits import Limits
     from thinkwell.errors import AuthMethod
     from thinkwell_acp import schema as s

@@ -6,7 +6,7 @@ there, at his own pace and from where he was.
 
 from __future__ import annotations
 
-from thinkwell.journal._errors import JournalConflict, JournalError
+from thinkwell.journal._errors import JournalConflict, JournalError, JournalUnwritable
 from thinkwell.journal._memory import MemoryJournal
 from thinkwell.journal._retention import Retention
 from thinkwell.journal._sqlite import SqliteJournal
@@ -27,6 +27,7 @@ __all__ = (
     "Journal",
     "JournalConflict",
     "JournalError",
+    "JournalUnwritable",
     "MemoryJournal",
     "Retention",
     "RunEnd",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thinkwell.errors import ThinkwellError
 
-__all__ = ("JournalConflict", "JournalError")
+__all__ = ("JournalConflict", "JournalError", "JournalUnwritable")
 
 
 class JournalError(ThinkwellError):
@@ -26,3 +26,16 @@ class JournalError(ThinkwellError):
 
 class JournalConflict(JournalError):  # noqa: N818 - the name says what happened
     """What was to be done with a run does not fit what is known of it. Nothing was done."""
+
+
+class JournalUnwritable(JournalError):  # noqa: N818 - the name says what happened
+    """Nothing more can be stored now, as the disk is full, or takes no writes. What is stored can be read.
+
+    Attributes:
+        what: What is wrong, in a few words without a path, such as "the disk is full".
+    """
+
+    def __init__(self, where: str, reason: str, what: str) -> None:
+        super().__init__(where, reason)
+        self.args = (where, reason, what)
+        self.what = what

@@ -10,7 +10,7 @@ import msgspec
 from anyio.lowlevel import checkpoint
 from msgspec.structs import replace
 
-from thinkwell._builder import check_seconds
+from thinkwell._core.schema.arguments import check_seconds
 from thinkwell.journal import _redis_scripts as scripts
 from thinkwell.journal._errors import JournalConflict, JournalError
 from thinkwell.journal._redis_link import RedisLink, as_text

@@ -28,7 +28,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
-from thinkwell.journal._errors import JournalError
+from thinkwell.journal._errors import JournalError, JournalUnwritable
 from thinkwell.journal._redis_scripts import PRELUDE
 
 __all__ = ("Message", "PubSub", "RedisAway", "RedisLink", "Reply", "as_bytes", "as_text")
@@ -166,7 +166,12 @@ class RedisLink:
             return JournalError(self.where, f"it is a cluster; runs need a Redis that is none: {said}")
         if isinstance(error, OutOfMemoryError) or "-OOM " in said:
             about = "its memory is full; raise its maxmemory, or forget more runs (Retention)"
-            return JournalError(self.where, f"{about}: {said}")
+            return JournalUnwritable(self.where, f"{about}: {said}", "the memory of Redis is full")
+        if "MISCONF " in said:
+            about = "its disk is full, or has failed; make room, then try again"
+            return JournalUnwritable(
+                self.where, f"{about}: {said}", "the disk of Redis is full, or has failed"
+            )
         if isinstance(error, ResponseError):
             return JournalError(self.where, f"it refuses what was asked: {said}")
         if isinstance(error, RedisConnectionError | RedisTimeoutError | OSError):

@@ -7,15 +7,15 @@ import secrets
 import time
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import anyio
 import anyio.to_thread
 from anyio.lowlevel import current_token
 
-from thinkwell._limits import _call_soon
 from thinkwell.journal import _redis_scripts as scripts
 from thinkwell.journal._errors import JournalError
+from thinkwell.journal._event_loop import call_soon
 from thinkwell.journal._redis_asking import Asker
 from thinkwell.journal._redis_calls import TO, Calls
 from thinkwell.journal._redis_link import as_text
@@ -63,7 +63,7 @@ class RedisProcess:
         self._link = link
         self._patience = patience
         self._watches = Watches()
-        self._token = current_token()
+        self._loop: Any = current_token().native_token
         self._inbox: deque[Heard | Literal["lost"]] = deque()
         self._is_rung = False
         self._closing = False
@@ -124,7 +124,7 @@ class RedisProcess:
     def _call_soon(self, function: Callable[[], None]) -> bool:
         """Have a function called in the event loop, and return whether there still is one."""
         try:
-            _call_soon(self._token, function)
+            call_soon(self._loop, function)
         except RuntimeError:
             return False
         return True

@@ -100,7 +100,10 @@ class SqliteJournal(LocalJournal):
             if stored is record:
                 self._begun(record)
 
-        return await self._write(Job(lambda changes: changes.create(record, line), then, weight=len(line)))
+        check_room = self._need().file.check_room
+        return await self._write(
+            Job(lambda changes: changes.create(record, line, check_room), then, weight=len(line))
+        )
 
     async def append(self, run_id: str, entries: Sequence[Entry]) -> None:
         weight = sum(len(entry.data) for entry in entries)

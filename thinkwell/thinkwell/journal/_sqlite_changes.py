@@ -12,7 +12,7 @@ from thinkwell.journal._sqlite_reading import LAST_SEQ, find_run_by_key
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from thinkwell.journal._types import Entry, RunEnd, RunRecord
 
@@ -65,8 +65,13 @@ class Changes:
         self._logs: dict[int, RunRecord] = {}
         """The runs whose logs have changed since they were written."""
 
-    def create(self, record: RunRecord, line: bytes) -> RunRecord:
-        """Begin a run, of which this is the record as JSON, or return the one that the key belongs to."""
+    def create(self, record: RunRecord, line: bytes, check_room: Callable[[], None]) -> RunRecord:
+        """Begin a run, of which this is the record as JSON, or return the one that the key belongs to.
+
+        Raises:
+            JournalConflict: There is one with this id.
+            JournalUnwritable: By `check_room`: there is no room for one more.
+        """
         if record.key is not None:
             self.flush()
             known = find_run_by_key(self._connection, record.caller, record.key)
@@ -75,6 +80,7 @@ class Changes:
         if self._number(record.id) is not None:
             taken = f"there is a run {record.id} already; give each run an id of its own"
             raise JournalConflict(self._where, taken)
+        check_room()
         values = (record.id, record.caller, record.thread, record.key, record.status, line)
         cursor = self._connection.execute(
             "INSERT INTO runs (id, caller, thread, key, status, record) VALUES (?, ?, ?, ?, ?, ?)", values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
 import sys
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec import MsgspecError
 
-from thinkwell.journal._errors import JournalError
+from thinkwell.journal._errors import JournalError, JournalUnwritable
 from thinkwell.journal._sqlite_reading import find_running
 
 if TYPE_CHECKING:
@@ -90,11 +91,9 @@ each entry above a kilobyte.
 ``doomed`` has the runs that are gone but for their entries, of which ``step`` can be deleted at once."""
 
 REASONS: Final = {
-    sqlite3.SQLITE_READONLY: "it cannot be written; check whose the file and its folder are",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check whether it is a file, and whose",
     sqlite3.SQLITE_PERM: "it cannot be opened; check whose the file and its folder are",
-    sqlite3.SQLITE_FULL: "the disk is full; make room, then try again",
-    sqlite3.SQLITE_IOERR: "the disk failed, or is full; look at it, then try again",
+    sqlite3.SQLITE_IOERR: "the disk failed; look at it, then try again",
     sqlite3.SQLITE_NOTADB: "it is no database; give the journal another file",
     sqlite3.SQLITE_CORRUPT: (
         "it is damaged; put a copy from before in its place, or move it away together with the files "
@@ -105,6 +104,21 @@ REASONS: Final = {
     sqlite3.SQLITE_TOOBIG: "it is too large to be kept; a gigabyte is the most",
 }
 
+_FULL: Final = ("the disk is full", "make room, then try again")
+_FAILED: Final = ("the disk has failed, or is full", "look at it, then try again")  # a quota, for example
+
+UNWRITABLE: Final = {
+    sqlite3.SQLITE_FULL: _FULL,
+    sqlite3.SQLITE_READONLY: ("the disk takes no writes", "check whose the file and its folder are"),
+    sqlite3.SQLITE_IOERR_WRITE: _FAILED,
+    sqlite3.SQLITE_IOERR_FSYNC: _FAILED,
+    sqlite3.SQLITE_IOERR_TRUNCATE: _FAILED,
+    sqlite3.SQLITE_IOERR_SHMSIZE: _FAILED,
+}
+"""What is wrong where something cannot be stored, and what to do, by SQLite's codes."""
+
+ROOM: Final = 256 * 1024
+"""Bytes that are free on the disk where a run begins: so that its end can be told, too."""
 
 MOVED: Final = (
     "it was deleted, moved or replaced while it was open, and what is written to it would be lost; put it "
@@ -122,7 +136,11 @@ def understood(where: str) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as exc:
-        code = getattr(exc, "sqlite_errorcode", 0) & 0xFF  # what is above says more, and is rarely of use
+        extended = getattr(exc, "sqlite_errorcode", 0)
+        code = extended & 0xFF
+        flaw = UNWRITABLE.get(extended) or UNWRITABLE.get(code)
+        if flaw is not None:
+            raise _unwritable(where, flaw, exc) from exc
         kind = FileAway if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) else JournalError
         raise kind(where, f"{REASONS.get(code, 'SQLite failed')} ({exc})") from exc
     except MsgspecError as exc:
@@ -157,6 +175,7 @@ class JournalFile:
                 reader.execute("PRAGMA query_only = ON")
                 self._readers.put(reader)
             self.connection.execute(f"PRAGMA busy_timeout = {round(PATIENCE * 1000)}")
+            self._folder = path.parent
             self._places = {each: _identity(each) for each in (path, Path(f"{path}-wal"))}
             self._stack = stack.pop_all()
             refused.pop_all()
@@ -169,6 +188,16 @@ class JournalFile:
         """
         if any(_identity(path) != known for path, known in self._places.items()):
             raise FileAway(self._where, MOVED)
+
+    def check_room(self) -> None:
+        """Look whether there is room for a run.
+
+        Raises:
+            JournalUnwritable: There is none.
+        """
+        disk = shutil.disk_usage(self._folder)
+        if disk.total and disk.free < ROOM:  # some file systems do not say how large they are
+            raise _unwritable(self._where, _FULL, f"{disk.free} bytes are free, and a run needs {ROOM}")
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Read with a connection that nobody else has meanwhile. For any thread.
@@ -196,6 +225,11 @@ class JournalFile:
         self._readers.put(None)
         with understood(self._where):
             self._stack.close()
+
+
+def _unwritable(where: str, flaw: tuple[str, str], said: object) -> JournalUnwritable:
+    what, do = flaw
+    return JournalUnwritable(where, f"{what}; {do} ({said})", what)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

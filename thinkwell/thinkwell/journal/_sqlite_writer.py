@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 import anyio
 from anyio.lowlevel import current_token
 
-from thinkwell.journal._errors import JournalConflict
+from thinkwell.journal._errors import JournalConflict, JournalUnwritable
+from thinkwell.journal._event_loop import call_soon
 from thinkwell.journal._sqlite_changes import Changes, Running
 from thinkwell.journal._sqlite_file import FileAway, understood
 
@@ -35,7 +36,7 @@ class Job(Generic[T]):
 
     Args:
         work: What to do: perhaps twice, where it was not kept the first time. It may raise a
-            `JournalConflict` as long as it has changed nothing.
+            `JournalConflict` or `JournalUnwritable` as long as it has changed nothing.
         then: Called with the result in the event loop when it is stored, whoever waits for that or not.
         weight: Bytes that are written, about.
         alone: Whether it is done outside of transactions.
@@ -62,7 +63,7 @@ class Job(Generic[T]):
         self._error = None
         try:
             self._result = (self._work(changes),)
-        except JournalConflict as exc:
+        except (JournalConflict, JournalUnwritable) as exc:
             self._error = exc
 
     def fail(self, error: Exception) -> None:
@@ -120,7 +121,7 @@ class Writer:
             for alone, some in groupby(jobs, key=_is_alone):
                 self._do(tuple(some), alone=alone)
             with suppress(RuntimeError):  # the event loop has ended: nobody waits
-                _call_soon(self._loop, partial(_settle, jobs))
+                call_soon(self._loop, partial(_settle, jobs))
 
     def _next(self) -> list[AnyJob]:
         """Wait for a job, and take those that have come with it; none: that was all."""
@@ -180,11 +181,3 @@ def _is_alone(job: AnyJob) -> bool:
 def _settle(jobs: Sequence[AnyJob]) -> None:
     for job in jobs:
         job.settle()
-
-
-def _call_soon(loop: Any, function: Callable[[], object]) -> None:
-    """Call a function in an event loop from another thread, without waiting: anyio's own way would wait."""
-    if hasattr(loop, "run_sync_soon"):  # trio
-        loop.run_sync_soon(function)
-    else:
-        loop.call_soon_threadsafe(function)

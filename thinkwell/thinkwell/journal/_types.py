@@ -87,6 +87,7 @@ class Journal(ABC):
     Raises:
         JournalError: By any method: the place where runs are kept cannot be used, or the journal is not open.
             It says what to do.
+        JournalUnwritable: By methods that store something: there is no room for it. Nothing of it is stored.
     """
 
     async def __aenter__(self) -> Self:

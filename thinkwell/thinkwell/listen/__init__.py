@@ -28,8 +28,7 @@ A listen ends with the turn, when everything before that is handled. A handler t
 
 from __future__ import annotations
 
-from thinkwell.listen._handlers import Handlers
-from thinkwell.listen._listening import listen
+from thinkwell.listen._handlers import Handlers, listen
 from thinkwell.listen._messages import (
     AgentApproval,
     AgentFailure,

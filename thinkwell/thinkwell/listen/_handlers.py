@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 import difflib
-import functools
-import inspect
-import json
 import logging
-from collections.abc import Callable, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args, get_origin
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from thinkwell._builder import check_count, check_seconds
-from thinkwell._tool_arguments import code_of, hints_of
-from thinkwell._where import where
-from thinkwell.errors import MessageInvalid
+from thinkwell._core.exit import check_handlers
+from thinkwell._core.schema.arguments import check_count, check_seconds
 from thinkwell.listen._listening import Listening
-from thinkwell.listen._messages import TYPES, as_read
+from thinkwell.listen._messages import TYPES
+from thinkwell.listen._registered import Registered
 from thinkwell.listen._transcript import Transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pydantic import TypeAdapter
-
-    from thinkwell.events import JsonValue
+    from thinkwell import ThoughtStream
 
 logger = logging.getLogger("thinkwell")
 
-MOST_ERRORS: Final = 20
-"""Fields of which an error tells what is wrong. An agent may send any number."""
-
-NAMES_TOLD: Final = 10
-"""Levels of a message that the place of an error names."""
-
-NAME_LENGTH: Final = 100
-"""Characters of such a place."""
-
+T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., object])
 
 _class: Final = type  # `Handlers.on` has an argument of that name
@@ -73,7 +57,7 @@ class Handlers:
         self,
         type: str,  # noqa: A002 - what it is
         *,
-        concurrency: int = 1,
+        concurrency: int | None = None,
         timeout: float | None = 120.0,
         by: str = "handler",
     ) -> Callable[[F], F]:
@@ -85,7 +69,9 @@ class Handlers:
 
         Args:
             type: The type of the messages.
-            concurrency: How many of them may be handled at once.
+            concurrency: How many of them may be handled at once, whatever else is being handled. ``None``:
+                one after another, together with those of all other types that have ``None``, in the order of
+                the agent's messages.
             timeout: Seconds that each may take, from when its handler begins; ``None``: as long as it likes.
                 A handler that takes longer is cancelled, and its question goes to whoever is asked next. A
                 thread cannot be cancelled: it goes on, and nobody waits for it.
@@ -101,7 +87,8 @@ class Handlers:
                 raise TypeError(f'on({name}={text!r:.100}): give a text, such as "question"')
             if not text.strip():
                 raise ValueError(f"on({name}={text!r}): it is empty")
-        _check_positive("concurrency", concurrency)
+        if concurrency is not None:
+            _check_positive("concurrency", concurrency)
         if timeout is not None:
             check_seconds("timeout", timeout)
 
@@ -132,114 +119,41 @@ class Handlers:
         return Listening(dict(self._registered), transcript=self.transcript, max_repeats=self._max_repeats)
 
 
-class Registered:
-    """A handler, and all that is known of it."""
-
-    def __init__(
-        self, type_: str, function: Callable[..., object], *, concurrency: int, timeout: float | None, by: str
-    ) -> None:
-        self.type = type_
-        self.function = function
-        self.concurrency = concurrency
-        self.timeout = timeout
-        self.by = by
-        code = code_of(function)
-        self.label = f"handler {getattr(code, '__qualname__', code)}(){where(code)}"
-        """What to call it in a message."""
-        self._annotation = _annotation(function, self.label)
-
-    @functools.cached_property
-    def _adapter(self) -> TypeAdapter[Any] | None:
-        if _takes_all(self._annotation):
-            return None
-        from pydantic import TypeAdapter  # loaded when first needed
-
-        try:
-            adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", self._annotation))
-        except Exception as exc:  # pydantic's own errors, and whatever the hooks of a type raise
-            raise TypeError(f"{self.label}: pydantic can make nothing of its annotation: {exc}") from exc
-        return adapter
-
-    def prepare(self) -> None:
-        """Make what reads messages.
-
-        Raises:
-            TypeError: It cannot be made.
-        """
-        _ = self._adapter
-
-    def read(self, fields: dict[str, JsonValue], agent: str) -> object:
-        """Return a message as what the handler takes.
-
-        Raises:
-            MessageInvalid: It does not fit.
-        """
-        if self._adapter is None:
-            return dict(fields)  # they are the event's too
-        from pydantic import ValidationError  # loaded when first needed
-
-        try:
-            # Only the JSON mode reads dates and such in strict models.
-            return self._adapter.validate_json(json.dumps(as_read(self._annotation, fields)))
-        except ValidationError as exc:
-            errors: dict[str, str] = {}
-            for error in exc.errors(include_url=False, include_context=False, include_input=False):
-                errors.setdefault(_name(error["loc"]), error["msg"])
-                if len(errors) == MOST_ERRORS:
-                    break
-            raise MessageInvalid(self.type, errors, agent=agent, handler=self.label) from None
-
-
-def _name(place: Sequence[int | str]) -> str:
-    """Return where a message is wrong. The agent may have chosen the names: what is none is quoted."""
-    name = ".".join(map(str, place[:NAMES_TOLD]))
-    plain = len(name) <= NAME_LENGTH and all(
-        part.isidentifier() or part.isdecimal() for part in name.split(".")
-    )
-    return name if plain or not name else f"{name!a:.{NAME_LENGTH}}"
-
-
 def _check_positive(name: str, value: object) -> None:
     check_count(name, value)
     if not value:
         raise ValueError(f"{name}=0: give 1 or more")
 
 
-def _annotation(function: Callable[..., object], label: str) -> object:
-    """Return the annotation of the parameter that takes the message; ``Any`` where it has none.
+async def listen(
+    stream: ThoughtStream[T],
+    handlers: Handlers,
+    *,
+    timeout: float | None = None,  # noqa: ASYNC109 - cancelling a run takes more than a scope
+) -> T:
+    """Listen to a run that has been started, and return its result.
+
+    What it has said already is heard first, as far as the run keeps it: ``stream(include="all")`` keeps all.
+    Of a recorded run, the handlers hear what the replay includes, so ``replay(…, include="all")`` has all of
+    it, and none is asked anything.
+
+    Args:
+        stream: The run.
+        handlers: Who is told, and asked.
+        timeout: Seconds that all of it may take from now on, the handlers included.
 
     Raises:
-        TypeError: There is no such parameter, or there are others that have to be given.
+        ThoughtTimeout: It has taken longer.
+        RuntimeError: Somebody listens to the run already.
+        TypeError: An argument is of another type.
+        ValueError: The timeout is not positive; or a handler is to decide approvals, and
+            ``permissions="deny"`` was said.
+        Exception: All that `ThinkBuilder.listen` raises.
     """
-    code = code_of(function)
-    if inspect.isgeneratorfunction(code) or inspect.isasyncgenfunction(code):
-        raise TypeError(f"{label}: it is a generator, and an answer is one value; return it")
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except ValueError as exc:
-        raise TypeError(f"{label}: its parameters are not known; wrap it in a function of yours") from exc
-    takes = (
-        inspect.Parameter.POSITIONAL_ONLY,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        inspect.Parameter.VAR_POSITIONAL,
-    )
-    if not parameters or parameters[0].kind not in takes:
-        raise TypeError(f"{label}: it takes no message; give it one parameter")
-    first, *others = parameters
-    for other in others:
-        optional = other.kind in (other.VAR_POSITIONAL, other.VAR_KEYWORD)
-        if other.default is other.empty and not optional:
-            raise TypeError(f"{label}: it is called with the message alone, and also wants {other.name!r}")
-    return hints_of(function, label).get(first.name, Any)
-
-
-def _takes_all(annotation: object) -> bool:
-    """Return whether a message is passed as it is."""
-    if any(annotation is whole for whole in (Any, object, dict, Mapping, MutableMapping)):
-        return True
-    inner = get_args(annotation)
-    return (
-        get_origin(annotation) in (dict, Mapping, MutableMapping)
-        and inner[0] is str
-        and inner[1] in (Any, object)
-    )
+    if timeout is not None:
+        check_seconds("timeout", timeout)
+    check_handlers(handlers)
+    listening = handlers.begin()
+    if stream._run.live:
+        stream._run.attach(listening)
+    return await listening.hear(stream, timeout)

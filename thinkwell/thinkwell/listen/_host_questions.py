@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from msgspec import UNSET
 
-from thinkwell._answers import Said, read_answer
+from thinkwell._core.exit import Said, read_answer
 from thinkwell.errors import AnswerInvalid
 from thinkwell.listen._values import as_answer
 from thinkwell.questions import Reply
 
 if TYPE_CHECKING:
-    from thinkwell._lines._words import Response
+    from thinkwell._lines.words import Response
     from thinkwell.questions import Answer, Question
 
 NOBODY: Final = "the host has ended its output, so nobody can be asked"

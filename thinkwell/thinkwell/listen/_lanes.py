@@ -1,4 +1,4 @@
-"""Messages that wait for their handlers: a lane for each type, in which they are handled in their order."""
+"""Messages that wait for their handlers in their order: all types in one lane, or a type in its own."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from thinkwell import events as ev
+    from thinkwell._core.exit import BackgroundTasks
     from thinkwell.events import JsonValue
-    from thinkwell.listen._handlers import Registered
+    from thinkwell.listen._registered import Registered
     from thinkwell.questions import Answer, Question
-    from thinkwell_acp._tasks import BackgroundTasks
 
 
 class Job:
@@ -49,11 +49,13 @@ class Job:
 
 
 class Lane:
-    """The messages of one type."""
+    """Messages that are handled in their order, so many at once."""
 
-    def __init__(self, handler: Registered) -> None:
-        self.handler: Final = handler
-        self._waiting: list[tuple[int, Job]] = []
+    def __init__(self, width: int) -> None:
+        self.kept: Final = set[int]()
+        """Ranks of messages that are yet to come: those of higher rank wait for them."""
+        self._width = width
+        self._waiting: list[tuple[int, Registered, Job]] = []
         self._running = 0
         self._last: anyio.Event | None = None
 
@@ -62,20 +64,23 @@ class Lane:
         """Whether anything waits or is being handled."""
         return bool(self._waiting or self._running)
 
-    def put(self, rank: int, job: Job) -> None:
+    def put(self, rank: int, handler: Registered, job: Job) -> None:
         """Let a message wait for those of lower rank."""
-        heappush(self._waiting, (rank, job))
+        self.kept.discard(rank)
+        heappush(self._waiting, (rank, handler, job))
         # Only ids tell a host's answers apart; without them it goes by their order.
         if job.report is not None and "id" not in job.report.body:
             job.before, self._last = self._last, job.settled
 
-    def next(self) -> Job | None:
+    def next(self) -> tuple[Registered, Job] | None:
         """Begin with the next message, where one may begin."""
-        while self._waiting and self._running < self.handler.concurrency:
-            _, job = heappop(self._waiting)
+        while self._waiting and self._running < self._width:
+            if self.kept and min(self.kept) < self._waiting[0][0]:
+                break
+            _, handler, job = heappop(self._waiting)
             if not job.dropped:
                 self._running += 1
-                return job
+                return handler, job
         return None
 
     def ended(self) -> None:
@@ -94,7 +99,12 @@ class Lanes:
     def __init__(
         self, handlers: Mapping[str, Registered], work: Callable[[Registered, Job], Awaitable[None]]
     ) -> None:
-        self._lanes = {type_: Lane(handler) for type_, handler in handlers.items()}
+        in_order = Lane(1)
+        self._handlers = dict(handlers)
+        self._lanes = {
+            type_: in_order if handler.concurrency is None else Lane(handler.concurrency)
+            for type_, handler in handlers.items()
+        }
         self._work = work
         self._wake = anyio.Event()
         self._idle = anyio.Event()
@@ -103,14 +113,21 @@ class Lanes:
     def __contains__(self, type_: str) -> bool:
         return type_ in self._lanes
 
-    def rank(self) -> int:
-        """Return a place behind all that were given."""
+    def keep(self, type_: str) -> int:
+        """Return a place behind all that were given, for a message that is yet to come."""
         self._rank += 1
+        self._lanes[type_].kept.add(self._rank)
         return self._rank
 
+    def give_up(self, type_: str, rank: int) -> None:
+        """Keep a place no longer."""
+        self._lanes[type_].kept.discard(rank)
+        self._wake.set()
+
     def put(self, type_: str, job: Job, rank: int | None = None) -> None:
-        """Have a message handled. Never waits."""
-        self._lanes[type_].put(self.rank() if rank is None else rank, job)
+        """Have a message handled, at the place that was kept for it, or behind all others. Never waits."""
+        rank = self.keep(type_) if rank is None else rank
+        self._lanes[type_].put(rank, self._handlers[type_], job)
         self._wake.set()
 
     async def serve(self, tasks: BackgroundTasks) -> None:
@@ -118,12 +135,13 @@ class Lanes:
 
         The tasks have the context variables of whoever called this.
         """
+        lanes = frozenset(self._lanes.values())
         while True:
             self._wake = anyio.Event()
-            for lane in self._lanes.values():
-                while (job := lane.next()) is not None:
-                    tasks.start_soon(self._run, lane, job)
-            if not any(lane.busy for lane in self._lanes.values()):
+            for lane in lanes:
+                while (found := lane.next()) is not None:
+                    tasks.start_soon(self._run, lane, *found)
+            if not any(lane.busy for lane in lanes):
                 self._idle.set()
             await self._wake.wait()
 
@@ -133,9 +151,9 @@ class Lanes:
         self._wake.set()
         await self._idle.wait()
 
-    async def _run(self, lane: Lane, job: Job) -> None:
+    async def _run(self, lane: Lane, handler: Registered, job: Job) -> None:
         try:
-            await self._work(lane.handler, job)
+            await self._work(handler, job)
             job.settled.set()  # not where it was cancelled: that it has no answer is no answer
         finally:
             lane.ended()

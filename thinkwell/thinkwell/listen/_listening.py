@@ -11,32 +11,31 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from msgspec.structs import replace
 
 from thinkwell import events as ev
-from thinkwell._answers import SILENCE, Said
-from thinkwell._asking import HANDLER_THREADS, call_handler
-from thinkwell._builder import check_handlers, check_seconds
+from thinkwell._core.exit import SILENCE, Said, background_tasks, call_handler
 from thinkwell.errors import AgentError, AgentReported, ThoughtTimeout
 from thinkwell.listen._lanes import Job, Lanes
 from thinkwell.listen._messages import ASKING, ENDS, Narrator, asked
 from thinkwell.listen._transcript import record_of
 from thinkwell.listen._values import as_answer, to_json
 from thinkwell.questions import Reply
-from thinkwell_acp._tasks import background_tasks
 from thinkwell_acp.errors import INTERNAL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from thinkwell._answers import Ruling
-    from thinkwell._listener import Listened
-    from thinkwell._stream import ThoughtStream
+    from thinkwell import ThoughtStream
+    from thinkwell._core.exit import Listened, Ruling
     from thinkwell.events import JsonValue
-    from thinkwell.listen._handlers import Handlers, Registered
+    from thinkwell.listen._registered import Registered
     from thinkwell.listen._transcript import Transcript
     from thinkwell.questions import Answer, Question
 
 T = TypeVar("T")
 
 logger = logging.getLogger("thinkwell")
+
+HANDLER_THREADS: Final = 200
+"""How many handlers that are not ``async`` may think at once."""
 
 REST_TIMEOUT: Final = 10.0
 """Seconds that the rest of a turn is heard once its result is there: some agents have a last word."""
@@ -45,40 +44,6 @@ _LAST_PHASES: Final = ("completed", "failed", "cancelled")
 
 TYPES_TOLD: Final = 100
 """Types of messages without a handler that are each worth a line of the log: agents may invent any number."""
-
-
-async def listen(
-    stream: ThoughtStream[T],
-    handlers: Handlers,
-    *,
-    timeout: float | None = None,  # noqa: ASYNC109 - cancelling a run takes more than a scope
-) -> T:
-    """Listen to a run that has been started, and return its result.
-
-    What it has said already is heard first, as far as the run keeps it: ``stream(include="all")`` keeps all.
-    Of a recorded run, the handlers hear what the replay includes, so ``replay(…, include="all")`` has all of
-    it, and none is asked anything.
-
-    Args:
-        stream: The run.
-        handlers: Who is told, and asked.
-        timeout: Seconds that all of it may take from now on, the handlers included.
-
-    Raises:
-        ThoughtTimeout: It has taken longer.
-        RuntimeError: Somebody listens to the run already.
-        TypeError: An argument is of another type.
-        ValueError: The timeout is not positive; or a handler is to decide approvals, and
-            ``permissions="deny"`` was said.
-        Exception: All that `ThinkBuilder.listen` raises.
-    """
-    if timeout is not None:
-        check_seconds("timeout", timeout)
-    check_handlers(handlers)
-    listening = handlers.begin()
-    if stream._run.live:
-        stream._run.attach(listening)
-    return await listening.hear(stream, timeout)
 
 
 class Listening:
@@ -94,12 +59,12 @@ class Listening:
         self._lanes = Lanes(handlers, self._handle)
         self._narrator = Narrator(handlers)
         self._run: Listened | None = None
-        self._by_lines = False
+        self._reports = False
         self._agent = ""
         self._asked: dict[str, Job] = {}
         """What handlers are asked, by the ids of the questions."""
-        self._announced: list[tuple[int, dict[str, JsonValue]]] = []
-        """The questions of an agent that speaks lines that are yet to be asked, with their places."""
+        self._announced: list[tuple[int, str, dict[str, JsonValue]]] = []
+        """The places of questions of an agent that speaks lines that are yet to be asked."""
         self._told: set[str] = set()
         """What the log has been told of: types without a handler, and types that have no answer."""
         self._over = False
@@ -131,7 +96,7 @@ class Listening:
         """Learn which run it is."""
         self._run = run
         self._agent = run.agent
-        self._by_lines = run.by_lines
+        self._reports = run.reports
 
     def event(self, event: ev.ThoughtEvent) -> None:
         """Queue the message that an event says, where there is a handler for it."""
@@ -141,12 +106,12 @@ class Listening:
             self._ended.set()
         if isinstance(event, ev.Report):
             self._report(event)
-        elif not self._by_lines and (told := self._narrator.message(event)) is not None:
+        elif not self._reports and (told := self._narrator.message(event)) is not None:
             self._lanes.put(told.type, Job(told.fields))
 
     def stderr(self, line: str) -> None:
         """Queue a line of standard error. An agent that speaks lines logs in its own words."""
-        if self._left or self._by_lines:
+        if self._left or self._reports:
             return
         if (told := self._narrator.stderr(line)) is not None:
             self._lanes.put(told.type, Job(told.fields))
@@ -176,20 +141,20 @@ class Listening:
         job = self._asked.pop(question.id, None)
         if job is not None:
             job.drop()
-        else:
-            self._announced_place(question)
+        elif (place := self._announced_place(question)) is not None:
+            self._lanes.give_up(asked(question).type, place)
         if self._transcript is not None:
             told = asked(question)
             self._transcript.append(record_of(question, told.fields, told.type, ruling, seconds))
 
     def _report(self, event: ev.Report) -> None:
         if self._run is None:
-            self._by_lines = True  # a recording does not say so
-        elif not self._by_lines:
+            self._reports = True  # a recording does not say so
+        elif not self._reports:
             return  # the agent claims to be another kind of agent
         if event.kind in ASKING:
             if event.kind in self._lanes and self._run is not None:
-                self._announced.append((self._lanes.rank(), event.body))
+                self._announced.append((self._lanes.keep(event.kind), event.kind, event.body))
         elif event.kind in self._lanes and event.kind not in ENDS:
             self._lanes.put(event.kind, Job(event.body, report=event))
         else:
@@ -202,9 +167,9 @@ class Listening:
         """
         if question.message is None:
             return None
-        fields = asked(question).fields
-        for index, (rank, body) in enumerate(self._announced):
-            if body == fields:
+        told = asked(question)
+        for index, (rank, *announced) in enumerate(self._announced):
+            if announced == [told.type, told.fields]:
                 del self._announced[index]
                 return rank
         return None
@@ -273,12 +238,14 @@ class Listening:
             except TypeError as exc:  # a type of the user's that has no form in JSON
                 self._fail(exc)
         elif isinstance(error, AgentReported) and "error" in self._lanes:
-            self._lanes.put("error", Job(_error_fields(error, spread=self._by_lines)))
+            self._lanes.put("error", Job(_error_fields(error, spread=self._reports)))
         await self._lanes.drained()
 
     def _leave(self) -> None:
         """Hear no more: the turn may go on, but the result is there, and nobody works any more."""
         self._left = True
+        for rank, type_, _ in self._announced:
+            self._lanes.give_up(type_, rank)
         for job in self._asked.values():  # somebody else is asked
             job.settled.set()
 
@@ -353,7 +320,7 @@ class Listening:
             assert self._run is not None
             if not self._run.asks_others:
                 self._warn_of_nothing(handler, question)
-                if self._by_lines:
+                if self._reports:
                     return cast("Answer", SILENCE)  # no answer that a user could give
             return reply or Reply(None, f"the {handler.by} left it open", handler.by)
         if reply.answer is None:
@@ -366,7 +333,7 @@ class Listening:
         if handler.label in self._told:
             return
         self._told.add(handler.label)
-        then = "the agent is told nothing and may wait for it" if self._by_lines else "it is declined"
+        then = "the agent is told nothing and may wait for it" if self._reports else "it is declined"
         about = "Agent %s: %s returned None for question %s, and nobody else is asked: %s"
         logger.warning(about, self._agent, handler.label, question.id, then)
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from thinkwell import events as ev
-from thinkwell._json_schema import is_array
+from thinkwell._core.schema.json_schema import is_array
+from thinkwell._lines.words import PIECE_FIELDS
 from thinkwell.questions import FormQuestion, PermissionQuestion, UrlQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from thinkwell._forms import FormField
-    from thinkwell.questions import Question
+    from thinkwell.questions import FormField, Question
 
 ENDS: Final = frozenset({"result", "error"})
 """The types of the messages that end a run."""
@@ -105,7 +105,7 @@ OTHER_NAMES: Final[dict[type, dict[str, tuple[str, ...]]]] = {
     AgentQuestion: {"question": ("message", "text")},
     AgentApproval: {"description": ("message", "question", "text")},
     AgentLog: {"message": ("text",)},
-    AgentPartial: {"text": ("message", "content", "delta")},
+    AgentPartial: {"text": PIECE_FIELDS},
     AgentFailure: {},
 }
 """Names under which agents that speak lines were seen to put what a class has a field for."""

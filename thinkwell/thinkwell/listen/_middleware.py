@@ -21,14 +21,14 @@ import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thinkwell._builder import check_seconds, existing_folder, output_type
-from thinkwell._json_schema import is_array, is_object
-from thinkwell._lines._words import Init, Prompt, Response, read_host_line, write_message
-from thinkwell._output import JsonSchema
+from thinkwell._core.exit import background_tasks, existing_folder
+from thinkwell._core.schema.arguments import check_seconds
+from thinkwell._core.schema.json_schema import is_array, is_object
+from thinkwell._core.schema.output import JsonSchema, output_type
+from thinkwell._lines.words import Init, Prompt, Response, error_fields, read_host_line
 from thinkwell.errors import (
     AgentClosed,
     AgentExited,
-    AgentReported,
     AnswerInvalid,
     SessionUnusable,
     ThinkwellError,
@@ -38,7 +38,6 @@ from thinkwell.listen._outbox import Outbox
 from thinkwell.listen._relay import Relay
 from thinkwell.listen._values import to_json
 from thinkwell_acp._framing import LineSplitter
-from thinkwell_acp._tasks import background_tasks
 from thinkwell_acp.errors import ConnectionBroken, FrameTooLong
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from thinkwell_acp import Transport
     from thinkwell_acp._framing import Line
 
-__all__ = ("InitRefused", "error_line", "serve_lines")
+__all__ = ("InitRefused", "serve_lines")
 
 logger = logging.getLogger("thinkwell")
 
@@ -131,11 +130,6 @@ async def serve_lines(
     if timeout is not None:
         check_seconds("timeout", timeout)
     return await _Middleware(agent, transport, Settings(output=output, cwd=cwd, timeout=timeout)).serve()
-
-
-def error_line(error: Exception) -> bytes:
-    """Return the line that tells a host of an error, for one that cannot be served at all."""
-    return write_message("error", _error_fields(error))
 
 
 class _Middleware:
@@ -266,7 +260,7 @@ class _Middleware:
                     self._warn_of_params(order.params)
                 else:
                     failure = await self._run(session, order, settings)
-                if isinstance(failure, FATAL) or not session._wire.usable:
+                if isinstance(failure, FATAL) or not session._wire.life.usable:
                     break
                 # So that a host that does not read has one prompt's messages waiting for it, and no more.
                 await self._outbox.wait_empty()
@@ -313,7 +307,7 @@ class _Middleware:
         return failure
 
     def _fail(self, error: Exception) -> None:
-        self._outbox.put("error", _error_fields(error))
+        self._outbox.put("error", error_fields(error))
 
 
 def _with_params(settings: Settings, params: JsonValue) -> Settings:
@@ -395,10 +389,3 @@ def _result_fields(output: object, result: object) -> dict[str, JsonValue]:
         return {"text": cast("str", result)}
     plain = to_json(result, "the agent")
     return plain if is_object(plain) and "type" not in plain else {"result": plain}
-
-
-def _error_fields(error: Exception) -> dict[str, JsonValue]:
-    if not isinstance(error, AgentReported):
-        return {"message": str(error)}
-    fields: dict[str, JsonValue] = {"message": error.message, "code": error.code}
-    return fields if error.data is None else {**fields, "data": error.data}

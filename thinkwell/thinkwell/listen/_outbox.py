@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from thinkwell._lines._words import write_message
+from thinkwell._lines.words import write_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

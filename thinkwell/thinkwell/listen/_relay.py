@@ -12,8 +12,7 @@ from thinkwell.listen._messages import ASKING, ENDS, Narrator, asked
 from thinkwell.questions import Reply
 
 if TYPE_CHECKING:
-    from thinkwell._answers import Ruling
-    from thinkwell._listener import Listened
+    from thinkwell._core.exit import Listened, Ruling
     from thinkwell.listen._host_questions import HostQuestions
     from thinkwell.listen._outbox import Outbox
     from thinkwell.questions import Answer, Question
@@ -54,7 +53,7 @@ class Relay:
     def begin(self, run: Listened) -> None:
         """Learn which run it is. An agent that speaks lines needs no other words for what it does."""
         self._run = run
-        if run.by_lines:
+        if run.reports:
             self._narrator = Narrator(())
 
     def event(self, event: ev.ThoughtEvent) -> None:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import msgspec
 
-from thinkwell._content import JsonValue
+from thinkwell._display.fences import fenced
 from thinkwell._display.text import LINE, in_json, line, visible
-from thinkwell._prompt import fenced
+from thinkwell.events import JsonValue
 from thinkwell.questions import FormQuestion
 
 if TYPE_CHECKING:
     import os
 
-    from thinkwell._answers import Ruling
+    from thinkwell._core.exit import Ruling
     from thinkwell.questions import Question
 
 TITLE: Final = 100

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard, cast, get_args
 import msgspec
 from msgspec.structs import replace
 
-from thinkwell._answers import Said
+from thinkwell._core.exit import Said
 from thinkwell.questions import ChooseOption, FormQuestion, Reply, StopRun, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from thinkwell._forms import FormField
     from thinkwell.events import JsonValue
-    from thinkwell.questions import Question
+    from thinkwell.questions import FormField, Question
 
 YES: Final = frozenset(
     ("yes", "y", "true", "ok", "allow", "allowed", "approve", "approved", "accept", "accepted")

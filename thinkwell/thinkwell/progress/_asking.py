@@ -12,24 +12,21 @@ from thinkwell._display.explaining import explanation
 from thinkwell._display.filling import fill_in, heading
 from thinkwell._display.questions import Putting
 from thinkwell._display.text import exact, line
+from thinkwell._terminal.keyboard import BACKGROUND_INTERVAL, POLL_INTERVAL
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen
-from thinkwell.progress._keys import POLL_INTERVAL
 from thinkwell.questions import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from thinkwell._display.questions import Asked
+    from thinkwell._terminal.keyboard import Keyboard
     from thinkwell.progress._drawing import Drawing
-    from thinkwell.progress._keys import Keyboard
     from thinkwell.questions import Answer
     from thinkwell.view import QuestionView
 
 GRACE: Final = 0.25
 """Seconds from when a question is seen in which no key counts: it was meant for something else."""
-
-BACKGROUND_INTERVAL: Final = 1.0
-"""Seconds between looks at whether a program in the background has come to the front."""
 
 
 class Asking:

@@ -9,10 +9,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._display import numbers
 from thinkwell._display.summary import summary
 from thinkwell._display.text import clean, line
-from thinkwell._json_schema import is_array, is_object
 from thinkwell.progress._blocks import Bar, Hanging, change_bar
 from thinkwell.progress._markdown import Code, Prose
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from thinkwell._display.results import result_text
-from thinkwell.progress._interrupt import CtrlC
+from thinkwell._terminal.ctrl_c import CtrlC
 from thinkwell.progress._painter import Painter
 from thinkwell.progress._renderer import Shown
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
-    from thinkwell._stream import ThoughtStream
+    from thinkwell import ThoughtStream
     from thinkwell.progress._renderer import Renderer
 
 FRAME: Final = 1 / 12

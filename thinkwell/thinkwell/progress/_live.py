@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias, TypeVar, cast, get
 
 import anyio
 
+from thinkwell._display.json_lines import JsonLines
+from thinkwell._terminal.keyboard import find_keyboard
+from thinkwell._terminal.output import direct
 from thinkwell.progress._drawing import Drawing
-from thinkwell.progress._json import JsonLines
-from thinkwell.progress._keys import find_keyboard
 from thinkwell.progress._lines import LinesRenderer
-from thinkwell.progress._output import direct
 from thinkwell.progress._renderer import Deferred
 from thinkwell.progress._showing import showing
 from thinkwell.progress._telling import Telling
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from thinkwell._stream import ThoughtStream
-    from thinkwell.progress._interrupt import CtrlC
+    from thinkwell import ThoughtStream
+    from thinkwell._terminal.ctrl_c import CtrlC
     from thinkwell.progress._renderer import Renderer
 
 T = TypeVar("T")

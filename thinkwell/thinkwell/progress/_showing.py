@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import anyio
 
+from thinkwell._core.exit import background_tasks
+from thinkwell._terminal.ctrl_c import signal_received
 from thinkwell.progress._asking import Asking
-from thinkwell.progress._interrupt import signal_received
-from thinkwell_acp._tasks import background_tasks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from typing import TextIO
 
+    from thinkwell._terminal.keyboard import Keyboard
     from thinkwell.progress._drawing import Drawing
-    from thinkwell.progress._keys import Keyboard
 
 STOP_TIMEOUT: Final = 0.5
 """Seconds that a display gets to leave the terminal when Ctrl-Z is pressed."""

@@ -10,9 +10,9 @@ from thinkwell.progress._drawing import Drawing
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from thinkwell._log import EventReader
-    from thinkwell._stream import ThoughtStream
-    from thinkwell.progress._json import JsonLines
+    from thinkwell import ThoughtStream
+    from thinkwell._core.exit import EventReader
+    from thinkwell._display.json_lines import JsonLines
     from thinkwell.progress._renderer import Shown
 
 

@@ -23,7 +23,8 @@ from thinkwell.sync._opening import Opener
 from thinkwell.sync._replay import replay
 from thinkwell.sync._session import Session
 from thinkwell.sync._stream import ThoughtStream
-from thinkwell.sync._supervision import Supervisor, supervise
+from thinkwell.sync._supervision import supervise
+from thinkwell.sync._supervisor import Supervisor
 
 __all__ = (
     "Agent",

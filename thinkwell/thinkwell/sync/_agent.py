@@ -5,16 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from thinkwell import _agent
-from thinkwell._agent import Agent as AsyncAgent
-from thinkwell._asking import QUESTION_TIMEOUT
-from thinkwell._session import OPEN_TIMEOUT
+from thinkwell import Agent as AsyncAgent
+from thinkwell import open_agent as open_async_agent
+from thinkwell._core.exit import OPEN_TIMEOUT, QUESTION_TIMEOUT
 from thinkwell.errors import AgentClosed
 from thinkwell.sync._builder import Starter, ThinkBuilder
 from thinkwell.sync._loop import hold
 from thinkwell.sync._opening import Opened, Opener
 from thinkwell.sync._session import Session, start_session
-from thinkwell.sync._supervision import async_handlers
+from thinkwell.sync._supervisor import async_handlers
 
 if TYPE_CHECKING:
     import os
@@ -24,16 +23,16 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
+    from thinkwell import SessionInfo
     from thinkwell import events as ev
-    from thinkwell._arguments import PromptFormat, Protocol
-    from thinkwell._output import JsonSchema
-    from thinkwell._session_state import SessionInfo
-    from thinkwell.agents._profile import AgentProfile, Way
+    from thinkwell._core.schema.output import JsonSchema
+    from thinkwell._lines.words import PromptFormat, Protocol
+    from thinkwell.agents import AgentProfile, ToolTransport
     from thinkwell.errors import AuthMethod
     from thinkwell.mcp_servers import McpServer
     from thinkwell.permissions import PermissionMode, PermissionPolicy
     from thinkwell.questions import Answer, Question, QuestionHandler
-    from thinkwell.sync._held import Held
+    from thinkwell.sync._loop import Held
     from thinkwell.view import PhaseView
     from thinkwell.workspace import Workspace
     from thinkwell_acp import Transport
@@ -231,9 +230,10 @@ def open_agent(
     question_timeout: float = QUESTION_TIMEOUT,
     workspace: Workspace | None = None,
     mcp_servers: Sequence[McpServer] = (),
-    tools_via: Way | None = None,
+    tools_via: ToolTransport | None = None,
     login: str | None = None,
     startup_timeout: float = 60,
+    keep_daemons: bool = False,
     record: str | os.PathLike[str] | None = None,
     on_phase: Callable[[ev.PhaseChanged], None] | None = None,
     protocol: Protocol = "acp",
@@ -242,15 +242,15 @@ def open_agent(
 ) -> Opener[Agent]:
     """Start an agent, or connect to one, for the time of a block; or by ``open_agent(…).start()``.
 
-    Leaving the block, or `Agent.close`, cancels what runs and ends the agent's whole process group. So does
-    the end of the main thread, where it was not done.
+    Leaving the block, or `Agent.close`, cancels what runs and ends the agent's process with everything that
+    it has started. So does the end of the main thread, where it was not done.
 
     The arguments and errors are those of `thinkwell.open_agent`; the errors are raised when it is opened.
     What is called here (`on_question`, tools) may block, as long as it is not written with ``async``;
     `on_phase` may not.
     """
     manager = partial(
-        _agent.open_agent,
+        open_async_agent,
         agent,
         command=command,
         transport=transport,
@@ -264,6 +264,7 @@ def open_agent(
         tools_via=tools_via,
         login=login,
         startup_timeout=startup_timeout,
+        keep_daemons=keep_daemons,
         record=record,
         on_phase=on_phase,
         protocol=protocol,

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from thinkwell._builder import PromptBuilder, check_handlers
+from thinkwell._core.exit import PromptBuilder, check_handlers
 from thinkwell.sync._listening import hear
 from thinkwell.sync._stream import ThoughtStream
 
 if TYPE_CHECKING:
+    from thinkwell import Budget, Buffer, Explanation
     from thinkwell import events as ev
-    from thinkwell._builder import Explanation, Options, Spec
-    from thinkwell._builder import Starter as AsyncStarter
-    from thinkwell._limits import Budget
-    from thinkwell._log import Buffer
-    from thinkwell._prompt import Part
+    from thinkwell._core.exit import Options, Spec
+    from thinkwell._core.exit import Starter as AsyncStarter
     from thinkwell.listen import Handlers
     from thinkwell.sync._loop import LoopThread
 
@@ -35,6 +33,8 @@ class Starter:
         self._loop = loop
         self._starter = starter
         self._owner = owner
+        self.check = starter.check
+        """Checks that the agent takes a part of a prompt."""
 
     def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
         """Start a run."""
@@ -51,10 +51,6 @@ class Starter:
     def explain(self, spec: Spec[T]) -> Explanation:
         """Return what a run would send."""
         return self._loop.ask(lambda: self._starter.explain(spec))
-
-    def check(self, part: Part) -> None:
-        """Check that the agent takes such a part of a prompt."""
-        self._starter.check(part)
 
 
 class ThinkBuilder(PromptBuilder[T, Starter]):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from thinkwell import _login
+from thinkwell import login as log_in
 from thinkwell.sync._loop import hold
-from thinkwell.sync._supervision import async_handlers
+from thinkwell.sync._supervisor import async_handlers
 
 if TYPE_CHECKING:
     import os
@@ -51,7 +51,7 @@ def login(
 
     @asynccontextmanager
     async def logged_in() -> AsyncGenerator[None]:
-        await _login.login(
+        await log_in(
             agent,
             method,
             command=command,

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from thinkwell.sync._held import Held
+    from thinkwell.sync._loop import Held
 
 
 class Closable(Protocol):

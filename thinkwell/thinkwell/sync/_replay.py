@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
+    from thinkwell import Buffer
+    from thinkwell import ThoughtStream as AsyncThoughtStream
     from thinkwell import events as ev
-    from thinkwell._log import Buffer
-    from thinkwell._output import JsonSchema
-    from thinkwell._stream import ThoughtStream as AsyncThoughtStream
+    from thinkwell._core.schema.output import JsonSchema
 
 T = TypeVar("T")
 

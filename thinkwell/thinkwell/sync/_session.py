@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
+from thinkwell import Session as AsyncSession
 from thinkwell import events as ev
-from thinkwell._session import OPEN_TIMEOUT
-from thinkwell._session import Session as AsyncSession
+from thinkwell._core.exit import OPEN_TIMEOUT
 from thinkwell.errors import AgentClosed
 from thinkwell.sync._builder import Starter, ThinkBuilder
 from thinkwell.sync._loop import LoopEnded, hold
@@ -22,12 +22,11 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
-    from thinkwell._history import HistoryMessage
-    from thinkwell._output import JsonSchema
-    from thinkwell._session_state import SessionMode, SessionOption, SessionUsage
+    from thinkwell import HistoryMessage, SessionMode, SessionOption, SessionUsage
+    from thinkwell._core.schema.output import JsonSchema
     from thinkwell.mcp_servers import McpServer
     from thinkwell.questions import Answer
-    from thinkwell.sync._held import Held
+    from thinkwell.sync._loop import Held
 
 T = TypeVar("T")
 
@@ -192,8 +191,9 @@ class Session(Opened[AsyncSession]):
 
     def events(self, *, include: ev.Include = "all", after: int = 0) -> Iterator[ev.ThoughtEvent]:
         """Return an iterator over what the agent sends between the turns. It ends with the session."""
-        log = self._session._wire.between
-        return EventIterator(self._held.loop, log, ev.included(include), after, self)
+        ev.included(include)
+        read = partial(self._session.events, include=include, after=after)
+        return EventIterator(self._held.loop, read, self)
 
     def _call(self, function: Callable[[], Any]) -> None:
         try:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Generic, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from thinkwell import events as ev
 from thinkwell.sync._loop import LoopEnded, WaitedTooLong
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
     from types import TracebackType
     from typing import Self
 
-    from thinkwell._log import EventReader, RunLog
-    from thinkwell._stream import ThoughtStream as AsyncThoughtStream
+    from thinkwell import ThoughtStream as AsyncThoughtStream
+    from thinkwell._core.exit import EventReader
     from thinkwell.questions import Answer
     from thinkwell.sync._loop import LoopThread
     from thinkwell.view import RunView
@@ -27,21 +28,17 @@ class EventIterator:
 
     Args:
         loop: Where the log is written.
-        log: The log.
-        include: Kinds of events to deliver; ``None``: all.
-        after: Number of the event behind which it starts.
+        read: Makes the reader of the log, there.
         owner: Stays alive as long as the iterator.
     """
 
-    __slots__ = ("_after", "_include", "_log", "_loop", "_over", "_owner", "_reader", "_ready")
+    __slots__ = ("_loop", "_over", "_owner", "_read", "_reader", "_ready")
 
     def __init__(
-        self, loop: LoopThread, log: RunLog, include: frozenset[str] | None, after: int, owner: object
+        self, loop: LoopThread, read: Callable[[], AsyncIterator[ev.ThoughtEvent]], owner: object
     ) -> None:
         self._loop = loop
-        self._log = log
-        self._include = include
-        self._after = after
+        self._read = read
         self._owner = owner
         self._reader: EventReader | None = None
         self._ready: deque[ev.ThoughtEvent] = deque()
@@ -64,9 +61,7 @@ class EventIterator:
 
     async def _fetch(self) -> None:
         """Take what there is. Not by way of the result: an interrupted caller must not lose it."""
-        if self._reader is None:
-            self._reader = self._log.reader(self._include, self._after)
-        events = await self._reader.batch()
+        events = await self._begun().batch()
         self._ready.extend(events)
         self._over = not events
 
@@ -74,9 +69,12 @@ class EventIterator:
         """Take all from a log that grows no more."""
         if not self._over:  # pragma: no branch - else another thread was quicker
             self._over = True
-            place = self._after if self._reader is None else self._reader.place
-            events = self._log.events[self._log.index_after(place) :]
-            self._ready.extend(e for e in events if self._include is None or e.type in self._include)
+            self._ready.extend(self._begun().batch_nowait())
+
+    def _begun(self) -> EventReader:
+        if self._reader is None:
+            self._reader = cast("EventReader", self._read())
+        return self._reader
 
 
 class ThoughtStream(Generic[T_co]):
@@ -165,7 +163,7 @@ class ThoughtStream(Generic[T_co]):
         return self._loop.ask(self._stream.result.exception)
 
     def __iter__(self) -> Iterator[ev.ThoughtEvent]:
-        return EventIterator(self._loop, self._stream._log, None, 0, self)
+        return EventIterator(self._loop, self._stream.events, self)
 
     def events(self, *, include: ev.Include | None = None, after: int = 0) -> Iterator[ev.ThoughtEvent]:
         """Return an iterator of its own.
@@ -178,8 +176,9 @@ class ThoughtStream(Generic[T_co]):
         Raises:
             ValueError: There is no such kind of event.
         """
-        kinds = None if include is None else ev.included(include)
-        return EventIterator(self._loop, self._stream._log, kinds, after, self)
+        if include is not None:
+            ev.included(include)
+        return EventIterator(self._loop, partial(self._stream.events, include=include, after=after), self)
 
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
         """Answer an open question of `view.questions`. The first answer counts.

@@ -5,28 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from thinkwell import supervision
+from thinkwell.sync._supervisor import Supervisor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from thinkwell.questions import Question, QuestionHandler, Reply
     from thinkwell.supervision import Reviews
     from thinkwell.sync._agent import Agent
-
-
-class Supervisor:
-    """A question handler that asks another agent. Made by `supervise`; see `thinkwell.Supervisor`."""
-
-    def __init__(self, agent: Agent, supervisor: supervision.Supervisor) -> None:
-        self._agent = agent
-        self._supervisor = supervisor
-
-    def __repr__(self) -> str:
-        return repr(self._supervisor)
-
-    def __call__(self, question: Question) -> Reply:
-        """Return the verdict on a question; with the answer ``None`` where there is none."""
-        return self._agent._held.loop.call(self._supervisor, question)
 
 
 def supervise(
@@ -55,15 +38,4 @@ def supervise(
     supervisor = supervision.supervise(
         by._agent, instructions, timeout=timeout, reviews=reviews, max_denials=max_denials
     )
-    return Supervisor(by, supervisor)
-
-
-def async_handlers(
-    given: QuestionHandler | Sequence[QuestionHandler] | None,
-) -> QuestionHandler | Sequence[QuestionHandler] | None:
-    """Return who answers questions in the loop: for a supervisor, the one that does not block."""
-    if isinstance(given, Supervisor):
-        return given._supervisor
-    if given is None or callable(given):
-        return given
-    return [one._supervisor if isinstance(one, Supervisor) else one for one in given]
+    return Supervisor(by._held.loop, supervisor)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from codecs import BOM_UTF8
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,7 +57,7 @@ def main() -> int:
 
 
 def _agent_of(path: Path, more: str | None) -> Callable[[], Awaitable[int]]:
-    data = path.read_bytes()
+    data = path.read_bytes().removeprefix(BOM_UTF8)
     if _is_recording(data):
         return partial(_repeat, str(path), _speed(more or "0"))
     try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from thinkwell._version import VERSION
 from thinkwell_acp import AcpError, DecodeError, RpcError
 from thinkwell_acp.errors import INTERNAL_ERROR
@@ -23,13 +25,15 @@ IDENTITY: Final[JsonObject] = {"name": "scripted", "version": VERSION}
 class ClientTools:
     """The tools of one MCP server in the client. Made by `open`."""
 
-    def __init__(self, client: McpClient, connection_id: str) -> None:
+    def __init__(self, client: McpClient, connection_id: str, server: str) -> None:
         self._client = client
+        self._mark = f"{server}_"
+        """How the names of tools begin for an agent that shows nothing else of them."""
         self.connection_id = connection_id
 
     @classmethod
-    async def open(cls, connection: Connection, server: McpServerAcp) -> ClientTools:
-        """Connect to a server and list its tools.
+    async def open(cls, connection: Connection, server: McpServerAcp, *, lists: bool) -> ClientTools:
+        """Connect to a server and list its tools, if that is wanted.
 
         Raises:
             AcpError: The client refuses, or is gone.
@@ -37,13 +41,13 @@ class ClientTools:
         with _plain_errors():
             link = await AcpLink.connect(connection, server)
             client = McpClient(server.name, link, IDENTITY)
-            await client.start()
-        return cls(client, link.connection_id)
+            await client.start(lists=lists)
+        return cls(client, link.connection_id, server.name)
 
     @property
     def tools(self) -> tuple[ToolInfo, ...]:
-        """The tools as last listed."""
-        return self._client.tools
+        """The tools as last listed, by the names that they were given."""
+        return tuple(replace(tool, name=tool.name.removeprefix(self._mark)) for tool in self._client.tools)
 
     async def list_tools(self) -> None:
         """Fetch the list of tools.
@@ -60,8 +64,10 @@ class ClientTools:
         Raises:
             AcpError: The client refuses, or is gone.
         """
+        marked = self._mark + name
+        listed = any(tool.name == marked for tool in self._client.tools)
         with _plain_errors():
-            return await self._client.call(name, arguments)
+            return await self._client.call(marked if listed else name, arguments)
 
 
 @contextmanager

@@ -46,7 +46,7 @@ class Failure(Struct, frozen=True, tag_field="entry", tag="failure"):
 
 Entry: TypeAlias = Line | Begun | Returned | Failure
 
-Counted: TypeAlias = Literal["connection", "turn"]
+Counted: TypeAlias = Literal["connection", "session", "turn"]
 """What is numbered, over all connections."""
 
 

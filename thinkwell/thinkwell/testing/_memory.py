@@ -9,10 +9,10 @@ import anyio
 from typing_extensions import Unpack
 
 from thinkwell import open_agent
+from thinkwell._core.exit import background_tasks
 from thinkwell.testing._journal import Line, MemoryJournal
 from thinkwell.testing._sent import Sent
 from thinkwell_acp import memory_transport_pair
-from thinkwell_acp._tasks import background_tasks
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from thinkwell import Agent, McpServer, PermissionMode, PermissionPolicy, QuestionHandler, Workspace
-    from thinkwell.agents._profile import Way
+    from thinkwell.agents import ToolTransport
     from thinkwell.testing._journal import Journal
     from thinkwell_acp import Transport
 
@@ -37,7 +37,7 @@ class OpenOptions(TypedDict, total=False):
     question_timeout: float
     workspace: Workspace | None
     mcp_servers: Sequence[McpServer]
-    tools_via: Way | None
+    tools_via: ToolTransport | None
     login: str | None
     startup_timeout: float
     record: str | os.PathLike[str] | None
@@ -73,8 +73,8 @@ class PlayedAgent:
     def __init__(self) -> None:
         self._journal: Journal = MemoryJournal()
 
-    async def _serve(self, transport: Transport) -> None:
-        """Be the agent on a transport until the client leaves."""
+    async def serve(self, transport: Transport) -> None:
+        """Be the agent on a transport, such as `thinkwell_acp.own_stdio`, until the client leaves."""
         raise NotImplementedError  # pragma: no cover - every agent does it
 
     def _left(self) -> None:
@@ -105,7 +105,7 @@ class PlayedAgent:
 
         async def serve() -> None:
             try:
-                await self._serve(theirs)
+                await self.serve(theirs)
             finally:
                 served.set()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypedDict, cast
@@ -17,6 +16,7 @@ from thinkwell.testing._player import CAPABILITIES, INFO, Play, serve
 from thinkwell.testing._script import Script, refuse_functions, telling
 from thinkwell.testing._steps import Fails
 from thinkwell_acp import RpcError
+from thinkwell_acp.interpreter import python_command
 from thinkwell_acp.schema.methods import REQUESTS
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from thinkwell.testing._player import Answer
-    from thinkwell_acp import Transport
+    from thinkwell_acp import AgentSide, Transport
     from thinkwell_acp import schema as s
 
 __all__ = ("ScriptedAgent", "ScriptedAgentFactory", "ScriptedOptions")
@@ -41,6 +41,7 @@ class ScriptedOptions(TypedDict, total=False):
     info: s.Implementation | None
     before_session: Script | None
     lists_tools: bool
+    relists: bool
     fails_at: Mapping[str, RpcError] | None
     answers: Mapping[str, Answer] | None
     repeats: bool
@@ -66,6 +67,7 @@ class ScriptedAgent(PlayedAgent):
         info: What it calls itself.
         before_session: What is sent before ``session/new`` is answered, as some agents do. It may only tell.
         lists_tools: Whether it fetches the client's tools. An agent that does not cannot call them.
+        relists: Whether it fetches them again when they have changed.
         fails_at: Errors to answer with, by method: ``{"session/new": RpcError(-32603, "no")}``.
         answers: Functions that answer requests instead, by method: ``async def slow(request, proceed)``,
             where ``await proceed(request)`` returns the usual answer. In memory only.
@@ -90,6 +92,7 @@ class ScriptedAgent(PlayedAgent):
         info: s.Implementation | None = None,
         before_session: Script | None = None,
         lists_tools: bool = True,
+        relists: bool = True,
         fails_at: Mapping[str, RpcError] | None = None,
         answers: Mapping[str, Answer] | None = None,
         repeats: bool = False,
@@ -100,6 +103,9 @@ class ScriptedAgent(PlayedAgent):
         if not isinstance(cast("object", script), Script):
             raise TypeError(f'ScriptedAgent({script!r:.100}): give a script, such as script.says("Hello")')
         self.script = script
+        self.client: AgentSide
+        """The connection to the client that came last, for what an agent does outside of turns. It is not
+        there before a client is."""
         self.checked = False
         """Whether `check` was called."""
         self._answers = dict(answers or {})
@@ -114,6 +120,7 @@ class ScriptedAgent(PlayedAgent):
             info=info or INFO,
             before_session=() if before_session is None else telling(before_session, "before_session"),
             lists_tools=lists_tools,
+            relists=relists,
             fails_at={method: _fails(method, error) for method, error in (fails_at or {}).items()},
             repeats=repeats,
         )
@@ -123,8 +130,13 @@ class ScriptedAgent(PlayedAgent):
 
     # Playing
 
-    async def _serve(self, transport: Transport) -> None:
-        await serve(transport, self._play, self._journal, answers=self._answers)
+    async def serve(self, transport: Transport) -> None:
+        """Play to the client at the other end of a transport, until it leaves."""
+
+        def connected(client: AgentSide) -> None:
+            self.client = client
+
+        await serve(transport, self._play, self._journal, answers=self._answers, connected=connected)
 
     def _left(self) -> None:
         __tracebackhide__ = True
@@ -138,6 +150,7 @@ class ScriptedAgent(PlayedAgent):
                 constructor. It is made by the first call.
 
         Raises:
+            ProgramNotStarted: There is no Python to run it, as in a frozen program.
             ValueError: There is no folder, the agent has been connected in memory before, or a step or one
                 of `answers` is a function.
         """
@@ -153,13 +166,8 @@ class ScriptedAgent(PlayedAgent):
             own = Path(tempfile.mkdtemp(prefix="scripted-", dir=folder)).absolute()
             (own / "script.json").write_bytes(msgspec.json.encode(self._play))
             self._journal = FileJournal(own)
-            self._command = (
-                sys.executable,
-                "-P",
-                "-m",
-                "thinkwell.testing",
-                str(own / "script.json"),
-                str(own),
+            self._command = tuple(
+                python_command("-P", "-m", "thinkwell.testing", str(own / "script.json"), str(own))
             )
         return self._command
 

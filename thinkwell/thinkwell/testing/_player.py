@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Never, TypeAlias, cast
 
 from msgspec import Struct
 
+from thinkwell._core.exit import background_tasks
 from thinkwell._version import VERSION
 from thinkwell.testing._client_tools import ClientTools
 from thinkwell.testing._journal import Failure
@@ -21,7 +23,6 @@ from thinkwell.testing._telling import Teller
 from thinkwell.testing._turn import Turn, client_is_gone, script_failed, what_went_wrong
 from thinkwell_acp import AcpError, AgentHandler, AgentSide, RpcError
 from thinkwell_acp import schema as s
-from thinkwell_acp._tasks import background_tasks
 from thinkwell_acp.connection import open_connection
 from thinkwell_acp.errors import INVALID_PARAMS
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from thinkwell_acp import Transport
     from thinkwell_acp._jsonrpc import RequestId
     from thinkwell_acp._tasks import BackgroundTasks
+    from thinkwell_acp.connection import Connection
 
 logger = logging.getLogger("thinkwell.testing")
 
@@ -55,6 +57,7 @@ class Play(Struct, frozen=True, kw_only=True, omit_defaults=True):
     info: s.Implementation = INFO
     before_session: tuple[Telling, ...] = ()
     lists_tools: bool = True
+    relists: bool = True
     fails_at: dict[str, Fails] = {}
     repeats: bool = False
 
@@ -80,7 +83,6 @@ class Player(AgentHandler):
     Args:
         play: What to do.
         journal: Where to note what is done.
-        connection: The number of the connection.
         tasks: Where to do what goes on beside the turns.
         stderr: The descriptor of standard error, where this is a process.
         crash: Ends the process, where this is one.
@@ -91,7 +93,6 @@ class Player(AgentHandler):
         self,
         play: Play,
         journal: Journal,
-        connection: int,
         tasks: BackgroundTasks,
         *,
         stderr: int | None,
@@ -102,13 +103,11 @@ class Player(AgentHandler):
         self._play = play
         self._turns = Script(play.steps).turns
         self._journal = journal
-        self._connection = connection
         self._tasks = tasks
         self._stderr = stderr
         self._crash = crash
         self._client: AgentSide
         self._sessions: dict[str, _Session] = {}
-        self._numbers = itertools.count(1)
         self._calls = itertools.count(1)
 
     def connected(self, client: AgentSide, /) -> None:
@@ -151,7 +150,7 @@ class Player(AgentHandler):
 
     async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
         """Open a session."""
-        session_id = f"session-{self._connection}-{next(self._numbers)}"
+        session_id = self._new_id()
         await self._tell(session_id, self._play.before_session, "before_session")
         await self._open(session_id, request.mcp_servers)
         return s.NewSessionResponse(session_id=session_id)
@@ -166,6 +165,12 @@ class Player(AgentHandler):
         """Open any session."""
         await self._open(request.session_id, request.mcp_servers)
         return s.ResumeSessionResponse()
+
+    async def fork_session(self, request: s.ForkSessionRequest, /) -> s.ForkSessionResponse:
+        """Open a session beside any other."""
+        session_id = self._new_id()
+        await self._open(session_id, request.mcp_servers)
+        return s.ForkSessionResponse(session_id=session_id)
 
     async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
         """Close a session, and cancel what runs in it."""
@@ -206,17 +211,21 @@ class Player(AgentHandler):
             self._tasks.start_soon(self._tell, request.session_id, stop.late, where)  # behind the answer
         return s.PromptResponse(stop_reason=stop.reason)
 
-    # Tools
+    # Sessions and their tools
+
+    def _new_id(self) -> str:
+        return f"session-{self._journal.claim('session')}"
 
     async def _open(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
         session = self._sessions[session_id] = _Session()
         for server in servers:
-            if isinstance(server, s.McpServerAcp) and self._play.lists_tools:
-                session.tools.append(await ClientTools.open(self._client.connection, server))
+            if isinstance(server, s.McpServerAcp):
+                lists = self._play.lists_tools
+                session.tools.append(await ClientTools.open(self._client.connection, server, lists=lists))
 
     def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
         """Fetch the tools again when they have changed."""
-        if notification.method == "notifications/tools/list_changed":
+        if self._play.relists and notification.method == "notifications/tools/list_changed":
             for session in self._sessions.values():
                 for server in session.tools:
                     if server.connection_id == notification.connection_id:
@@ -252,8 +261,8 @@ async def _relist(server: ClientTools) -> None:
 class _Side(AgentSide):
     """The side of a player, who hears of cancelled turns himself: they may have something left to do."""
 
-    def __init__(self, player: Player) -> None:
-        super().__init__(player)
+    def __init__(self, connection: Connection, player: Player) -> None:
+        super().__init__(connection, player)
         self._player = player
 
     async def request(self, id: RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
@@ -282,13 +291,13 @@ async def serve(
     stderr: int | None = None,
     crash: Callable[[int], None] = lambda _: None,
     answers: Mapping[str, Answer] = MappingProxyType({}),
+    connected: Callable[[AgentSide], None] = lambda _: None,
 ) -> None:
     """Play to the client at the other end of a transport, until it leaves."""
     connection = journal.claim("connection")
     async with background_tasks() as tasks:
-        player = Player(play, journal, connection, tasks, stderr=stderr, crash=crash, answers=answers)
-        side = _Side(player)
-        async with open_connection(Tap(transport, journal, connection), side) as opened:
-            side.attach(opened)
-            player.connected(side)
-            await side.wait_closed()
+        player = Player(play, journal, tasks, stderr=stderr, crash=crash, answers=answers)
+        tap = Tap(transport, journal, connection)
+        async with open_connection(tap, partial(_Side, player=player)) as opened:
+            connected(opened.handler)
+            await opened.wait_closed()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct
 
-from thinkwell._json_schema import is_object
+from thinkwell._core.schema.json_schema import is_object
 from thinkwell._recording import _records as rec
 
 if TYPE_CHECKING:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
 import msgspec
 
-from thinkwell._json_schema import is_array, is_object
+from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._recording._reading import read_recording
 from thinkwell._recording._replay import check_speed
 from thinkwell.testing import _recorded as did
 from thinkwell_acp import ConnectionClosed, RpcError
 from thinkwell_acp.connection import open_connection
 from thinkwell_acp.errors import INTERNAL_ERROR
+from thinkwell_acp.interpreter import python_command
 from thinkwell_acp.mcp._client import AcpLink, McpClient
 from thinkwell_acp.schema import McpServerAcp, convert
 from thinkwell_acp.stdio import own_stdio
@@ -51,12 +52,13 @@ def replay_agent(path: str | os.PathLike[str], *, speed: float = 0) -> tuple[str
     Raises:
         RecordingError: The file is no recording.
         OSError: It cannot be read.
+        ProgramNotStarted: There is no Python to run it, as in a frozen program.
         TypeError: The speed is no number.
         ValueError: It is none from 0 on.
     """
     check_speed(speed, "replay_agent")
     recording = Path(read_recording(path).path).absolute()  # the process may start in another folder
-    return (sys.executable, "-P", "-m", "thinkwell.testing", str(recording), str(speed))
+    return tuple(python_command("-P", "-m", "thinkwell.testing", str(recording), str(speed)))
 
 
 async def serve_recording(path: str, speed: float, transport: Transport | None = None) -> int | None:
@@ -65,21 +67,23 @@ async def serve_recording(path: str, speed: float, transport: Transport | None =
     Returns:
         The exit code with which the agent ended in the recording, where it did so now.
     """
-    agent = _RecordedAgent(did.Plan(read_recording(path)), speed)
+    plan = did.Plan(read_recording(path))
+    exit_code: int | None = None
     async with anyio.create_task_group() as tasks:
+        agent = partial(_RecordedAgent, plan=plan, speed=speed, tasks=tasks)
         async with open_connection(transport or own_stdio(), agent) as connection:
-            agent.attach(connection, tasks)
             await connection.wait_closed()
+            exit_code = connection.handler.exit_code
         tasks.cancel_scope.cancel()
-    return agent.exit_code
+    return exit_code
 
 
 class _RecordedAgent:
-    def __init__(self, plan: did.Plan, speed: float) -> None:
+    def __init__(self, connection: Connection, plan: did.Plan, speed: float, tasks: TaskGroup) -> None:
+        self._connection = connection
         self._plan = plan
         self._speed = speed
-        self._connection: Connection
-        self._tasks: TaskGroup
+        self._tasks = tasks
         self._answers: dict[object, anyio.Event] = {}
         self._ids: dict[object, int] = {}
         self._outcomes: dict[object, Outcome] = {}
@@ -89,11 +93,6 @@ class _RecordedAgent:
         self._mcp: dict[str, str] = {}
         """MCP connections of the sessions."""
         self.exit_code: int | None = None
-
-    def attach(self, connection: Connection, tasks: TaskGroup) -> None:
-        """Take the connection."""
-        self._connection = connection
-        self._tasks = tasks
 
     # What the client sends
 

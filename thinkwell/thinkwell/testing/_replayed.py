@@ -46,7 +46,7 @@ class RecordedAgent(PlayedAgent):
     def __repr__(self) -> str:
         return f"<RecordedAgent of {str(self._path)!r}>"
 
-    async def _serve(self, transport: Transport) -> None:
+    async def serve(self, transport: Transport) -> None:
         tap = Tap(transport, self._journal, self._journal.claim("connection"))
         await serve_recording(str(self._path), self._speed, tap)
 

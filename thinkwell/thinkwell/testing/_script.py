@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast, get_args, overload
@@ -363,7 +364,7 @@ class Script(Struct, frozen=True):
             OSError: The file cannot be read.
             ValueError: It holds no script.
         """
-        return msgspec.json.decode(Path(path).read_bytes(), type=cls)
+        return msgspec.json.decode(Path(path).read_bytes().removeprefix(BOM_UTF8), type=cls)
 
 
 def refuse_functions(script: Script, where: str) -> None:

@@ -52,6 +52,11 @@ class ScriptedTurn:
         return prompt_text(self.request)
 
     @property
+    def mcp_connections(self) -> tuple[str, ...]:
+        """The ids of the connections to the client's tools, for ``client.message_mcp`` and its like."""
+        return tuple(server.connection_id for server in self._tools)
+
+    @property
     def tools(self) -> tuple[SentTool, ...]:
         """The tools that the client offers in this session, as last listed."""
         return tuple(

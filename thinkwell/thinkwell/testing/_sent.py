@@ -154,6 +154,11 @@ class Sent:
         return tuple(message.params["sessionId"] for message in self.all("session/cancel"))
 
     @property
+    def closed(self) -> tuple[str, ...]:
+        """The sessions that were closed (``session/close``)."""
+        return tuple(message.params["sessionId"] for message in self.all("session/close"))
+
+    @property
     def answers(self) -> tuple[SentAnswer, ...]:
         """The answers to what the script asked, in the order in which they were given."""
         read = {"session/request_permission": _permission, "elicitation/create": _form}

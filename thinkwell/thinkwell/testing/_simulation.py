@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-    from thinkwell import Agent, Session
-    from thinkwell._log import Buffer
-    from thinkwell._stream import ThoughtStream
+    from thinkwell import Agent, Buffer, Session, ThoughtStream
     from thinkwell.testing._memory import OpenOptions, PlayedAgent
     from thinkwell_acp import Transport
 

@@ -15,9 +15,7 @@ from thinkwell.testing._invariants import Wire, order_broken, shown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from thinkwell._log import Buffer
-    from thinkwell._session import Session
-    from thinkwell._stream import ThoughtStream
+    from thinkwell import Buffer, Session, ThoughtStream
     from thinkwell.testing._invariants import Token
 
 __all__ = ("ITERATORS_END_WITHIN", "Watch")

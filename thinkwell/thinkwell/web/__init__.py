@@ -25,6 +25,7 @@ from thinkwell.web._refusals import (
 )
 from thinkwell.web._requests import ImagePart, Limits, ServedAgent, StartRun, TextPart, served_agent
 from thinkwell.web._serving import RunServer, RunState
+from thinkwell.web._sse import EventStream, Frames, sse_frame
 from thinkwell.web._watching import Batch, Watcher
 from thinkwell.web.access import Access
 
@@ -32,6 +33,8 @@ __all__ = (
     "Access",
     "AnswerRefused",
     "Batch",
+    "EventStream",
+    "Frames",
     "ImagePart",
     "Limits",
     "QuestionClosed",
@@ -50,5 +53,6 @@ __all__ = (
     "TooManyRuns",
     "Watcher",
     "served_agent",
+    "sse_frame",
     "web_app",
 )

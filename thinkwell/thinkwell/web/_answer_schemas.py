@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from thinkwell._json_schema import is_object
+from thinkwell._core.schema.json_schema import is_object
 
 if TYPE_CHECKING:
     from thinkwell.events import JsonValue, QuestionAsked

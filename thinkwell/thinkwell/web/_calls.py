@@ -13,9 +13,8 @@ from thinkwell.web._refusals import AnswerRefused, QuestionClosed, RequestInvali
 
 if TYPE_CHECKING:
     from thinkwell.questions import Answer
-    from thinkwell.web._live import LiveRun
 
-__all__ = ("Asked", "Replied", "asked_answer", "replied")
+__all__ = ("Asked", "Replied", "asked_answer")
 
 VERDICTS: Final[tuple[str, ...]] = get_args(Verdict)
 
@@ -89,22 +88,3 @@ def asked_answer(question_id: str, answer: Answer, by: str) -> Asked:
     if isinstance(said, Mapping):
         return replace(asked, form=dict(said))
     raise RequestInvalid(f"{said!r:.100} is no answer; say one of {', '.join(VERDICTS)}")
-
-
-def replied(asked: Asked, live: LiveRun | None) -> Replied:
-    """Do what is to be done, and return what came of it.
-
-    Args:
-        asked: What is to be done.
-        live: The run; ``None``: it has ended.
-    """
-    try:
-        if live is not None:
-            live.do(asked)
-        elif asked.what == "answer":
-            raise QuestionClosed("the run has ended; nothing of it is open")
-    except QuestionClosed as exc:
-        return Replied(refused="question", message=str(exc))
-    except AnswerRefused as exc:
-        return Replied(refused="answer", message=str(exc))
-    return Replied()

@@ -23,6 +23,7 @@ from thinkwell.web._refusals import (
     ServerFailed,
     ServerUnavailable,
     WhyRefused,
+    refusal_of,
 )
 from thinkwell.web._wording import type_words
 
@@ -267,8 +268,7 @@ class Failures:
                 return refusal_answer(error)
             case JournalError():
                 logger.error("%s: runs cannot be kept or read: %s", _shown(scope), error)
-                words = "the server cannot keep or read runs now; try again"
-                return refusal_answer(ServerUnavailable(words))
+                return refusal_answer(refusal_of(error))
             case _:
                 incident = secrets.token_hex(4)
                 logger.error("%s failed, incident %s", _shown(scope), incident, exc_info=error)

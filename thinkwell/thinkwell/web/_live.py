@@ -15,7 +15,8 @@ from thinkwell import events as ev
 from thinkwell._display.text import line
 from thinkwell.channels import RouterClosed
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen, ThoughtCancelled
-from thinkwell.journal import JournalError
+from thinkwell.journal import JournalError, JournalUnwritable
+from thinkwell.web._calls import Replied
 from thinkwell.web._records import Reduced, RunEnded
 from thinkwell.web._refusals import AnswerRefused, QuestionClosed
 from thinkwell.web._requests import TextPart
@@ -28,20 +29,19 @@ from thinkwell.web._wording import answer_words, closed_words
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-    from thinkwell._builder import ThinkBuilder
-    from thinkwell._log import EventReader
-    from thinkwell._session import Session
-    from thinkwell._stream import ThoughtStream
-    from thinkwell.channels._conversation import Turn
+    from thinkwell import Session, ThinkBuilder, ThoughtStream
+    from thinkwell._conversations.conversation import Turn
+    from thinkwell._core.exit import EventReader
     from thinkwell.events import JsonValue
     from thinkwell.journal import Entry, Journal, RunEnd, RunRecord
     from thinkwell.tools import Tool
     from thinkwell.web._calls import Asked
+    from thinkwell.web._ends import Ends
     from thinkwell.web._records import EntryWriter
     from thinkwell.web._requests import CheckedRun, ImagePart, ServedAgent
     from thinkwell.web._threads import Threads
 
-__all__ = ("LiveRun",)
+__all__ = ("LiveRun", "replied")
 
 T = TypeVar("T")
 
@@ -150,7 +150,13 @@ class LiveRun:
     # The run
 
     async def main(
-        self, served: ServedAgent, journal: Journal, threads: Threads, *, is_leaving: Callable[[], bool]
+        self,
+        served: ServedAgent,
+        journal: Journal,
+        threads: Threads,
+        ends: Ends,
+        *,
+        is_leaving: Callable[[], bool],
     ) -> None:
         """Have it, and bring all of it into the journal.
 
@@ -158,6 +164,7 @@ class LiveRun:
             served: Its agent.
             journal: Where it is kept.
             threads: What is known of conversations.
+            ends: Keeps its end, where the journal has no room for that.
             is_leaving: Tells whether the server closes.
 
         Raises:
@@ -170,6 +177,8 @@ class LiveRun:
             start = partial(self._start, served, threads)
             await self.turn.begin(self._prompt, start, partial(self._tell, journal))
             await self._copy(journal)
+        except JournalUnwritable as exc:
+            error = exc
         except JournalError:
             kept = False
             raise
@@ -182,7 +191,7 @@ class LiveRun:
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
                 await self.turn.end()
                 if kept:
-                    await self._end(journal, error, leaving=stopped or is_leaving())
+                    await self._finish(journal, ends, error, leaving=stopped or is_leaving())
 
     async def _tell(self, journal: Journal, phase: ev.PhaseChanged) -> None:
         """Tell what it waits for."""
@@ -237,9 +246,11 @@ class LiveRun:
             await journal.append(self.record.id, entries)
             for event in events:
                 self._note(event)
-            await self._tell_waiting(journal)  # before anybody can look for it who has seen the question
-            for piece in _pieces(entries):
-                self.tail.push(piece)
+            try:
+                await self._tell_waiting(journal)  # before anybody can look for it who has seen the question
+            finally:
+                for piece in _pieces(entries):  # the journal has them
+                    self.tail.push(piece)
 
     def _note(self, event: ev.ThoughtEvent) -> None:
         """Know whether somebody is waited for."""
@@ -291,6 +302,37 @@ class LiveRun:
         await self._tell_waiting(journal)
         await journal.finish(self.record.id, entry, status, time.time())
         self.tail.push([entry])
+
+    async def _finish(self, journal: Journal, ends: Ends, error: Exception | None, *, leaving: bool) -> None:
+        """End it, also where there is no room for more of it."""
+        try:
+            if isinstance(error, JournalUnwritable):
+                raise error
+            await self._end(journal, error, leaving=leaving)
+        except JournalUnwritable as exc:
+            logger.error("Run %s goes no further, as its log cannot be stored: %s", self.record.id, exc)
+            at = anyio.current_time() - self._began
+            end = RunEnded(seq=self.tail.last + 1, at=at, status="failed", error=error_shown(exc))
+            await ends.end(self.record, end, self.tail)
+
+
+def replied(asked: Asked, live: LiveRun | None) -> Replied:
+    """Do what is to be done, and return what came of it.
+
+    Args:
+        asked: What is to be done.
+        live: The run; ``None``: it has ended.
+    """
+    try:
+        if live is not None:
+            live.do(asked)
+        elif asked.what == "answer":
+            raise QuestionClosed("the run has ended; nothing of it is open")
+    except QuestionClosed as exc:
+        return Replied(refused="question", message=str(exc))
+    except AnswerRefused as exc:
+        return Replied(refused="answer", message=str(exc))
+    return Replied()
 
 
 def _status(error: Exception | None, *, leaving: bool) -> RunEnd:

@@ -27,7 +27,7 @@ HEADERS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-cache",  # it is asked each time whether it has changed, and most often it has not
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # where it is the only sign of whose page asks
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }

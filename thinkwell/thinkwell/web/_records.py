@@ -16,10 +16,10 @@ from anyio.lowlevel import RunVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from thinkwell import ViewReducer
 from thinkwell import events as ev
-from thinkwell._content import TextEvent, to_builtins
+from thinkwell._core.exit import to_builtins
 from thinkwell._recording._redact import Redactor
-from thinkwell._reducer import ViewReducer
 from thinkwell.journal import Entry, RunEnd
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class EntryWriter:
     """
 
     def __init__(self) -> None:
-        self._redactor = Redactor(os.environ, {})
+        self._redactor = Redactor(os.environ)
 
     def text(self, text: str) -> str:
         """Return a text without secrets."""
@@ -153,7 +153,9 @@ async def _in_thread(work: Callable[[], X]) -> X:
 
 def _work(entry: LogEntry) -> int:
     """Return how many bytes are looked at one by one for secrets: those of texts are looked at as one."""
-    if isinstance(entry, TextEvent) or (isinstance(entry, RunEnded) and isinstance(entry.result, str)):
+    if isinstance(entry, ev.Message | ev.Thought | ev.UserMessage) or (
+        isinstance(entry, RunEnded) and isinstance(entry.result, str)
+    ):
         return 0
     try:
         return len(_encoder.encode(entry))

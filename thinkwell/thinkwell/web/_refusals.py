@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec import Struct
 
 from thinkwell.errors import ThinkwellError
+from thinkwell.journal import JournalUnwritable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from thinkwell.journal import JournalError
 
 __all__ = (
     "AnswerRefused",
@@ -26,12 +29,14 @@ __all__ = (
     "RunStillRunning",
     "ServerFailed",
     "ServerUnavailable",
+    "StorageFull",
     "TooManyAttempts",
     "TooManyRuns",
     "TooManyWatchers",
     "Unauthorized",
     "WhyRefused",
     "WrongHost",
+    "refusal_of",
 )
 
 
@@ -203,6 +208,13 @@ class ServerFailed(Refusal):
         super().__init__("the server has failed; its log says more")
 
 
+class StorageFull(Refusal):
+    """The server can store nothing more (RFC 4918, section 11.5)."""
+
+    status = 507
+    code = "storage_full"
+
+
 class ServerUnavailable(Refusal):
     """The server cannot do it now, and may later."""
 
@@ -211,3 +223,12 @@ class ServerUnavailable(Refusal):
 
     def __init__(self, message: str, *, retry_after: int = 5) -> None:
         super().__init__(message, {"Retry-After": str(retry_after)})
+
+
+def refusal_of(error: JournalError) -> Refusal:
+    """Return what to say of a journal that cannot be used: no path, and nothing else of the server's."""
+    if isinstance(error, JournalUnwritable):
+        return StorageFull(
+            f"the server can store nothing more: {error.what}; its operator has to make room, then try again"
+        )
+    return ServerUnavailable("the server cannot keep or read runs now; try again")

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import msgspec
 from msgspec import Meta, Struct, field
 
-from thinkwell._agent import Agent, open_agent
-from thinkwell._asking import QUESTION_TIMEOUT
+from thinkwell import Agent, Budget, open_agent
+from thinkwell._core.exit import QUESTION_TIMEOUT, existing_folder, image_type
+from thinkwell._core.schema.output import ForeignSchema, JsonSchema, output_of
 from thinkwell._display.text import line
-from thinkwell._limits import Budget
-from thinkwell._output import ForeignSchema, JsonSchema, output_of
-from thinkwell._prompt import image_type
-from thinkwell.agents._choosing import choose
+from thinkwell.agents import choose
 from thinkwell.events import JsonValue
 from thinkwell.permissions import PermissionMode, PermissionPolicy
 from thinkwell.questions import wait_for_answer
@@ -116,10 +114,8 @@ def served_agent(
         NotADirectoryError: There is no such folder.
     """
     profile = choose(agent, command)
-    known = {"default": Path.cwd()} if folders is None else {name: Path(at) for name, at in folders.items()}
-    for folder in known.values():
-        if not folder.is_dir():
-            raise NotADirectoryError(f"served_agent(folders=…): there is no folder {folder}")
+    chosen = {"default": "."} if folders is None else folders
+    known = {name: Path(existing_folder(at, "served_agent(folders=…)")) for name, at in chosen.items()}
     policies = _ask() if permissions is None else dict(permissions)
     if not (known and policies):
         raise ValueError("served_agent(folders={…}, permissions={…}): give at least one of each")

@@ -16,15 +16,16 @@ import msgspec
 from anyio import AsyncContextManagerMixin
 from msgspec import Struct
 
-from thinkwell._builder import check_seconds
+from thinkwell._conversations.agent_keeper import AgentKeeper
+from thinkwell._conversations.conversations import Conversations
+from thinkwell._core.schema.arguments import check_seconds
 from thinkwell.channels import ConversationBusy, RouterClosed
-from thinkwell.channels._agent_keeper import AgentKeeper
-from thinkwell.channels._conversations import Conversations
 from thinkwell.journal import JournalConflict, JournalError, MemoryJournal, RunRecord
-from thinkwell.web._calls import Asked, Replied, asked_answer, replied
+from thinkwell.web._calls import Asked, Replied, asked_answer
+from thinkwell.web._ends import Ends
 from thinkwell.web._following import Following, goes_on
-from thinkwell.web._live import LiveRun
-from thinkwell.web._records import EntryWriter, Reduced, RunEnded, read_entry
+from thinkwell.web._live import LiveRun, replied
+from thinkwell.web._records import EntryWriter, Reduced, RunEnded
 from thinkwell.web._refusals import (
     RequestInvalid,
     RunNotFound,
@@ -34,7 +35,7 @@ from thinkwell.web._refusals import (
 )
 from thinkwell.web._requests import Limits, check_request
 from thinkwell.web._threads import Place, Threads
-from thinkwell.web._waiting import forget_waiting, waiting_runs
+from thinkwell.web._waiting import waiting_runs
 from thinkwell.web._watching import Watcher
 
 if TYPE_CHECKING:
@@ -44,9 +45,8 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-    from thinkwell._agent import Agent
-    from thinkwell._session import Session
-    from thinkwell.channels._conversation import Turn
+    from thinkwell import Agent, Session
+    from thinkwell._conversations.conversation import Turn
     from thinkwell.journal import Journal, Retention, RunStatus
     from thinkwell.questions import Answer
     from thinkwell.tools import Tool
@@ -131,6 +131,7 @@ class RunServer(AsyncContextManagerMixin):
         self._threads = Threads(self.journal)
         self._recent: dict[str, Conversations] = {}
         """The conversations that have a session, the one last that somebody went on with last."""
+        self._ends = Ends(self.journal)
         self._following = Following(self.journal, abandoned_after)
         self._watchers: WeakSet[Watcher] = WeakSet()
         self._runs: TaskGroup | None = None
@@ -219,6 +220,7 @@ class RunServer(AsyncContextManagerMixin):
             RequestInvalid: The operator does not let callers have that, or it means nothing.
             TooManyRuns: As many as may be are running.
             ServerUnavailable: The server is closing.
+            JournalUnwritable: There is no room for it.
             JournalError: It cannot be kept.
         """
         checked = check_request(request, self.agents)
@@ -230,6 +232,7 @@ class RunServer(AsyncContextManagerMixin):
             if key is not None and (live.record.caller, live.record.key) == (caller, key) and live.is_kept:
                 return live.record  # whoever has as many runs as he may, too, can ask for one again
         self._check_limits(caller)
+        await self._ends.store()  # where there is no room for that, there is none for more
         writer = EntryWriter()
         record = RunRecord(
             id=f"run-{secrets.token_hex(16)}",
@@ -266,7 +269,7 @@ class RunServer(AsyncContextManagerMixin):
         record = await self.journal.get(run_id)
         if record is None or record.caller != caller:
             raise RunNotFound
-        return record
+        return self._ends.shown(record)
 
     async def runs(
         self,
@@ -279,9 +282,7 @@ class RunServer(AsyncContextManagerMixin):
     ) -> list[RunRecord]:
         """Return a caller's runs, the newest first; see `Journal.runs`."""
         limit = max(1, min(limit, MOST_LISTED))
-        return await self.journal.runs(
-            caller=caller, thread=thread, status=status, before=before, limit=limit
-        )
+        return await self._ends.runs(caller=caller, thread=thread, status=status, before=before, limit=limit)
 
     async def waiting(self, records: Iterable[RunRecord]) -> frozenset[str]:
         """Return the ids of those runs that wait for an answer, whichever server has them.
@@ -301,9 +302,11 @@ class RunServer(AsyncContextManagerMixin):
         live = self._lives.get(run_id)
         reduced = Reduced(record) if live is None else live.reduced
         view = await reduced.read(self.journal)
-        if reduced.end is not None and record.status == "running":  # it was, when this began
+        unstored = self._ends.get(run_id)
+        end = reduced.end if unstored is None else unstored.end
+        if end is not None and record.status == "running":  # it was, when this began
             record = await self.get(run_id, caller=caller)
-        return RunState(record=record, seq=reduced.seq, view=view, end=reduced.end)
+        return RunState(record=record, seq=reduced.seq if end is None else end.seq, view=view, end=end)
 
     @asynccontextmanager
     async def watch(self, run_id: str, *, caller: str, after: int = 0) -> AsyncGenerator[Watcher]:
@@ -313,12 +316,16 @@ class RunServer(AsyncContextManagerMixin):
             RunNotFound: He has no such run.
         """
         record = await self.get(run_id, caller=caller)
-        live = self._lives.get(run_id)
+        live, unstored = self._lives.get(run_id), self._ends.get(run_id)
+        follows = False
         if live is not None:
             live.watchers += 1
             live.watched.set()
             watcher = Watcher(self.journal, record, live.tail, after)
+        elif unstored is not None:
+            watcher = Watcher(self.journal, record, unstored.tail, after)
         elif record.status == "running" and self._tasks is not None:
+            follows = True
             watcher = Watcher(self.journal, record, self._following.begin(record, self._tasks), after)
         else:
             watcher = Watcher(self.journal, record, None, after)
@@ -334,7 +341,7 @@ class RunServer(AsyncContextManagerMixin):
                 live.watchers -= 1
                 if not live.watchers:
                     live.unwatched.set()
-            elif watcher.shares:
+            elif follows:
                 self._following.end(run_id)
 
     async def answer(
@@ -453,7 +460,9 @@ class RunServer(AsyncContextManagerMixin):
                 if self._abandoned_after is not None:
                     tasks.start_soon(live.cancel_unwatched, self._abandoned_after)
                 try:
-                    await live.main(served, self.journal, self._threads, is_leaving=lambda: self._leaving)
+                    await live.main(
+                        served, self.journal, self._threads, self._ends, is_leaving=lambda: self._leaving
+                    )
                 except Exception as exc:  # else it would end the server, and all other runs with it
                     if isinstance(exc, JournalError):
                         about = "Run %s goes no further, as its log cannot be kept: %s"
@@ -476,7 +485,7 @@ class RunServer(AsyncContextManagerMixin):
             try:
                 known = await self.journal.get(record.id)
                 if known is not None and known.status == "running":
-                    await self._interrupt(known)
+                    await self._ends.interrupt(known)
             except JournalError:
                 await anyio.sleep(LOOK_EVERY)
             else:
@@ -508,6 +517,8 @@ class RunServer(AsyncContextManagerMixin):
         while True:
             await anyio.sleep(LOOK_EVERY)
             await self._end_orphans()
+            with suppress(JournalError):  # the next time, then
+                await self._ends.store()
 
     async def _end_orphans(self) -> None:
         try:
@@ -518,22 +529,12 @@ class RunServer(AsyncContextManagerMixin):
         for record in orphans:
             logger.warning("Run %s was interrupted by the end of its server", record.id)
             try:
-                await self._interrupt(record)
+                await self._ends.interrupt(record)
             except JournalConflict as exc:
                 logger.warning("Run %s could not be ended: %s", record.id, exc)
             except JournalError as exc:  # no process is told of it again
                 logger.warning("Run %s cannot be ended yet: %s", record.id, exc)
                 self._end_later(record)
-
-    async def _interrupt(self, record: RunRecord) -> None:
-        at = 0.0
-        with suppress(JournalError):  # it has lost entries: it ends all the same
-            for entry in await self.journal.read(record.id, record.last_seq - 1):
-                with suppress(msgspec.ValidationError):  # of another version
-                    at = max(at, read_entry(entry).at)
-        await forget_waiting(self.journal, record.id)
-        end = RunEnded(seq=record.last_seq + 1, at=at, status="interrupted")
-        await self.journal.finish(record.id, EntryWriter().end(end), "interrupted", time.time())
 
     async def _prune(self, retention: Retention) -> None:
         while True:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from thinkwell import errors
 from thinkwell._display.text import clean
+from thinkwell.journal import JournalUnwritable
 from thinkwell.web._records import ShownError
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def _words(error: Exception) -> str:
             return f"the run was ended over question {error.question_id}: {error.reason}"
         case errors.CapabilityMissing():
             return f"the agent does not take what was asked for; it does not advertise {error.capability}"
+        case JournalUnwritable():
+            return f"the server can store nothing more of the run: {error.what}; {_MORE}"
         case errors.ResultError():
             return _no_result(error)
         case _:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 import anyio
 from starlette.responses import Response
 
-from thinkwell._log import running_clock
+from thinkwell._core.exit import running_clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from starlette.types import Message, Receive, Scope, Send
 
-__all__ = ("COMMENT", "KEEP_ALIVE", "EventStream", "Frames", "sse_frame")
+__all__ = ("EventStream", "Frames", "sse_frame")
 
 KEEP_ALIVE: Final = 15.0
 """Seconds of silence after which something is sent. Proxies give a silent connection up after 30 to 60."""
@@ -68,20 +68,20 @@ def sse_frame(data: bytes, *, id: str | int | None = None, event: str | None = N
 
 
 class EventStream(Response):
-    """Sends what a source gives, as a stream of server-sent events, for as long as somebody listens.
+    """A response of Starlette that sends what a source yields, as a stream of server-sent events.
 
-    The source is read in the task of the request, as fast as the client takes it and no faster. It is closed
-    in the same task: at its end, and at once when the client has gone, even while it gives nothing. An error
-    of its breaks the connection off, which clients tell from an end.
+    It reads the source in the task of the request, as fast as the client takes it. It closes the source in
+    that task: at its end, and as soon as the client has gone, even while the source yields nothing. An error
+    of the source breaks the connection off, which clients tell from an end.
 
     Args:
-        source: What to send: whole events, as bytes or as something that has them as `sse`. It has to let
-            other tasks run now and then. A generator may have its own task groups.
-        first: What to send before, at once, so that the client knows that it is connected.
-        keep_alive: What to send after a silence, or what makes it; ``None``: nothing.
+        source: What to send: whole events, as bytes (see `sse_frame`) or as something that has them as `sse`.
+            It has to let other tasks run now and then. A generator may have its own task groups.
+        first: What to send first, at once, so that the client knows that it is connected.
+        keep_alive: What to send after a silence, or a function that makes it; ``None``: nothing.
         interval: Seconds of silence after which to send it.
         headers: Headers beside the usual ones.
-        status: The status.
+        status: The HTTP status.
     """
 
     media_type = "text/event-stream"

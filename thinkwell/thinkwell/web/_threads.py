@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from thinkwell._agent import Agent
-    from thinkwell._session import Session
+    from thinkwell import Agent, Session
     from thinkwell.journal import Journal
 
 __all__ = ("FORGOTTEN", "Place", "Threads")

@@ -158,11 +158,6 @@ class Watcher:
         """Number of the last entry that he has."""
         return self._seq
 
-    @property
-    def shares(self) -> bool:
-        """Whether he shares the end of the log with others."""
-        return self._tail is not None
-
     def close(self) -> None:
         """Give him nothing more."""
         self._closed = True

@@ -350,5 +350,5 @@ async def show_typing(api: TelegramApi, address: ChatAddress) -> float:
     try:
         await api.send_chat_action(address)
     except TelegramError as exc:
-        return max(TYPING, exc.retry_after or 0.0)
+        return max(TYPING, exc.retry_after or 0.0) if exc.temporary else math.inf
     return TYPING

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from thinkwell.channels._errors import DeliveryFailed, RouterClosed
+from thinkwell._conversations.errors import RouterClosed
+from thinkwell.channels._calls import may_pass
+from thinkwell.channels._errors import DeliveryFailed
 from thinkwell.channels.telegram._errors import (
     TelegramError,
-    TelegramForbidden,
-    TelegramRefused,
     TelegramUnauthorized,
 )
 from thinkwell.channels.telegram._values import BotCommand
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup, TaskStatus
 
-    from thinkwell.channels._delivery import Delivery
+    from thinkwell.channels._outcome import Delivery
     from thinkwell.channels._router import MessageRouter
     from thinkwell.channels.telegram._channel import TelegramChannel
     from thinkwell.channels.telegram._people import IncomingMessage
@@ -222,7 +222,7 @@ class _Bot:
         except DeliveryFailed as exc:
             logger.error("An answer could not be delivered to %s: %s", user_id, exc.reason)
             delivery = exc.delivery
-            if _may_pass(exc.__cause__):
+            if may_pass(exc.__cause__):
                 assert self._tasks is not None
                 self._tasks.start_soon(self._deliver_later, user_id, exc.text)
         except Exception:
@@ -247,7 +247,7 @@ class _Bot:
             try:
                 await self._channel.send(user_id, text)
             except TelegramError as exc:
-                if not _may_pass(exc):
+                if not exc.temporary:
                     break
             else:
                 logger.warning("An answer was delivered to %s after all", user_id)
@@ -259,8 +259,3 @@ class _Bot:
             await self._channel.notify(user_id, text)
         except TelegramError as exc:
             logger.warning("Something could not be said to %s: %s", user_id, exc)
-
-
-def _may_pass(error: BaseException | None) -> bool:
-    """Return whether what could not be sent may be sent later."""
-    return not isinstance(error, TelegramForbidden | TelegramRefused | TelegramUnauthorized)

@@ -10,7 +10,7 @@
     ├── TelegramForbidden       403: the person has blocked the bot, or it was removed from the chat
     └── TelegramRefused         400: this request cannot be fulfilled; `reason` says why
 
-No error holds the token.
+Each says by `temporary` whether the same request may be fulfilled later. No error holds the token.
 """
 
 # ruff: noqa: N818 - names as in `thinkwell.errors`
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from thinkwell.channels._errors import DeliveryError
+from thinkwell._conversations.errors import DeliveryError
 
 __all__ = (
     "RefusalReason",
@@ -58,6 +58,11 @@ class TelegramError(DeliveryError):
         self.code = code
         self.description = description
         self.retry_after = retry_after
+
+    @property
+    def temporary(self) -> bool:
+        """Whether the same request may be fulfilled later, so that it is worth to make it again."""
+        return True
 
     def __str__(self) -> str:
         said = f"{self.description} ({self.code})" if self.code else self.description
@@ -107,6 +112,11 @@ class TelegramThrottled(TelegramError):
 class TelegramUnauthorized(TelegramError):
     """There is no bot with this token (401; for tokens of no known form 404 or 421)."""
 
+    @property
+    def temporary(self) -> bool:
+        """``False``."""
+        return False
+
     def _advice(self) -> str:
         return "take the token that BotFather shows for the bot, since /revoke there makes older ones invalid"
 
@@ -120,6 +130,11 @@ class TelegramConflict(TelegramError):
 
     webhook: bool = False
 
+    @property
+    def temporary(self) -> bool:
+        """``True`` unless there is a webhook: the other program may end."""
+        return not self.webhook
+
     def _advice(self) -> str:
         if self.webhook:
             return "remove it with TelegramApi.delete_webhook(), or take a bot of its own for this program"
@@ -128,6 +143,11 @@ class TelegramConflict(TelegramError):
 
 class TelegramForbidden(TelegramError):
     """The bot may not do that (403): the person has blocked it, or it was removed from the chat."""
+
+    @property
+    def temporary(self) -> bool:
+        """``False``."""
+        return False
 
     def _advice(self) -> str:
         return "the person has to start the bot, or to add it to the chat"
@@ -143,3 +163,8 @@ class TelegramRefused(TelegramError):
 
     reason: RefusalReason = "other"
     migrated_to: int | None = None
+
+    @property
+    def temporary(self) -> bool:
+        """``False`` unless the group has become a supergroup: a further request goes there."""
+        return self.migrated_to is not None

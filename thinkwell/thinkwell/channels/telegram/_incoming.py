@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 
 import anyio
 
-from thinkwell.channels.telegram._errors import TelegramThrottled
-from thinkwell.channels.telegram._line import PASSING
+from thinkwell.channels.telegram._errors import TelegramError
 from thinkwell.channels.telegram._people import IncomingMessage, Seldom, addressed, sender
 from thinkwell.channels.telegram._question_text import PRESS
 from thinkwell.channels.telegram._shown import STOP
@@ -119,7 +118,9 @@ class Incoming:
         while True:
             try:
                 return await self._channel.bot()
-            except (*PASSING, TelegramThrottled) as exc:
+            except TelegramError as exc:
+                if not exc.temporary:
+                    raise
                 seconds = max(pause, exc.retry_after or 0.0)
                 logger.warning("Asking who the bot is did not work; again in %.1f s: %s", seconds, exc)
             await anyio.sleep(seconds)

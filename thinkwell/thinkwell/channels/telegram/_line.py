@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from thinkwell.channels.telegram._errors import (
-    TelegramAnswerInvalid,
-    TelegramNetworkError,
-    TelegramRefused,
-    TelegramServerError,
-    TelegramThrottled,
-)
+from thinkwell.channels.telegram._errors import TelegramError, TelegramRefused, TelegramThrottled
 from thinkwell.channels.telegram._values import ChatAddress
 
 if TYPE_CHECKING:
@@ -23,7 +17,7 @@ if TYPE_CHECKING:
     from thinkwell.channels.telegram._pacing import Pacer
     from thinkwell.channels.telegram._tasks import Tasks
 
-__all__ = ("PASSING", "Line", "closed")
+__all__ = ("Line", "closed")
 
 ATTEMPTS: Final = 6
 """How often a request that has to work is made, where the network or Telegram has a fault."""
@@ -36,9 +30,6 @@ MOST_THROTTLED: Final = 20
 
 LONG: Final = 60.0
 """Seconds that Telegram may want to be waited without that anybody has to know."""
-
-PASSING: Final = (TelegramAnswerInvalid, TelegramNetworkError, TelegramServerError)
-"""What may be gone the next time."""
 
 
 logger = logging.getLogger("thinkwell")
@@ -118,21 +109,17 @@ class Line:
         failed = throttled = 0
         while True:
             await self.pacer.turn(self.address.chat_id, final=True)
-            moved_from = self.address
             try:
                 return await self.once(request)
             except TelegramThrottled:
                 throttled += 1
                 if throttled == MOST_THROTTLED:
                     raise
-            except PASSING:
+            except TelegramError as exc:
                 failed += 1
-                if failed == ATTEMPTS:
+                if not exc.temporary or failed == ATTEMPTS:
                     raise
                 await anyio.sleep(FIRST_PAUSE * 2 ** (failed - 1))
-            except TelegramRefused:
-                if self.address == moved_from:
-                    raise
             self.retries += 1
 
     async def landed(self) -> None:

@@ -12,8 +12,6 @@ import anyio
 from thinkwell.channels.telegram._errors import (
     TelegramConflict,
     TelegramError,
-    TelegramRefused,
-    TelegramUnauthorized,
 )
 
 if TYPE_CHECKING:
@@ -142,13 +140,13 @@ class Updates:
         offset = self._offset
         try:
             fetched = await self._api.get_updates(offset, wait=self._poll, allowed=self._allowed)
-        except (TelegramUnauthorized, TelegramRefused):
-            raise
         except TelegramConflict as exc:
             self._conflict(exc)
             await self._pause(exc)
             return
         except TelegramError as exc:
+            if not exc.temporary:
+                raise
             await self._pause(exc)
             return
         self._acknowledged = offset

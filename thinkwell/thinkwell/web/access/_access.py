@@ -1,8 +1,8 @@
 """Who may use a server, from where, and how much he may send: what stands before every request.
 
 A request is served when it names this server (`Host`), when no page of somebody else has sent it (`Origin`,
-`Sec-Fetch-Site`), and when it says who is asking: by a token of a program, or by the cookie of a browser that
-was given a secret. All of that is decided here, before a route is looked for.
+`Sec-Fetch-Site`, `Referer`), and when it says who is asking: by a token of a program, or by the cookie of a
+browser that was given a secret. All of that is decided here, before a route is looked for.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ from thinkwell.web._refusals import (
     Refusal,
     RequestMalformed,
     ServerFailed,
-    ServerUnavailable,
     TooManyAttempts,
     Unauthorized,
+    refusal_of,
 )
 from thinkwell.web._requests import Limits
 from thinkwell.web.access._callers import Attempts, Sessions
@@ -222,12 +222,13 @@ async def _kept(action: Callable[[str], Awaitable[str | None]], value: str) -> s
 
     Raises:
         ServerUnavailable: They cannot be read or kept.
+        StorageFull: There is no room for them.
     """
     try:
         return await action(value)
     except JournalError as exc:
         logger.error("Sessions of browsers cannot be read or kept: %s", exc)
-        raise ServerUnavailable("the server cannot look up who asks; try again") from None
+        raise refusal_of(exc) from None
 
 
 def _check_browser(asked: Asked) -> None:
@@ -237,7 +238,7 @@ def _check_browser(asked: Asked) -> None:
         Forbidden: It was not, or that is not sure.
         NotJson: It has a form that any page could send.
     """
-    if asked.page == "foreign" or (asked.page is None and not asked.is_safe):
+    if asked.page not in ("own", "shared"):
         raise _foreign()
     if not asked.is_safe and asked.has_body and not asked.is_json:
         raise _not_json()

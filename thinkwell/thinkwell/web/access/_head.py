@@ -208,6 +208,10 @@ class HeadReader:
                 return "own"
             case "same-site" | "cross-site":
                 return "foreign"
+            case None if text is None:
+                # Over plain http browsers say it to loopback names alone. Our page has them send Referer.
+                referer = one_header(headers, b"referer") or ""
+                return "own" if read_origin("/".join(referer.split("/", 3)[:3])) == own else None
             case _:
                 return None if text is None else "foreign"
 

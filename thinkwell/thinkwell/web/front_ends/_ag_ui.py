@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from thinkwell import events as ev
-from thinkwell._json_schema import is_object
+from thinkwell._core.schema.json_schema import is_object
 from thinkwell.web._answer_schemas import answer_schema
 from thinkwell.web.front_ends._json_patch import json_patch
 from thinkwell.web.front_ends._telling import (

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from thinkwell._json_schema import is_array, is_object
-from thinkwell._prompt import quoted
+from thinkwell._core.schema.json_schema import is_array, is_object
+from thinkwell._display.fences import quoted
 from thinkwell.events import JsonValue
 from thinkwell.questions import ChooseOption, FormValue, Reply
 from thinkwell.web._refusals import RequestInvalid

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from thinkwell._json_schema import is_object
+from thinkwell._core.schema.json_schema import is_object
 from thinkwell.events import JsonValue
 from thinkwell.questions import FormValue, Reply
 from thinkwell.web._refusals import RequestInvalid

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from thinkwell._json_schema import is_array, is_object
+from thinkwell._core.schema.json_schema import is_array, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Generator

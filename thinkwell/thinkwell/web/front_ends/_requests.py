@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 from msgspec import Meta, Struct
 
-from thinkwell._prompt import quoted
+from thinkwell._display.fences import quoted
 from thinkwell.events import JsonValue
 from thinkwell.web._refusals import RequestInvalid
 from thinkwell.web._requests import ImagePart, StartRun, TextPart

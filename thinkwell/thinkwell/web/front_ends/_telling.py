@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 import msgspec
 
 from thinkwell import events as ev
-from thinkwell._json_schema import is_object
-from thinkwell._reducer import merged_tool, with_tokens
+from thinkwell._display.changes import merged_tool, with_tokens
 from thinkwell.view import TokenCounts, ToolView
 from thinkwell.web._records import RunEnded, ShownError
 
@@ -215,7 +214,7 @@ class FrontEndFormat(ABC):
             case _:
                 if isinstance(event, ev.TurnStarted | ev.TurnEnded):
                     self._silence()
-                if isinstance(event, ev.TurnEnded) and is_object(event.usage):
+                if isinstance(event, ev.TurnEnded) and event.usage is not None:
                     self._tokens = with_tokens(self._tokens or TokenCounts(), event.usage)
                 self._other(event)
 

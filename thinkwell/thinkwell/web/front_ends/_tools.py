@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from thinkwell._json_schema import checker, is_array, is_object
-from thinkwell._prompt import RESULT_TOOL
+from thinkwell._core.schema.json_schema import checker, is_array, is_object
+from thinkwell._core.schema.output import RESULT_TOOL
 from thinkwell.errors import ToolError
 from thinkwell.questions import FormField
 from thinkwell.tools import Tool

@@ -12,7 +12,7 @@ from thinkwell.web._refusals import Refusal, RequestInvalid, RunNotFound
 from thinkwell.web.letta._answers import complete_answer, stream_answer
 from thinkwell.web.letta._bodies import CancelMessages, Resume, SendMessages
 from thinkwell.web.letta._endpoint import read_struct
-from thinkwell.web.letta._failures import BadRequest, NotKnown
+from thinkwell.web.letta._failures import BadRequest, NothingToCancel, NotKnown
 from thinkwell.web.letta._history import run_messages, run_usage, running_in, thread_messages
 from thinkwell.web.letta._lists import Runs, many, read_page
 from thinkwell.web.letta._runs import RunsQuery, Wanted, list_runs, state_of
@@ -207,24 +207,35 @@ class Conversing:
         """Cancel runs of an agent: those that are named, or all, in whichever conversation."""
         body = await self._body(request, CancelMessages)
         place = await self._at_agent(request)
-        return await self._cancel(place.caller, body.run_ids, agent=place.agent.id)
+        what = f"agent {place.agent.id}"
+        return await self._cancel(place.caller, body.run_ids, what, agent=place.agent.id)
 
     async def cancel_conversation(self, request: Request) -> ASGIApp:
         """Cancel the runs of a conversation."""
         body = await self._body(request, CancelMessages)
         place = await self._at_conversation(request, request.query_params.get("agent_id"))
-        return await self._cancel(place.caller, body.run_ids, thread=place.thread)
+        what = f"conversation {request.path_params['conversation']}"
+        return await self._cancel(place.caller, body.run_ids, what, thread=place.thread)
 
     async def _cancel(
-        self, caller: str, run_ids: list[str] | None, *, agent: str | None = None, thread: str | None = None
+        self,
+        caller: str,
+        run_ids: list[str] | None,
+        what: str,
+        *,
+        agent: str | None = None,
+        thread: str | None = None,
     ) -> ASGIApp:
         going: dict[str, RunRecord] = {}
         for record in await running_in(self._server, caller=caller, thread=thread):
             turn = Turn.of(record)
             if agent is None or (turn and turn.agent == agent):
                 going[record.id] = record
+        named = run_ids or list(going)
+        if not named:
+            raise NothingToCancel(what)
         told: dict[str, str] = {}
-        for run_id in going if run_ids is None else run_ids:
+        for run_id in named:
             segment = Segment.of(run_id)
             known = segment is not None and segment.run in going
             if segment is not None and known:

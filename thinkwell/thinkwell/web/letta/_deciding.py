@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from thinkwell._json_schema import is_object
+from thinkwell._core.schema.json_schema import is_object
 from thinkwell.questions import FormValue, Reply
 from thinkwell.web.front_ends import result_form
 from thinkwell.web.letta._carrying import client_call

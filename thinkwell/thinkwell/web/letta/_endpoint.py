@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from thinkwell.journal import JournalError
 from thinkwell.web._http import read_body
-from thinkwell.web._refusals import Refusal, RequestInvalid, ServerUnavailable
+from thinkwell.web._refusals import Refusal, RequestInvalid, refusal_of
 from thinkwell.web._wording import type_words
 from thinkwell.web.letta._failures import MethodUnknown, detail_answer
 
@@ -55,7 +55,7 @@ class Endpoint:
             return detail_answer(exc)
         except JournalError as exc:
             logger.error("A request of a Letta client failed: runs cannot be kept or read: %s", exc)
-            return detail_answer(ServerUnavailable("the server cannot keep or read runs now; try again"))
+            return detail_answer(refusal_of(exc))
 
 
 async def read_struct(request: Request, kind: type[X], most: int) -> X:

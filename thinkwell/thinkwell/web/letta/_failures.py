@@ -10,7 +10,15 @@ from thinkwell.web._refusals import Refusal
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-__all__ = ("BadRequest", "Busy", "MethodUnknown", "NotKnown", "RunFailed", "detail_answer")
+__all__ = (
+    "BadRequest",
+    "Busy",
+    "MethodUnknown",
+    "NotKnown",
+    "NothingToCancel",
+    "RunFailed",
+    "detail_answer",
+)
 
 NO_RETRY: Final = {"x-should-retry": "false"}
 """Without it, clients send a request three times that has met a conflict or a failure of the server's."""
@@ -43,6 +51,20 @@ class Busy(Refusal):
     def __init__(self, message: str, run_id: str) -> None:
         super().__init__(message, NO_RETRY)
         self.run_id = run_id
+
+
+class NothingToCancel(Refusal):
+    """No run of an agent or a conversation goes on (Letta's ``NoActiveRunsToCancelError``, in its words).
+
+    Args:
+        what: Which agent or conversation.
+    """
+
+    status = 409
+    code = "nothing_to_cancel"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"CONFLICT: No active runs to cancel for {what}", NO_RETRY)
 
 
 class MethodUnknown(Refusal):

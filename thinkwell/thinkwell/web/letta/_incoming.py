@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
-from thinkwell._json_schema import is_object
+from thinkwell._core.schema.json_schema import is_object
 from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
 from thinkwell.web._refusals import RequestInvalid
 from thinkwell.web._requests import ImagePart, TextPart

@@ -12,7 +12,9 @@ from uuid import NAMESPACE_OID, uuid5
 from msgspec import Struct
 
 from thinkwell import events as ev
-from thinkwell._json_schema import is_object
+from thinkwell._core.schema.json_schema import is_object
+from thinkwell._display.changes import with_tokens
+from thinkwell.view import TokenCounts
 from thinkwell.web.letta._carrying import carried, client_call
 from thinkwell.web.letta._messages import (
     ApprovalRequest,
@@ -45,14 +47,14 @@ PLAN_TOOL: Final = "update_plan"
 """What the call is named as that a plan is carried as."""
 
 _COUNTS: Final = {
-    "prompt_tokens": "inputTokens",
-    "completion_tokens": "outputTokens",
-    "total_tokens": "totalTokens",
-    "cached_input_tokens": "cachedReadTokens",
-    "cache_write_tokens": "cachedWriteTokens",
-    "reasoning_tokens": "thoughtTokens",
+    "prompt_tokens": "input",
+    "completion_tokens": "output",
+    "total_tokens": "total",
+    "cached_input_tokens": "cached_read",
+    "cache_write_tokens": "cached_write",
+    "reasoning_tokens": "thought",
 }
-"""Where the protocol has what Letta counts (ACP, ``Usage``)."""
+"""Where `TokenCounts` has what Letta counts."""
 
 
 _SAID: Final = (ev.Message, ev.Thought, ev.ToolStart, ev.ToolUpdate, ev.ToolDone, ev.PlanUpdate)
@@ -146,14 +148,15 @@ class Mapper:
         """Those whose arguments were not told."""
         self._in_step = False
         self._replaying = False
-        self._counts: dict[str, int] = {}
+        self._used = TokenCounts()
         self._context: int | None = None
 
     def usage(self, *, steps: int, run_id: str) -> UsageStatistics:
         """Return what was used so far."""
-        return UsageStatistics(
-            step_count=steps, run_ids=(run_id,), context_tokens=self._context, **self._counts
-        )
+        counts = {
+            name: count for name, ours in _COUNTS.items() if (count := getattr(self._used, ours)) is not None
+        }
+        return UsageStatistics(step_count=steps, run_ids=(run_id,), context_tokens=self._context, **counts)
 
     def take(self, event: LogEntry) -> list[Message]:
         """Take the next entry, and return the messages that are complete, or pieces of them."""
@@ -193,11 +196,8 @@ class Mapper:
                     self._in_step = False
             case ev.UsageUpdate():
                 self._context = event.used
-            case ev.TurnEnded() if is_object(event.usage):
-                for name, key in _COUNTS.items():
-                    more: ev.JsonValue = event.usage.get(key)
-                    if type(more) is int:
-                        self._counts[name] = self._counts.get(name, 0) + more
+            case ev.TurnEnded() if event.usage is not None:
+                self._used = with_tokens(self._used, event.usage)
             case _:
                 pass  # nothing of it is shown
 

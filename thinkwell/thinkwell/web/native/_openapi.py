@@ -19,8 +19,8 @@ import msgspec
 from starlette.routing import Route
 
 from thinkwell import events, view
-from thinkwell._forms import FormField
 from thinkwell._version import VERSION
+from thinkwell.questions import FormField
 from thinkwell.web import _records, _refusals
 from thinkwell.web._http import Resource, json_answer
 from thinkwell.web._requests import StartRun

@@ -100,7 +100,7 @@ def _post_chat() -> Json:
     same = {"agent": "$request.path.agent", "chat": "$request.body#/id"}
     links = {"resumeChat": {"operationId": "resumeChat", "parameters": same}}
     answers = {200: {**_stream("The answer, as it comes.", _CHAT_EVENTS, "ai-sdk"), "links": links}}
-    refused = (400, 404, 408, 413, 422, 429)
+    refused = (400, 404, 408, 413, 422, 429, 507)
     summary = "Have a chat of the Vercel AI SDK go on"
     made = operation("postChat", summary, answers, refused=refused, text=_CHAT, body="ChatRequest")
     return _with_example(made, _CHAT_BODY)
@@ -124,7 +124,7 @@ def _resume_chat() -> Json:
 
 def _run_agent() -> Json:
     answers = {200: _stream("The events, as they come.", _AG_UI_EVENTS, "ag-ui")}
-    refused = (400, 404, 408, 413, 422, 429)
+    refused = (400, 404, 408, 413, 422, 429, 507)
     summary = "Have a conversation of AG-UI go on"
     made = operation("runAgent", summary, answers, refused=refused, text=_AG_UI, body="RunInput")
     return _with_example(made, _AG_UI_BODY)

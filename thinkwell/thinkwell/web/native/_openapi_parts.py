@@ -24,6 +24,7 @@ _REFUSALS: Final[dict[int, tuple[str, str]]] = {
     429: ("TooMany", "As many runs go on, or as many streams are open, as may be; or secrets were guessed."),
     500: ("Failed", "There is a mistake in the server, whose log has more under the incident."),
     503: ("Unavailable", "The server starts or closes, or cannot reach its log of runs."),
+    507: ("StorageFull", "There is no room to store it, on the disk of the server or in its Redis."),
 }
 """Names and meanings of what is not done."""
 

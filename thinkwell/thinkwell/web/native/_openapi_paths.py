@@ -82,7 +82,7 @@ def _start() -> Json:
         "description": "The caller's name for the request. The same one again starts nothing more.",
         "schema": {"type": "string", "pattern": KEY.pattern},
     }
-    refused = (400, 408, 413, 422, 429)
+    refused = (400, 408, 413, 422, 429, 507)
     made = operation("startRun", "Start a run", answers, refused=refused, body="StartRun")
     return {**made, "parameters": [key]}
 
@@ -94,7 +94,7 @@ def _state() -> Json:
 
 def _delete() -> Json:
     answers = {204: {"description": "It is gone."}}
-    return operation("deleteRun", "Forget a run that has ended", answers, refused=(404, 409))
+    return operation("deleteRun", "Forget a run that has ended", answers, refused=(404, 409, 507))
 
 
 def _events(query: Json) -> Json:
@@ -156,7 +156,7 @@ def _health() -> Json:
 def _enter() -> Json:
     cookie = {"Set-Cookie": {"required": True, "schema": {"type": "string"}}}
     answers = {204: {"description": "The browser is known.", "headers": cookie}}
-    refused = (400, 401, 403, 408, 413, 415, 421, 429)
+    refused = (400, 401, 403, 408, 413, 415, 421, 429, 507)
     text = "For pages: the cookie is sent by `EventSource` too, and no script can read it."
     made = operation(
         "beginSession", "Give a secret for a cookie", answers, refused=refused, text=text, body="Secret"
@@ -166,7 +166,7 @@ def _enter() -> Json:
 
 def _leave() -> Json:
     answers = {204: {"description": "The browser is not known any more."}}
-    made = operation("endSession", "Give the cookie back", answers, refused=(400, 403, 415, 421))
+    made = operation("endSession", "Give the cookie back", answers, refused=(400, 403, 415, 421, 507))
     return {**made, "security": []}
 
 

@@ -803,10 +803,12 @@ function answered(state, event, at) {
   if (!state.asked.includes(number)) return state;
   const choice = event.choice ?? null;
   const answer = { choice, by: event.by, why: event.why, at };
+  const { asks } = /** @type {QuestionItem} */ (get(state.items, number));
+  const withoutOption = asks === "permission" && choice === null && event.by !== "cancel";
   return {
     ...ofQuestion(state, event.id, (question) => ({ ...question, answer })),
     asked: without(state.asked, number),
-    denied: state.denied + (String(choice).startsWith("reject") ? 1 : 0),
+    denied: state.denied + (withoutOption || String(choice).startsWith("reject") ? 1 : 0),
   };
 }
 

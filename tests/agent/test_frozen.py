@@ -1,0 +1,134 @@
+"""A program that is no Python, though it seems to be, does not start itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from scripted import Played, Turn, scripted
+
+from thinkwell import AgentStartFailed, CapabilityMissing, McpStdio, open_agent
+from thinkwell.builtin import BuiltinAgent
+from thinkwell.testing import ScriptedAgent, replay_agent, script
+from thinkwell_acp import ProgramNotStarted, memory_transport_pair, serve_agent
+from thinkwell_acp import schema as s
+
+PROGRAM = str(Path(__file__).parent / "programs" / "taken_for_python.py")
+
+REASONS = {
+    "frozen": r"this program is frozen \(as by PyInstaller\), so .* is the program, not a Python interpreter",
+    "embedded": "this program embeds Python, so /usr/bin/uwsgi is the program, not a Python interpreter",
+    "found out": r".* is no Python: it was started as one, and did not do -P -m thinkwell\.builtin",
+    "unknown": "this program embeds Python, and sys.executable is empty",
+}
+
+
+@pytest.fixture(params=REASONS)
+def reason(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Why there is no Python."""
+    match request.param:
+        case "frozen":
+            monkeypatch.setattr(sys, "frozen", True, raising=False)
+        case "embedded":
+            monkeypatch.setattr(sys, "executable", "/usr/bin/uwsgi")
+        case "found out":
+            arguments = ["program", "-P", "-m", "thinkwell.builtin"]
+            monkeypatch.setattr(sys, "argv", arguments)
+            monkeypatch.setattr(sys, "orig_argv", arguments)
+        case _:
+            monkeypatch.setattr(sys, "executable", None)
+    return REASONS[request.param]
+
+
+@pytest.fixture
+def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+
+
+def test_thinkwell_can_be_imported_where_there_is_no_interpreter() -> None:
+    code = "import sys; sys.executable = None; import thinkwell.agents"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.usefixtures("frozen")
+async def test_the_built_in_agent_is_not_started() -> None:
+    with pytest.raises(AgentStartFailed, match=f"'builtin' .*{REASONS['frozen']}"):
+        async with open_agent("builtin"):
+            raise AssertionError("it started")
+
+
+@pytest.mark.parametrize("arguments", [["-P", "-m", "thinkwell.builtin"], ["agent.py"]])
+async def test_no_command_for_python_is_started(reason: str, arguments: list[str]) -> None:
+    with pytest.raises(AgentStartFailed, match=rf"{reason}\. Name a Python that is installed"):
+        async with open_agent(command=[sys.executable or "", *arguments]):
+            raise AssertionError("it started")
+
+
+async def test_a_command_does_not_start_what_was_started_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-P", "-m", "thinkwell.builtin"])
+    with pytest.raises(AgentStartFailed, match=r"by that very command.*\. Name a Python"):
+        async with open_agent(command=[sys.executable, "-P", "-m", "thinkwell.builtin"]):
+            raise AssertionError("it started")
+
+
+@pytest.mark.usefixtures("frozen")
+async def test_mcp_servers_start_without_what_guards_them(tmp_path: Path) -> None:
+    """The built-in agent starts them, within the program."""
+    parent = tmp_path / "parent"
+    server = McpStdio("tells", ["sh", "-c", f"echo $PPID > {parent}"])
+    ours, theirs = memory_transport_pair()
+    async with (
+        BuiltinAgent() as builtin,
+        serve_agent(theirs, builtin),
+        open_agent(transport=ours, mcp_servers=[server]) as agent,
+        agent.session(),
+    ):
+        with anyio.fail_after(30):
+            while not parent.exists() or not parent.read_text():  # noqa: ASYNC110 - nothing tells
+                await anyio.sleep(0.01)
+    assert int(parent.read_text()) == os.getpid()
+
+
+@pytest.mark.usefixtures("frozen")
+async def test_a_frozen_program_may_be_an_agent_too() -> None:
+    """Such as one that is told so by an argument of its own."""
+    with pytest.raises(AgentStartFailed, match="exited with code 2"):
+        async with open_agent(command=[sys.executable, "--as-agent"]):
+            raise AssertionError("it started")
+
+
+async def test_commands_of_agents_for_tests_are_refused(reason: str, tmp_path: Path) -> None:
+    async with scripted(answers, record=tmp_path / "recording") as agent:
+        await agent.think().text("Go").run()
+    with pytest.raises(ProgramNotStarted, match=reason):
+        replay_agent(tmp_path / "recording")
+    with pytest.raises(ProgramNotStarted, match=reason):
+        ScriptedAgent(script.says("Hello"), folder=tmp_path).program()
+
+
+async def test_the_program_that_carries_tools_is_not_offered(reason: str) -> None:
+    with pytest.raises(ValueError, match=rf'tools_via="stdio"\): {reason}'):
+        open_agent("builtin", tools_via="stdio")
+    async with scripted(agent=Played([answers], capabilities=s.AgentCapabilities())) as agent:
+        assert await agent.think().text("Go").run() == "no tools"
+        with pytest.raises(
+            CapabilityMissing, match=rf"mcpCapabilities.http, .* tools and typed results: {reason}"
+        ):
+            await agent.think(int).text("Go").run()
+
+
+async def answers(turn: Turn) -> None:
+    turn.say("no tools")
+
+
+def test_a_program_that_does_not_know_what_it_is_finds_out(tmp_path: Path) -> None:
+    itself = tmp_path / "python-app"
+    itself.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{PROGRAM}" "{tmp_path}/starts" "$0" "$@"\n')
+    itself.chmod(0o755)
+    said = subprocess.run([str(itself)], capture_output=True, text=True, timeout=60, check=False)
+    assert "is no Python: it was started as one, and did not do -P -m thinkwell.builtin" in said.stderr
+    assert len((tmp_path / "starts").read_text().splitlines()) == 3, "itself, and what it tried to start"

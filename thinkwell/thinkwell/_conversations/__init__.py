@@ -1,0 +1,1 @@
+"""What channels and the server keep of a conversation: an agent, its sessions, whose turn it is."""

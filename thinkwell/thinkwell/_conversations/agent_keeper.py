@@ -1,0 +1,210 @@
+"""The agent of a router: one that was given open, or one that is opened when it is needed."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+
+from thinkwell import Agent
+from thinkwell._conversations.checks import check_context
+from thinkwell._conversations.errors import RouterClosed
+from thinkwell._core.agent.launch import launch_told_to
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from anyio.abc import TaskGroup
+
+    from thinkwell.events import PhaseChanged
+
+__all__ = ("AgentFactory", "AgentKeeper", "KeptAgent")
+
+AgentFactory: TypeAlias = "Callable[[], AbstractAsyncContextManager[Agent]]"
+"""Opens an agent: ``lambda: open_agent("claude")``."""
+
+logger = logging.getLogger("thinkwell")
+
+
+class KeptAgent:
+    """An agent, as long as somebody has a session of it."""
+
+    def __init__(self, agent: Agent, life: _Life | None, *, fresh: bool) -> None:
+        self.agent = agent
+        self.fresh = fresh
+        """Whether it was opened for this session."""
+        self._life = life
+
+    @property
+    def replaced(self) -> bool:
+        """Whether it is known to be dead, and whoever needs an agent next gets another."""
+        return self._life is not None and self._life.dead
+
+    def died(self) -> None:
+        """Say that it is dead. Whoever has a session of it learns that. A given one is never replaced."""
+        if self._life is not None:
+            self._life.end()
+
+
+class AgentKeeper:
+    """Has one agent for all conversations.
+
+    Args:
+        agent: An agent that is open, or what opens one.
+
+    Raises:
+        TypeError: It is neither.
+    """
+
+    def __init__(self, agent: Agent | AgentFactory) -> None:
+        given: object = agent  # what `open_agent` returns can be called, too
+        if not isinstance(given, Agent) and (
+            not callable(given) or isinstance(given, AbstractAsyncContextManager)
+        ):
+            raise TypeError(
+                f"MessageRouter({agent!r:.100}): give an agent that is open, or a function that opens one: "
+                'MessageRouter(lambda: open_agent("claude"))'
+            )
+        self._agent = agent
+        self._life: _Life | None = None
+        self._lives: set[_Life] = set()
+        self._tasks: TaskGroup | None = None
+        self._leaving = False
+        self.failure: Exception | None = None
+        """What closing the last agent has raised."""
+
+    @asynccontextmanager
+    async def keep(self) -> AsyncGenerator[None]:
+        """Keep agents for the time of a block. They are closed at its end."""
+        async with anyio.create_task_group() as self._tasks:
+            try:
+                yield
+            finally:
+                self._leaving = True
+                for life in tuple(self._lives):
+                    life.leave()
+
+    @asynccontextmanager
+    async def agent(
+        self, on_death: Callable[[], None], on_phase: Callable[[PhaseChanged], None]
+    ) -> AsyncGenerator[KeptAgent]:
+        """Return the agent for the time of a block; it is opened where there is none.
+
+        Args:
+            on_death: Called when somebody else says that it is dead.
+            on_phase: Called with each phase of its launch, where that has to be waited for.
+
+        Raises:
+            Exception: It could not be opened.
+        """
+        if isinstance(self._agent, Agent):
+            yield KeptAgent(self._agent, None, fresh=False)
+            return
+        life, fresh = self._life, False
+        if life is None or life.dead:
+            assert self._tasks is not None
+            life, fresh = _Life(self._agent, self._closed), True
+            self._life = life
+            self._lives.add(life)
+            self._tasks.start_soon(life.main)
+        async with life.used(on_death):
+            yield KeptAgent(await life.agent(on_phase), life, fresh=fresh)
+
+    def _closed(self, life: _Life, error: Exception | None) -> None:
+        self._lives.discard(life)
+        if error is None:
+            return
+        if self._leaving:
+            self.failure = error
+        about = "An agent could not be closed: %s: %s"
+        logger.warning(about, type(error).__name__, error, exc_info=error)
+
+
+class _Life:
+    """An agent from when it is opened until it is closed, in a task of its own: as contexts want it."""
+
+    def __init__(self, factory: AgentFactory, closed: Callable[[_Life, Exception | None], None]) -> None:
+        self.dead = False
+        """Whether nobody gets it any more."""
+        self._factory = factory
+        self._closed = closed
+        self._agent: Agent | None = None
+        self._error: Exception | None = None
+        self._opened = anyio.Event()
+        """Set when it is open, or never will be."""
+        self._needless = anyio.Event()
+        self._users: list[Callable[[], None]] = []
+        self._phase: PhaseChanged | None = None
+        """How far its launch is."""
+        self._waiting: list[Callable[[PhaseChanged], None]] = []
+        """Those who wait for it."""
+        self._scope = anyio.CancelScope(shield=True)
+
+    async def main(self) -> None:
+        """Open it, wait until nobody needs it any more, and close it."""
+        error = None
+        try:
+            with self._scope, launch_told_to(self._reach):
+                opening = check_context("agent", self._factory(), 'lambda: open_agent("claude")')
+                async with opening as self._agent:
+                    self._opened.set()
+                    await self._needless.wait()
+        except Exception as exc:
+            error = exc
+            if self._agent is None:
+                self._error, error = exc, None
+        finally:
+            self.dead = True
+            self._opened.set()
+            self._closed(self, error)
+
+    def _reach(self, phase: PhaseChanged) -> None:
+        self._phase = phase
+        for on_phase in tuple(self._waiting):
+            on_phase(phase)
+
+    async def agent(self, on_phase: Callable[[PhaseChanged], None]) -> Agent:
+        """Wait until it is open."""
+        if self._phase is not None and not self._opened.is_set():
+            on_phase(self._phase)
+        self._waiting.append(on_phase)
+        try:
+            await self._opened.wait()
+        finally:
+            self._waiting.remove(on_phase)
+        if self._error is not None:
+            raise self._error.with_traceback(None)
+        if self._agent is None:
+            raise RouterClosed  # pragma: no cover - whoever waits is cancelled first
+        return self._agent
+
+    @asynccontextmanager
+    async def used(self, on_death: Callable[[], None]) -> AsyncGenerator[None]:
+        """Need it for the time of a block."""
+        self._users.append(on_death)
+        try:
+            yield
+        finally:
+            self._users.remove(on_death)
+            self._look()
+
+    def end(self) -> None:
+        """Give it to nobody any more, and tell those who have it."""
+        self.dead = True
+        for on_death in tuple(self._users):
+            on_death()
+        self._look()
+
+    def leave(self) -> None:
+        """Close it: nobody has a session of it. From now on it can be cancelled from outside."""
+        self._needless.set()
+        if self._opened.is_set():
+            self._scope.shield = False
+        else:
+            self._scope.cancel()
+
+    def _look(self) -> None:
+        if self.dead and not self._users:
+            self._needless.set()

@@ -1,0 +1,1 @@
+"""What happens between a task and its result."""

@@ -1,0 +1,1 @@
+"""An agent that runs, its runs, and the handles that programs hold."""

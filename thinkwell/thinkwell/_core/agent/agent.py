@@ -1,0 +1,273 @@
+"""An agent that runs: what it shares with its sessions and runs, and its end."""
+
+from __future__ import annotations
+
+import logging
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from msgspec import Struct
+
+from thinkwell._core.agent.failures import AgentErrors
+from thinkwell._core.agent.incoming import Incoming
+from thinkwell._core.agent.login import SharedLogin
+from thinkwell._core.agent.questions import AgentQuestions
+from thinkwell._core.agent.run import Run, RunHost
+from thinkwell._core.agent.run_handle import RunHandle, check_listener
+from thinkwell._core.log.observers import Observers
+from thinkwell._core.log.owner import Owner
+from thinkwell._core.log.stream import ThoughtResult, ThoughtStream
+from thinkwell._core.session.routes import SessionRoutes
+from thinkwell._core.session.tool_hosts import ToolHosts
+from thinkwell._core.session.turn_queue import Turns
+from thinkwell._core.turn.turn import HURRIED, LAST, PATIENT
+from thinkwell.errors import AgentClosed, SessionClosed, SessionUnusable
+from thinkwell_acp import ConnectionEnded
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from thinkwell._core.agent.launch import LaunchLog
+    from thinkwell._core.agent.runs import Runs
+    from thinkwell._core.log.observers import Observer
+    from thinkwell._core.protocol.dialect import Dialect
+    from thinkwell._core.protocol.mcp_servers import McpServers
+    from thinkwell._core.questions.asker import Asker
+    from thinkwell._core.session.session import WireSession
+    from thinkwell._core.task.builder import Options, Spec
+    from thinkwell._workspace.service import WorkspaceService
+    from thinkwell.agents import AgentProfile
+    from thinkwell.agents._profile import ToolTransport
+    from thinkwell_acp import AcpError, Client, StdioTransport
+    from thinkwell_acp._tasks import BackgroundTasks
+
+T = TypeVar("T")
+
+logger = logging.getLogger("thinkwell")
+
+
+class AgentSetup(Struct, frozen=True, kw_only=True):
+    """What `open_agent` was asked for."""
+
+    name: str
+    cwd: str
+    dialect: Dialect
+    asker: Asker
+    mcp_servers: McpServers
+    tools_via: ToolTransport | None
+    """The way for our tools, where it is given."""
+    workspace: WorkspaceService | None
+    login: str | None
+    """The method to log in by, where it is given."""
+    profile: AgentProfile | None
+    """What is known of the agent, where we start it."""
+
+
+class AgentLine(Struct, frozen=True, kw_only=True):
+    """What we have started, and what is recorded of it."""
+
+    process: StdioTransport | None = None
+    """The agent's process; ``None`` where it ran already."""
+    recording: Path | None = None
+    """The file in which everything is recorded."""
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What was started; empty where the agent ran already."""
+        return () if self.process is None else self.process.command
+
+
+class AgentLife(Enum):
+    """Where an agent is in its life."""
+
+    OPEN = auto()
+    LEAVING = auto()
+    """Its block is left: its runs are stopped."""
+    LEFT = auto()
+    """No run is left; its process is ended next."""
+
+
+_NEXT: Final = {
+    AgentLife.OPEN: {AgentLife.LEAVING},
+    AgentLife.LEAVING: {AgentLife.LEFT},
+    AgentLife.LEFT: set[AgentLife](),
+}
+
+
+class RunningAgent:
+    """An agent to which there is a connection.
+
+    Args:
+        client: The connection.
+        setup: What was asked for.
+        line: What was started.
+        runs: Its runs: none yet.
+        tasks: Where it does things in the background.
+        observers: Learn what happens.
+        launch_log: How it is launched.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        setup: AgentSetup,
+        line: AgentLine,
+        runs: Runs,
+        tasks: BackgroundTasks,
+        observers: Sequence[Observer],
+        launch_log: LaunchLog,
+    ) -> None:
+        name, profile = setup.name, setup.profile
+        self.setup = setup
+        self.line = line
+        self.life = AgentLife.OPEN
+        self._runs = runs
+        routes: SessionRoutes[WireSession] = SessionRoutes(name, self._session_opened)
+        self.tool_hosts = ToolHosts(
+            client,
+            tasks,
+            setup.tools_via,
+            () if profile is None else profile.tools_via,
+            bare_names=profile is not None and profile.bare_tool_names,
+        )
+        self.questions = AgentQuestions(name, setup.cwd, client, setup.asker, routes, tasks, setup.dialect)
+        self.host = RunHost(
+            name=name,
+            client=client,
+            owner=Owner(name),
+            dialect=setup.dialect,
+            routes=routes,
+            tool_hosts=self.tool_hosts,
+            workspace=setup.workspace,
+            observers=Observers(observers),
+            withdraw=lambda session_id: self.questions.asker.open.withdraw(session=session_id),
+            tasks=tasks,
+            errors=AgentErrors(name, client, line.command, profile),
+            login=SharedLogin(name, setup.login, tasks),
+            questions=self.questions,
+            launch_log=launch_log,
+            recording=line.recording,
+            turns=Turns(),
+            kill=self.kill,
+            over=runs.over,
+            turn_lost=self._turn_lost,
+        )
+        self.incoming = Incoming(
+            name,
+            tasks,
+            routes=routes,
+            questions=self.questions,
+            workspace=setup.workspace,
+            tool_hosts=self.tool_hosts,
+            log_in=lambda: self.host.login.log_in(self.authenticate),
+            closed=self._closed,
+        )
+
+    @property
+    def client(self) -> Client:
+        """The connection to it."""
+        return self.host.client
+
+    def check_open(self) -> None:
+        """Check that the agent's block was not left.
+
+        Raises:
+            AgentClosed: It was.
+            WrongEventLoop: The caller is not in the agent's event loop.
+        """
+        if self.life is not AgentLife.OPEN:
+            raise AgentClosed
+        self.host.owner.check()
+
+    def start(
+        self,
+        spec: Spec[T],
+        options: Options,
+        session: WireSession,
+        *,
+        result_schema: dict[str, s.JsonValue] | None,
+        ephemeral: bool,
+    ) -> ThoughtStream[T]:
+        """Start a run in the background."""
+        if options.listener is not None:
+            check_listener(options.listener, self.setup.asker)  # before anybody learns of the run
+        run = Run(self.host, spec, options, session, result_schema=result_schema, ephemeral=ephemeral)
+        handle = RunHandle(self.host, run)
+        if options.listener is not None:
+            handle.attach(options.listener)
+        self.host.tasks.start_soon(run.main)
+        self._runs.add(run)
+        return ThoughtStream(run.record.log, ThoughtResult(run.record.result), handle)
+
+    def leave_session(self, session: WireSession) -> None:
+        """Cancel what runs in a session."""
+        session.leave()
+        for run in self._runs.of(session):
+            run.stop(SessionClosed() if self.life is AgentLife.OPEN else AgentClosed(), HURRIED)
+
+    async def authenticate(self, method: str) -> None:
+        """Have the agent log in by itself. What it opens for that, such as a browser, outlives it."""
+        try:
+            await self.client.authenticate(s.AuthenticateRequest(method_id=method))
+        finally:
+            if self.line.process is not None:
+                self.line.process.spare_daemons()
+
+    def kill(self, because: str) -> None:
+        """End the agent's process at once, or the connection to one that we did not start.
+
+        Args:
+            because: Why, for the errors of those who need the agent.
+        """
+        process = self.line.process
+        if process is None:
+            self.client.connection.end(ConnectionEnded(because))
+            return
+        if process.exit_code is None:
+            self.host.errors.ended_because = self.host.errors.ended_because or because
+        process.kill()
+
+    async def leave(self) -> None:
+        """Cancel what runs, wait for its end, and start nothing more."""
+        self._move(AgentLife.LEAVING)
+        runs = tuple(self._runs)
+        self._runs.stop(AgentClosed, LAST)
+        for run in runs:
+            await run.over.wait()
+        self._move(AgentLife.LEFT)
+
+    def _move(self, life: AgentLife) -> None:
+        assert life in _NEXT[self.life], (self.life, life)
+        self.life = life
+
+    def _session_opened(self, session_id: str, cwd: str) -> None:
+        if self.setup.workspace is not None:
+            self.setup.workspace.open_session(session_id, cwd)
+
+    def _closed(self, reason: AcpError) -> None:
+        """Fail the runs that wait for something else than an answer of the agent's, such as their turn."""
+        self._runs.stop(lambda: self.host.errors.translated(reason), PATIENT)
+
+    def _turn_lost(self, run: Run[Any]) -> None:
+        """End the agent's process, whose turn could not be ended in any other way.
+
+        Not while other runs depend on it. Those that wait for a session with such a turn do not.
+        """
+        name = self.setup.name
+        # Anything can come of the others as long as the agent lives.
+        others = sum(not other.given_up and other.session.life.usable for other in self._runs)
+        if others:
+            logger.warning(
+                "Agent %s does not end the turn of %s; it goes on, because %d other runs need the agent",
+                name,
+                run.id,
+                others,
+            )
+            return
+        logger.warning("Agent %s does not end the turn of %s, so its process is ended", name, run.id)
+        for waiting in self._runs:
+            if not waiting.given_up:
+                waiting.stop(SessionUnusable(waiting.session.id or ""))  # says more than the agent's end
+        self.kill(f"it did not end the turn of {run.id}, which was cancelled")

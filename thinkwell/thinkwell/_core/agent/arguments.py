@@ -1,0 +1,111 @@
+"""Arguments of `open_agent` that are of another type, refused where they are given."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast, get_args
+
+import msgspec
+
+from thinkwell._lines.words import PromptFormat, Protocol
+from thinkwell._workspace.workspace import Workspace
+from thinkwell.agents._profile import AgentProfile
+
+
+def check_types(
+    *,
+    agent: object,
+    command: object,
+    env: object,
+    on_question: object,
+    workspace: object,
+    record: object,
+    on_phase: object,
+) -> None:
+    """Refuse what would fail later and elsewhere. No value of the environment is shown.
+
+    Raises:
+        TypeError: One is of another type.
+    """
+    if agent is not None and not isinstance(agent, str | AgentProfile):
+        raise TypeError(f"open_agent({agent!r:.100}): give the name of an agent, or an AgentProfile")
+    if command is not None and not isinstance(command, str) and not _is_list_of(str, command):
+        raise _wrong("command", command, "a line, or a list of words")
+    if env is not None:
+        _check_env(env)
+    if on_question is not None and not callable(on_question) and not isinstance(on_question, Iterable):
+        raise _wrong("on_question", on_question, "a function, or a list of them")
+    if workspace is not None and not isinstance(workspace, Workspace):
+        raise _wrong("workspace", workspace, "a Workspace")
+    if record is not None and not isinstance(record, str | os.PathLike):
+        raise _wrong("record", record, "a path")
+    if on_phase is not None and (not callable(on_phase) or inspect.iscoroutinefunction(on_phase)):
+        raise _wrong("on_phase", on_phase, "a plain function: it is called while the agent starts")
+
+
+def check_protocol(
+    protocol: object,
+    *,
+    init: object,
+    prompt_format: object,
+    agent: object,
+    named: bool,
+    others: Mapping[str, object],
+) -> bool:
+    """Check what concerns the protocol, and return whether the agent speaks lines.
+
+    Args:
+        protocol: What it speaks.
+        init: Parameters for it.
+        prompt_format: How it gets its prompts.
+        agent: Who was asked for by name.
+        named: Whether a command or a connection was given.
+        others: What agents that speak lines know nothing of.
+
+    Raises:
+        TypeError: One is of another type.
+        ValueError: One does not go with the others.
+    """
+    if protocol not in get_args(Protocol):
+        raise ValueError(f'open_agent(protocol={protocol!r:.100}): choose "acp" or "ndjson"')
+    if prompt_format not in get_args(PromptFormat):
+        raise ValueError(f'open_agent(prompt_format={prompt_format!r:.100}): choose "text" or "json"')
+    if init is not None:
+        if not isinstance(init, Mapping):
+            raise _wrong("init", init, "a mapping of parameters")
+        try:
+            msgspec.json.encode(init)
+        except (TypeError, ValueError, RecursionError) as exc:
+            raise TypeError(f"open_agent(init=…): this cannot be written as JSON: {exc}") from exc
+    if protocol == "acp":
+        for name, given in (("init", init is not None), ("prompt_format", prompt_format != "text")):
+            if given:
+                raise ValueError(f'open_agent({name}=…): that is for protocol="ndjson" alone')
+        return False
+    if not isinstance(agent, AgentProfile) and (agent is not None or not named):
+        raise ValueError('open_agent(protocol="ndjson"): give the command=… of the program, or a transport=…')
+    for name, value in others.items():
+        if value:
+            raise ValueError(f'open_agent({name}=…, protocol="ndjson"): such an agent knows nothing of that')
+    return True
+
+
+def _check_env(env: object) -> None:
+    if not isinstance(env, Mapping):
+        raise TypeError(f"open_agent(env=…): it is a {type(env).__name__}; give texts by their names")
+    for name, value in cast("Mapping[object, object]", env).items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            what = f"{name!r:.100} has a {type(value).__name__}"
+            raise TypeError(f"open_agent(env=…): {what}; give texts by their names")
+
+
+def _is_list_of(kind: object, values: object) -> bool:
+    if not isinstance(values, Sequence):
+        return False
+    return all(isinstance(value, cast("type", kind)) for value in cast("Iterable[object]", values))
+
+
+def _wrong(name: str, value: object, wanted: str) -> TypeError:
+    return TypeError(f"open_agent({name}={value!r:.100}): give {wanted}")

@@ -1,0 +1,76 @@
+"""The errors of calls to an agent, as users get them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from thinkwell._core.protocol.errors import auth_methods, translate
+from thinkwell.agents._profile import advise, advising
+from thinkwell_acp import AcpError, DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Sequence
+    from contextlib import AbstractContextManager
+
+    from thinkwell.agents import AgentProfile
+    from thinkwell.errors import AuthMethod
+    from thinkwell_acp import Client
+
+T = TypeVar("T")
+
+
+class AgentErrors:
+    """Makes errors of an agent's out of those of the protocol layer.
+
+    Args:
+        agent: The agent's name.
+        client: The connection to it.
+        command: What was started; empty where the agent ran already.
+        profile: What is known of the agent, where we started it.
+    """
+
+    def __init__(
+        self, agent: str, client: Client, command: Sequence[str], profile: AgentProfile | None
+    ) -> None:
+        self._agent = agent
+        self._client = client
+        self._command = command
+        self._profile = profile
+        self.ended_because = ""
+        """Why we have ended the agent's process."""
+
+    @property
+    def methods(self) -> tuple[AuthMethod, ...]:
+        """The ways to log in that the agent offers."""
+        return auth_methods(self._client.agent.auth_methods, self._command)
+
+    async def call(self, awaitable: Awaitable[T]) -> T:
+        """Await a call to the agent and translate its errors.
+
+        Raises:
+            AgentError: It failed.
+        """
+        with self.advising():
+            try:
+                return await awaitable
+            except (AcpError, DecodeError) as exc:
+                raise self.translated(exc, self.methods) from exc
+
+    def error(self, exc: Exception) -> Exception:
+        """Return the error to show for one of the protocol layer; any other is returned as it is."""
+        error = self.translated(exc, self.methods)
+        self.advise(error)
+        return error
+
+    def translated(self, exc: Exception, methods: Sequence[AuthMethod] = ()) -> Exception:
+        """Return the same without the advice."""
+        return translate(exc, self._agent, methods, ended_because=self.ended_because)
+
+    def advising(self) -> AbstractContextManager[None]:
+        """Advise on the errors that leave a block."""
+        return advising(self._profile)
+
+    def advise(self, error: Exception) -> None:
+        """Add to an error what is known to do about it where it comes of this agent."""
+        if self._profile is not None:
+            advise(error, self._profile)

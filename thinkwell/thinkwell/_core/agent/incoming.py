@@ -1,0 +1,183 @@
+"""What an agent sends: updates, questions, and requests that are served."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections import deque
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Final
+
+from thinkwell_acp import AcpError, ClientHandler, RpcError
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator, Sequence
+
+    from thinkwell._core.agent.questions import AgentQuestions
+    from thinkwell._core.session.routes import SessionRoutes
+    from thinkwell._core.session.session import WireSession
+    from thinkwell._core.session.tool_hosts import ToolHosts
+    from thinkwell._workspace.service import WorkspaceService
+    from thinkwell_acp._jsonrpc import Malformed
+    from thinkwell_acp._tasks import BackgroundTasks
+    from thinkwell_acp.mcp import AcpToolHost
+
+logger = logging.getLogger("thinkwell")
+
+MALFORMED_WARNED: Final = 3
+"""Lines that were no message of which each is worth a warning; some programs print them all the time."""
+
+MALFORMED_KEPT: Final = 5
+"""Lines that were no message, kept to explain a failed start."""
+
+
+class Incoming(ClientHandler):
+    """Serves one agent.
+
+    Args:
+        agent: The agent's name.
+        tasks: Where notifications of MCP are served.
+        routes: Its sessions.
+        questions: Answers what it asks.
+        workspace: Serves files and terminals.
+        tool_hosts: Serve our tools.
+        log_in: Logs in, where it was said how.
+        closed: Called when the connection has ended.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        tasks: BackgroundTasks,
+        *,
+        routes: SessionRoutes[WireSession],
+        questions: AgentQuestions,
+        workspace: WorkspaceService | None,
+        tool_hosts: ToolHosts,
+        log_in: Callable[[], Awaitable[bool]],
+        closed: Callable[[AcpError], None],
+    ) -> None:
+        self._agent = agent
+        self._tasks = tasks
+        self._routes = routes
+        self._questions = questions
+        self._workspace = workspace
+        self._tool_hosts = tool_hosts
+        self._log_in = log_in
+        self._closed = closed
+        self._malformed = 0
+        self.malformed_lines: deque[bytes] = deque(maxlen=MALFORMED_KEPT)
+
+    def closed(self, reason: AcpError, /) -> None:
+        """Pass on that the connection has ended."""
+        self._closed(reason)
+
+    async def login_required(self) -> bool:
+        """Log in, where it was said how."""
+        return await self._log_in()
+
+    def session_updates(self, batch: Sequence[s.SessionNotification], /) -> None:
+        """Route updates to their sessions, in order."""
+        self._routes.updates(batch)
+
+    def malformed(self, report: Malformed, /) -> None:
+        """Log what is no message, and keep the first words of it."""
+        self.malformed_lines.append(report.line[:1000])
+        self._malformed += 1
+        level = logging.WARNING if self._malformed <= MALFORMED_WARNED else logging.DEBUG
+        about = "Agent %s sent what is no message: %s, %d bytes"
+        logger.log(level, about, self._agent, report.reason, len(report.line))
+        logger.debug("That line of agent %s: %.200r", self._agent, report.line)
+        if self._malformed == MALFORMED_WARNED:
+            logger.warning("More of that from agent %s is logged as DEBUG", self._agent)
+
+    # Questions
+
+    async def request_permission(self, request: s.RequestPermissionRequest, /) -> s.RequestPermissionResponse:
+        """Ask those who decide."""
+        return await self._questions.permission(request)
+
+    async def create_elicitation(self, request: s.CreateElicitationRequest, /) -> s.CreateElicitationResponse:
+        """Ask those who decide."""
+        return await self._questions.elicitation(request)
+
+    def complete_elicitation(self, notification: s.CompleteElicitationNotification, /) -> None:
+        """Tell of it where the question was asked."""
+        self._questions.asker.open.page_done(notification.elicitation_id)
+
+    # Files and terminals
+
+    async def read_text_file(self, request: s.ReadTextFileRequest, /) -> s.ReadTextFileResponse:
+        """Return a file's text."""
+        self._questions.check(request.session_id, kind="read", path=request.path)
+        with self._served(request.session_id) as workspace:
+            return await workspace.read_text_file(request)
+
+    async def write_text_file(self, request: s.WriteTextFileRequest, /) -> s.WriteTextFileResponse:
+        """Write a file's text."""
+        self._questions.check(request.session_id, kind="edit", path=request.path)
+        with self._served(request.session_id) as workspace:
+            return await workspace.write_text_file(request)
+
+    async def create_terminal(self, request: s.CreateTerminalRequest, /) -> s.CreateTerminalResponse:
+        """Start a command."""
+        # Without arguments it may be a whole line for a shell.
+        command = shlex.join([request.command, *request.args]) if request.args else request.command
+        self._questions.check(request.session_id, kind="execute", command=command)
+        with self._served(request.session_id) as workspace:
+            return await workspace.create_terminal(request)
+
+    async def terminal_output(self, request: s.TerminalOutputRequest, /) -> s.TerminalOutputResponse:
+        """Return what a terminal has printed."""
+        with self._served(request.session_id) as workspace:
+            return await workspace.terminal_output(request)
+
+    async def wait_for_terminal_exit(
+        self, request: s.WaitForTerminalExitRequest, /
+    ) -> s.WaitForTerminalExitResponse:
+        """Wait for a terminal's command to end."""
+        with self._served(request.session_id) as workspace:
+            return await workspace.wait_for_terminal_exit(request)
+
+    async def kill_terminal(self, request: s.KillTerminalRequest, /) -> s.KillTerminalResponse:
+        """End a terminal's command."""
+        with self._served(request.session_id) as workspace:
+            return await workspace.kill_terminal(request)
+
+    async def release_terminal(self, request: s.ReleaseTerminalRequest, /) -> s.ReleaseTerminalResponse:
+        """End a terminal's command and forget it."""
+        with self._served(request.session_id) as workspace:
+            return await workspace.release_terminal(request)
+
+    @contextmanager
+    def _served(self, session_id: str) -> Generator[WorkspaceService]:
+        """Serve a request: a sign of life of the agent, which waits for us."""
+        assert self._workspace is not None  # else it was not advertised, and was refused before
+        session = self._routes.get(session_id)
+        with nullcontext() if session is None else session.standing_still():
+            yield self._workspace
+
+    # MCP over ACP
+
+    def _tool_host(self, method: str) -> AcpToolHost:
+        if self._tool_hosts.acp is None:
+            raise RpcError.method_not_found(method)
+        return self._tool_hosts.acp
+
+    async def connect_mcp(self, request: s.ConnectMcpRequest, /) -> s.ConnectMcpResponse:
+        """Open an MCP session with a tool server of ours."""
+        return await self._tool_host("mcp/connect").connect(request)
+
+    async def message_mcp(self, request: s.MessageMcpRequest, /) -> s.JsonValue:
+        """Serve a request inside an MCP session."""
+        return await self._tool_host("mcp/message").message(request)
+
+    def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
+        """Take a notification inside an MCP session."""
+        if self._tool_hosts.acp is not None:
+            self._tasks.start_soon(self._tool_hosts.acp.notification, notification)
+
+    async def disconnect_mcp(self, request: s.DisconnectMcpRequest, /) -> s.DisconnectMcpResponse:
+        """Close an MCP session."""
+        return await self._tool_host("mcp/disconnect").disconnect(request)

@@ -1,0 +1,55 @@
+"""The first words with an agent."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import anyio
+
+from thinkwell._core.protocol.errors import noise, start_failure
+from thinkwell._version import VERSION
+from thinkwell.errors import AgentStartFailed, ThinkwellError
+from thinkwell_acp import AcpError, DecodeError
+from thinkwell_acp import schema as s
+from thinkwell_acp.client import PROTOCOL_VERSION
+
+if TYPE_CHECKING:
+    from thinkwell._core.agent.agent import RunningAgent
+
+
+async def initialize(agent: RunningAgent, offers: s.ClientCapabilities, seconds: float) -> None:
+    """Say hello to the agent, and make one error of whatever goes wrong.
+
+    Raises:
+        AgentStartFailed: It does not answer as an agent does.
+        LoginRequired: It wants a login even before that.
+    """
+    name, line, malformed = agent.host.name, agent.line, agent.incoming.malformed_lines
+    request = s.InitializeRequest(
+        protocol_version=PROTOCOL_VERSION,
+        client_capabilities=offers,
+        client_info=s.Implementation(name="thinkwell", title="thinkwell", version=VERSION),
+    )
+    try:
+        with anyio.fail_after(seconds):
+            await agent.client.initialize(request)
+    except TimeoutError as exc:
+        hint = noise(malformed) or ". Raise startup_timeout= where it needs longer"
+        if agent.setup.profile is not None and agent.setup.profile.npx is not None:
+            hint += ". Or npx waits for the registry of npm: can it be reached?"
+        said = agent.host.dialect.first_request
+        reason = f"it did not answer `{said}` within {seconds:g} seconds{hint}"
+        stderr = "" if line.process is None else line.process.stderr_tail
+        failure: ThinkwellError = AgentStartFailed(name, reason, stderr_tail=stderr, command=line.command)
+        raise _complete(failure, agent) from exc
+    except (AcpError, DecodeError) as exc:
+        raise _complete(start_failure(exc, name, malformed, line.command), agent) from exc
+
+
+def _complete(failure: ThinkwellError, agent: RunningAgent) -> ThinkwellError:
+    """Add what is known of the agent."""
+    if isinstance(failure, AgentStartFailed):
+        failure.version = None if agent.setup.profile is None else agent.setup.profile.version
+        failure.next_command = shlex.join(agent.line.command)
+    return failure

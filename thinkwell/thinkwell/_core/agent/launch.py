@@ -1,0 +1,143 @@
+"""From an agent's profile to a conversation, phase by phase."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from thinkwell import events as ev
+from thinkwell._core.log.run_log import running_clock
+from thinkwell.agents._preparing import Preparing
+from thinkwell.errors import AgentNotFound, AgentStartFailed
+from thinkwell.view import PhaseView
+from thinkwell_acp import (
+    ProgramNotFound,
+    ProgramNotStarted,
+    StdioTransport,
+    stdio_transport,
+)
+from thinkwell_acp.stdio import EXIT_GRACE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+    from contextlib import AsyncExitStack
+
+    from thinkwell._core.log.run_log import RunLog
+    from thinkwell.agents import AgentProfile
+
+_told_next: Final[ContextVar[Callable[[ev.PhaseChanged], None] | None]] = ContextVar(
+    "_told_next", default=None
+)
+"""Who is told of the next launch of this task, beside whoever it is done for."""
+
+
+@contextmanager
+def launch_told_to(on_phase: Callable[[ev.PhaseChanged], None]) -> Generator[None]:
+    """Tell somebody of the phases of the first launch in a block, whoever calls `open_agent` there."""
+    token = _told_next.set(on_phase)
+    try:
+        yield
+    finally:
+        _told_next.reset(token)
+
+
+class LaunchLog:
+    """The phases of a launch, each with its time.
+
+    Args:
+        on_phase: Told of each.
+    """
+
+    def __init__(self, on_phase: Callable[[ev.PhaseChanged], None] | None) -> None:
+        self._listeners = [each for each in (on_phase, _told_next.get()) if each is not None]
+        _told_next.set(None)  # what is opened while the agent is open is another launch
+        self._clock = running_clock()
+        self._began = self._clock()
+        self._phases: list[ev.PhaseChanged] = []
+        self._ended_at: float | None = None
+        self._told = False
+
+    def reach(self, phase: ev.Phase, detail: str = "") -> None:
+        """Come to a phase."""
+        event = ev.PhaseChanged(at=self._clock() - self._began, phase=phase, detail=detail)
+        self._phases.append(event)
+        for listener in self._listeners:
+            listener(event)
+
+    def end(self) -> None:
+        """Be done: the agent can be used."""
+        self._ended_at = self._clock() - self._began
+
+    def views(self) -> tuple[PhaseView, ...]:
+        """Return the phases and how long each took."""
+        ends = [*(event.at for event in self._phases[1:]), self._ended_at]
+        return tuple(
+            PhaseView(
+                phase=event.phase,
+                detail=event.detail,
+                at=event.at,
+                seconds=None if end is None else end - event.at,
+            )
+            for event, end in zip(self._phases, ends, strict=True)
+        )
+
+    def tell(self, log: RunLog) -> None:
+        """Tell the first run how its agent was launched, before it began."""
+        if self._told:
+            return
+        self._told = True
+        for view in self.views():
+            log.recall(
+                ev.PhaseChanged,
+                self._began + view.at,
+                phase=view.phase,
+                detail=view.detail,
+                seconds=view.seconds,
+            )
+
+
+class Launcher(Struct, frozen=True, kw_only=True):
+    """What to start, and how."""
+
+    profile: AgentProfile
+    env: Mapping[str, str]
+    cwd: str
+    keep_daemons: bool = False
+
+    async def start(self, stack: AsyncExitStack, log: LaunchLog) -> StdioTransport:
+        """Start the agent's program, which is installed before where that is needed; its end is the stack's.
+
+        Raises:
+            AgentNotFound: It is not there, or what fetches it is not.
+            AgentStartFailed: It could not be installed, or the system refuses to run it.
+        """
+
+        def installing(what: str) -> None:
+            log.reach("installing", what)
+
+        log.reach("launching")
+        profile = self.profile
+        command = await Preparing(profile, self.env, self.cwd, installing).prepare()
+        try:
+            return await stack.enter_async_context(
+                stdio_transport(
+                    command,
+                    env=self.env,
+                    cwd=self.cwd,
+                    exit_grace=EXIT_GRACE if profile.ends_on_eof else 0,
+                    keep_daemons=self.keep_daemons,
+                )
+            )
+        except ProgramNotStarted as exc:
+            raise AgentStartFailed(
+                profile.name,
+                exc.reason,
+                command=command,
+                phase="launching",
+                version=profile.version,
+            ) from exc
+        except ProgramNotFound as exc:  # it was there a moment ago
+            raise AgentNotFound(profile.name, exc.reason) from exc

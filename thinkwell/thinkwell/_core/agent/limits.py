@@ -1,0 +1,82 @@
+"""How long a run may be silent, and what it may use."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+
+from thinkwell import events as ev
+from thinkwell.errors import ThoughtTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator
+
+    from thinkwell._core.turn.run_record import RunRecord
+    from thinkwell_acp._tasks import BackgroundTasks
+
+X = TypeVar("X")
+
+logger = logging.getLogger("thinkwell")
+
+
+class RunLimits:
+    """Keeps a run within its budget and its silence.
+
+    Args:
+        record: The run's record.
+        agent: The agent's name.
+        idle_timeout: Seconds of silence; ``None``: as long as it likes.
+        logging_in: Whether a login is gone through: a reason for silence.
+    """
+
+    def __init__(
+        self, record: RunRecord[Any], agent: str, idle_timeout: float | None, logging_in: Callable[[], bool]
+    ) -> None:
+        self._record = record
+        self._agent = agent
+        self._idle_timeout = idle_timeout
+        self._logging_in = logging_in
+
+    @contextmanager
+    def watched(self, tasks: BackgroundTasks) -> Generator[None]:
+        """Stop the run where it exceeds a limit in a block."""
+        idle, meter = self._record.idle, self._record.meter
+        with ExitStack() as watches:
+            if self._idle_timeout is not None:
+                idle.reset()
+                watches.enter_context(_running(tasks, self._watch_silence, self._idle_timeout))
+            if meter is not None:
+                seconds_left = watches.enter_context(meter.budget.shared_by(meter))
+                watches.enter_context(_running(tasks, meter.watch, seconds_left))
+            yield
+
+    async def _watch_silence(self, limit: float) -> None:
+        record = self._record
+
+        def warn(idle: float) -> None:
+            record.tell(ev.Stalled, idle=idle, limit=limit)
+            record.log.publish()
+            about = "Run %s: nothing was heard of agent %s for %.0f s; it is cancelled after %g s"
+            logger.warning(about, record.id, self._agent, idle, limit)
+
+        await record.idle.watch(limit, lambda: record.tool_runs() or self._logging_in(), warn)
+        record.stop(ThoughtTimeout(limit, idle=True))
+
+
+@contextmanager
+def _running(tasks: BackgroundTasks, watch: Callable[[X], Awaitable[None]], argument: X) -> Generator[None]:
+    """Run a function in the background for the time of a block."""
+    scope = anyio.CancelScope()
+
+    async def task() -> None:
+        with scope:
+            await watch(argument)
+
+    tasks.start_soon(task)
+    try:
+        yield
+    finally:
+        scope.cancel()

@@ -1,0 +1,110 @@
+"""The login that is gone through when the agent asks for one: once, for all who wait for it."""
+
+from __future__ import annotations
+
+import copy
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from thinkwell.errors import LoginFailed
+from thinkwell_acp import AcpError, ConnectionClosed, DecodeError, RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from thinkwell_acp._tasks import BackgroundTasks
+
+
+shown: Final[ContextVar[Callable[[], AbstractContextManager[object]]]] = ContextVar(
+    "shown", default=nullcontext
+)
+"""What a task is in while it waits for a login: how a run shows that it does."""
+
+
+class _Attempt:
+    """One call of `authenticate`, and those who wait for it."""
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        self.over = anyio.Event()
+        self.waiting = 0
+        self.error: AcpError | DecodeError | None = ConnectionClosed()
+
+
+class SharedLogin:
+    """Logs in by a method that was chosen beforehand.
+
+    Args:
+        agent: The agent's name.
+        method: The id of the method; without one there is no login.
+        tasks: Where it runs: it outlives the one who asked first, where others wait for it too.
+    """
+
+    def __init__(self, agent: str, method: str | None, tasks: BackgroundTasks) -> None:
+        self._agent = agent
+        self.method = method
+        self._tasks = tasks
+        self._attempt: _Attempt | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether somebody is logging in now."""
+        return self._attempt is not None
+
+    async def log_in(self, authenticate: Callable[[str], Awaitable[None]]) -> bool:
+        """Log in, or wait for the login that is under way; return whether there is a method for it.
+
+        Args:
+            authenticate: Has the agent log in by a method.
+
+        Raises:
+            LoginFailed: The agent refused.
+            AcpError: The connection has ended.
+        """
+        if self.method is None:
+            return False
+        attempt = self._attempt
+        if attempt is None:
+            attempt = self._attempt = _Attempt()
+            over = partial(self._over, attempt)
+            self._tasks.start_soon(self._authenticate, authenticate, self.method, attempt, never=over)
+        attempt.waiting += 1
+        try:
+            with shown.get()():
+                await attempt.over.wait()
+        finally:
+            attempt.waiting -= 1
+            if not attempt.waiting and not attempt.over.is_set():
+                self._end(attempt)
+                attempt.scope.cancel()
+        match attempt.error:
+            case None:
+                return True
+            case RpcError() | DecodeError() as error:
+                raise LoginFailed(self._agent, self.method, str(error)) from error
+            case error:
+                raise copy.copy(error)  # each who waits gets one to raise
+
+    async def _authenticate(
+        self, authenticate: Callable[[str], Awaitable[None]], method: str, attempt: _Attempt
+    ) -> None:
+        try:
+            with attempt.scope:
+                await authenticate(method)
+                attempt.error = None
+        except (AcpError, DecodeError) as exc:
+            attempt.error = exc
+        finally:
+            self._over(attempt)
+
+    def _over(self, attempt: _Attempt) -> None:
+        self._end(attempt)
+        attempt.over.set()
+
+    def _end(self, attempt: _Attempt) -> None:
+        if self._attempt is attempt:  # else another one has begun
+            self._attempt = None

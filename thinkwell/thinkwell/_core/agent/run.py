@@ -1,0 +1,460 @@
+"""A run: the task that drives a session from a builder's task to a settled result."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from enum import Enum, auto
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+import anyio
+from anyio.lowlevel import checkpoint_if_cancelled
+
+from thinkwell import events as ev
+from thinkwell._core.agent import login as shared_login
+from thinkwell._core.agent.limits import RunLimits
+from thinkwell._core.log.observers import RunFacts
+from thinkwell._core.protocol.prompt import ANY_RESULT, prompt_blocks, tool_specs
+from thinkwell._core.protocol.updates import token_usage
+from thinkwell._core.session.host import SessionHost
+from thinkwell._core.turn.after_turn import failure, reminder
+from thinkwell._core.turn.own_tools import Driver
+from thinkwell._core.turn.run_record import RunRecord
+from thinkwell._core.turn.turn import PATIENT, Patience, Turn
+from thinkwell.errors import (
+    AgentClosed,
+    SessionUnusable,
+    ThinkwellError,
+    ThoughtTimeout,
+)
+from thinkwell_acp import AcpError, DecodeError, RpcError
+from thinkwell_acp import schema as s
+from thinkwell_acp.errors import AUTH_REQUIRED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from pathlib import Path
+
+    from thinkwell._core.agent.failures import AgentErrors
+    from thinkwell._core.agent.launch import LaunchLog
+    from thinkwell._core.agent.login import SharedLogin
+    from thinkwell._core.agent.questions import AgentQuestions
+    from thinkwell._core.session.session import WireSession
+    from thinkwell._core.session.turn_queue import Ticket, Turns
+    from thinkwell._core.task.builder import Options, Spec
+    from thinkwell.questions import FormField, FormValue
+    from thinkwell_acp._tasks import BackgroundTasks
+    from thinkwell_acp.client import PromptOutcome
+
+T = TypeVar("T")
+
+logger = logging.getLogger("thinkwell")
+
+_run_numbers = count(1)
+
+
+class RunHost(SessionHost, frozen=True, kw_only=True):
+    """What the runs of one agent share, beside what its sessions do."""
+
+    tasks: BackgroundTasks
+    errors: AgentErrors
+    login: SharedLogin
+    questions: AgentQuestions
+    launch_log: LaunchLog
+    recording: Path | None
+    """The file in which everything is recorded."""
+    turns: Turns
+    """The queue for an agent that works on one prompt at a time."""
+    kill: Callable[[str], None]
+    """Ends the agent's process at once, for a reason."""
+    over: Callable[[Run[Any]], None]
+    """Called when a run is over."""
+    turn_lost: Callable[[Run[Any]], None]
+    """Called when the agent does not end the turn of a run."""
+
+
+class RunLife(Enum):
+    """Where a run is in its life."""
+
+    QUEUED = auto()
+    """It waits for its session."""
+    PREPARING = auto()
+    """The session is opened, and tools are offered."""
+    PROMPTING = auto()
+    """A turn of it runs."""
+    STOPPING = auto()
+    """It was ended before its time; a turn that runs is waited for."""
+    ENDED = auto()
+    """Its log has ended."""
+    OVER = auto()
+    """Its session is left."""
+
+
+_NEXT: Final = {
+    RunLife.QUEUED: {RunLife.PREPARING, RunLife.STOPPING, RunLife.ENDED},
+    RunLife.PREPARING: {RunLife.PROMPTING, RunLife.STOPPING, RunLife.ENDED},
+    RunLife.PROMPTING: {RunLife.PREPARING, RunLife.STOPPING, RunLife.ENDED},
+    RunLife.STOPPING: {RunLife.ENDED},
+    RunLife.ENDED: {RunLife.OVER},
+    RunLife.OVER: set[RunLife](),
+}
+
+
+class Run(Generic[T]):
+    """The task of one run.
+
+    Args:
+        host: What it shares with others of its agent.
+        spec: The task.
+        options: How it is to go.
+        session: Its session.
+        result_schema: Schema of ``return_result``; ``None``: there is no such tool.
+        ephemeral: Whether the session is its own.
+    """
+
+    live = True
+
+    def __init__(
+        self,
+        host: RunHost,
+        spec: Spec[T],
+        options: Options,
+        session: WireSession,
+        *,
+        result_schema: dict[str, ev.JsonValue] | None,
+        ephemeral: bool,
+    ) -> None:
+        self._host = host
+        self._spec = spec
+        self._options = options
+        self.session = session
+        self._result_schema = result_schema
+        self._ephemeral = ephemeral
+        self.id: Final = options.run_id or f"run-{next(_run_numbers)}"
+        self.life = RunLife.QUEUED
+        self._scope = anyio.CancelScope()
+        self.over = anyio.Event()
+        self._stopped_by: Exception | None = None
+        facts = RunFacts(
+            id=self.id,
+            agent=host.name,
+            include=options.include,
+            text=spec.output.schema is None,
+            ephemeral=ephemeral,
+            wrapped=spec.output.wrapped or result_schema is ANY_RESULT,
+        )
+        self.record: RunRecord[T] = RunRecord(
+            facts,
+            spec,
+            options,
+            tool_specs(spec, result_schema),
+            Driver(
+                stop=self.stop,
+                stopped=lambda: self._stopped_by is not None,
+                advise=host.errors.advise,
+                session_id=lambda: session.id,
+                tools_via=lambda: session.tools.tried[-1],
+                wait_for_turn=self._wait_for_turn,
+                ask=self._ask,
+                note_call=session.note_call,
+                note_state=session.note_state,
+            ),
+            cwd=session.cwd,
+            calls=session.calls,
+            owner=host.owner,
+            observers=host.observers.run(facts),
+            dialect=host.dialect,
+        )
+        host.launch_log.tell(self.record.log)
+        self.record.tell(ev.PhaseChanged, phase=self.record.phase)
+        self._limits = RunLimits(self.record, host.name, options.idle_timeout, lambda: host.login.running)
+        self._turn: Turn | None = None
+        """The last one."""
+        self._turns = 0
+        self._login_wanted = False
+        """Whether the prompt was refused for want of a login."""
+        self._shown_session: str | None = None
+        """The session that the readers know of."""
+        self._reminders_left = options.reminders
+        self.place: int | None = None
+        """How many runs had the session before this one; ``None`` until it has it."""
+        # At once, because tasks do not start in the order in which they were made.
+        others = (host.turns,) if host.dialect.one_turn_at_a_time else ()
+        self._ticket: Ticket = session.turns.ask(*others)
+
+    def stop(self, why: Exception, patience: Patience = PATIENT) -> None:
+        """End the run before its time; the result fails with the reason unless it is there already.
+
+        Once more only shortens the wait for its turn.
+
+        Args:
+            why: The reason.
+            patience: How long the turn is waited for.
+        """
+        first = self.life in (RunLife.QUEUED, RunLife.PREPARING, RunLife.PROMPTING)
+        if first:
+            self._move(RunLife.STOPPING)
+            self._stopped_by = why
+            self.record.result.fail(why)
+        if self._turn is not None and not self._turn.over:
+            self._turn.cancel(patience)
+        if first:
+            self._host.questions.asker.open.withdraw(run=self.id)
+            self.record.cut()
+            self._scope.cancel()
+
+    # The task
+
+    async def main(self) -> None:
+        """Drive the run to its end. Never raises."""
+        try:
+            await self._drive()
+        except Exception as exc:
+            if not isinstance(exc, AcpError | DecodeError | ThinkwellError | OSError):
+                about = "Run %s of agent %s failed in a way that thinkwell did not foresee"
+                logger.exception(about, self.id, self._host.name)
+            self._end(self._host.errors.error(exc))
+        finally:
+            self._end(self._stopped_by or AgentClosed())
+            try:
+                if self._ephemeral:
+                    await self.session.close()
+            finally:
+                self._move(RunLife.OVER)
+                self._host.over(self)
+                self.over.set()
+
+    async def _drive(self) -> None:
+        with anyio.move_on_after(self._options.timeout) as limit, self._scope:
+            async with self._ticket:
+                try:
+                    with self._limits.watched(self._host.tasks):
+                        await self._work()
+                finally:
+                    # The session is held until its turn is over: a late cancellation cannot hit the next one.
+                    with anyio.CancelScope(shield=True):
+                        self._check_limit(limit)
+                        if self.in_turn:
+                            await self._wind_down()
+        self._check_limit(limit)
+
+    def _check_limit(self, limit: anyio.CancelScope) -> None:
+        if limit.cancel_called:
+            assert self._options.timeout is not None
+            self.stop(ThoughtTimeout(self._options.timeout))
+
+    async def _wind_down(self) -> None:
+        """Wait for a cancelled turn to end; else have the agent ended."""
+        assert self._turn is not None
+        if await self._turn.wind_down(self.session.stuck):
+            self.session.release(self.record)
+            self._host.turn_lost(self)
+
+    @contextmanager
+    def _authenticating(self) -> Generator[None]:
+        """Show that a login is gone through, for the time of a block."""
+        before = self.record.phase
+        self.record.reach("authenticating")
+        yield
+        self.record.reach(before)
+
+    async def _work(self) -> None:
+        await checkpoint_if_cancelled()
+        self._move(RunLife.PREPARING)
+        shared_login.shown.set(self._authenticating)
+        session, record, meter = self.session, self.record, self.record.meter
+        if not session.life.usable:
+            raise SessionUnusable(session.id or "")
+        if meter is not None and (used_up := meter.budget.exceeded(wants_more=True)):
+            raise used_up
+        specs = record.tools.specs
+        if session.id is None:
+            self._take_session()  # before it is there: some agents send updates before they answer
+            await session.open(specs)
+            record.idle.reset()
+        self._show_session()
+        if specs:
+            record.reach("connecting_tools")
+            await session.offer(specs, needed=self._needs_tools)
+            if session.tools.seen:
+                record.tools.announce()
+                record.reach("tools_ready")
+        if session.id != self._shown_session:
+            self._show_session()  # the agent would not fetch other tools in the one that it had
+        blocks = prompt_blocks(
+            self._spec,
+            embeds=self._host.client.capabilities.prompt_capabilities.embedded_context,
+            plain=not self._host.dialect.has_tools,
+            result_schema=self._result_schema,
+            server=session.server_name,
+        )
+        while not self._ended:
+            await self._run_turn(blocks)
+            blocks = reminder(record.results.refused)
+
+    def _show_session(self) -> None:
+        session = self.session
+        assert session.id is not None
+        self._shown_session = session.id
+        self.record.tell(
+            ev.SessionOpened,
+            agent=self._host.name,
+            session_id=session.id,
+            cwd=session.cwd,
+            model=session.state.model,
+            mode=session.state.mode,
+        )
+        self.record.log.publish()
+
+    def _take_session(self) -> None:
+        self.place = self.session.take(self.record)
+        if self.record.meter is not None:
+            self.record.meter.begin(self.session.cost)
+
+    # Turns
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether a turn of it runs."""
+        return self._turn is not None and not self._turn.over
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the agent did not end the run's turn when it was told to."""
+        return self._turn is not None and self._turn.stuck
+
+    async def _ask(self, title: str, fields: Sequence[FormField]) -> dict[str, FormValue] | None:
+        """Ask something for a tool of ours."""
+        return await self._host.questions.ask_for_tool(title, fields, self.session, self.id)
+
+    async def _wait_for_turn(self) -> None:
+        if self._turn is not None:
+            await self._turn.wait()
+
+    async def _run_turn(self, blocks: Sequence[s.ContentBlock]) -> None:
+        record, host = self.record, self._host
+        assert self.session.id is not None
+        if not self._turns:
+            record.observers.session(self.session.id)
+        meta: dict[str, ev.JsonValue] = {
+            **record.observers.meta(),
+            **(self._spec.meta or {}),
+            **host.dialect.prompt_meta(self._spec.output.schema),
+        }
+        request = s.PromptRequest(session_id=self.session.id, prompt=tuple(blocks), meta=meta or None)
+        if self.place is None:
+            self._take_session()  # not before: what comes until now is late news of the turn before
+        logins = host.client.logins
+        self._login_wanted = False
+        turn = await self._prompt(request)
+        if turn.over:
+            return  # the connection had ended
+        self._turns += 1
+        self.session.outside.history.prompted(blocks)
+        record.tell(ev.TurnStarted, number=self._turns, reminder=self._turns > 1)
+        record.reach("prompted")
+        record.mapper.await_response()
+        await turn.wait()
+        if self._login_wanted:
+            await host.client.login_since(logins)
+            await (await self._prompt(request)).wait()
+
+    async def _prompt(self, request: s.PromptRequest) -> Turn:
+        await checkpoint_if_cancelled()  # nobody would cancel the turn of a run that was stopped before
+        self.record.idle.reset()
+        self._move(RunLife.PROMPTING)
+        self._turn = Turn(self._host.client, request, self._turn_ended)
+        return self._turn
+
+    def _turn_ended(self, outcome: PromptOutcome) -> None:
+        """Take the answer to a prompt; called while messages are being read."""
+        record = self.record
+        if not isinstance(outcome, s.PromptResponse):
+            if self._wants_login(outcome):
+                self._move(RunLife.PREPARING)
+            else:
+                self._end(self._stopped_by or self._host.errors.error(outcome))
+            return
+        fields = self._host.dialect.result_fields(outcome)
+        if fields is not None and self._stopped_by is None:
+            record.result_fields = fields
+            record.results.take_fields(fields)
+        usage = None if outcome.usage is None else token_usage(outcome.usage)
+        record.tell(ev.TurnEnded, number=self._turns, stop_reason=outcome.stop_reason, usage=usage)
+        record.log.publish()  # a full buffer stops the run now or never
+        if self._stopped_by is not None:
+            self._end(self._stopped_by)
+        elif self._wants_reminder(outcome.stop_reason):
+            self._reminders_left -= 1
+            self._move(RunLife.PREPARING)
+        else:
+            self._conclude(outcome.stop_reason)
+        if record.meter is not None:  # not before: the result that is there stays
+            record.meter.end_turn(0 if outcome.usage is None else outcome.usage.total_tokens)
+
+    def _wants_login(self, outcome: Exception) -> bool:
+        """Whether the prompt is to be sent again after a login: once, and only where nothing came of it."""
+        self._login_wanted = (
+            not self._login_wanted
+            and isinstance(outcome, RpcError)
+            and outcome.code == AUTH_REQUIRED
+            and self._host.login.method is not None
+            and self._stopped_by is None
+            and self.record.mapper.awaiting_response
+        )
+        return self._login_wanted
+
+    def _wants_reminder(self, stop_reason: str) -> bool:
+        return (
+            not self.record.result.done()
+            and self._spec.output.schema is not None
+            and stop_reason == "end_turn"
+            and self._reminders_left > 0
+            and self.session.tools.seen
+        )
+
+    @property
+    def _needs_tools(self) -> bool:
+        """Whether nothing comes of the task without tools."""
+        wanted = bool(self._spec.tools) or self._spec.output.schema is not None
+        return wanted and self._host.dialect.has_tools
+
+    def _conclude(self, stop_reason: str) -> None:
+        """Settle the result by what the last turn came to, and end the log."""
+        record, output, tools = self.record, self._spec.output, self.session.tools
+        error: Exception | None = None
+        if not record.result.done():
+            text = record.log.last_message()
+            error = failure(
+                output,
+                stop_reason,
+                text,
+                refused=record.results.refused,
+                tools_missed=self._needs_tools and not tools.seen,
+                tools_tried=tools.tried,
+                denied=lambda: record.log.view().denied,
+            )
+            if error is None:
+                assert output.text is not None
+                record.result.set(output.text(text), text)
+        self._end(error)
+
+    # The end
+
+    @property
+    def _ended(self) -> bool:
+        return self.life in (RunLife.ENDED, RunLife.OVER)
+
+    def _end(self, error: Exception | None) -> None:
+        """Append the end, once. Without an error it is the result's, where that is one."""
+        if self._ended:
+            return
+        self._move(RunLife.ENDED)
+        self.session.release(self.record)
+        self._host.questions.asker.open.withdraw(run=self.id)
+        self.record.end(error)
+
+    def _move(self, life: RunLife) -> None:
+        assert life in _NEXT[self.life], (self.life, life)
+        self.life = life

@@ -1,0 +1,176 @@
+"""A run as its stream and its listener see it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from anyio.lowlevel import checkpoint
+
+from thinkwell import events as ev
+from thinkwell._core.agent.run import RunLife
+from thinkwell.errors import ThoughtCancelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from thinkwell._core.agent.run import Run, RunHost
+    from thinkwell._core.log.listener import RunListener
+    from thinkwell._core.questions.asker import Asker
+    from thinkwell.questions import Answer
+
+E = TypeVar("E", bound=ev.ThoughtEvent)
+
+logger = logging.getLogger("thinkwell")
+
+
+class RunHandle:
+    """What a stream, and a listener, may ask of their run.
+
+    Args:
+        host: What the run shares with others.
+        run: The run.
+    """
+
+    live = True
+
+    def __init__(self, host: RunHost, run: Run[Any]) -> None:
+        self._host = host
+        self._run = run
+        self.id = run.id
+
+    @property
+    def session_id(self) -> str | None:
+        """The agent's name for the session."""
+        return self._run.session.id
+
+    @property
+    def recording(self) -> Path | None:
+        """The file in which the agent is recorded."""
+        return self._host.recording
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it is a run of the process of which this one is a fork."""
+        return self._host.owner.forked
+
+    @property
+    def late(self) -> tuple[ev.ThoughtEvent, ...]:
+        """What came after the end and before the session's next turn."""
+        place = self._run.place
+        return () if place is None else self._run.session.outside.late(place)
+
+    def answer(self, question_id: str, answer: Answer, by: str) -> None:
+        """Answer an open question of the run."""
+        self._host.questions.asker.open.answer(question_id, answer, by, run=self.id)
+
+    def attach(self, listener: RunListener) -> None:
+        """Have a listener hear everything that happens, and be asked first what the agent asks.
+
+        It hears of what has happened as far as it was kept.
+
+        Raises:
+            RuntimeError: There is a listener.
+            ValueError: It is to decide what the agent may do, and it was said that everything is denied.
+            WrongEventLoop: The caller is not in the agent's event loop.
+        """
+        self._check_owner()
+        host, record = self._host, self._run.record
+        if record.listener is not None:
+            raise RuntimeError(f"{self.id} has a listener already; give all handlers to one Handlers()")
+        check_listener(listener, host.questions.asker)
+        if listener.takes_questions and not host.client.offers_elicitation:
+            logger.warning(
+                "Agent %s was not told that its questions are answered, so it may not ask any: give "
+                'open_agent(permissions="ask") or on_question=',
+                host.name,
+            )
+            host.client.accept_elicitation()  # some agents ask all the same
+        listener.begin(self)
+        record.listen(listener)
+
+    def cancel(self) -> None:
+        """Cancel the run."""
+        self._check_owner()
+        self._run.stop(ThoughtCancelled())
+
+    def kill(self) -> None:
+        """End the agent's process at once."""
+        self._check_owner()
+        if not self._run.record.log.ended:
+            self._host.kill("stream.kill() was called")
+
+    async def wait(self) -> None:
+        """Wait until the run is over."""
+        if self._run.over.is_set():
+            await checkpoint()  # the event itself is of the agent's event loop
+        else:
+            self._host.owner.check()
+            await self._run.over.wait()
+
+    def _check_owner(self) -> None:
+        """Check that the caller is in the agent's event loop, unless the run is over.
+
+        Raises:
+            WrongEventLoop: It is elsewhere.
+        """
+        if self._run.life is not RunLife.OVER:
+            self._host.owner.check()
+
+    # What a listener asks
+
+    @property
+    def agent(self) -> str:
+        """Name of the agent."""
+        return self._host.name
+
+    @property
+    def reports(self) -> bool:
+        """Whether all that the agent says comes as a `Report`."""
+        return self._host.dialect.reports
+
+    @property
+    def result_fields(self) -> dict[str, ev.JsonValue]:
+        """The fields by which such an agent has ended its turn."""
+        return self._run.record.result_fields
+
+    @property
+    def asks_others(self) -> bool:
+        """Whether what the listener leaves open is asked of others."""
+        return self._host.questions.asker.asks_others
+
+    def is_own(self, tool_id: str) -> bool:
+        """Return whether a tool call that the agent shows is of a tool of ours."""
+        return self._run.record.is_own(tool_id)
+
+    def tell(self, kind: Callable[..., E], /, **fields: object) -> None:
+        """Append an event."""
+        self._run.record.tell(kind, **fields)
+
+    def stop(self, why: Exception) -> None:
+        """End the run."""
+        self._run.stop(why)
+
+    async def respond(self, report: ev.Report, value: ev.JsonValue) -> None:
+        """Answer a report that is neither a question nor an approval."""
+        host = self._host
+        if not self._run.in_turn:  # a program would take it for an answer to what it says in its next turn
+            about = "Agent %s is not told the answer to %.200r: the turn of %s is over"
+            logger.debug(about, host.name, report.kind, self.id)
+            return
+        host.dialect.respond(host.client, self.session_id, report, value)
+        await host.errors.call(host.client.connection.drain())
+
+
+def check_listener(listener: RunListener, asker: Asker) -> None:
+    """Check that a listener may decide what it is to decide.
+
+    Raises:
+        ValueError: It is to decide what the agent may do, and it was said that everything is denied.
+    """
+    if listener.takes_approvals and asker.denies_all:
+        raise ValueError(
+            'open_agent(permissions="deny") denies what a handler of approvals would be asked for; leave '
+            'permissions= out, or give permissions="ask" or a PermissionPolicy'
+        )

@@ -1,0 +1,131 @@
+"""`login`: log in to an agent, in the terminal where it wants that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from thinkwell._core.agent.agent_handle import open_agent
+from thinkwell._terminal.foreground import in_foreground, run_in_foreground
+from thinkwell._values.folders import existing_folder
+from thinkwell.agents._choosing import choose, environment
+from thinkwell.agents._profile import advising
+from thinkwell.errors import LoginFailed, LoginRequired, _how_it_ended
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from thinkwell._core.agent.agent_handle import Agent
+    from thinkwell.errors import AuthMethod
+    from thinkwell.questions import QuestionHandler
+
+__all__ = ("login",)
+
+
+async def login(
+    agent: str | None = None,
+    method: str | None = None,
+    *,
+    command: str | Sequence[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    on_question: QuestionHandler | Sequence[QuestionHandler] | None = None,
+    startup_timeout: float = 60,
+) -> None:
+    """Log in to an agent, and return when it opens a session.
+
+    A login of type ``terminal`` runs the agent's own command, with what the agent adds to its arguments and
+    variables, in the caller's terminal; Ctrl-C there ends the login, not the caller.
+
+    Args:
+        agent: A known agent, as for `open_agent`.
+        method: The id of the way to log in; by default the only one that the agent offers.
+        command: The command of any other agent, as for `open_agent`.
+        env: Variables on top of the caller's environment: the same as those of the work to come.
+        cwd: The folder in which the agent works; by default the current one.
+        on_question: Who answers what the agent asks in the course of it, such as for a key.
+        startup_timeout: Seconds until the agent has answered its first request.
+
+    Raises:
+        LoginRequired: It is not clear which way to go, or there is no terminal for it; or it went well, and
+            the agent wants a login all the same.
+        LoginFailed: It did not work.
+        AgentError: The agent could not be started, or opened no session.
+        NotADirectoryError: There is no such folder.
+        ValueError: An argument contradicts another.
+    """
+    profile = choose(agent, command)
+    folder = existing_folder(cwd or ".", "login(cwd=…)")
+
+    def opened() -> AbstractAsyncContextManager[Agent]:
+        return open_agent(
+            agent,
+            command=command,
+            env=env,
+            cwd=folder,
+            permissions="deny" if on_question is None else "ask",
+            on_question=on_question,
+            startup_timeout=startup_timeout,
+        )
+
+    with advising(profile):
+        async with opened() as running:
+            name = running.name
+            chosen = _choose(name, running.auth_methods, method)
+            if chosen.type == "agent":
+                await running.authenticate(chosen.id)
+                await _check(running, chosen)
+                return
+        # The agent is not there while its login runs: it reads what that has written when it starts again.
+        await _log_in_here(name, chosen, environment(profile, env), folder)
+        async with opened() as running:
+            await _check(running, chosen)
+
+
+def _choose(agent: str, methods: Sequence[AuthMethod], wanted: str | None) -> AuthMethod:
+    """Return the way to go.
+
+    Raises:
+        LoginRequired: It is not there, or there are several.
+    """
+    matching = [method for method in methods if wanted in (None, method.id)]
+    if len(matching) == 1:
+        return matching[0]
+    what = "without a method" if wanted is None else f"method {wanted!r}"
+    raise LoginRequired(agent, methods, f"login({what}): {'choose one' if matching else 'there is none'}")
+
+
+async def _log_in_here(agent: str, method: AuthMethod, env: Mapping[str, str], folder: str) -> None:
+    """Run the command of a login in the caller's terminal.
+
+    The program is the one that was started as the agent: an agent cannot name another. It may set any
+    variable for it, even ``PATH`` or ``LD_PRELOAD``, as the protocol says. That gives it no power which the
+    same program, with the same rights, did not have when it ran as the agent.
+
+    Raises:
+        LoginRequired: There is no terminal for it.
+        LoginFailed: It did not work.
+    """
+    if not in_foreground():
+        why = f"the login {method.id!r} needs a terminal in the foreground, and standard input is none"
+        raise LoginRequired(agent, (method,), why)
+    try:
+        exit_code = await run_in_foreground(method.command, env={**env, **method.env}, cwd=folder)
+    except (OSError, ValueError) as exc:
+        raise LoginFailed(agent, method.id, f"its command cannot be started: {exc}") from exc
+    if exit_code != 0:
+        raise LoginFailed(agent, method.id, f"its command {_how_it_ended(exit_code)}", exit_code)
+
+
+async def _check(agent: Agent, method: AuthMethod) -> None:
+    """Open a session and close it again.
+
+    Raises:
+        LoginRequired: The agent still wants a login.
+    """
+    try:
+        async with agent.session():
+            pass
+    except LoginRequired as exc:
+        raise LoginRequired(exc.agent, exc.methods, f"after the login {method.id!r}, {exc.reason}") from exc

@@ -1,0 +1,47 @@
+"""What the wings use of the core: the one way out of it.
+
+A public package such as `thinkwell.web` or `thinkwell.listen` imports from here what has no public name.
+"""
+
+from __future__ import annotations
+
+from thinkwell._core.agent.session_handle import OPEN_TIMEOUT
+from thinkwell._core.log.listener import Listened
+from thinkwell._core.log.run_log import EventReader, running_clock
+from thinkwell._core.questions.asker import QUESTION_TIMEOUT, call_handler
+from thinkwell._core.task.builder import Options, PromptBuilder, Spec, Starter, check_handlers
+from thinkwell._core.tools.signature import code_of, hints_of
+from thinkwell._values.content import image_type, to_builtins
+from thinkwell._values.folders import existing_folder
+from thinkwell._values.rulings import SILENCE, Ruling, Said, read_answer
+from thinkwell._values.source import where
+from thinkwell.agents._preparing import find_starter
+from thinkwell_acp._tasks import BackgroundTasks, InOrder, background_tasks
+
+__all__ = (
+    "OPEN_TIMEOUT",
+    "QUESTION_TIMEOUT",
+    "SILENCE",
+    "BackgroundTasks",
+    "EventReader",
+    "InOrder",
+    "Listened",
+    "Options",
+    "PromptBuilder",
+    "Ruling",
+    "Said",
+    "Spec",
+    "Starter",
+    "background_tasks",
+    "call_handler",
+    "check_handlers",
+    "code_of",
+    "existing_folder",
+    "find_starter",
+    "hints_of",
+    "image_type",
+    "read_answer",
+    "running_clock",
+    "to_builtins",
+    "where",
+)

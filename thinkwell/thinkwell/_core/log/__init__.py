@@ -1,0 +1,1 @@
+"""The log of a run: its readers, its view, its budget."""

@@ -1,0 +1,341 @@
+"""What a run may use: silence, and a budget that several runs can share."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from anyio.lowlevel import EventLoopToken, current_token
+from msgspec import Struct
+
+from thinkwell.errors import BudgetExceeded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+logger = logging.getLogger("thinkwell")
+
+STALLED_SHARE: Final = 0.5
+"""The share of the allowed silence after which a warning is given."""
+
+LATE_SHARE: Final = 0.1
+"""The share of the allowed silence by which our own event loop may come late. After more than that, what the
+agent has sent meanwhile may not have been read, so the silence is not known to be the agent's."""
+
+LATE_LEAST: Final = 0.1
+"""Seconds by which it may come late in any case: a busy machine does that."""
+
+LEAST_SLEEP: Final = 0.001
+"""Seconds between two looks at the clock, at least: what is left may be less than a clock can tell."""
+
+MOST: Final = 2**63
+"""The greatest number of tokens that is counted; greater ones are an agent's mistake."""
+
+DIGITS: Final = 9
+"""Decimal places to which cost is added up, so that ten times 0.1 is not more than 1."""
+
+
+class Spent(Struct, frozen=True, kw_only=True):
+    """What was used of a budget, as far as the agents report it."""
+
+    tokens: int = 0
+    """Tokens that the agents say their models took and gave."""
+    cost: float = 0.0
+    """In the budget's currency."""
+    tool_calls: int = 0
+    seconds: float = 0.0
+    """Since the first run began."""
+
+
+class Budget:
+    """What one run, or several together, may use: give the same object to each.
+
+    A run that goes beyond it is cancelled, and so are the others that share it, whatever agent or thread
+    they run in; their results raise `BudgetExceeded`. What has its result by then keeps it. Reaching a limit
+    exactly is not going beyond it, but a run that begins there is refused, as it could use nothing; for tool
+    calls it is let in, as it may need none.
+
+    Tokens and cost count where the agent reports them, and when it does: some do in the middle of a turn,
+    others at its end, some never. What is reported after a turn's end is not counted.
+
+    Args:
+        max_tokens: Tokens taken and given, all in all. In mid turn, what the model's context holds counts as
+            taken (ACP, ``usage_update.used``); at the turn's end, what the agent says of it.
+        max_cost: Money, in `currency`. What an agent reports in another currency does not count.
+        max_tool_calls: Calls of any tools, the agent's own and yours, but not of ``return_result``.
+        max_seconds: Time since the first run with this budget began.
+        currency: ISO 4217 code.
+
+    Raises:
+        TypeError: A limit is no number.
+        ValueError: A limit is negative, or there is none.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+        max_tool_calls: int | None = None,
+        max_seconds: float | None = None,
+        currency: str = "USD",
+    ) -> None:
+        limits: dict[str, float | None] = {
+            "tokens": max_tokens,
+            "cost": max_cost,
+            "tool_calls": max_tool_calls,
+            "seconds": max_seconds,
+        }
+        self._limits = {what: limit for what, limit in limits.items() if limit is not None}
+        if not self._limits:
+            raise ValueError("Budget(): set a limit: max_tokens, max_cost, max_tool_calls or max_seconds")
+        for what, limit in self._limits.items():
+            _check_limit(what, limit)
+        self.currency = currency.upper()
+        self._tokens = 0
+        self._cost = 0.0
+        self._tool_calls = 0
+        self._began: float | None = None
+        self._foreign: set[str] = set()
+        self._meters: set[Meter] = set()
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        spent = self.spent
+        used = ", ".join(f"{getattr(spent, what):g}/{limit:g} {what}" for what, limit in self._limits.items())
+        return f"<Budget {used}>"
+
+    @property
+    def spent(self) -> Spent:
+        """What was used so far."""
+        return Spent(
+            tokens=self._tokens, cost=self._cost, tool_calls=self._tool_calls, seconds=self._seconds()
+        )
+
+    def _seconds(self) -> float:
+        # Not the event loop's clock: each has its own.
+        return 0.0 if self._began is None else max(0.0, time.monotonic() - self._began)
+
+    def exceeded(self, *, wants_more: bool = False) -> BudgetExceeded | None:
+        """Return the error for what is used up; ``None`` where nothing is.
+
+        Args:
+            wants_more: Whether a limit that is reached exactly counts.
+        """
+        spent = self.spent
+        for what, limit in self._limits.items():
+            used: float = getattr(spent, what)
+            if used > limit or (wants_more and used >= limit and what != "tool_calls"):
+                return BudgetExceeded(what, limit, used)
+        return None
+
+    @contextmanager
+    def shared_by(self, meter: Meter) -> Generator[float | None]:
+        """Count a run in for the time of a block, which gets the seconds that are left of a limit."""
+        with self._lock:
+            if self._began is None:
+                self._began = time.monotonic()
+            self._meters.add(meter)
+        limit = self._limits.get("seconds")
+        try:
+            yield None if limit is None else max(0.0, limit - self._seconds())
+        finally:
+            with self._lock:
+                self._meters.discard(meter)
+
+    def run_out(self) -> BudgetExceeded:
+        """Return the error for the time that is used up."""
+        limit = self._limits["seconds"]
+        return BudgetExceeded("seconds", limit, max(limit, self._seconds()))
+
+    def charge(self, *, tokens: int = 0, cost: float = 0.0, tool_calls: int = 0) -> None:
+        """Count what a run has used, and stop all runs where that is too much."""
+        with self._lock:
+            self._tokens = min(self._tokens + tokens, MOST)
+            self._cost = round(self._cost + cost, DIGITS)
+            self._tool_calls += tool_calls
+            error = self.exceeded()
+            meters = tuple(self._meters)
+        if error is not None:
+            for meter in meters:
+                meter.stop(copy.copy(error))  # an exception each: they are raised in several tasks
+
+    def foreign(self, currency: str) -> None:
+        """Warn that cost in another currency cannot be counted, once."""
+        with self._lock:
+            known = currency in self._foreign
+            self._foreign.add(currency)
+        if not known:
+            logger.warning(
+                "An agent reports cost in %.20r, and the budget is in %s: it does not count",
+                currency,
+                self.currency,
+            )
+
+
+class Meter:
+    """Counts what one run uses of its budget.
+
+    Args:
+        budget: The budget.
+        stop: Ends the run. It is called in the thread that makes the meter.
+    """
+
+    def __init__(self, budget: Budget, stop: Callable[[Exception], None]) -> None:
+        self.budget = budget
+        self._stop = stop
+        self._thread = threading.get_ident()
+        self._loop = current_token()
+        self._error: BudgetExceeded | None = None
+        self._noticed = anyio.Event()
+        self._cost: float | None = None
+        """What the session has cost, as far as it was counted or is not this run's; ``None``: not known."""
+        self._cost_heard = False
+        self._context = 0
+        """Tokens that are charged for the turn that runs."""
+
+    async def watch(self, seconds: float | None) -> None:
+        """Stop the run when the time is over, or when a run of another thread has used the budget up.
+
+        Args:
+            seconds: Time that is left; ``None`` where it is not limited.
+        """
+        with anyio.move_on_after(seconds):
+            await self._noticed.wait()
+        self._stop(self._error or self.budget.run_out())
+
+    def stop(self, error: BudgetExceeded) -> None:
+        """End the run, at once in its own thread, and soon from another."""
+        if threading.get_ident() == self._thread:
+            self._stop(error)
+            return
+        self._error = error
+        with suppress(RuntimeError):  # that event loop has ended
+            _call_soon(self._loop, self._noticed.set)
+
+    # Tool calls
+
+    def own_call(self) -> None:
+        """Count a call of a tool of ours."""
+        self.budget.charge(tool_calls=1)
+
+    def shown_call(self, more: int) -> None:
+        """Count a call that the agent shows, or take one back that is of a tool of ours: it is counted there.
+
+        Args:
+            more: 1, or -1 to take it back. Some agents show only later whose tool it is.
+        """
+        self.budget.charge(tool_calls=more)
+
+    # Cost: an agent reports what the session has cost so far (ACP, usage_update)
+
+    def begin(self, cost_before: float | None) -> None:
+        """Begin to count cost.
+
+        Args:
+            cost_before: What the session has cost before; ``None`` where nobody knows.
+        """
+        self._cost = cost_before
+
+    def cost(self, amount: float, currency: str) -> None:
+        """Count what the session has cost so far: what is new of it is this run's."""
+        if currency.upper() != self.budget.currency:
+            self.budget.foreign(currency)
+            return
+        known = self._cost
+        if known is None:
+            known = amount
+        elif amount < known and not self._cost_heard:
+            known = 0.0  # this agent counts from zero again in each turn
+        self._cost_heard = True
+        self._cost = max(known, amount)  # a lower amount is a correction, and no credit
+        self.budget.charge(cost=self._cost - known)
+
+    # Tokens
+
+    def context(self, tokens: int) -> None:
+        """Count what the model's context holds: the turn has used that much at least."""
+        if tokens > self._context:
+            self.budget.charge(tokens=tokens - self._context)
+            self._context = tokens
+
+    def end_turn(self, tokens: int) -> None:
+        """Count the tokens of a turn that has ended, as the agent says then; 0 where it says nothing."""
+        more = max(0, tokens - self._context)
+        self._context = 0
+        self.budget.charge(tokens=more)
+
+
+def _check_limit(what: str, limit: object) -> None:
+    if not isinstance(limit, int | float) or isinstance(limit, bool):
+        raise TypeError(f"Budget(max_{what}={limit!r:.100}): it must be a number")
+    if not limit >= 0:  # NaN is neither
+        raise ValueError(f"Budget(max_{what}={limit}): it must not be negative")
+
+
+def _call_soon(loop: EventLoopToken, function: Callable[[], object]) -> None:
+    """Call a function in another thread's event loop, without waiting for it: anyio's own way would wait."""
+    native: Any = loop.native_token
+    if hasattr(native, "run_sync_soon"):  # trio
+        native.run_sync_soon(function)
+    else:
+        native.call_soon_threadsafe(function)
+
+
+class IdleClock:
+    """Measures how long nothing was heard of the agent. It stands still while something else is waited for.
+
+    Args:
+        now: The time, in seconds.
+        last_update: When the agent sent its last update, by the same clock.
+    """
+
+    def __init__(self, now: Callable[[], float], last_update: Callable[[], float]) -> None:
+        self._now = now
+        self._last_update = last_update
+        self._reset_at = now()
+        self._held = 0
+
+    def reset(self) -> None:
+        """Begin anew: there was another sign of life than an update."""
+        self._reset_at = self._now()
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Stand still for the time of a block."""
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+            self.reset()
+
+    async def watch(self, limit: float, busy: Callable[[], bool], warn: Callable[[float], None]) -> None:
+        """Return when it has been silent for too long.
+
+        Args:
+            limit: Seconds of silence.
+            busy: Whether the agent has a reason to be silent, such as a tool that runs.
+            warn: Is called at half of the limit, once for each silence.
+        """
+        warned_of: float | None = None
+        while True:
+            if self._held or busy():
+                self.reset()
+            since = max(self._reset_at, self._last_update())
+            idle = self._now() - since
+            if idle >= limit:
+                return
+            if idle >= limit * STALLED_SHARE and warned_of != since:
+                warned_of = since
+                warn(idle)
+            until = limit if warned_of == since else limit * STALLED_SHARE
+            wake_at = self._now() + max(until - idle, LEAST_SLEEP)
+            await anyio.sleep(wake_at - self._now())
+            if self._now() - wake_at > max(limit * LATE_SHARE, LATE_LEAST):
+                self.reset()

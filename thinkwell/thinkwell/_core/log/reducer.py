@@ -1,0 +1,406 @@
+"""The reduction of a run's events to a `RunView`.
+
+Each event costs a bounded amount of work, and none is done before somebody looks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec.structs import replace
+
+from thinkwell import events as ev
+from thinkwell._display.changes import ToolEvent, merged_tool, with_tokens
+from thinkwell._values.session_options import chosen_model
+from thinkwell.view import (
+    NO_TOOLS,
+    AnswerView,
+    PhaseView,
+    QuestionView,
+    RunView,
+    TimelineItem,
+    TokenCounts,
+    ToolView,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ("ViewReducer",)
+
+_TOOL_EVENTS: Final = (ev.ToolStart, ev.ToolUpdate, ev.ToolDone)
+_RARE: Final = (ev.PlanUpdate, ev.UserMessage)
+"""What else is part of the conversation."""
+
+MERGE_AT: Final = 64
+"""Events of one tool call that are kept until somebody looks."""
+
+CONTENTS_AT: Final = 8
+"""The same, where the last has content, which may be long and replaces what was there."""
+
+PIECES: Final = 40
+"""Pieces of one text that are kept apart. Short ones take ten times the memory of their characters."""
+
+PACKED: Final = 24
+"""How many of them become one: fewer, because long ones stay apart."""
+
+
+class ViewReducer:
+    """Reduce events to a `RunView`: those of a file, or of the event stream of a server.
+
+    For example:
+
+        reducer = ViewReducer()
+        reducer.apply(event_from_json(line) for line in lines)
+        print(reducer.snapshot().text)
+
+    A `ThoughtStream` has its `view` already. Each event costs a bounded amount of work.
+
+    Args:
+        agent: What the agent was asked for as.
+        cwd: The folder in which it works.
+    """
+
+    def __init__(self, *, agent: str = "", cwd: str = "") -> None:
+        self._session = ev.SessionOpened(agent=agent, cwd=cwd, session_id="")
+        self._phases: list[ev.PhaseChanged] = []
+        self._messages: list[list[str]] = []
+        """The pieces of each message."""
+        self._thoughts: list[list[str]] = []
+        """The pieces of each block of thoughts."""
+        self._users: list[list[str]] = []
+        """The pieces of each message of the user's."""
+        self._timeline: list[TimelineItem] = []
+        self._open: list[str] | None = None
+        """The message without an id that the next text without an id belongs to."""
+        self._open_thought: list[str] | None = None
+        """The same for thoughts. Never both: one ends the other."""
+        self._named: dict[str, list[str]] = {}
+        """The messages of the turn that have an id."""
+        self._named_thoughts: dict[str, list[str]] = {}
+        """The thoughts of the turn that have an id. Some agents use a message's id for them."""
+        self._named_users: dict[str, list[str]] = {}
+        self._tools: dict[str, ToolView] = {}
+        self._tool_news: dict[str, list[ToolEvent]] = {}
+        """What was told of each tool call since it was merged last."""
+        self._shown_tools: Mapping[str, ToolView] | None = NO_TOOLS
+        """What the last snapshot showed, as long as it is still right."""
+        self._plans: dict[str, ev.PlanUpdate] = {}
+        self._plan_changes = 0
+        self._usage: ev.UsageUpdate | None = None
+        self._tokens: TokenCounts | None = None
+        self._questions: dict[str, QuestionView] = {}
+        self._verdicts: dict[str, list[ev.QuestionVerdict]] = {}
+        """Those on the open questions."""
+        self._answers: list[AnswerView] = []
+        self._attempts: list[ev.ResultAttempt] = []
+        self._notices: list[ev.Notice] = []
+        self._stalled: ev.Stalled | None = None
+        self._heard_at = 0.0
+        """When the last event came."""
+        self._denied: list[str] = []
+        self._mode: str | None = None
+        self._commands: tuple[ev.Command, ...] = ()
+        self._turns = 0
+        self._dropped = 0
+        self._stop_reason: str | None = None
+
+    def apply(self, events: Iterable[ev.ThoughtEvent]) -> None:  # noqa: C901 - calls would cost more than this
+        """Take the next events, in order. `TurnStarted` begins new messages."""
+        open_, open_thought = self._open, self._open_thought
+        named, named_thoughts = self._named, self._named_thoughts
+        event: ev.ThoughtEvent | None = None
+        for event in events:
+            # Text and tool calls are nearly everything, so their way is short.
+            if isinstance(event, ev.Message):
+                open_thought = None
+                id_ = event.message_id
+                pieces = open_ if id_ is None else named.get(id_)
+                if pieces is None:
+                    if event.text:  # some agents send empty pieces; none is the last message of a turn
+                        open_ = self._begin("message", self._messages, event, named)
+                    continue
+                if id_ is not None:
+                    open_ = None
+            elif isinstance(event, ev.Thought):
+                open_ = None
+                id_ = event.message_id
+                pieces = open_thought if id_ is None else named_thoughts.get(id_)
+                if pieces is None:
+                    if event.text:
+                        open_thought = self._begin("thought", self._thoughts, event, named_thoughts)
+                    continue
+                if id_ is not None:
+                    open_thought = None
+            elif isinstance(event, _TOOL_EVENTS):
+                open_ = open_thought = None
+                self._tool(event)
+                continue
+            else:
+                if self._apply_rest(event):
+                    open_ = open_thought = None
+                continue
+            pieces.append(event.text)
+            if len(pieces) >= PIECES:
+                _pack(pieces)
+        self._open, self._open_thought = open_, open_thought
+        if event is not None:
+            self._heard_at = event.at
+
+    def _apply_rest(self, event: ev.ThoughtEvent) -> bool:
+        """Take any other event, and return whether it ends what was being said."""
+        if isinstance(event, _RARE):
+            self._plan_or_user(event)
+            return True
+        if isinstance(event, ev.TurnStarted):
+            self._forget_messages()
+            self._apply_course(event)
+            return True
+        self._apply_state(event)  # such news may come in the middle of a message
+        return False
+
+    def _begin(
+        self,
+        kind: Literal["user", "thought", "message"],
+        blocks: list[list[str]],
+        event: ev.Thought | ev.Message | ev.UserMessage,
+        named: dict[str, list[str]],
+    ) -> list[str] | None:
+        """Begin a block of text; return it where the next piece without an id belongs to it."""
+        if blocks:
+            _joined(blocks[-1])  # most often it is complete
+        pieces = [event.text]
+        id_ = event.message_id
+        self._timeline.append(TimelineItem(kind=kind, index=len(blocks), id=id_, at=event.at))
+        blocks.append(pieces)
+        if id_ is None:
+            return pieces
+        named[id_] = pieces
+        return None
+
+    def _user(self, event: ev.UserMessage) -> None:
+        last = self._timeline[-1] if self._timeline else None
+        pieces = None
+        if event.message_id is not None:
+            pieces = self._named_users.get(event.message_id)
+        elif last is not None and last.kind == "user" and last.id is None:  # nothing is between them
+            pieces = self._users[-1]
+        if pieces is not None:
+            pieces.append(event.text)
+            if len(pieces) >= PIECES:
+                _pack(pieces)
+        elif event.text:
+            self._begin("user", self._users, event, self._named_users)
+
+    def _plan_or_user(self, event: ev.PlanUpdate | ev.UserMessage) -> None:
+        if isinstance(event, ev.UserMessage):
+            self._user(event)
+        elif event.removed:
+            self._plans.pop(event.id, None)
+        else:
+            known = self._plans.get(event.id)
+            if known is not None and _steps(known) != _steps(event):
+                self._plan_changes += 1
+            self._plans[event.id] = event
+
+    def _tool(self, event: ToolEvent) -> None:
+        news = self._tool_news.get(event.id)
+        if news is None:
+            news = self._tool_news[event.id] = []
+            if event.id not in self._tools:
+                self._tools[event.id] = ToolView(id=event.id, started_at=event.at)  # its place in the order
+                self._timeline.append(TimelineItem(kind="tool", id=event.id, at=event.at))
+        news.append(event)
+        if len(news) >= MERGE_AT or (event.content and len(news) >= CONTENTS_AT):
+            self._merge_tool(event.id, news)
+
+    def _merge_tool(self, id_: str, news: list[ToolEvent]) -> None:
+        view = self._tools[id_]
+        for event in news:
+            view = merged_tool(view, event)
+        news.clear()
+        self._tools[id_] = view
+        self._shown_tools = None
+
+    def _merge_tools(self) -> None:
+        for id_, news in self._tool_news.items():
+            self._merge_tool(id_, news)
+        self._tool_news.clear()
+
+    def _apply_state(self, event: ev.ThoughtEvent) -> None:
+        match event:
+            case ev.UsageUpdate():
+                known = None if self._usage is None else self._usage.cost
+                self._usage = event if event.cost is not None else replace(event, cost=known)
+            case ev.SessionOpened():
+                self._session = event
+                self._mode = event.mode
+            case ev.ConfigUpdate():
+                self._session = replace(self._session, model=chosen_model(event.options))
+            case ev.ModeUpdate():
+                self._mode = event.mode_id
+            case ev.CommandsUpdate():
+                self._commands = event.commands
+            case ev.QuestionAsked() | ev.QuestionVerdict() | ev.QuestionAnswered():
+                self._question(event)
+            case _:
+                self._apply_course(event)
+
+    def _apply_course(self, event: ev.ThoughtEvent) -> None:
+        match event:
+            case ev.PhaseChanged():
+                self._phases.append(event)
+            case ev.TurnStarted():
+                self._turns = event.number
+                self._timeline.append(TimelineItem(kind="turn", index=event.number, at=event.at))
+            case ev.TurnEnded():
+                self._stop_reason = event.stop_reason
+                if event.usage is not None:
+                    self._tokens = with_tokens(self._tokens or TokenCounts(), event.usage)
+            case ev.ResultAttempt():
+                self._attempts.append(event)
+            case ev.Notice():
+                self._notices.append(event)
+            case ev.Stalled():
+                self._stalled = event
+            case ev.Dropped():
+                self._dropped += event.count
+            case _:
+                pass  # nothing of it is shown
+
+    def _question(self, event: ev.QuestionAsked | ev.QuestionVerdict | ev.QuestionAnswered) -> None:
+        if isinstance(event, ev.QuestionAsked):
+            self._questions[event.id] = QuestionView(
+                id=event.id,
+                title=event.title,
+                asks=event.asks,
+                options=event.options,
+                fields=event.fields,
+                url=event.url,
+                tool_id=event.tool_id,
+                asked_at=event.at,
+                deadline=None if event.timeout is None else event.at + event.timeout,
+            )
+        elif isinstance(event, ev.QuestionVerdict):
+            self._verdicts.setdefault(event.id, []).append(event)
+        else:
+            verdicts = tuple(self._verdicts.pop(event.id, ()))
+            asked = self._questions.pop(event.id, None)
+            if asked is None:
+                return
+            if (event.choice or "").startswith("reject") or _is_denied_without_option(event, asked):
+                self._denied.append(asked.title)
+            self._answers.append(
+                AnswerView(
+                    id=event.id,
+                    title=asked.title,
+                    asks=asked.asks,
+                    tool_id=asked.tool_id,
+                    choice=event.choice,
+                    by=event.by,
+                    why=event.why,
+                    verdicts=verdicts,
+                    asked_at=asked.asked_at,
+                    answered_at=event.at,
+                )
+            )
+
+    def dropped(self, count: int) -> None:
+        """Count events that were dropped before they came here."""
+        self._dropped += count
+
+    def last_message(self) -> str:
+        """Return the text of the last message."""
+        return _joined(self._messages[-1]) if self._messages else ""
+
+    def _forget_messages(self) -> None:
+        """Begin a new message with the next text."""
+        self._open = self._open_thought = None
+        for named in (self._named, self._named_thoughts, self._named_users):
+            named.clear()
+
+    def snapshot(self, error: Exception | None = None) -> RunView:
+        """Return the run as it stands.
+
+        Args:
+            error: What `RunView.error` shows.
+        """
+        self._merge_tools()
+        messages = tuple(map(_joined, self._messages))
+        thoughts = tuple(map(_joined, self._thoughts))
+        if self._shown_tools is None:
+            self._shown_tools = MappingProxyType(self._tools.copy())
+        main = self._plans.get("main") or next(iter(self._plans.values()), None)
+        session = self._session
+        stalled = self._stalled
+        return RunView(
+            agent=session.agent,
+            cwd=session.cwd,
+            session_id=session.session_id or None,
+            model=session.model,
+            phase=self._phases[-1].phase if self._phases else "starting",
+            phases=tuple(map(_phase_view, self._phases, [*self._phases[1:], None])),
+            text="".join(messages),
+            messages=messages,
+            thoughts="".join(thoughts),
+            thought_blocks=thoughts,
+            user_messages=tuple(map(_joined, self._users)),
+            timeline=tuple(self._timeline),
+            tools=self._shown_tools,
+            plan=main.entries if main else (),
+            plans=MappingProxyType(self._plans.copy()),
+            plan_changes=self._plan_changes,
+            usage=self._usage,
+            tokens=self._tokens,
+            questions=tuple(map(self._with_verdicts, self._questions.values())),
+            answers=tuple(self._answers),
+            denied=tuple(self._denied),
+            attempts=tuple(self._attempts),
+            notices=tuple(self._notices),
+            stalled=None if stalled is None or self._heard_at > stalled.at else stalled,
+            mode=self._mode,
+            commands=self._commands,
+            turns=self._turns,
+            dropped=self._dropped,
+            stop_reason=self._stop_reason,
+            error=error,
+        )
+
+    def _with_verdicts(self, question: QuestionView) -> QuestionView:
+        verdicts = self._verdicts.get(question.id)
+        return dataclasses.replace(question, verdicts=tuple(verdicts)) if verdicts else question
+
+
+def _steps(plan: ev.PlanUpdate) -> tuple[object, ...]:
+    return plan.markdown, plan.uri, *(entry.content for entry in plan.entries)
+
+
+def _is_denied_without_option(event: ev.QuestionAnswered, asked: QuestionView) -> bool:
+    """Return whether a permission was denied where the agent offers no option that says so."""
+    return asked.asks == "permission" and event.choice is None and event.by != "cancel"
+
+
+def _phase_view(event: ev.PhaseChanged, next_: ev.PhaseChanged | None) -> PhaseView:
+    seconds = event.seconds
+    if seconds is None and next_ is not None:
+        seconds = next_.at - event.at
+    return PhaseView(phase=event.phase, detail=event.detail, at=event.at, seconds=seconds)
+
+
+def _joined(pieces: list[str]) -> str:
+    if len(pieces) != 1:
+        pieces[:] = ["".join(pieces)]
+    return pieces[0]
+
+
+def _pack(pieces: list[str]) -> None:
+    """Join the last pieces, and as many more as leaves no character copied often, however long the text."""
+    begin = len(pieces) - PACKED
+    packed = "".join(pieces[begin:])
+    length = len(packed)
+    while begin and (more := len(pieces[begin - 1])) <= 2 * length:
+        begin -= 1
+        length += more
+    pieces[begin:] = ["".join([*pieces[begin:-PACKED], packed])]

@@ -1,0 +1,303 @@
+"""The log of a run, and its readers.
+
+A run appends numbered events; everything else reads. Appending never waits. Each reader has a place of its
+own and wakes when something was published; the end is an element of the log too, so completion never
+overtakes delivery.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from weakref import WeakSet
+
+import anyio
+from anyio.lowlevel import checkpoint
+from msgspec import Struct
+
+from thinkwell import events as ev
+from thinkwell._core.log.reducer import ViewReducer
+from thinkwell._core.log.shrink import drop_text, merge_text
+from thinkwell.errors import BufferOverflow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from thinkwell._core.log.owner import Owner
+    from thinkwell.view import RunView
+
+E = TypeVar("E", bound=ev.ThoughtEvent)
+
+NOTHING: Final[frozenset[str]] = frozenset()
+
+CHECKPOINT_EVERY: Final = 4096
+"""Events that a reader takes without letting other tasks run. More than come with one read of a pipe: else
+readers fall behind while an agent pours out text, however fast they are."""
+
+
+def running_clock() -> Callable[[], float]:
+    """Return the clock of the running event loop: what `anyio.current_time` tells, at a tenth of its cost.
+
+    Raises:
+        RuntimeError: None is running.
+    """
+    if "trio" in sys.modules:  # else it cannot be running, and need not be there
+        import trio
+
+        if trio.lowlevel.in_trio_run():
+            return trio.current_time
+    import asyncio
+
+    return asyncio.get_running_loop().time
+
+
+class Buffer(Struct, frozen=True, kw_only=True):
+    """A bound for the events that a run keeps. Without one, it keeps all of them.
+
+    Only text is ever merged or dropped: tool, plan and question events stay.
+    """
+
+    max_events: int
+    """How many events to keep. Where more than half as many may not be merged or dropped, up to twice of
+    those are kept."""
+
+    overflow: Literal["coalesce", "drop_oldest", "error"] = "coalesce"
+    """What to do beyond that: merge neighbouring text of the same message, drop the oldest text and leave a
+    `Dropped` in its place, or fail the run with `BufferOverflow`."""
+
+    def __post_init__(self) -> None:
+        if type(self.max_events) is not int:
+            msg = f"Buffer(max_events={self.max_events!r}): give a whole number"
+            raise TypeError(msg)
+        if self.max_events < 1:
+            msg = f"Buffer(max_events={self.max_events}): keep at least one event"
+            raise ValueError(msg)
+        if self.overflow not in ("coalesce", "drop_oldest", "error"):
+            msg = f'Buffer(overflow={self.overflow!r}): choose "coalesce", "drop_oldest" or "error"'
+            raise ValueError(msg)
+
+
+class RunLog:
+    """What has happened in a run, in order."""
+
+    def __init__(
+        self,
+        include: frozenset[str] = ev.DEFAULT_TYPES,
+        buffer: Buffer | None = None,
+        on_overflow: Callable[[BufferOverflow], None] | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        listeners: Sequence[Callable[[ev.ThoughtEvent], None]] = (),
+        agent: str = "",
+        cwd: str = "",
+        owner: Owner | None = None,
+    ) -> None:
+        self.events: list[ev.ThoughtEvent] = []
+        """What is kept, in order of `seq`. Another list when events were merged or dropped."""
+        self.ended = False
+        self.error: Exception | None = None
+        self.readers: WeakSet[EventReader] = WeakSet()
+        self._include = include
+        self._buffer = buffer
+        self._shrink_at = buffer.max_events if buffer else None
+        self._on_overflow = on_overflow
+        self._listeners = tuple(listeners)
+        self._overflow: BufferOverflow | None = None
+        """What the listener has to be told."""
+        self._failed = False
+        """Whether there was more than may be: what comes since then is merged."""
+        self.seq = 0
+        """Number of the last kept event."""
+        self._clock = clock
+        self._started = clock()
+        self._ended_at: float | None = None
+        self._reducer = ViewReducer(agent=agent, cwd=cwd)
+        self._reduced = 0
+        self._changed: anyio.Event | None = None
+        self._owner = owner
+
+    def now(self) -> float:
+        """Seconds since the run began."""
+        return self._clock() - self._started
+
+    def elapsed(self) -> float:
+        """Seconds since the run began, or that it took."""
+        return self.now() if self._ended_at is None else self._ended_at
+
+    def add(self, kind: Callable[..., E], /, **fields: object) -> E:
+        """Make an event from its fields and append it."""
+        return self.recall(kind, self._clock(), **fields)
+
+    def recall(self, kind: Callable[..., E], when: float, /, **fields: object) -> E:
+        """Make an event of something that happened at another time, by the log's clock, and append it."""
+        event = kind(seq=self.seq + 1, at=when - self._started, **fields)
+        self.append(event)
+        return event
+
+    def listen(self, listener: Callable[[ev.ThoughtEvent], None]) -> None:
+        """Call with each event from now on, whether it is kept or not; after those who listen already."""
+        self._listeners = (*self._listeners, listener)
+
+    def append(self, event: ev.ThoughtEvent) -> None:
+        """Append an event that was made with the next number.
+
+        What the run does not include, and what comes behind the end, only counts for the view.
+        """
+        if event.type in self._include:
+            self.seq = event.seq
+            self.events.append(event)
+            if self._shrink_at is not None and len(self.events) > self._shrink_at:
+                self._shrink()
+        else:
+            self._reduce()
+            self._reducer.apply((event,))
+        if self._listeners:
+            for listener in self._listeners:
+                listener(event)
+
+    def publish(self) -> None:
+        """Wake the readers: call it once after a batch."""
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
+        if self._overflow is not None and self._on_overflow is not None:
+            # Here and not where it is found: the listener may append events of its own.
+            overflow, self._overflow = self._overflow, None
+            self._on_overflow(overflow)
+
+    def end(self, error: Exception | None = None) -> None:
+        """Append the end. Readers stop behind the last event."""
+        self.ended = True
+        self._ended_at = self.now()
+        self.error = error
+        self._include = NOTHING
+        self.publish()
+
+    async def wait(self) -> None:
+        """Wait until something is published.
+
+        Raises:
+            WrongEventLoop: Nothing ever is in the event loop of the caller.
+        """
+        if self._owner is not None:
+            self._owner.check()
+        if self._changed is None:
+            self._changed = anyio.Event()
+        await self._changed.wait()
+
+    def view(self) -> RunView:
+        """Return the run as it stands."""
+        self._reduce()
+        return self._reducer.snapshot(self.error)
+
+    def last_message(self) -> str:
+        """Return the text of the last message."""
+        self._reduce()
+        return self._reducer.last_message()
+
+    def reader(self, include: frozenset[str] | None = None, after: int = 0) -> EventReader:
+        """Return a reader that starts behind the event with number `after`."""
+        reader = EventReader(self, include, min(after, self.seq))
+        self.readers.add(reader)
+        return reader
+
+    def index_after(self, seq: int) -> int:
+        """Return the index of the first event with a greater number."""
+        return bisect_right(self.events, seq, key=_seq_of)
+
+    def _reduce(self) -> None:
+        if self._reduced < len(self.events):
+            self._reducer.apply(self.events[self._reduced :])
+            self._reduced = len(self.events)
+
+    def _shrink(self) -> None:
+        assert self._buffer is not None
+        limit = self._buffer.max_events
+        if self._buffer.overflow == "error" and not self._failed:
+            self._failed = True
+            self._overflow = BufferOverflow(limit)
+            self._shrink_at = 2 * limit  # what comes until the agent stops is no reason to run out of memory
+            return
+        self._reduce()
+        places = {reader: reader.place for reader in self.readers}
+        most = max(limit // 2, 1)
+        if self._buffer.overflow == "drop_oldest":
+            surplus = len(self.events) - most
+            self.events, dropped = drop_text(self.events, surplus, frozenset(places.values()))
+            self._reducer.dropped(dropped)
+        else:
+            self.events = merge_text(self.events, frozenset(places.values()), most)
+        self._reduced = len(self.events)
+        for reader, place in places.items():
+            reader.move(place)
+        # Twice of what is left: the work per event stays bounded where little can be merged or dropped. One
+        # `Dropped` in the place of all that went is no reason to keep more.
+        left = len(self.events)
+        self._shrink_at = limit if left <= most + 1 else 2 * left
+
+
+class EventReader:
+    """An iterator over a log, with a place of its own."""
+
+    __slots__ = ("__weakref__", "_after", "_include", "_index", "_log", "_rested_at")
+
+    def __init__(self, log: RunLog, include: frozenset[str] | None, after: int) -> None:
+        self._log = log
+        self._include = include
+        self._after = after
+        self._index = log.index_after(after)
+        self._rested_at = -1
+        """Index before which other tasks had their turn."""
+
+    @property
+    def place(self) -> int:
+        """Number of the last event that was taken."""
+        return self._log.events[self._index - 1].seq if self._index else self._after
+
+    def move(self, place: int) -> None:
+        """Go on behind a place in what is kept now: some events were merged or dropped."""
+        self._after = place
+        self._index = self._log.index_after(place)
+
+    def __aiter__(self) -> EventReader:
+        return self
+
+    async def batch(self) -> list[ev.ThoughtEvent]:
+        """Wait for events, and take all that are there; none are the end."""
+        try:
+            events = [await self.__anext__()]
+        except StopAsyncIteration:
+            return []
+        return events + self.batch_nowait()
+
+    def batch_nowait(self) -> list[ev.ThoughtEvent]:
+        """Take all events that are there."""
+        events = self._log.events[self._index :]
+        self._index += len(events)
+        return events if self._include is None else [e for e in events if e.type in self._include]
+
+    async def __anext__(self) -> ev.ThoughtEvent:
+        log = self._log
+        while True:
+            events = log.events
+            index = self._index
+            if index < len(events):
+                if not index % CHECKPOINT_EVERY and self._rested_at != index:
+                    self._rested_at = index
+                    await checkpoint()  # before the event is taken: a cancelled reader must not lose it
+                    continue
+                self._index = index + 1
+                event = events[index]
+                if self._include is None or event.type in self._include:
+                    return event
+            elif log.ended:
+                await checkpoint()
+                raise StopAsyncIteration
+            else:
+                await log.wait()
+
+
+def _seq_of(event: ev.ThoughtEvent) -> int:
+    return event.seq

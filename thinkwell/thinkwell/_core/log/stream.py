@@ -1,0 +1,321 @@
+"""`ThoughtStream`: the handle of a run. A result that settles by itself, and any number of readers."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from thinkwell import events as ev
+from thinkwell.errors import ThoughtCancelled
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Collection, Generator
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+    from thinkwell._core.log.listener import RunListener
+    from thinkwell._core.log.owner import Owner
+    from thinkwell._core.log.run_log import RunLog
+    from thinkwell.events import JsonValue
+    from thinkwell.questions import Answer
+    from thinkwell.view import RunView
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+logger = logging.getLogger("thinkwell")
+
+
+class RunControl(Protocol):
+    """What a stream may ask of its run."""
+
+    @property
+    def id(self) -> str:
+        """Name of the run, unique in this process."""
+        ...
+
+    @property
+    def session_id(self) -> str | None:
+        """The agent's name for the session; ``None`` until it is known."""
+        ...
+
+    @property
+    def recording(self) -> Path | None:
+        """The file in which the run is recorded."""
+        ...
+
+    @property
+    def live(self) -> bool:
+        """Whether it happens now: what a replay asks was answered when it was recorded."""
+        ...
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it is a run of the process of which this one is a fork."""
+        ...
+
+    @property
+    def late(self) -> tuple[ev.ThoughtEvent, ...]:
+        """What came after the end."""
+        ...
+
+    def answer(self, question_id: str, answer: Answer, by: str) -> None:
+        """Answer an open question."""
+        ...
+
+    def attach(self, listener: RunListener) -> None:
+        """Tell somebody of everything, and ask him first."""
+        ...
+
+    def cancel(self) -> None:
+        """Cancel the run."""
+        ...
+
+    def kill(self) -> None:
+        """End the run's agent."""
+        ...
+
+    async def wait(self) -> None:
+        """Wait for the run's end."""
+        ...
+
+
+class Outcome(Generic[T]):
+    """What a run comes to: the side that its run settles. Users get it as a `ThoughtResult`."""
+
+    def __init__(
+        self,
+        run_id: str,
+        on_settled: Callable[[JsonValue, Exception | None], None] | None = None,
+        *,
+        agent: str = "",
+        owner: Owner | None = None,
+    ) -> None:
+        self.run_id = run_id
+        self._owner = owner
+        self._agent = agent
+        self._on_settled = on_settled
+        self._settled = anyio.Event()
+        self.value: list[T] = []
+        """The result, once it is there."""
+        self.error: Exception | None = None
+        self.seen = False
+        """Whether anybody looked at the error, or was told of it."""
+
+    def done(self) -> bool:
+        """Return whether there is a result or an error."""
+        return bool(self.value) or self.error is not None
+
+    async def wait(self) -> None:
+        """Wait until there is one.
+
+        Raises:
+            WrongEventLoop: There never is one in the event loop of the caller.
+        """
+        if self._owner is not None:
+            self._owner.check()
+        await self._settled.wait()
+
+    def set(self, value: T, raw: JsonValue) -> None:
+        """Settle with a value; it must not be settled yet.
+
+        Args:
+            value: The result.
+            raw: What the agent gave.
+        """
+        assert not self.done()
+        self.value.append(value)
+        self._settle(raw)
+
+    def fail(self, error: Exception) -> None:
+        """Settle with an error, where it is not settled yet."""
+        if self.done():
+            return
+        # A traceback would keep its frames, and with them this outcome, from being collected: no warning.
+        self.error = error.with_traceback(None)
+        self._settle(None)
+
+    def _settle(self, raw: JsonValue) -> None:
+        self._settled.set()
+        if self._on_settled is not None:
+            self._on_settled(raw, self.error)
+
+    def __del__(self) -> None:
+        """Log an error that nobody has looked at. A run that was cancelled was ended on purpose."""
+        if self.error is not None and not self.seen and not isinstance(self.error, ThoughtCancelled):
+            self.seen = True
+            about = "Run %s%s failed and nobody awaited its result: %s"
+            agent = f" of agent {self._agent}" if self._agent else ""  # a replay has none
+            logger.warning(about, self.run_id, agent, self.error)
+
+
+class ThoughtResult(Generic[T_co]):
+    """The result of a run, to be awaited: any number of times, from any number of tasks.
+
+    It settles whether or not anybody awaits it. Cancelling an ``await`` cancels that wait and nothing else.
+    """
+
+    def __init__(self, outcome: Outcome[T_co]) -> None:
+        self._outcome = outcome
+
+    def __repr__(self) -> str:
+        outcome = self._outcome
+        outcome.done()  # a replay looks at the clock
+        state = "pending"
+        if outcome.value:
+            state = f"done: {type(outcome.value[0]).__name__}"
+        elif outcome.error is not None:
+            state = f"failed: {type(outcome.error).__name__}"
+        return f"<ThoughtResult {outcome.run_id} {state}>"
+
+    def done(self) -> bool:
+        """Return whether there is a result or an error."""
+        return self._outcome.done()
+
+    def exception(self) -> Exception | None:
+        """Return the error, or ``None`` where there is a result or nothing yet."""
+        self._outcome.seen = self._outcome.done() and self._outcome.error is not None
+        return self._outcome.error
+
+    def __await__(self) -> Generator[object, None, T_co]:
+        return self._wait().__await__()
+
+    async def _wait(self) -> T_co:
+        outcome = self._outcome
+        if outcome.done():
+            await checkpoint()
+        else:
+            await outcome.wait()
+        if outcome.error is not None:
+            outcome.seen = True
+            raise outcome.error.with_traceback(None)
+        return outcome.value[0]
+
+
+class ThoughtStream(Generic[T_co]):
+    """A run of an agent: its `result`, and its events by ``async for``.
+
+    The run has started and goes on by itself. Each ``async for`` sees every event from the first; leaving the
+    loop cancels nothing. Used as ``async with stream:``, the run is cancelled when the block is left before
+    its end.
+    """
+
+    def __init__(self, log: RunLog, result: ThoughtResult[T_co], run: RunControl) -> None:
+        self._log = log
+        self._run = run
+        self.result: ThoughtResult[T_co] = result
+        """The validated result: ``await stream.result``."""
+
+    def __repr__(self) -> str:
+        return f"<ThoughtStream {self.id} {self._log.view().phase}, {len(self._log.events)} events>"
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, str]:
+        """Return the run as it stands, as a notebook shows it. IPython takes what it wants of that."""
+        from thinkwell._display.html import bundle  # only notebooks pay for it
+
+        return bundle(repr(self), self.view, self.elapsed, self.recording)
+
+    @property
+    def id(self) -> str:
+        """Name of the run, unique in this process."""
+        return self._run.id
+
+    @property
+    def session_id(self) -> str | None:
+        """The agent's name for the session; ``None`` until it is known."""
+        return self._run.session_id
+
+    @property
+    def view(self) -> RunView:
+        """The run as it stands."""
+        view = self._log.view()
+        if view.error is not None:
+            self.result.exception()  # who looks at the view of a failed run has seen the error
+        return view
+
+    @property
+    def recording(self) -> Path | None:
+        """The file of ``open_agent(record=…)``, or that a replay is from; ``None`` without."""
+        return self._run.recording
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run began; once it is over, how long it took."""
+        return self._log.elapsed()
+
+    @property
+    def late(self) -> tuple[ev.ThoughtEvent, ...]:
+        """What the agent sent after it had answered the prompt. No iterator delivers it.
+
+        In a session, everything up to the next turn counts as that.
+        """
+        return self._run.late
+
+    def __aiter__(self) -> AsyncIterator[ev.ThoughtEvent]:
+        return self._log.reader()
+
+    def events(self, *, include: ev.Include | None = None, after: int = 0) -> AsyncIterator[ev.ThoughtEvent]:
+        """Return a reader of its own.
+
+        Args:
+            include: Kinds of events to deliver, of those that the run keeps; all of them by default.
+            after: Number of the last event that was seen already. Where a buffer has merged text around it
+                meanwhile, the text is delivered whole.
+
+        Raises:
+            ValueError: There is no such kind of event.
+        """
+        return self._log.reader(None if include is None else ev.included(include), after)
+
+    def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
+        """Answer an open question of `view.questions`, from any task or thread. The first answer counts.
+
+        Args:
+            question_id: Which question.
+            answer: The answer; see `thinkwell.questions`.
+            by: Who answers, for the log.
+
+        Raises:
+            QuestionNotOpen: The run has no such open question.
+            AnswerInvalid: The answer does not fit the question, which stays open.
+        """
+        self._run.answer(question_id, answer, by)
+
+    def cancel(self) -> None:
+        """Cancel the run.
+
+        The agent is told, its open questions are answered as cancelled, and the result raises
+        `ThoughtCancelled`. Returns at once; await `wait` for the end. Nothing happens where the run has
+        ended.
+        """
+        self._run.cancel()
+
+    def kill(self) -> None:
+        """Kill the agent's processes at once, without asking it: for when `cancel` takes too long.
+
+        All runs of the agent fail with `AgentExited`, or end as cancelled where they were. Where the agent
+        was not started by us, the connection is closed. Nothing happens where the run has ended.
+        """
+        self._run.kill()
+
+    async def wait(self) -> None:
+        """Wait until the run is over. It never raises the run's error."""
+        await self._run.wait()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._run.foreign:
+            return  # pragma: no cover - in a fork, into which no tool looks
+        self.cancel()
+        with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+            await self.wait()

@@ -1,0 +1,1 @@
+"""Pure translation between the protocol's types and ours."""

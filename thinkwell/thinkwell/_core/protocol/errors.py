@@ -1,0 +1,123 @@
+"""Errors of the protocol layer become errors of a run. The only place that does so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from thinkwell.errors import (
+    AgentClosed,
+    AgentExited,
+    AgentReported,
+    AgentStartFailed,
+    AnswerUnreadable,
+    AuthMethod,
+    CapabilityMissing,
+    LoginRequired,
+    ThinkwellError,
+    _how_it_ended,
+)
+from thinkwell_acp import (
+    AcpError,
+    ConnectionBroken,
+    ConnectionClosed,
+    ConnectionEnded,
+    DecodeError,
+    ProcessExited,
+    RpcError,
+    VersionMismatch,
+)
+from thinkwell_acp import (
+    CapabilityMissing as WireCapabilityMissing,
+)
+from thinkwell_acp import schema as s
+from thinkwell_acp.errors import AUTH_REQUIRED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def auth_methods(offered: Sequence[s.AuthMethod], command: Sequence[str]) -> tuple[AuthMethod, ...]:
+    """Return the ways to log in that an agent offers.
+
+    Args:
+        offered: As the agent says it in `initialize`, which is the only place (ACP, Authentication).
+        command: The agent's own command; empty where it was not started by us.
+    """
+    return tuple(
+        AuthMethod(
+            id=method.id,
+            name=method.name,
+            description=method.description or "",
+            type="terminal",
+            command=(*command, *method.args) if command else (),
+            env=dict(method.env),
+        )
+        if isinstance(method, s.AuthMethodTerminal)
+        else AuthMethod(id=method.id, name=method.name, description=method.description or "")
+        for method in offered
+    )
+
+
+def translate(
+    error: Exception, agent: str, methods: Sequence[AuthMethod] = (), *, ended_because: str = ""
+) -> Exception:
+    """Return the error to show for one of the protocol layer; any other is returned as it is.
+
+    Args:
+        error: The error.
+        agent: The agent's name.
+        methods: The ways to log in that it offers.
+        ended_because: Why we ended its process, where we did.
+    """
+    match error:
+        case RpcError(code=code) if code == AUTH_REQUIRED:
+            return LoginRequired(agent, methods, _wanted(error))
+        case RpcError():
+            return AgentReported(error.code, error.message, error.data)
+        case ProcessExited():
+            return AgentExited(error.exit_code, error.stderr_tail, agent=agent, ended_because=ended_because)
+        case ConnectionEnded():
+            return AgentExited(None, agent=agent, ended_because=str(error))
+        case ConnectionBroken():
+            return AgentExited(None, reason=str(error) if error.args else "", agent=agent)
+        case ConnectionClosed():
+            return AgentClosed()
+        case WireCapabilityMissing():
+            return CapabilityMissing(error.capability, error.wanted_by)
+        case DecodeError():
+            return AnswerUnreadable(str(error))
+        case _:
+            return error
+
+
+def _wanted(error: RpcError) -> str:
+    return f"it wants a login first ({error.message})"
+
+
+def noise(malformed: Sequence[bytes]) -> str:
+    """Return what to say of lines that were no messages."""
+    if not malformed:
+        return ""
+    return (
+        ". It printed what is no message of the Agent Client Protocol, such as "
+        f"{malformed[0][:200]!r}: is it started in its ACP mode?"
+    )
+
+
+def start_failure(
+    error: AcpError | DecodeError, agent: str, malformed: Sequence[bytes], command: Sequence[str] = ()
+) -> ThinkwellError:
+    """Return the error to show for an agent that did not get as far as a conversation."""
+    match error:
+        case ProcessExited(exit_code=code, stderr_tail=tail):
+            hint = noise(malformed) or ". Run its command by hand to see why"
+            reason = f"it {_how_it_ended(code)} before it answered{hint}"
+            return AgentStartFailed(agent, reason, stderr_tail=tail, exit_code=code, command=command)
+        case RpcError(code=code) if code == AUTH_REQUIRED:
+            return LoginRequired(agent, (), _wanted(error))
+        case VersionMismatch():
+            reason = f"{error}. Install a version of it that speaks {error.offered}"
+            return AgentStartFailed(agent, reason, command=command)
+        case _:
+            hint = noise(malformed) or ". Run its command by hand to see what it sends"
+            return AgentStartFailed(agent, f"{error}{hint}", command=command)

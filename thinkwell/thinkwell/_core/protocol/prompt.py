@@ -1,0 +1,99 @@
+"""What a run tells the agent: the prompt and the tools, in the protocol's form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, assert_never
+
+from thinkwell._core.schema.output import RESULT_KEY, RESULT_TOOL
+from thinkwell._core.task import prompt
+from thinkwell_acp import schema as s
+from thinkwell_acp.mcp import ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell import events as ev
+    from thinkwell._core.task.builder import Spec
+
+ANY_RESULT: Final[dict[str, ev.JsonValue]] = {
+    "type": "object",
+    "properties": {RESULT_KEY: {"description": "The answer, in the form that the task asks for"}},
+    "required": [RESULT_KEY],
+}
+"""Schema of ``return_result`` in a session whose turns differ: agents keep the first schema that they see
+under a name."""
+
+
+def tool_specs(spec: Spec[Any], result_schema: dict[str, ev.JsonValue] | None) -> list[ToolSpec]:
+    """Return the tools that a run of this task offers, the one that returns the result last."""
+    specs = [
+        ToolSpec(name=tool.name, description=tool.description, input_schema=tool.input_schema)
+        for tool in spec.tools
+    ]
+    if result_schema is not None:
+        specs.append(result_tool(result_schema))
+    return specs
+
+
+def result_tool(schema: dict[str, ev.JsonValue]) -> ToolSpec:
+    """Return the tool by which an agent returns its result."""
+    return ToolSpec(
+        name=RESULT_TOOL,
+        description="Return the answer to the task. Call it once, when you have the whole answer.",
+        input_schema=schema,
+    )
+
+
+def prompt_blocks(
+    spec: Spec[Any],
+    *,
+    embeds: bool,
+    plain: bool,
+    result_schema: dict[str, ev.JsonValue] | None,
+    server: str | None = None,
+) -> Sequence[s.ContentBlock]:
+    """Return the prompt in the protocol's form.
+
+    Args:
+        spec: The task.
+        embeds: Whether the agent takes the content of files.
+        plain: Whether it gets what was written, and no word of ours.
+        result_schema: Schema of ``return_result``; ``None``: without it.
+        server: Name of our MCP server, where the model may see tools of the same names of other servers.
+
+    Raises:
+        OSError: A file of it cannot be read.
+    """
+    if plain:
+        return [_wire_block(part, embeds=True) for part in spec.parts]
+    tail = prompt.tools_section(spec.tools) + prompt.skills_section(spec.skills)
+    if spec.output.schema is not None:
+        tail += prompt.result_section(json.dumps(spec.output.schema) if result_schema is ANY_RESULT else None)
+    if tail and server is not None:
+        tail += prompt.server_section(server)
+    parts = prompt.joined((*spec.parts, prompt.TextPart(tail)))
+    return [_wire_block(part, embeds=embeds) for part in parts]
+
+
+def _wire_block(part: prompt.Part, *, embeds: bool) -> s.ContentBlock:
+    match part:
+        case prompt.TextPart(text=text):
+            return s.TextContent(text=text)
+        case prompt.ImagePart():
+            return s.ImageContent(data=part.data, mime_type=part.mime_type)
+        case prompt.LinkPart():
+            return s.ResourceLink(uri=part.uri, name=part.name)
+        case prompt.FilePart(path=path):
+            file = Path(path)
+            if embeds:
+                try:
+                    text = file.read_text("utf-8")
+                except UnicodeDecodeError:
+                    pass  # no text: the agent gets a link
+                else:
+                    return s.EmbeddedResource(resource=s.TextResourceContents(uri=file.as_uri(), text=text))
+            return s.ResourceLink(uri=file.as_uri(), name=file.name)
+        case _:
+            assert_never(part)

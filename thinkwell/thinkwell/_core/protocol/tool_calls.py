@@ -1,0 +1,108 @@
+"""The tool calls of a session, each once: what is known of it, and whether it is of a tool of ours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from thinkwell._core.log.run_log import RunLog
+    from thinkwell.events import JsonValue, Location, ToolContent, ToolKind
+
+
+class ToolCall:
+    """What is known of a call."""
+
+    __slots__ = (
+        "content",
+        "counted",
+        "done",
+        "input",
+        "kind",
+        "locations",
+        "name",
+        "ours",
+        "output",
+        "owner",
+        "runs",
+        "started_in",
+        "title",
+    )
+
+    def __init__(self) -> None:
+        self.started_in: RunLog | None = None
+        """The log that has its start: an update in another one is a start there."""
+        self.done = True
+        self.runs = False
+        """Whether it runs, as far as the agent says."""
+        self.ours = False
+        """Whether it is shown as a call of a tool of ours."""
+        self.owner: Any = ...
+        """What `OwnCalls` makes of it as long as it goes on; ``...``: nothing yet."""
+        self.counted = False
+        """Whether a budget has counted it as the agent's."""
+        self.begin("", "other")
+
+    def begin(
+        self,
+        title: str,
+        kind: ToolKind,
+        *,
+        name: str | None = None,
+        input: JsonValue = None,  # noqa: A002 - the field's name
+        output: JsonValue = None,
+        content: tuple[ToolContent, ...] = (),
+        locations: tuple[Location, ...] = (),
+    ) -> None:
+        """Take what its start says; an id may be used again."""
+        self.title = title
+        self.kind: ToolKind = kind
+        self.name = name
+        self.input = input
+        self.output = output
+        self.content = content
+        self.locations = locations
+
+    def end(self) -> None:
+        """Be done: nothing is asked any more of what it was called with."""
+        self.done = True
+        self.runs = False
+        self.begin(self.title, self.kind)
+
+
+class ToolCalls:
+    """The calls of a session since its last turn began, by the agent's ids."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, ToolCall] = {}
+
+    def get(self, id: str) -> ToolCall | None:  # noqa: A002 - the field's name
+        """Return a call that is known."""
+        return self._calls.get(id)
+
+    def meet(self, id: str) -> ToolCall:  # noqa: A002
+        """Return a call, known from now on."""
+        call = self._calls.get(id)
+        if call is None:
+            call = self._calls[id] = ToolCall()
+        return call
+
+    def forget(self) -> None:
+        """Begin with the turns of another run."""
+        self._calls.clear()
+
+    def open_in(self, log: RunLog) -> Iterator[tuple[str, ToolCall]]:
+        """Yield the calls that go on in a log."""
+        for id_, call in list(self._calls.items()):
+            if call.started_in is log and not call.done:
+                yield id_, call
+
+    def rest(self) -> None:
+        """Let no call run: those that the last turn has left open do not."""
+        for call in self._calls.values():
+            call.runs = False
+
+    def others_run(self) -> bool:
+        """Return whether a call runs that is of no tool of ours."""
+        return any(call.runs and not call.ours for call in self._calls.values())

@@ -1,0 +1,427 @@
+"""Session updates of the protocol become events of a run. The only place that knows both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, assert_never
+
+from thinkwell import events as ev
+from thinkwell._core.schema.json_schema import is_object
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from thinkwell._core.log.run_log import RunLog
+    from thinkwell._core.protocol.tool_calls import ToolCall, ToolCalls
+
+E = TypeVar("E", bound=ev.ThoughtEvent)
+
+PLACEHOLDER_TITLE: Final = "tool call"
+"""Title of a call that the agent neither announced nor gave one (gemini-cli sends only the end of some)."""
+
+
+NoteCall: TypeAlias = "Callable[[s.ToolCallStart | s.ToolCallProgress], object]"
+NoteState: TypeAlias = "Callable[[s.SessionUpdate], None]"
+ReadReport: TypeAlias = "Callable[[s.UnknownUpdate], dict[str, ev.JsonValue] | None]"
+
+_CALLS: Final = (s.ToolCallProgress, s.ToolCallStart)
+_CHUNKS: Final = (s.AgentMessageChunk, s.AgentThoughtChunk)
+
+
+class Mapper:
+    """Appends to the log of one run what the updates of its session say.
+
+    Args:
+        log: Where to append.
+        calls: The tool calls of the session.
+        note_call: Is shown each update of a tool call before it is appended.
+        note_state: Is shown each update of another kind than text and tool calls before it is appended.
+        report: Reads what an agent that speaks in another way says in an unknown update.
+    """
+
+    def __init__(
+        self,
+        log: RunLog,
+        calls: ToolCalls,
+        note_call: NoteCall | None = None,
+        note_state: NoteState | None = None,
+        *,
+        report: ReadReport,
+    ) -> None:
+        self.log = log
+        self._report = report
+        self._note_call = note_call
+        self._note_state = note_state
+        self._calls = calls
+        self._awaiting = False
+        self._message_ids: dict[str, str] = {}
+        """Each id once: a string of its own in every event would take a quarter of the memory of all."""
+        self._at = 0.0  # the time of a whole batch: its updates were read at once
+
+    def await_response(self) -> None:
+        """Tell by a phase when the agent first thinks, speaks, calls a tool or plans: a prompt was sent."""
+        self._awaiting = True
+        self._calls.rest()
+
+    @property
+    def awaiting_response(self) -> bool:
+        """Whether the agent has not begun to answer the prompt."""
+        return self._awaiting
+
+    def extend(self, batch: Sequence[s.SessionNotification]) -> None:
+        """Append a batch of updates and wake the readers once."""
+        log = self.log
+        self._at = at = log.now()
+        append, known_id = log.append, self._message_ids.setdefault
+        for notification in batch:
+            update = notification.update
+            # Nearly all updates are chunks of text, so their way is short.
+            if isinstance(update, _CHUNKS):
+                if self._awaiting:
+                    self._respond()
+                cls = ev.Message if isinstance(update, s.AgentMessageChunk) else ev.Thought
+                content = update.content
+                id_ = update.message_id
+                if id_ is not None:
+                    id_ = known_id(id_, id_)
+                if isinstance(content, s.TextContent) and content.annotations is None:
+                    append(cls(seq=log.seq + 1, at=at, text=content.text, message_id=id_))
+                else:
+                    append(cls(seq=log.seq + 1, at=at, content=content_block(content), message_id=id_))
+            elif isinstance(update, _CALLS):
+                if self._note_call is not None:
+                    self._note_call(update)
+                if isinstance(update, s.ToolCallProgress):
+                    self._update_tool(update)
+                else:
+                    self._start_tool(update)
+            else:
+                self._other(update)
+        log.publish()
+
+    def _add(self, kind: Callable[..., E], /, **fields: object) -> None:
+        self.log.append(kind(seq=self.log.seq + 1, at=self._at, **fields))
+
+    def _respond(self) -> None:
+        if self._awaiting:
+            self._awaiting = False
+            self._add(ev.PhaseChanged, phase="responding")
+
+    def last_update(self) -> float:
+        """Seconds from the start of the run to when the agent sent the last update."""
+        return self._at
+
+    def _other(self, update: s.SessionUpdate) -> None:
+        add = self._add
+        if self._note_state is not None:
+            self._note_state(update)
+        match update:
+            case s.AgentPlanUpdate():
+                self._respond()
+                add(ev.PlanUpdate, entries=_entries(update.entries))
+            case s.UsageUpdate():
+                cost = update.cost and ev.Cost(amount=update.cost.amount, currency=update.cost.currency)
+                add(ev.UsageUpdate, used=update.used, size=update.size, cost=cost)
+            case s.PlanUpdate():
+                self._respond()
+                self._plan(update.plan)
+            case s.PlanRemoved():
+                add(ev.PlanUpdate, id=update.plan_id, removed=True)
+            case s.UserMessageChunk():
+                add(ev.UserMessage, content=content_block(update.content), message_id=update.message_id)
+            case s.UnknownUpdate() if (message := self._report(update)) is not None:
+                self._respond()
+                kind = message.pop("type")
+                add(ev.Report, kind=str(kind), body=message, message_id=message.get("id"))
+            case s.UnknownUpdate():
+                add(ev.UnknownUpdate, kind=str(update.raw.get("sessionUpdate")), raw=update.raw)
+            case s.InvalidUpdate():
+                add(ev.UnknownUpdate, kind=update.kind, raw=update.raw, error=update.error)
+            case _:
+                self._state(update)
+
+    def _state(self, update: s.SessionUpdate) -> None:
+        """Append what is not part of the conversation."""
+        add = self._add
+        match update:
+            case s.CurrentModeUpdate():
+                add(ev.ModeUpdate, mode_id=update.current_mode_id)
+            case s.AvailableCommandsUpdate():
+                add(ev.CommandsUpdate, commands=tuple(map(as_command, update.available_commands)))
+            case s.ConfigOptionUpdate():
+                add(ev.ConfigUpdate, raw=tuple(s.to_builtins(update.config_options)))
+            case s.SessionInfoUpdate():
+                changes = ev.SessionChanges(
+                    title=update.title, updated_at=update.updated_at, meta=update.meta
+                )
+                add(ev.SessionInfoUpdate, changes=changes)
+            case s.NoticeUpdate():
+                add(ev.Notice, severity=update.severity, title=update.title, description=update.description)
+            case s.CompactionUpdate() | s.CompactionSummaryChunk():
+                raw: dict[str, ev.JsonValue] = s.to_builtins(update)
+                del raw["sessionUpdate"]
+                add(ev.Compaction, id=update.compaction_id, raw=raw)
+            case _:  # pragma: no cover - every other kind is taken before
+                raise AssertionError(update)
+
+    def _plan(self, plan: s.PlanUpdateContent) -> None:
+        match plan:
+            case s.PlanItems():
+                self._add(ev.PlanUpdate, id=plan.plan_id, entries=_entries(plan.entries))
+            case s.PlanMarkdown():
+                self._add(ev.PlanUpdate, id=plan.plan_id, markdown=plan.content)
+            case s.PlanFile():
+                self._add(ev.PlanUpdate, id=plan.plan_id, uri=plan.uri)
+            case _:
+                assert_never(plan)
+
+    # Tool calls
+
+    def update_tool(self, patch: s.ToolCallPatch) -> None:
+        """Append news of a call that came by another way than an update."""
+        self._at = self.log.now()
+        self._update_tool(patch)
+
+    def cancel_tools(self) -> None:
+        """End the calls that a cancelled turn left open; the protocol has no status for it."""
+        self._at = self.log.now()
+        for id_, call in self._calls.open_in(self.log):
+            self._end(id_, call, "cancelled")
+        self.log.publish()
+
+    def _start_tool(self, start: s.ToolCallFields) -> None:
+        """Append the start of a call; one that goes on is replaced. An id may be used again."""
+        self._respond()
+        id_ = start.tool_call_id
+        call = self._calls.meet(id_)
+        if call.started_in is self.log and not call.done:
+            self._patch(id_, call, _as_patch(start))
+            return
+        content, locations = tool_contents(start.content), tool_locations(start.locations)
+        call.begin(
+            start.title,
+            start.kind,
+            name=start.name,
+            input=start.raw_input,
+            output=start.raw_output,
+            content=content,
+            locations=locations,
+        )
+        call.started_in, call.done, call.runs = self.log, False, True
+        ended = start.status in ("completed", "failed")
+        self.log.append(
+            ev.ToolStart(
+                seq=self.log.seq + 1,
+                at=self._at,
+                id=id_,
+                title=start.title,
+                kind=start.kind,
+                input=start.raw_input,
+                locations=locations,
+                content=content,
+                status="in_progress" if ended else start.status,
+                name=start.name,
+                parent=_parent(start),
+            )
+        )
+        if ended:
+            self._end(id_, call, "completed" if start.status == "completed" else "failed")
+
+    def _update_tool(self, patch: s.ToolCallPatch) -> None:
+        """Append news of a call. A call that was never announced is, now."""
+        self._respond()
+        call = self._calls.get(patch.tool_call_id)
+        if call is not None and call.started_in is self.log:
+            self._patch(patch.tool_call_id, call, patch)
+            return
+        self._start_tool(
+            s.ToolCall(
+                tool_call_id=patch.tool_call_id,
+                title=patch.title or patch.name or PLACEHOLDER_TITLE,
+                name=patch.name,
+                kind=patch.kind or "other",
+                status=patch.status or "pending",
+                content=patch.content or (),
+                locations=patch.locations or (),
+                raw_input=patch.raw_input,
+                raw_output=patch.raw_output,
+                meta=patch.meta,
+            )
+        )
+
+    def _patch(self, id_: str, call: ToolCall, patch: s.ToolCallPatch) -> None:
+        content = None if patch.content is None else tool_contents(patch.content)
+        locations = None if patch.locations is None else tool_locations(patch.locations)
+        if patch.title is not None:
+            call.title = patch.title
+        if not call.done:
+            _merge(call, patch, content, locations)
+            if patch.status in ("completed", "failed"):
+                self._end(id_, call, patch.status)
+                return
+            call.runs = True
+        self.log.append(
+            ev.ToolUpdate(
+                seq=self.log.seq + 1,
+                at=self._at,
+                id=id_,
+                status=patch.status,
+                title=patch.title,
+                content=content,
+                kind=patch.kind,
+                input=patch.raw_input,
+                output=patch.raw_output,
+                locations=locations,
+                name=patch.name,
+                parent=_parent(patch),
+            )
+        )
+
+    def _end(self, id_: str, call: ToolCall, status: ev.FinalStatus) -> None:
+        self.log.append(
+            ev.ToolDone(
+                seq=self.log.seq + 1,
+                at=self._at,
+                id=id_,
+                status=status,
+                content=call.content,
+                output=call.output,
+                title=call.title,
+            )
+        )
+        call.end()
+
+
+def _merge(
+    call: ToolCall,
+    patch: s.ToolCallPatch,
+    content: tuple[ev.ToolContent, ...] | None,
+    locations: tuple[ev.Location, ...] | None,
+) -> None:
+    """Take what an update says of a call; what it leaves out stays as it was."""
+    call.kind = patch.kind or call.kind
+    call.name = patch.name or call.name
+    if patch.raw_input is not None:
+        call.input = patch.raw_input
+    if patch.raw_output is not None:
+        call.output = patch.raw_output
+    if content is not None:
+        call.content = content
+    if locations is not None:
+        call.locations = locations
+
+
+def _as_patch(call: s.ToolCallFields) -> s.ToolCallPatch:
+    return s.ToolCallUpdate(
+        tool_call_id=call.tool_call_id,
+        title=call.title,
+        name=call.name,
+        kind=call.kind,
+        status=call.status,
+        content=call.content,
+        locations=call.locations,
+        raw_input=call.raw_input,
+        raw_output=call.raw_output,
+        meta=call.meta,
+    )
+
+
+def _parent(call: s.ToolCallFields | s.ToolCallPatch) -> str | None:
+    """Return the id of the sub-agent's call that a call is part of. The protocol has no field for it."""
+    if call.meta is None:
+        return None
+    vendor: ev.JsonValue = call.meta.get("claudeCode")  # claude-agent-acp 0.49, acp-agent.js
+    parent: ev.JsonValue = vendor.get("parentToolUseId") if is_object(vendor) else None
+    return parent if isinstance(parent, str) and parent != call.tool_call_id else None
+
+
+def content_block(block: s.ContentBlock) -> ev.ContentBlock:
+    """Return a content block of the protocol as events have it."""
+    match block:
+        case s.TextContent():
+            return ev.TextContent(text=block.text, annotations=_json(block.annotations))
+        case s.EmbeddedResource(resource=resource):
+            return ev.EmbeddedResource(
+                uri=resource.uri,
+                text=resource.text if isinstance(resource, s.TextResourceContents) else None,
+                blob=resource.blob if isinstance(resource, s.BlobResourceContents) else None,
+                mime_type=resource.mime_type,
+                annotations=_json(block.annotations),
+            )
+        case s.ResourceLink():
+            return ev.ResourceLink(
+                uri=block.uri,
+                name=block.name,
+                title=block.title,
+                description=block.description,
+                mime_type=block.mime_type,
+                size=block.size,
+                annotations=_json(block.annotations),
+            )
+        case s.ImageContent():
+            return ev.ImageContent(
+                data=block.data,
+                mime_type=block.mime_type,
+                uri=block.uri,
+                annotations=_json(block.annotations),
+            )
+        case s.AudioContent():
+            return ev.AudioContent(
+                data=block.data, mime_type=block.mime_type, annotations=_json(block.annotations)
+            )
+        case _:
+            assert_never(block)
+
+
+def _json(model: s.Model | None) -> ev.JsonValue:
+    return None if model is None else s.to_builtins(model)
+
+
+def tool_contents(contents: Sequence[s.ToolCallContent]) -> tuple[ev.ToolContent, ...]:
+    """Return what a tool call shows of itself as events have it."""
+    return tuple(map(_content, contents)) if contents else ()
+
+
+def _content(content: s.ToolCallContent) -> ev.ToolContent:
+    if isinstance(content, s.Content):
+        block = content.content
+        if isinstance(block, s.TextContent) and block.annotations is None:
+            return ev.BlockContent(content=ev.TextContent(text=block.text))
+        return ev.BlockContent(content=content_block(block))
+    if isinstance(content, s.Diff):
+        return ev.DiffContent(path=content.path, old_text=content.old_text, new_text=content.new_text)
+    return ev.TerminalContent(terminal_id=content.terminal_id)
+
+
+def tool_locations(locations: Sequence[s.ToolCallLocation]) -> tuple[ev.Location, ...]:
+    """Return the files of a tool call as events have them."""
+    return tuple([ev.Location(path=place.path, line=place.line) for place in locations]) if locations else ()
+
+
+def _entries(entries: Sequence[s.PlanEntry]) -> tuple[ev.PlanEntry, ...]:
+    return tuple(
+        [
+            ev.PlanEntry(content=entry.content, priority=entry.priority, status=entry.status)
+            for entry in entries
+        ]
+    )
+
+
+def as_command(command: s.AvailableCommand) -> ev.Command:
+    """Return a command of the protocol as events have it."""
+    return ev.Command(
+        name=command.name, description=command.description, hint=command.input.hint if command.input else None
+    )
+
+
+def token_usage(usage: s.Usage) -> ev.TokenUsage:
+    """Return the token counts of a turn as events have them."""
+    return ev.TokenUsage(
+        total=usage.total_tokens,
+        input=usage.input_tokens,
+        output=usage.output_tokens,
+        thought=usage.thought_tokens,
+        cached_read=usage.cached_read_tokens,
+        cached_write=usage.cached_write_tokens,
+        meta=usage.meta,
+    )

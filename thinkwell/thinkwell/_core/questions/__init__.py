@@ -1,0 +1,1 @@
+"""Questions that an agent asks, and who answers them."""

@@ -1,0 +1,279 @@
+"""Who answers what an agent asks: the policy, then each handler in its order, and at any time a program."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import anyio
+import anyio.to_thread
+from anyio.lowlevel import checkpoint_if_cancelled
+from msgspec.structs import replace
+
+from thinkwell import events as ev
+from thinkwell._core.policy.permissions import PermissionMode, PermissionPolicy
+from thinkwell._core.questions.open_questions import OpenQuestion, OpenQuestions, Scene
+from thinkwell._values.rulings import Ruling, read_answer
+from thinkwell.errors import AnswerInvalid
+from thinkwell.questions import FormQuestion, PermissionQuestion, UrlQuestion, wait_for_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from thinkwell._core.log.listener import RunListener
+    from thinkwell.questions import Answer, Question, QuestionHandler
+
+X = TypeVar("X")
+
+logger = logging.getLogger("thinkwell")
+
+QUESTION_TIMEOUT: Final = 300.0
+"""Seconds that a question waits for an answer, by default."""
+
+HANDLER_THREADS: Final = 200
+"""How many handlers that are not ``async`` may think at once."""
+
+
+class _Front:
+    """A listener as the first of those who are asked."""
+
+    def __init__(self, listener: RunListener) -> None:
+        self._listener = listener
+        self.by = listener.by
+
+    async def __call__(self, question: Question) -> Answer | None:
+        return await self._listener.answer(question)
+
+
+class Asker:
+    """Gets an answer to every question of one agent.
+
+    Args:
+        policy: What is decided without asking; ``None``: everything is denied, except where somebody listens
+            to the run who decides it.
+        handlers: Who is asked, in this order.
+        timeout: Seconds that they get for a question, all in all.
+    """
+
+    def __init__(
+        self,
+        *,
+        policy: PermissionMode | PermissionPolicy | None = "deny",
+        handlers: Sequence[QuestionHandler] = (),
+        timeout: float = QUESTION_TIMEOUT,
+    ) -> None:
+        self._policy = policy
+        self._handlers = tuple(handlers)
+        # Where nobody else is asked, and nobody listens who could say more, a program is waited for.
+        self._without = (wait_for_answer,) if not self._handlers and _leaves_open(policy) else ()
+        self._timeout = timeout
+        self.open = OpenQuestions()
+        # Of their own: people think for long, and tools and programs need threads too.
+        self._threads = anyio.CapacityLimiter(HANDLER_THREADS)
+
+    @property
+    def denies_all(self) -> bool:
+        """Whether it was said that everything is denied: then nobody can be asked for permission."""
+        return self._policy == "deny"
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether there is anybody who could fill in a form."""
+        return bool(self._handlers or self._without)
+
+    @property
+    def asks_others(self) -> bool:
+        """Whether anybody is asked what a listener leaves open."""
+        return bool(self._handlers)
+
+    async def ask(self, question: Question, scene: Scene, choose: Callable[[Ruling], str | None]) -> Ruling:
+        """Get an answer and tell of it.
+
+        Args:
+            question: What is asked.
+            scene: Where it comes up.
+            choose: Says by which of the agent's options the answer is given.
+        """
+        ruling, handlers = self._first_word(question, scene)
+        if handlers and scene.too_often is not None and (why := scene.too_often(question)) is not None:
+            ruling = Ruling(verdict="deny", by="listener", why=why, stop=why, cancels=True)
+            handlers = ()
+        question = replace(question, timeout=self._timeout if handlers else None)
+        scene.tell(ev.QuestionAsked, **_shown(question))
+        entry = OpenQuestion(question, scene, choose)
+        self.open.add(entry)
+        try:
+            final = await self._rule(entry, scene, ruling, handlers)
+            await checkpoint_if_cancelled()  # a question that was taken back has no other answer
+            if (
+                scene.remembered is not None
+                and isinstance(question, PermissionQuestion)
+                and final is not ruling
+            ):
+                scene.remembered.remember(question, final.verdict)
+            entry.answered(final)
+            return final
+        finally:
+            self.open.remove(entry)
+
+    def forbids(self, question: PermissionQuestion, cwd: str) -> str | None:
+        """Return why a rule forbids what the agent does through us without asking; ``None``: none does."""
+        if not isinstance(self._policy, PermissionPolicy):
+            return None
+        decision = self._policy.decide(question, cwd=cwd)
+        return decision.why if decision.verdict == "deny" and decision.rule is not None else None
+
+    def _first_word(self, question: Question, scene: Scene) -> tuple[Ruling, tuple[QuestionHandler, ...]]:
+        """Return what the policy says, and who is asked before that stands."""
+        handlers = self._handlers or self._without
+        if scene.listener is not None:
+            handlers = (_Front(scene.listener), *self._handlers)
+        if not isinstance(question, PermissionQuestion):
+            if scene.own:  # whoever has written the tool could have asked them
+                handlers = (wait_for_answer,)
+            return _nobody("nobody who was asked answered it"), handlers
+        if scene.own:
+            return Ruling(verdict="allow", by="policy", why="it is a tool of ours", widens=True), ()
+        verdict, why = self._by_policy(question, scene)
+        if verdict == "deny":
+            return Ruling(verdict="deny", by="policy", why=why), ()
+        remembered = None if scene.remembered is None else scene.remembered.recall(question)
+        if remembered is not None:
+            why = "it was answered for the whole session"
+            return Ruling(verdict=remembered, by="remembered", why=why), ()
+        if verdict == "allow":
+            reviewers = tuple(handler for handler in handlers if getattr(handler, "reviews", "open") == "all")
+            return Ruling(verdict="allow", by="policy", why=why, widens=True), reviewers
+        return _nobody("everybody who was asked left it open"), handlers
+
+    def _by_policy(self, question: PermissionQuestion, scene: Scene) -> tuple[str, str]:
+        if self._policy is None:
+            if scene.listener is not None:
+                return "ask", "somebody listens to the run"
+            return "deny", 'permissions="deny"'
+        if not isinstance(self._policy, PermissionPolicy):
+            return self._policy, f'permissions="{self._policy}"'
+        decision = self._policy.decide(question, cwd=scene.cwd)
+        return decision.verdict, decision.why
+
+    async def _rule(
+        self, entry: OpenQuestion, scene: Scene, ruling: Ruling, handlers: Sequence[QuestionHandler]
+    ) -> Ruling:
+        """Return the answer: the first that one of the handlers or a program gives, in time; else `ruling`.
+
+        Where `ruling` allows, the others may only forbid, and silence forbids.
+        """
+        if not handlers:
+            return ruling
+        asking = anyio.CancelScope()
+        # In the background: a handler that is cancelled may take its time, and nobody waits for that.
+        scene.tasks.start_in_order(self._consult, asking, entry, scene, ruling, handlers)
+        try:
+            with anyio.move_on_after(self._timeout):
+                await entry.ruled.wait()
+        finally:
+            asking.cancel()
+        final = entry.ruling or Ruling(
+            verdict="deny", by="deadline", why=f"nobody answered within {self._timeout:g} seconds", late=True
+        )
+        if final.allows and ruling.allows:
+            return ruling  # whoever only reviews cannot widen what the policy said
+        return final
+
+    async def _consult(
+        self,
+        scope: anyio.CancelScope,
+        entry: OpenQuestion,
+        scene: Scene,
+        ruling: Ruling,
+        handlers: Sequence[QuestionHandler],
+    ) -> None:
+        with scope:
+            for handler in handlers:
+                if handler is wait_for_answer:
+                    await anyio.sleep_forever()
+                heard = await self._hear(handler, entry, scene)
+                if heard is not None:
+                    entry.rule(heard)
+                    return
+            entry.rule(_nobody("no reviewer agreed") if ruling.allows else ruling)
+
+    async def _hear(self, handler: QuestionHandler, entry: OpenQuestion, scene: Scene) -> Ruling | None:
+        """Return what one handler says; ``None`` where it is nothing of use."""
+        question = entry.question
+        by = str(getattr(handler, "by", "handler"))
+        answer: object = None
+        try:
+            answer = await call_handler(handler, question, self._threads)
+            heard = None if _is_nothing(answer) else read_answer(question, answer, by, f"the {by} said so")
+            why = heard.why if heard else getattr(answer, "why", "") or f"the {by} left it open"
+        except AnswerInvalid as exc:
+            # What a form is filled in with may be a secret, and the errors quote it.
+            fields = [name for name in exc.errors if name]
+            if fields:
+                wrong = f"the {by} filled in wrongly: {', '.join(fields)}"
+            elif isinstance(question, PermissionQuestion):
+                wrong = str(exc)
+            else:
+                wrong = f"the {by} gave a {type(answer).__name__}, which is no answer to it"
+            about = "Agent %s: the %s gave an answer to question %s that does not fit: %s"
+            logger.error(about, question.agent, by, question.id, wrong)
+            heard, why = None, wrong
+        except (Exception, anyio.get_cancelled_exc_class()) as exc:
+            await checkpoint_if_cancelled()  # else it is a cancellation of the handler's own, and a failure
+            about = "Agent %s: the %s failed over question %s"
+            logger.exception(about, question.agent, by, question.id)
+            heard, why = None, f"the {by} failed: {type(exc).__name__}: {exc}"
+        by = heard.by if heard else getattr(answer, "by", None) or by
+        if not entry.over:  # else it speaks when the answer is out
+            scene.tell(ev.QuestionVerdict, id=question.id, verdict=heard and heard.verdict, by=by, why=why)
+        return heard
+
+
+def _leaves_open(policy: PermissionMode | PermissionPolicy | None) -> bool:
+    """Return whether somebody may be asked for permission."""
+    if isinstance(policy, PermissionPolicy):
+        return "ask" in (policy.otherwise, *(rule.verdict for rule in policy.rules))
+    return policy == "ask"
+
+
+def _nobody(why: str) -> Ruling:
+    return Ruling(verdict="deny", by="policy", why=why)
+
+
+def _is_nothing(answer: object) -> bool:
+    return answer is None or getattr(answer, "answer", answer) is None
+
+
+async def call_handler(handler: Callable[[X], object], argument: X, threads: anyio.CapacityLimiter) -> object:
+    """Call a handler where it may block: in the event loop if it is ``async``, else in a thread."""
+    function = handler
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+        answer: object = handler(argument)
+    else:
+        # In a list, since trio lets no thread return something to be awaited.
+        (answer,) = await anyio.to_thread.run_sync(
+            lambda: [handler(argument)], abandon_on_cancel=True, limiter=threads
+        )
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _shown(question: Question) -> dict[str, object]:
+    """Return what the log tells of a question."""
+    shown: dict[str, object] = {
+        "id": question.id,
+        "title": question.title,
+        "tool_id": question.tool_id,
+        "timeout": question.timeout,
+    }
+    match question:
+        case PermissionQuestion():
+            return {**shown, "asks": "permission", "options": question.options}
+        case FormQuestion():
+            return {**shown, "asks": "form", "fields": question.fields}
+        case UrlQuestion():
+            return {**shown, "asks": "url", "url": question.url}

@@ -1,0 +1,1 @@
+"""JSON Schema: ours, pydantic's and that of others."""

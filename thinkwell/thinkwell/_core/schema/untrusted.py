@@ -1,0 +1,130 @@
+"""JSON Schemas of strangers: whatever they say, a value is checked against them in bounded time.
+
+A pattern can take a backtracking engine for ever, references can double with each step, and the comparison of
+many items takes the square of their number. None of that may stop a program that serves others.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from thinkwell._core.schema.json_schema import is_array, is_object
+from thinkwell._values.text_rules import is_linear, misses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from thinkwell.events import JsonValue
+
+    Keyword: TypeAlias = Callable[[Any, Any, Any, Any], Iterator[Any] | None]
+
+__all__ = ("TooCostlyError", "bounded", "refuse_costly")
+
+SECONDS: Final = 2.0
+"""Time for one value: what takes longer is refused. A list of 40,000 small objects takes as long."""
+
+
+class TooCostlyError(Exception):
+    """A value cannot be checked in time."""
+
+
+def refuse_costly(schema: JsonValue) -> None:
+    """Look whether there is anything in a schema that cannot be checked in bounded time.
+
+    Raises:
+        TypeError: There is. The text says what.
+    """
+    waiting: list[JsonValue] = [schema]
+    while waiting:
+        part = waiting.pop()
+        if is_array(part):
+            waiting += part
+        elif is_object(part):
+            _refuse(part, is_root=part is schema)
+            waiting += part.values()
+
+
+def _refuse(part: dict[str, JsonValue], *, is_root: bool) -> None:
+    pattern = part.get("pattern")
+    if isinstance(pattern, str) and not is_linear(pattern):
+        raise TypeError(
+            f"the pattern {pattern[:100]!r} cannot be matched in linear time; do without look-around and "
+            "back-references, and repeat less"
+        )
+    if is_object(part.get("patternProperties")):
+        raise TypeError("patternProperties cannot be used here; name the properties, or take any")
+    if isinstance(part.get("$schema"), str) and not is_root:
+        raise TypeError("$schema can only be used at the root")
+
+
+def bounded(kind: Any) -> Callable[[Any], Any]:
+    """Return what makes checkers of a dialect that raise `TooCostlyError` in the end.
+
+    Args:
+        kind: The class of the dialect's validators, of jsonschema.
+    """
+    from jsonschema import validators  # loaded by those who use raw schemas
+
+    extend: Any = vars(validators)["extend"]  # it has no types
+    clock = _Clock()
+    keywords: dict[str, Keyword] = {**kind.VALIDATORS, "pattern": _pattern, "uniqueItems": _unique_items}
+    timed: Any = extend(kind, {name: clock.timed(check) for name, check in keywords.items()})
+
+    def make(*arguments: Any, **options: Any) -> Any:
+        clock.restart()
+        return timed(*arguments, **options)
+
+    return make
+
+
+class _Clock:
+    """How long a value is being checked."""
+
+    def __init__(self) -> None:
+        self._end = 0.0
+
+    def restart(self) -> None:
+        """Begin anew."""
+        self._end = time.perf_counter() + SECONDS
+
+    def timed(self, check: Keyword) -> Keyword:
+        """Let a keyword look at the clock."""
+
+        def timed(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
+            if time.perf_counter() > self._end:
+                raise TooCostlyError
+            yield from check(validator, value, instance, schema) or ()
+
+        return timed
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
+    """Match in linear time."""
+    from jsonschema import ValidationError  # loaded by those who use raw schemas
+
+    if isinstance(instance, str) and misses(pattern, instance):
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    """Compare in linear time."""
+    from jsonschema import ValidationError  # loaded by those who use raw schemas
+
+    if unique and is_array(instance):
+        seen: set[Any] = set()
+        for item in instance:
+            shape = _shape(item)
+            if shape in seen:
+                yield ValidationError(f"{instance!r} has non-unique elements")
+                return
+            seen.add(shape)
+
+
+def _shape(value: JsonValue) -> Any:
+    """Return what is the same for equal values, and only for them."""
+    if is_array(value):
+        return ("array", *map(_shape, value))
+    if is_object(value):
+        return ("object", frozenset((name, _shape(member)) for name, member in value.items()))
+    return (isinstance(value, bool), value)  # True is no 1; 1.0 is one

@@ -1,0 +1,1 @@
+"""A session: its turns, its tools, its settings and its history."""

@@ -1,0 +1,121 @@
+"""The calls by which a session is opened and closed."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from thinkwell_acp import AcpError, DecodeError
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from thinkwell._core.log.observers import SessionObservers
+    from thinkwell._core.session.tools import SessionTools
+    from thinkwell_acp import Client
+
+logger = logging.getLogger("thinkwell")
+
+CLOSE_TIMEOUT: Final = 2.0
+"""Seconds that closing a session waits for the agent's answer."""
+
+
+class SessionCalls:
+    """The calls of one session.
+
+    Args:
+        client: The connection to the agent.
+        cwd: The folder to work in.
+        mcp_servers: MCP servers beside ours.
+        directories: More folders to work in.
+        tools: Our tools.
+        observers: Say what to send in ``_meta``.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        cwd: str,
+        mcp_servers: Sequence[s.McpServer],
+        directories: Sequence[str],
+        tools: SessionTools,
+        observers: SessionObservers,
+    ) -> None:
+        self._client = client
+        self._cwd = cwd
+        self._mcp_servers = tuple(mcp_servers)
+        self._directories = tuple(directories)
+        self._tools = tools
+        self._observers = observers
+
+    @property
+    def _servers(self) -> tuple[s.McpServer, ...]:
+        ours = self._tools.config
+        return self._mcp_servers if ours is None else (*self._mcp_servers, ours)
+
+    @property
+    def _meta(self) -> dict[str, str] | None:
+        return {**self._observers.meta()} or None
+
+    async def new(self, heard: Callable[[s.NewSessionResponse], None]) -> s.NewSessionResponse:
+        """Open a new session."""
+        request = s.NewSessionRequest(
+            cwd=self._cwd,
+            mcp_servers=self._servers,
+            additional_directories=self._directories,
+            meta=self._meta,
+        )
+        return await self._client.new_session(request, heard)
+
+    async def fork(
+        self, source: str, heard: Callable[[s.ForkSessionResponse], None]
+    ) -> s.ForkSessionResponse:
+        """Open a copy of a session."""
+        request = s.ForkSessionRequest(
+            session_id=source,
+            cwd=self._cwd,
+            mcp_servers=self._servers,
+            additional_directories=self._directories,
+            meta=self._meta,
+        )
+        return await self._client.fork_session(request, heard)
+
+    async def load(self, session_id: str, heard: Callable[[s.LoadSessionResponse], None]) -> None:
+        """Open a session again and have the agent repeat what was said."""
+        request = s.LoadSessionRequest(
+            session_id=session_id,
+            cwd=self._cwd,
+            mcp_servers=self._servers,
+            additional_directories=self._directories,
+            meta=self._meta,
+        )
+        await self._client.load_session(request, heard)
+
+    async def resume(self, session_id: str, heard: Callable[[s.ResumeSessionResponse], None]) -> None:
+        """Open a session again."""
+        request = s.ResumeSessionRequest(
+            session_id=session_id,
+            cwd=self._cwd,
+            mcp_servers=self._servers,
+            additional_directories=self._directories,
+            meta=self._meta,
+        )
+        await self._client.resume_session(request, heard)
+
+    @property
+    def can_close(self) -> bool:
+        """Whether the agent can close a session."""
+        flags = self._client.capabilities.session_capabilities
+        return self._client.connection.error is None and flags.close is not None
+
+    async def close(self, session_id: str, seconds: float = CLOSE_TIMEOUT) -> None:
+        """Close a session where the agent can."""
+        if self.can_close:
+            with anyio.move_on_after(seconds):
+                try:
+                    await self._client.close_session(s.CloseSessionRequest(session_id=session_id))
+                except (AcpError, DecodeError) as exc:
+                    logger.debug("session/close of %s: %s", session_id, exc)

@@ -1,0 +1,180 @@
+"""The conversation of a session as messages, in order: to show, to store, to hand on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from thinkwell import events as ev
+from thinkwell._core.log.reducer import ViewReducer
+from thinkwell._core.protocol.updates import content_block
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell._core.log.run_log import RunLog
+    from thinkwell.view import RunView, TimelineItem, ToolView
+    from thinkwell_acp import schema as s
+
+Role: TypeAlias = Literal["user", "thought", "assistant", "tool"]
+
+
+class HistoryTool(Struct, frozen=True, kw_only=True):
+    """A tool call in a history."""
+
+    id: str
+    title: str = ""
+    kind: ev.ToolKind = "other"
+    status: ev.ToolStatus | ev.FinalStatus = "pending"
+    input: ev.JsonValue = None
+    output: ev.JsonValue = None
+
+
+class HistoryMessage(Struct, frozen=True, kw_only=True):
+    """A part of a conversation."""
+
+    role: Role
+    """``user``: what was prompted. ``assistant`` and ``thought``: what the agent said and thought aloud."""
+    turn: int
+    """Which prompt of ours it belongs to: 1, 2, 3 and so on. 0: it came before the first one."""
+    text: str = ""
+    """The words; of a tool call what it showed."""
+    replayed: bool = False
+    """Whether it was said before, in the session that was loaded, and repeated by the agent."""
+    tool: HistoryTool | None = None
+
+
+def history_to_json(history: Sequence[HistoryMessage]) -> bytes:
+    """Return a history as a JSON array."""
+    return msgspec.json.encode(history)
+
+
+class History:
+    """Keeps what was said in a session. Each event is looked at once, when its turn is over or asked for."""
+
+    def __init__(self, between: RunLog) -> None:
+        self._between = between
+        self._between_read = 0
+        """How many events of `between` are in `_done`."""
+        self._done: list[HistoryMessage] = []
+        self._turns = 0
+        self._log: RunLog | None = None
+        """The log of the run that has the session, or had it last."""
+        self._prompts: list[str] = []
+        """What that run has prompted."""
+
+    def take(self, log: RunLog, *, replayed: bool) -> None:
+        """Begin with the turns of another run; the one before is over.
+
+        Args:
+            log: The run's log.
+            replayed: Whether what came since the last turn was said before the session was opened.
+        """
+        self._done += self._rest(replayed=replayed)
+        self._turns += len(self._prompts)
+        self._prompts = []
+        self._between_read = len(self._between.events)
+        self._log = log
+
+    def prompted(self, blocks: Sequence[s.ContentBlock]) -> None:
+        """Note what is prompted now."""
+        self._prompts.append("\n".join(_block_text(content_block(block)) for block in blocks))
+
+    def messages(self, *, replayed: bool) -> tuple[HistoryMessage, ...]:
+        """Return everything until now; `replayed` as in `take`."""
+        return (*self._done, *self._rest(replayed=replayed))
+
+    def _rest(self, *, replayed: bool) -> list[HistoryMessage]:
+        """Return what is not done yet: the turns of the last run, and what came behind them."""
+        rest: list[HistoryMessage] = []
+        if self._log is not None:
+            self._add(rest, self._log.view(), self._turns, replayed=False)
+        news = self._between.events[self._between_read :]
+        if news:
+            reducer = ViewReducer()
+            reducer.apply(news)
+            self._add(rest, reducer.snapshot(None), self._turns + len(self._prompts), replayed=replayed)
+        return rest
+
+    def _add(self, messages: list[HistoryMessage], view: RunView, turn: int, *, replayed: bool) -> None:
+        """Append what a view shows, in its order. Late news of a tool call goes to the call."""
+        calls = {message.tool.id: i for i, message in enumerate(messages) if message.tool is not None}
+        for item in view.timeline:
+            if item.kind == "tool" and item.id in calls:
+                place = calls[item.id]
+                messages[place] = _corrected(messages[place], view.tools[item.id])
+                continue
+            if item.kind == "turn":
+                turn = self._turns + item.index
+                messages.append(HistoryMessage(role="user", turn=turn, text=self._prompts[item.index - 1]))
+            elif item.kind != "user" or replayed:  # else the agent echoes what we have prompted
+                messages.append(_message(view, item, turn, replayed=replayed))
+
+
+def _message(view: RunView, item: TimelineItem, turn: int, *, replayed: bool) -> HistoryMessage:
+    if item.kind == "tool":
+        assert item.id is not None
+        tool = view.tools[item.id]
+        return HistoryMessage(
+            role="tool", turn=turn, text=tool_text(tool), replayed=replayed, tool=_tool(tool)
+        )
+    texts: dict[str, tuple[Role, tuple[str, ...]]] = {
+        "user": ("user", view.user_messages),
+        "thought": ("thought", view.thought_blocks),
+        "message": ("assistant", view.messages),
+    }
+    role, blocks = texts[item.kind]
+    return HistoryMessage(role=role, turn=turn, text=blocks[item.index], replayed=replayed)
+
+
+def _tool(tool: ToolView) -> HistoryTool:
+    return HistoryTool(
+        id=tool.id,
+        title=tool.title,
+        kind=tool.kind,
+        status=tool.status,
+        input=tool.input,
+        output=tool.output,
+    )
+
+
+def _corrected(message: HistoryMessage, news: ToolView) -> HistoryMessage:
+    """Return a tool call with what came after its turn. Its title and kind were told before."""
+    assert message.tool is not None
+    output = message.tool.output if news.output is None else news.output
+    tool = replace(message.tool, status=news.status, output=output)
+    return replace(message, text=tool_text(news) or message.text, tool=tool)
+
+
+def tool_text(tool: ToolView) -> str:
+    """Return what a tool call has shown, as text."""
+    return "\n".join(text for text in map(_content_text, tool.content) if text)
+
+
+def _content_text(content: ev.ToolContent) -> str:
+    match content:
+        case ev.DiffContent():
+            return f"{'new file' if content.old_text is None else 'edited'}: {content.path}"
+        case ev.TerminalContent():
+            return f"terminal {content.terminal_id}"
+        case ev.BlockContent(content=block):
+            return _block_text(block)
+        case _:
+            assert_never(content)
+
+
+def _block_text(block: ev.ContentBlock) -> str:
+    match block:
+        case ev.TextContent():
+            return block.text
+        case ev.EmbeddedResource() if block.text is not None:
+            return block.text
+        case ev.EmbeddedResource() | ev.ResourceLink():
+            return block.uri
+        case ev.ImageContent() | ev.AudioContent():
+            return f"[{block.mime_type}]"
+        case _:
+            assert_never(block)

@@ -1,0 +1,131 @@
+"""What an agent sends in a session outside of its turns."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final
+
+from thinkwell import events as ev
+from thinkwell._core.log.run_log import RunLog, running_clock
+from thinkwell._core.protocol.updates import Mapper
+from thinkwell._core.session.history import History
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from thinkwell._core.log.owner import Owner
+    from thinkwell._core.protocol.tool_calls import ToolCalls
+    from thinkwell._core.protocol.updates import NoteCall, NoteState, ReadReport
+    from thinkwell._core.session.history import HistoryMessage
+
+_CONVERSATION: Final = (
+    s.UserMessageChunk,
+    s.AgentMessageChunk,
+    s.AgentThoughtChunk,
+    s.ToolCallStart,
+    s.ToolCallProgress,
+    s.AgentPlanUpdate,
+    s.PlanUpdate,
+)
+
+
+class Replay(Enum):
+    """Whether what comes was said before, in a session that was opened again."""
+
+    NONE = auto()
+    """It was not: the session is new, or has had a turn."""
+    EXPECTED = auto()
+    """It may be: until the first turn, since some agents repeat the rest after they have answered."""
+    SHOWN = auto()
+    """It is, and the readers know."""
+
+
+class OutsideTurns:
+    """The log of what comes outside of every turn, and what was said in the session.
+
+    Args:
+        again: Whether the session is one that was opened before.
+        listeners: Hear each event.
+        owner: Where the agent was opened.
+        calls: The tool calls of the session.
+        note_call: Is shown each update of a tool call.
+        note_state: Is shown each update of the session's state.
+        report: Reads what an agent says in its own form.
+    """
+
+    def __init__(
+        self,
+        *,
+        again: bool,
+        listeners: Sequence[Callable[[ev.ThoughtEvent], None]],
+        owner: Owner,
+        calls: ToolCalls,
+        note_call: NoteCall,
+        note_state: NoteState,
+        report: ReadReport,
+    ) -> None:
+        self.log = RunLog(ev.ALL_TYPES, clock=running_clock(), listeners=listeners, owner=owner)
+        self.mapper = Mapper(self.log, calls, note_call, note_state, report=report)
+        self.history = History(self.log)
+        self._replay = Replay.EXPECTED if again else Replay.NONE
+        self._marks: list[int] = []
+        """How many events there were when each run took the session: what lies between two came late."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether the session has had a turn."""
+        return bool(self._marks)
+
+    def expect(self, batch: Sequence[s.SessionNotification]) -> None:
+        """Tell of a replay where a batch begins one."""
+        if self._replay is Replay.EXPECTED and any(isinstance(note.update, _CONVERSATION) for note in batch):
+            self.begin_replay()
+
+    def begin_replay(self) -> None:
+        """Tell that a replay begins."""
+        if self._replay is not Replay.SHOWN:  # it is begun already where opening is tried again after a login
+            self._replay = Replay.SHOWN
+            self.log.add(ev.ReplayStarted)
+            self.log.publish()
+
+    def end_replay(self) -> None:
+        """Tell that a replay ends, where one has begun; another one may."""
+        if self._replay is Replay.SHOWN:
+            self._replay = Replay.EXPECTED
+            self.log.add(ev.ReplayEnded)
+            self.log.publish()
+
+    def taken(self, log: RunLog) -> int:
+        """Let a run have the session, and return how many had it before.
+
+        Args:
+            log: The run's log.
+        """
+        self.end_replay()
+        self.history.take(log, replayed=self._replayed)
+        self._replay = Replay.NONE
+        self._marks.append(self.log.seq)
+        return len(self._marks) - 1
+
+    def late(self, place: int) -> tuple[ev.ThoughtEvent, ...]:
+        """Return what came between a run and the next.
+
+        Args:
+            place: How many runs had the session before it.
+        """
+        begin, *end = self._marks[place : place + 2]
+        return tuple(self.log.events[begin : end[0] if end else None])
+
+    def messages(self) -> tuple[HistoryMessage, ...]:
+        """Return the conversation until now."""
+        return self.history.messages(replayed=self._replayed)
+
+    @property
+    def _replayed(self) -> bool:
+        return self._replay is not Replay.NONE
+
+    def end(self) -> None:
+        """End the log: the session was left."""
+        self.end_replay()
+        self.log.end()

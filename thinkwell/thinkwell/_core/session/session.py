@@ -1,0 +1,385 @@
+"""A session as it is on the wire: its tools, its updates, and whose turn it is."""
+
+from __future__ import annotations
+
+import logging
+import math
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import anyio
+
+from thinkwell import events as ev
+from thinkwell._core.policy.remember import Remembered
+from thinkwell._core.protocol.own_tools import OwnCalls
+from thinkwell._core.protocol.tool_calls import ToolCalls
+from thinkwell._core.session.calls import SessionCalls
+from thinkwell._core.session.outside_turns import OutsideTurns
+from thinkwell._core.session.session_life import SessionLife
+from thinkwell._core.session.settings import SessionSettings
+from thinkwell._core.session.state import SessionState
+from thinkwell._core.session.tools import SessionTools, tools_cannot_change
+from thinkwell._core.session.turn_queue import Turns
+from thinkwell.errors import SessionIdReused, SessionInUse
+from thinkwell_acp import DecodeError, RpcError
+from thinkwell_acp import schema as s
+from thinkwell_acp.mcp import ToolOutput
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from thinkwell._core.protocol.updates import Mapper
+    from thinkwell._core.session.host import SessionHost
+    from thinkwell._core.turn.run_record import RunRecord
+    from thinkwell.agents._profile import ToolTransport
+    from thinkwell_acp.mcp import CallContext, ToolSpec
+
+How: TypeAlias = Literal["new", "load", "resume", "fork"]
+Opened: TypeAlias = (
+    s.NewSessionResponse | s.LoadSessionResponse | s.ResumeSessionResponse | s.ForkSessionResponse
+)
+
+logger = logging.getLogger("thinkwell")
+
+OTHER_WAY_TIMEOUT: Final = 30.0
+"""Seconds that an agent gets to open a session with another way to our tools. It has opened one already."""
+
+
+class WireSession:
+    """One session of an agent.
+
+    Args:
+        host: What it shares with others of its agent.
+        cwd: The folder to work in.
+        mcp_servers: MCP servers beside ours.
+        directories: More folders to work in.
+        how: How it is opened.
+        source: The session to load, resume or fork.
+        tools_via: The way for our tools, where it is not the agent's.
+    """
+
+    def __init__(
+        self,
+        host: SessionHost,
+        cwd: str,
+        mcp_servers: Sequence[s.McpServer] = (),
+        *,
+        directories: Sequence[str] = (),
+        how: How = "new",
+        source: str | None = None,
+        tools_via: ToolTransport | None = None,
+    ) -> None:
+        self._host = host
+        self.cwd = cwd
+        self.how: How = how
+        self.source = source
+        self.id: str | None = None
+        """The agent's name for it: the last one, until there is another."""
+        self.life = SessionLife.NEW
+        self.state = SessionState()
+        self.settings = SessionSettings(self, host.client)
+        self.occupant: RunRecord[Any] | None = None
+        """The run whose turn it is; set before the session is opened, so that early updates are the run's."""
+        self.turns = Turns()
+        """The run that has the session has entered a ticket of these."""
+        self._observers = host.observers.session(how)
+        self.calls = ToolCalls()
+        """Those since the last turn began."""
+        self.outside = OutsideTurns(
+            again=how != "new",
+            listeners=self._observers.listeners,
+            owner=host.owner,
+            calls=self.calls,
+            note_call=self.note_call,
+            note_state=self.note_state,
+            report=host.dialect.report,
+        )
+        """What came outside of every turn."""
+        self.tools = SessionTools(host.tool_hosts, self._call_tool, tools_via)
+        self.own_calls = OwnCalls(self.tools.server, self.calls)
+        """Knows which tool calls are of our own tools."""
+        self._calls = SessionCalls(host.client, cwd, mcp_servers, directories, self.tools, self._observers)
+        self.remembered = Remembered()
+        """What was answered for the whole session."""
+
+    def leave(self) -> None:
+        """Begin to leave it: its runs are being stopped."""
+        self.life = self.life.to(SessionLife.LEAVING)
+
+    def stuck(self) -> None:
+        """Take no more turns: one in it could not be ended."""
+        if self.life is SessionLife.OPEN:
+            self.life = SessionLife.STUCK
+
+    def release(self, record: RunRecord[Any]) -> None:
+        """Let what comes now be no run's, where it was this one's."""
+        if self.occupant is record:
+            self.occupant = None
+
+    def standing_still(self) -> AbstractContextManager[None]:
+        """Stop the clock for silence of the run whose turn it is."""
+        return nullcontext() if self.occupant is None else self.occupant.standing_still()
+
+    @property
+    def mode_ids(self) -> frozenset[str]:
+        """The ids of the session's modes: some agents offer them as options of a question."""
+        return frozenset(mode.id for mode in self.state.modes)
+
+    @property
+    def server_name(self) -> str | None:
+        """Name of our MCP server, where the agent may show the tools of other sessions beside ours.
+
+        Some show those of sessions that were closed, too. So where it is part of the tools' names.
+        """
+        return self.tools.server.name if self._host.routes.begun > 1 else self.tools.marked_server
+
+    # Opening and closing
+
+    async def open(self, tools: Sequence[ToolSpec]) -> None:
+        """Open the session, with our tools where there are any.
+
+        Raises:
+            AcpError, DecodeError: The agent did not open it.
+            SessionInUse: It is open already.
+            SessionIdReused: The agent gave it the id of another that is open.
+        """
+        if tools and self.tools.config is None:
+            await self.tools.open(tools)
+        self.life = self.life.to(SessionLife.OPENING)
+        try:
+            if self.how in ("new", "fork"):
+                await self._open_new()
+            else:
+                await self._open_old()
+        except BaseException as exc:
+            if self.life is SessionLife.OPENING:
+                self.life = self.life.to(SessionLife.NEW)
+            self._observers.closed(exc)
+            raise
+
+    async def _open_new(self) -> None:
+        """Open a session whose id comes with the agent's answer."""
+        with self._host.routes.opening(self, known=False):
+            response: s.NewSessionResponse | s.ForkSessionResponse
+            if self.source is None:
+                response = await self._calls.new(self._opened_new)
+            else:
+                response = await self._calls.fork(self.source, self._opened_new)
+        if self.id != response.session_id:
+            raise SessionIdReused(self._host.name, response.session_id)
+
+    def _opened_new(self, response: s.NewSessionResponse | s.ForkSessionResponse) -> None:
+        if self._host.routes.in_use(response.session_id):
+            return
+        self.id, self.state = response.session_id, SessionState()
+        self._observers.opened(response.session_id)
+        self._host.routes.claim(self)  # and take what was sent before the answer, which knows better
+        self._opened(response)
+
+    def _opened(self, response: Opened) -> None:
+        if self.life in (SessionLife.OPENING, SessionLife.OPEN, SessionLife.REOPENING):
+            self.life = self.life.to(SessionLife.OPEN)
+        self.state.opened(response)
+
+    async def _open_old(self) -> None:
+        """Open a session whose id is known. It has its updates from now on: a replay precedes the answer."""
+        assert self.source is not None
+        if self._host.routes.in_use(self.source):
+            raise SessionInUse(self.source)
+        self.id = self.source
+        with self._host.routes.opening(self, known=True):
+            self._host.routes.claim(self)
+            try:
+                if self.how == "load":
+                    self.outside.begin_replay()
+                    await self._calls.load(self.source, self._opened_old)
+                else:
+                    await self._calls.resume(self.source, self._opened_old)
+            except BaseException:
+                self.id = None  # it is not open, so there is nothing to close
+                await self._forget(self.source)
+                raise
+
+    def _opened_old(self, response: s.LoadSessionResponse | s.ResumeSessionResponse) -> None:
+        assert self.id is not None
+        self._observers.opened(self.id)
+        self.outside.end_replay()
+        self._opened(response)
+
+    async def offer(self, tools: Sequence[ToolSpec], *, needed: bool) -> None:
+        """Offer these tools from the next prompt on, and wait for the agent to see them.
+
+        Args:
+            tools: All of them.
+            needed: Whether nothing comes of the turn without them.
+
+        Raises:
+            CapabilityMissing: The agent keeps its old tools, and cannot open the session anew.
+        """
+        new = not self.tools.waited and self.how in ("new", "fork")
+        await self.tools.offer(tools)
+        if needed and new and not self.tools.reached:
+            await self._try_other_ways()
+        if not self.tools.outdated and not self.settings.outstanding:
+            return
+        async with self.settings.lock:
+            await self._open_anew()
+        await self.tools.reopened()
+        if self.tools.outdated:
+            raise tools_cannot_change(reopened=True)
+
+    async def _try_other_ways(self) -> None:
+        """Replace the session by one to which our tools go another way, until the agent comes to fetch them.
+
+        Some agents advertise a way that does not work, or has been switched off.
+        """
+        refused: list[ToolTransport] = []
+        while not self.tools.reached and (way := self.tools.next_way(refused)) is not None:
+            logger.info(
+                "Agent %s did not come for our tools over %s; trying %s",
+                self._host.name,
+                self.tools.tried[-1],
+                way,
+            )
+            old = self.id
+            assert old is not None
+            async with self.settings.lock:
+                self.settings.keep()
+                try:
+                    async with self.tools.moved(way):
+                        with anyio.fail_after(OTHER_WAY_TIMEOUT):
+                            await self._open_new()
+                except (RpcError, DecodeError, SessionIdReused, TimeoutError) as exc:
+                    logger.debug(
+                        "Agent %s opens no session with tools over %s: %s", self._host.name, way, exc
+                    )
+                    refused.append(way)
+                    await self.settings.restore()  # nothing has changed
+                    continue
+                if self.id != old:  # else it is the same session, and would be closed
+                    await self._forget(old)
+                    await self._calls.close(old)
+                await self.settings.restore()
+            await self.tools.reopened()
+        self.tools.give_up()
+
+    async def _open_anew(self) -> None:
+        """Have the agent open the session again, or another one, so that it fetches our tools again.
+
+        What is cancelled or fails on the way is done before the next prompt: there is none in a session that
+        is closed, or not set as it was.
+        """
+        if self.tools.outdated and self.life is not SessionLife.REOPENING:
+            await self._shut()
+        if self.life is SessionLife.REOPENING:
+            if self._begun:
+                assert self.id is not None
+                await self._calls.resume(self.id, self._opened)
+            else:
+                await self.tools.renew()
+                self.own_calls = OwnCalls(self.tools.server, self.calls)
+                await self._open_new()
+        await self.settings.restore()
+
+    @property
+    def _begun(self) -> bool:
+        """Whether the session has had a turn: agents can resume no other."""
+        return self.outside.begun or self.how in ("load", "resume")
+
+    async def _shut(self) -> None:
+        """Close the session, to open it anew."""
+        flags = self._host.client.capabilities.session_capabilities
+        if self._begun and (flags.close is None or flags.resume is None):
+            raise tools_cannot_change()
+        assert self.id is not None
+        self.settings.keep()
+        self.life = self.life.to(SessionLife.REOPENING)
+        if self._begun:  # the end of it is waited for, or it might hit the session that is open again
+            await self._calls.close(self.id, math.inf)
+        else:
+            await self._forget(self.id)
+            await self._calls.close(self.id)
+
+    async def _forget(self, session_id: str) -> None:
+        """Have nothing to do any more with an id."""
+        self._host.routes.forget(session_id)
+        self._host.withdraw(session_id)
+        if self._host.workspace is not None:
+            await self._host.workspace.close_session(session_id)
+
+    async def close(self) -> None:
+        """Close the session where the agent can, and end our tools."""
+        self.life = self.life.to(SessionLife.CLOSING)
+        if self.id is not None:
+            self._host.withdraw(self.id)
+        try:
+            await self._close()
+        finally:
+            self.life = self.life.to(SessionLife.CLOSED)
+            self._observers.closed(None)
+
+    async def _close(self) -> None:
+        try:
+            # Not where the session was to be replaced by another, which never came.
+            if self.id is not None and self._host.routes.get(self.id) is self:
+                if self._host.workspace is not None:
+                    await self._host.workspace.close_session(self.id)
+                if self.tools.config is not None and self._calls.can_close:
+                    # Some agents show the tools of a session that was left to the others in its folder.
+                    self.tools.withdraw()
+                await self._calls.close(self.id)
+        finally:
+            if self.tools.config is not None:
+                await self.tools.close()
+
+    # What the agent sends
+
+    def updates(self, batch: Sequence[s.SessionNotification]) -> None:
+        """Take updates: they are the run's whose turn it is, or nobody's."""
+        self.outside.expect(batch)
+        self.mapper.extend(batch)
+
+    def take(self, record: RunRecord[Any]) -> int:
+        """Make the turns a run's own, and return how many runs had the session before."""
+        place = self.outside.taken(record.log)
+        self.calls.forget()
+        self.occupant = record
+        return place
+
+    def note_call(self, call: s.ToolCallStart | s.ToolCallProgress) -> bool:
+        """Learn which calls are of our own tools, and return whether this one is."""
+        return self.tools.config is not None and self.own_calls.note(call)
+
+    def note_state(self, update: s.SessionUpdate) -> None:
+        """Keep the session's state, and tell of a mode that was changed by its option."""
+        mode = self.state.mode
+        self.state.note(update)
+        if isinstance(update, s.ConfigOptionUpdate) and self.state.mode not in (None, mode):
+            self.mapper.log.add(ev.ModeUpdate, mode_id=self.state.mode)
+
+    @property
+    def cost(self) -> float | None:
+        """What the session has cost before; ``None`` where that is not known yet."""
+        usage = self.state.usage
+        if usage is not None and usage.cost is not None:
+            return usage.cost.amount
+        return 0.0 if self.how == "new" else None
+
+    @property
+    def mapper(self) -> Mapper:
+        """What turns updates into events now: that of the run whose turn it is, or of what comes between."""
+        return self.outside.mapper if self.occupant is None else self.occupant.mapper
+
+    async def _call_tool(
+        self, name: str, arguments: dict[str, ev.JsonValue], context: CallContext
+    ) -> ToolOutput:
+        answered = self._observers.called(name, arguments)
+        if self.occupant is None:
+            output = ToolOutput.text(
+                "No task is running in this session, so no tool can be called.", is_error=True
+            )
+        else:
+            output = await self.occupant.tools.call(name, arguments, context)
+        answered(output)
+        return output

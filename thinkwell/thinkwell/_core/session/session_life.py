@@ -1,0 +1,57 @@
+"""The life of a session."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Final
+
+
+class SessionLife(Enum):
+    """Where a session is in its life."""
+
+    NEW = auto()
+    OPENING = auto()
+    OPEN = auto()
+    REOPENING = auto()
+    """The agent has closed it, to open it anew, and has not done that yet."""
+    STUCK = auto()
+    """A turn in it could not be ended: it takes no more."""
+    LEAVING = auto()
+    """Its block is left: its runs are stopped."""
+    CLOSING = auto()
+    """The agent is told: nothing is answered any more that comes in it."""
+    CLOSED = auto()
+    """It was left, so that it can be opened again."""
+
+    @property
+    def left(self) -> bool:
+        """Whether the session's block was left."""
+        return self in (SessionLife.LEAVING, SessionLife.CLOSING, SessionLife.CLOSED)
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing is answered any more that comes in it."""
+        return self in (SessionLife.CLOSING, SessionLife.CLOSED)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may take more turns: each that has begun in it could be ended."""
+        return self is not SessionLife.STUCK
+
+    def to(self, life: SessionLife) -> SessionLife:
+        """Return the next stage, which has to follow this one."""
+        assert life in _NEXT[self], (self, life)
+        return life
+
+
+_LEFT: Final = {SessionLife.LEAVING, SessionLife.CLOSING}
+_NEXT: Final = {
+    SessionLife.NEW: {SessionLife.OPENING, *_LEFT},
+    SessionLife.OPENING: {SessionLife.OPEN, SessionLife.NEW, *_LEFT},
+    SessionLife.OPEN: {SessionLife.OPEN, SessionLife.REOPENING, SessionLife.STUCK, *_LEFT},
+    SessionLife.REOPENING: {SessionLife.OPEN, *_LEFT},
+    SessionLife.STUCK: _LEFT,
+    SessionLife.LEAVING: _LEFT,
+    SessionLife.CLOSING: {SessionLife.CLOSED},
+    SessionLife.CLOSED: set[SessionLife](),
+}

@@ -1,0 +1,135 @@
+"""Modes and options as they are set, and set again where the agent opens the session anew."""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+
+from thinkwell import events as ev
+from thinkwell._core.session.session_life import SessionLife
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from thinkwell._core.protocol.updates import Mapper
+    from thinkwell._core.session.state import SessionState
+    from thinkwell_acp import Client
+
+
+class SettableSession(Protocol):
+    """A session, as far as it can be set."""
+
+    id: str | None
+    state: SessionState
+    life: SessionLife
+
+    @property
+    def mapper(self) -> Mapper:
+        """Where to tell what has changed."""
+        ...
+
+
+class SessionSettings:
+    """Sets the modes and options of one session, one after the other."""
+
+    def __init__(self, session: SettableSession, client: Client) -> None:
+        self._session = session
+        self._client = client
+        self.lock = anyio.Lock()
+        """Held while something is set, and while the session is opened anew."""
+        self._wanted: SessionState | None = None
+
+    @property
+    def outstanding(self) -> bool:
+        """Whether something has to be set again before the next prompt: a mode can be what keeps it safe."""
+        return self._wanted is not None
+
+    def keep(self) -> None:
+        """Remember how the session is set, for `restore`."""
+        self._wanted = self._wanted or copy(self._session.state)
+
+    async def restore(self) -> None:
+        """Set the session again as it was, as far as it has such options. One that fails stays outstanding.
+
+        Raises:
+            CapabilityMissing, ValueError: It cannot be that any more.
+            AcpError, DecodeError: The agent did not change it.
+        """
+        wanted = self._wanted
+        assert wanted is not None
+        for option in wanted.options:
+            if self._session.state.differs(option):
+                await self._set_option(option.id, option.value)
+        if wanted.mode is not None and wanted.mode != self._session.state.mode:
+            await self._set_mode(wanted.mode)
+        self._wanted = None
+
+    async def set_mode(self, mode_id: str) -> None:
+        """Change the mode; by an option, where one is the mode.
+
+        Raises:
+            CapabilityMissing, ValueError: It cannot be that.
+            AcpError, DecodeError: The agent did not change it.
+        """
+        async with self.lock:
+            await self._set_mode(mode_id)
+            if self._wanted is not None:
+                self._wanted.mode_is(mode_id)
+
+    async def set_option(self, option_id: str, value: str | bool) -> None:
+        """Change an option.
+
+        Raises:
+            CapabilityMissing, TypeError, ValueError: It cannot be that.
+            AcpError, DecodeError: The agent did not change it.
+        """
+        async with self.lock:
+            await self._set_option(option_id, value)
+            if self._wanted is not None:
+                self._wanted.option_is(option_id, value, ())
+
+    async def _set_mode(self, mode_id: str) -> None:
+        session = self._session
+        session.state.check_mode(mode_id)
+        option_id = session.state.mode_option_id
+        if option_id is not None:
+            await self._set_option(option_id, mode_id)
+            return
+        if session.life is SessionLife.REOPENING:  # there is nobody to tell before it is opened anew
+            self._changed(partial(session.state.mode_is, mode_id))
+            return
+        assert session.id is not None
+        request = s.SetSessionModeRequest(session_id=session.id, mode_id=mode_id)
+        await self._client.set_session_mode(
+            request, lambda _: self._changed(partial(session.state.mode_is, mode_id))
+        )
+
+    async def _set_option(self, option_id: str, value: str | bool) -> None:
+        session = self._session
+        session.state.check_option(option_id, value)
+        if session.life is SessionLife.REOPENING:
+            self._changed(partial(session.state.option_is, option_id, value, ()))
+            return
+        assert session.id is not None
+        request = s.SetSessionConfigOptionRequest(session_id=session.id, config_id=option_id, value=value)
+        await self._client.set_session_config_option(
+            request,
+            lambda response: self._changed(
+                partial(session.state.option_is, option_id, value, response.config_options)
+            ),
+        )
+
+    def _changed(self, change: Callable[[], None]) -> None:
+        """Apply an answer, at its place among the updates, and tell of what it changed."""
+        state, log = self._session.state, self._session.mapper.log
+        mode, options = state.mode, state.raw_options
+        change()
+        if state.raw_options != options:
+            log.add(ev.ConfigUpdate, raw=state.raw_options)
+        if state.mode is not None and state.mode != mode:
+            log.add(ev.ModeUpdate, mode_id=state.mode)
+        log.publish()

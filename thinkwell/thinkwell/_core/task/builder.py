@@ -1,0 +1,457 @@
+"""`ThinkBuilder`: what an agent is to think about, put together step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+import anyio
+import msgspec
+
+from thinkwell import events as ev
+from thinkwell._core.log.budget import Budget
+from thinkwell._core.log.listener import RunListener
+from thinkwell._core.log.run_log import Buffer
+from thinkwell._core.schema.arguments import check_count, check_seconds, checked
+from thinkwell._core.schema.output import RESULT_TOOL
+from thinkwell._core.task import prompt
+from thinkwell._core.tools.signature import label
+from thinkwell._core.tools.skill import Skill, load_skill
+from thinkwell._core.tools.skill_tools import offered
+from thinkwell._core.tools.tool import Tool, ToolFunction
+from thinkwell._core.tools.tool import tool as make_tool
+from thinkwell._display.fences import fenced, quoted
+from thinkwell._values.folders import existing_folder
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from typing import Self
+
+    from thinkwell._core.log.stream import ThoughtStream
+    from thinkwell._core.schema.output import Output
+
+T = TypeVar("T")
+A = TypeVar("A", bound="Addressee")
+
+
+class Listening(RunListener, Protocol):
+    """Hears a run, and answers what its agent asks."""
+
+    async def hear(self, stream: ThoughtStream[T], timeout: float | None) -> T:  # noqa: ASYNC109
+        """Have everything handled, and return the run's result when all is done."""
+        ...
+
+
+class Handlers(Protocol):
+    """What can listen to runs: `thinkwell.listen.Handlers`."""
+
+    def begin(self) -> Listening:
+        """Return what listens to one run."""
+        ...
+
+
+ANOTHER: Final = ".tool(fn, name=…)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec(Generic[T]):
+    """Everything that a builder has been told."""
+
+    output: Output[T]
+    parts: tuple[prompt.Part, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    """With those for the skills, where there are any."""
+    skills: tuple[Skill, ...] = ()
+    cwd: str | None = None
+    meta: Mapping[str, ev.JsonValue] | None = None
+    has_content: bool = False
+    """Whether there is more in the parts than blanks, tags and fences."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a run is to go."""
+
+    include: frozenset[str] = ev.DEFAULT_TYPES
+    buffer: Buffer | None = None
+    timeout: float | None = None
+    idle_timeout: float | None = None
+    retries: int = 3
+    reminders: int = 1
+    budget: Budget | None = None
+    listener: RunListener | None = None
+    """Who hears all of it, and is asked first."""
+    run_id: str | None = None
+    """What to call the run; by default it gets a number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Exactly what a run would send. Nothing was sent."""
+
+    prompt: tuple[dict[str, Any], ...]
+    """The prompt's content blocks, in the protocol's form."""
+    tools: tuple[dict[str, Any], ...]
+    """Name, description and input schema of every tool, `return_result` included."""
+
+    def __str__(self) -> str:
+        blocks = "\n".join(block.get("text", f"[{block['type']}]") for block in self.prompt)
+        tools = "\n".join(f"{tool['name']}: {tool['inputSchema']}" for tool in self.tools)
+        return f"{blocks}\n--- tools ---\n{tools or '(none)'}"
+
+
+class Addressee(Protocol):
+    """For whom a prompt is made: an agent, or a session."""
+
+    def explain(self, spec: Spec[T]) -> Explanation:
+        """Return what a run would send."""
+        ...
+
+    def check(self, part: prompt.Part) -> None:
+        """Check that the agent takes such a part of a prompt.
+
+        Raises:
+            CapabilityMissing: It does not.
+        """
+        ...
+
+
+class Starter(Addressee, Protocol):
+    """Who starts the run."""
+
+    def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
+        """Start a run and return its handle."""
+        ...
+
+
+class PromptBuilder(Generic[T, A]):
+    """What is to be sent, put together step by step. How it is run is told by those who derive from it."""
+
+    __slots__ = ("_spec", "_starter")
+
+    def __init__(self, starter: A, spec: Spec[T]) -> None:
+        self._starter = starter
+        self._spec = spec
+
+    def __repr__(self) -> str:
+        spec = self._spec
+        parts, tools = _counted(spec.parts, "part"), _counted(spec.tools, "tool")
+        return f"<{type(self).__name__} for {spec.output.name}, {parts}, {tools}>"
+
+    def _with(self, **changes: Any) -> Self:
+        return type(self)(self._starter, replace(self._spec, **changes))
+
+    def _add(self, part: prompt.Part, content: str = "content") -> Self:
+        self._starter.check(part)
+        return self._with(
+            parts=prompt.joined((*self._spec.parts, part)),
+            has_content=self._spec.has_content or not (content == "" or content.isspace()),
+        )
+
+    def _add_block(self, text: str, content: str) -> Self:
+        """Add text that has to begin on a line of its own."""
+        last = self._spec.parts[-1] if self._spec.parts else None
+        glue = "" if not isinstance(last, prompt.TextPart) or last.text.endswith("\n") else "\n"
+        return self._add(prompt.TextPart(glue + text), content)
+
+    def text(self, content: str) -> Self:
+        """Add text as it is.
+
+        Raises:
+            TypeError: It is no text.
+            ValueError: It has lone surrogates, which cannot be sent.
+        """
+        return self._add(prompt.TextPart(checked(content, "text()")), content)
+
+    def line(self, content: str = "") -> Self:
+        """Add text and a line end. Raises as `text` does."""
+        return self._add(prompt.TextPart(checked(content, "line()") + "\n"), content)
+
+    def quote(self, content: str, *, tag: str = "quote") -> Self:
+        """Add text between tags that show where it begins and ends, whatever stands in it.
+
+        Raises:
+            TypeError: It is no text.
+            ValueError: It has lone surrogates, or the tag is no name.
+        """
+        name = checked(tag, "quote(tag=…)")
+        return self._add_block(quoted(checked(content, "quote()"), name), content)
+
+    def code(self, content: str, *, language: str = "") -> Self:
+        """Add text between code fences. Raises as `text` does."""
+        name = checked(language, "code(language=…)")
+        return self._add_block(fenced(checked(content, "code()"), name), content)
+
+    def image(self, data_or_path: bytes | str | os.PathLike[str]) -> Self:
+        """Add a PNG, JPEG, GIF or WebP image: its bytes, or the path of a file.
+
+        Raises:
+            CapabilityMissing: The agent takes no images (``promptCapabilities.image``).
+            OSError: The file cannot be read.
+            ValueError: It is no such image.
+        """
+        return self._add(prompt.image_part(data_or_path))
+
+    def resource(self, path_or_uri: str | os.PathLike[str]) -> Self:
+        """Add a file or a URI. A file is sent whole where the agent takes that, and as a link elsewhere.
+
+        Raises:
+            FileNotFoundError: The path leads to no file.
+        """
+        return self._add(prompt.resource_part(path_or_uri))
+
+    def tool(
+        self,
+        function: Tool | ToolFunction,
+        /,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        mention: bool = True,
+    ) -> Self:
+        """Offer a tool: a typed function, sync or async. See `thinkwell.tool` for the arguments.
+
+        Raises:
+            TypeError: The function cannot be made a tool; the message names the line to fix.
+            ValueError: There is a tool of that name already.
+        """
+        new = make_tool(function, name=name, description=description, mention=mention)
+        if new.name == RESULT_TOOL:
+            raise ValueError(
+                f"{label(new.function)}: {new.name} is the tool for the result; use another name: {ANOTHER}"
+            )
+        same = next((known for known in self._spec.tools if known.name == new.name), None)
+        if same is not None:
+            raise ValueError(
+                f"{label(new.function)}: there is a tool called {new.name!r} already, "
+                f"{label(same.function)}; give this one another name: {ANOTHER}"
+            )
+        return self._with(tools=(*self._spec.tools, new))
+
+    def skill(self, path_or_skill: str | os.PathLike[str] | Skill) -> Self:
+        """Offer a skill: its folder, the SKILL.md in it, or one that is made of texts and functions.
+
+        The prompt has its name and description. The agent gets the rest by the tools ``activate_skill``,
+        ``call_skill_tool`` and ``read_skill_file``.
+
+        Raises:
+            SkillError: It cannot be used; the message names file and line.
+            ValueError: There is a skill of that name already, or a tool under the name of one of those three.
+        """
+        new = path_or_skill if isinstance(path_or_skill, Skill) else load_skill(path_or_skill)
+        same = next((known for known in self._spec.skills if known.name == new.name), None)
+        if same is not None:
+            raise ValueError(f"there are two skills called {new.name!r}: {same!r} and {new!r}; leave one out")
+        skills = (*self._spec.skills, new)
+        return self._with(skills=skills, tools=offered(self._spec.tools, skills))
+
+    def cwd(self, path: str | os.PathLike[str]) -> Self:
+        """Let the agent work in another folder than `open_agent` was given.
+
+        Raises:
+            NotADirectoryError: There is no such folder.
+        """
+        return self._with(cwd=existing_folder(path, "cwd()"))
+
+    def meta(self, mapping: Mapping[str, ev.JsonValue]) -> Self:
+        """Add to the prompt's ``_meta``, which the protocol reserves for extensions and trace context.
+
+        Raises:
+            TypeError: It cannot be written as JSON.
+        """
+        try:
+            msgspec.json.encode(mapping)
+        except (TypeError, ValueError) as exc:
+            raise TypeError(f"meta({mapping!r:.200}): this cannot be written as JSON: {exc}") from exc
+        return self._with(meta={**(self._spec.meta or {}), **mapping})
+
+    def explain(self) -> Explanation:
+        """Return the exact prompt and the tools' schemas. Nothing is sent.
+
+        Where the agent has other sessions open, a prompt names the MCP server of its own; for a session that
+        is yet to be opened, that name stands as ``thinkwell…``.
+        """
+        return self._starter.explain(self._spec)
+
+    def _options(
+        self,
+        include: ev.Include,
+        *,
+        buffer: Buffer | None = None,
+        timeout: float | None = None,
+        idle_timeout: float | None = None,
+        retries: int = 3,
+        reminders: int = 1,
+        budget: Budget | None = None,
+        run_id: str | None = None,
+    ) -> Options:
+        """Check what a run is started with; `ThinkBuilder.stream` tells what it means."""
+        if not self._spec.has_content:
+            raise ValueError(
+                'the prompt is empty; say what to think about: agent.think(…).text("…").stream()'
+            )
+        check_count("retries", retries)
+        check_count("reminders", reminders)
+        for name, seconds in (("timeout", timeout), ("idle_timeout", idle_timeout)):
+            if seconds is not None:
+                check_seconds(name, seconds)
+        _check_type("buffer", buffer, Buffer, "Buffer(max_events=…)")
+        _check_type("budget", budget, Budget, "Budget(max_tokens=…)")
+        return Options(
+            include=ev.included(include),
+            buffer=buffer,
+            timeout=timeout,
+            idle_timeout=idle_timeout,
+            retries=retries,
+            reminders=reminders,
+            budget=budget,
+            run_id=run_id,
+        )
+
+
+class ThinkBuilder(PromptBuilder[T, Starter]):
+    """A task for an agent. Every method returns a new builder, so that one can be kept and used again.
+
+    Made by `Agent.think` and `Session.think`; `stream` starts the run.
+    """
+
+    __slots__ = ()
+
+    def stream(
+        self,
+        *,
+        include: ev.Include = "default",
+        buffer: Buffer | None = None,
+        timeout: float | None = None,
+        idle_timeout: float | None = None,
+        retries: int = 3,
+        reminders: int = 1,
+        budget: Budget | None = None,
+    ) -> ThoughtStream[T]:
+        """Start the run and return its handle at once: no ``await``. It goes on in the agent's task group.
+
+        Args:
+            include: Kinds of events to keep: ``"default"``, ``"all"``, or a set of tags. What is left out
+                is not kept; `ThoughtStream.view` counts it all the same.
+            buffer: A bound for the events that are kept; none by default.
+            timeout: Seconds after which the run is cancelled and the result raises `ThoughtTimeout`.
+            idle_timeout: Seconds without a sign of life from the agent after which the same happens. The
+                clock stands still while a tool runs or a question waits. A `Stalled` event comes at half of
+                it.
+            retries: How often the agent may try again after an invalid result.
+            reminders: How often an agent that ends its turn without a result is asked for it.
+            budget: What the run may use, alone or together with others; see `Budget`.
+
+        Raises:
+            TypeError: An argument is of another type.
+            ValueError: The prompt is empty, or an argument is out of range.
+            AgentClosed: The agent's block has been left.
+        """
+        options = self._options(
+            include,
+            buffer=buffer,
+            timeout=timeout,
+            idle_timeout=idle_timeout,
+            retries=retries,
+            reminders=reminders,
+            budget=budget,
+        )
+        return self._starter.start(self._spec, options)
+
+    async def run(
+        self,
+        *,
+        buffer: Buffer | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - cancelling a run takes more than a scope
+        idle_timeout: float | None = None,
+        retries: int = 3,
+        reminders: int = 1,
+        budget: Budget | None = None,
+    ) -> T:
+        """Run it and return the result as soon as it is there. A caller who is cancelled cancels the run."""
+        stream = self.stream(
+            buffer=buffer,
+            timeout=timeout,
+            idle_timeout=idle_timeout,
+            retries=retries,
+            reminders=reminders,
+            budget=budget,
+        )
+        try:
+            return await stream.result
+        except anyio.get_cancelled_exc_class():
+            stream.cancel()
+            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+                await stream.wait()
+            raise
+
+    async def listen(
+        self,
+        handlers: Handlers,
+        /,
+        *,
+        include: ev.Include = "default",
+        buffer: Buffer | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - cancelling a run takes more than a scope
+        idle_timeout: float | None = None,
+        retries: int = 3,
+        reminders: int = 1,
+        budget: Budget | None = None,
+    ) -> T:
+        """Run it, have handlers hear and answer what the agent says meanwhile, and return the result.
+
+        A caller who is cancelled cancels the run, and so does a handler that raises.
+
+        Args:
+            handlers: Who is told of what the agent says, and asked what it asks: see `thinkwell.listen`.
+            include: Kinds of events that the run keeps. The handlers hear of all.
+            buffer: A bound for the events that are kept; none by default.
+            timeout: Seconds that all of it may take, the handlers included. Then `ThoughtTimeout` is raised.
+            idle_timeout: See `stream`.
+            retries: How often the agent may try again after an invalid result.
+            reminders: How often an agent that ends its turn without a result is asked for it.
+            budget: What the run may use, alone or together with others; see `Budget`.
+
+        Raises:
+            AgentReported: The agent has ended the run by an error.
+            AgentExited: It has ended without a result.
+            MessageInvalid: It has said something that does not fit a handler's annotation.
+            QuestionsStopped: It asks the same over and over, or a handler has ended the run.
+            ThinkwellError: The run has failed in another way.
+            Exception: What a handler raises, as it is.
+            TypeError: The handlers are none, or another argument is of another type.
+            ValueError: Approvals are to be decided by a handler, and ``permissions="deny"`` was said.
+        """
+        options = self._options(
+            include,
+            buffer=buffer,
+            timeout=timeout,
+            idle_timeout=idle_timeout,
+            retries=retries,
+            reminders=reminders,
+            budget=budget,
+        )
+        check_handlers(handlers)
+        listening = handlers.begin()
+        stream = self._starter.start(self._spec, replace(options, listener=listening))
+        return await listening.hear(stream, timeout)
+
+
+def check_handlers(handlers: object) -> None:
+    """Check that somebody can listen.
+
+    Raises:
+        TypeError: These are no handlers.
+    """
+    if not hasattr(handlers, "begin"):
+        raise TypeError(f"listen({handlers!r:.100}): give a Handlers(), from thinkwell.listen")
+
+
+def _check_type(name: str, value: object, expected: type, example: str) -> None:
+    if value is not None and not isinstance(value, expected):
+        raise TypeError(f"{name}={value!r:.100} must be a {expected.__name__}: {example}")
+
+
+def _counted(things: Sequence[object], name: str) -> str:
+    return f"{len(things)} {name}" if len(things) == 1 else f"{len(things)} {name}s"

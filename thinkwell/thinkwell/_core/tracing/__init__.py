@@ -1,0 +1,1 @@
+"""What goes on as spans and as log lines."""

@@ -1,0 +1,134 @@
+"""What is logged of an agent's sessions and runs. Names, ids, numbers and outcomes; nothing that was said."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Final
+
+from thinkwell._core.log.observers import Observer, RunObserver, SessionObserver
+from thinkwell._core.protocol.errors import translate
+from thinkwell.errors import ThoughtCancelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from thinkwell import events as ev
+    from thinkwell._core.log.observers import RunFacts
+
+logger = logging.getLogger("thinkwell")
+
+SHOWN: Final = 100
+"""Characters of a name or an id that are logged."""
+
+
+def shown(text: str) -> str:
+    """Return what an agent calls something, fit for one line of a log."""
+    return text if text.isprintable() and len(text) <= SHOWN else ascii(text[:SHOWN])
+
+
+class RunLogging(Observer):
+    """Logs the sessions and the runs of an agent, where anybody wants to read of them."""
+
+    def __init__(self, agent: str) -> None:
+        self._agent = agent
+
+    def run(self, facts: RunFacts, /) -> RunObserver | None:
+        """Log a run: its end as INFO, what it does meanwhile as DEBUG."""
+        if logger.isEnabledFor(logging.DEBUG):
+            return _DetailedRun(facts)
+        return _Run(facts) if logger.isEnabledFor(logging.INFO) else None
+
+    def session(self, how: str, /) -> SessionObserver | None:
+        """Log that a session is opened, or is not, as INFO."""
+        return _Session(self._agent, how) if logger.isEnabledFor(logging.INFO) else None
+
+
+class _Run(RunObserver):
+    """Logs the end of a run."""
+
+    def __init__(self, facts: RunFacts) -> None:
+        self._about = f"Run {facts.id} of agent {facts.agent}"
+        self._began = time.monotonic()
+
+    def ended(self, error: Exception | None, /) -> None:
+        seconds = time.monotonic() - self._began
+        how = "completed"
+        if error is not None:
+            how = "cancelled" if isinstance(error, ThoughtCancelled) else f"failed ({type(error).__name__})"
+        logger.info("%s %s after %.1f s", self._about, how, seconds)
+
+
+class _DetailedRun(_Run):
+    """Logs the turns, the tool calls and the questions of a run too."""
+
+    def __init__(self, facts: RunFacts) -> None:
+        super().__init__(facts)
+        self._say("begins")
+        self._takes: dict[str, Callable[..., None]] = {
+            "tools_seen": self._tools_seen,
+            "turn_start": self._turn_started,
+            "turn_end": self._turn_ended,
+            "tool_start": self._tool_started,
+            "tool_done": self._tool_done,
+            "question": self._asked,
+            "answer": self._answered,
+            "result_attempt": self._attempted,
+        }
+
+    def event(self, event: ev.ThoughtEvent, /) -> None:
+        take = self._takes.get(event.type)
+        if take is not None:
+            take(event)
+
+    def session(self, session_id: str, /) -> None:
+        self._say("is in session %s", shown(session_id))
+
+    def _say(self, what: str, *args: object) -> None:
+        logger.debug("%s " + what, self._about, *args)
+
+    def _tools_seen(self, event: ev.ToolsSeen) -> None:
+        self._say("shows its %d tools by way of %s", len(event.names), event.via)
+
+    def _turn_started(self, event: ev.TurnStarted) -> None:
+        self._say("begins turn %d%s", event.number, ", a reminder" if event.reminder else "")
+
+    def _turn_ended(self, event: ev.TurnEnded) -> None:
+        self._say("has ended turn %d: %s", event.number, shown(event.stop_reason))
+
+    def _tool_started(self, event: ev.ToolStart) -> None:
+        self._say("shows tool call %s (%s)", shown(event.id), shown(event.name or event.kind))
+
+    def _tool_done(self, event: ev.ToolDone) -> None:
+        self._say("shows the end of tool call %s: %s", shown(event.id), event.status)
+
+    def _asked(self, event: ev.QuestionAsked) -> None:
+        self._say("asks question %s (%s)", event.id, event.asks)
+
+    def _answered(self, event: ev.QuestionAnswered) -> None:
+        self._say("has an answer to question %s: %s, by %s", event.id, event.choice or "cancelled", event.by)
+
+    def _attempted(self, event: ev.ResultAttempt) -> None:
+        self._say("has a result that %s", "fits" if event.accepted else "does not fit")
+
+
+class _Session(SessionObserver):
+    """Logs the life of a session."""
+
+    def __init__(self, agent: str, how: str) -> None:
+        self._agent = agent
+        self._how = how
+        self._id: str | None = None
+
+    def opened(self, session_id: str, /) -> None:
+        self._id = session_id
+        logger.info("Session %s of agent %s is open (%s)", shown(session_id), self._agent, self._how)
+
+    def closed(self, error: BaseException | None, /) -> None:
+        if self._id is not None:
+            logger.debug("Session %s of agent %s is closed", shown(self._id), self._agent)
+        elif error is not None:
+            why = "cancelled"
+            if isinstance(error, Exception):
+                why = type(translate(error, self._agent)).__name__
+            logger.info("A session of agent %s was not opened (%s): %s", self._agent, self._how, why)

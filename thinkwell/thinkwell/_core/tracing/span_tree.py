@@ -1,0 +1,138 @@
+"""A span of OpenTelemetry with what is below it, and what spans say of tools and errors."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from opentelemetry import propagate, trace
+from opentelemetry.trace import SpanKind, StatusCode
+
+from thinkwell._core.protocol.own_tools import JOINT, WORDS
+from thinkwell.errors import ThoughtCancelled
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span, Tracer
+    from opentelemetry.util.types import AttributeValue
+
+    from thinkwell._core.tracing.guard import Guard
+
+_SERVER: Final = "thinkwell[0-9a-f]{12}"
+OWN_TOOL: Final = re.compile(
+    rf"{WORDS}(?:(?:{_SERVER}(?:{JOINT})?){{1,2}}([A-Za-z0-9][\w-]{{0,99}})"
+    rf"|([\w-]{{1,99}}?){JOINT}{WORDS}{_SERVER}(?:{JOINT}(?i:mcp|server)){{0,2}}[)\]]?)"
+    r"(?:(?:: ?| )\{.*)?",
+    re.DOTALL,
+)
+"""How agents show a call of a tool of ours; the name of our server is another one in each session."""
+
+
+class Tree:
+    """A span, and those below it that are open."""
+
+    def __init__(self, tracer: Tracer, root: Span, around: Context, guard: Guard) -> None:
+        self.root = root
+        self.shared: dict[str, AttributeValue] = {}
+        """What every span says that begins from now on."""
+        self._tracer = tracer
+        self._around = around
+        self._guard = guard
+        self._open: dict[str, Span] = {}
+
+    def context(self, span: Span) -> Context:
+        """Return what code runs in that a span is about: with the caller's baggage."""
+        return trace.set_span_in_context(span, self._around)
+
+    def start(
+        self,
+        name: str,
+        attributes: Mapping[str, AttributeValue],
+        above: Span | None = None,
+        kind: SpanKind = SpanKind.INTERNAL,
+    ) -> Span:
+        """Begin a span that the caller ends."""
+        context = self.context(above or self.root)
+        return self._tracer.start_span(name, context, kind, {**self.shared, **attributes})
+
+    def grow(
+        self,
+        key: str,
+        name: str,
+        attributes: Mapping[str, AttributeValue],
+        above: Span | None = None,
+        kind: SpanKind = SpanKind.INTERNAL,
+    ) -> Span:
+        """Begin a span that `end` ends, in the place of the one before with that key."""
+        self.end(key)
+        span = self._open[key] = self.start(name, attributes, above, kind)
+        return span
+
+    def get(self, key: str) -> Span | None:
+        """Return an open span."""
+        return self._open.get(key)
+
+    def end(
+        self, key: str, attributes: Mapping[str, AttributeValue] | None = None, error: str | None = None
+    ) -> None:
+        """End a span, where it is open."""
+        span = self._open.pop(key, None)
+        if span is not None:
+            finish(span, attributes or {}, error)
+
+    def fell(self, attributes: Mapping[str, AttributeValue], error: str | None, sharing: str = "") -> None:
+        """End all spans, each whatever becomes of the others.
+
+        Args:
+            attributes: What the root says at last.
+            error: What went wrong.
+            sharing: The key of the span that it went wrong in, if that is open.
+        """
+        for key in reversed(list(self._open)):
+            self._guard(self.end, key, None, error if key == sharing else None)
+        self._guard(finish, self.root, attributes, error)
+
+
+def own_tool(*shown: str | None) -> str | None:
+    """Return the name of the tool of ours that one of these names or titles stands for."""
+    for words in shown:
+        found = OWN_TOOL.fullmatch(words or "")
+        if found is not None:
+            return str(found[1] or found[2])
+    return None
+
+
+def injected(context: Context) -> Mapping[str, str]:
+    """Return what tells a context to somebody else, as the configured propagator writes it."""
+    carrier: dict[str, object] = {}
+    propagate.inject(carrier, context)
+    return {key: value for key, value in carrier.items() if isinstance(value, str)}
+
+
+def outcome(error: BaseException | None) -> dict[str, AttributeValue]:
+    """Return how a run or a session ended."""
+    ended = "completed" if error is None else "cancelled" if isinstance(error, ThoughtCancelled) else "failed"
+    return {"thinkwell.outcome": ended}
+
+
+def error_type(error: BaseException | None) -> str | None:
+    """Return what to call an error; what was cancelled on purpose is none."""
+    if error is None or isinstance(error, ThoughtCancelled):
+        return None
+    return type(error).__name__ if isinstance(error, Exception) else "cancelled"
+
+
+def finish(span: Span, attributes: Mapping[str, AttributeValue], error: str | None) -> None:
+    """End a span."""
+    if error is not None:
+        fail(span, error)
+    span.set_attributes(attributes)
+    span.end()
+
+
+def fail(span: Span, error: str) -> None:
+    """Say that what a span is about went wrong."""
+    span.set_attribute("error.type", error)
+    span.set_status(StatusCode.ERROR)

@@ -1,0 +1,358 @@
+"""What goes on in an agent as spans of OpenTelemetry, named by its conventions for generative AI.
+
+Only names, ids, kinds, numbers and outcomes go into spans: never a prompt, a text, an argument, a result, a
+title or the message of an error.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from opentelemetry import context as contexts
+from opentelemetry import trace
+from opentelemetry.trace import SpanKind
+
+from thinkwell._core.log.observers import RunObserver, SessionObserver
+from thinkwell._core.protocol.errors import translate
+from thinkwell._core.tracing.span_tree import Tree, error_type, fail, finish, injected, outcome, own_tool
+from thinkwell._display.changes import with_tokens
+from thinkwell._version import VERSION
+from thinkwell.view import TokenCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+    from contextvars import Token
+
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span
+    from opentelemetry.util.types import AttributeValue
+
+    from thinkwell import events as ev
+    from thinkwell._core.log.observers import RunFacts
+    from thinkwell._core.tracing.guard import Guard
+
+USAGE: Final = {
+    "input": "gen_ai.usage.input_tokens",
+    "output": "gen_ai.usage.output_tokens",
+    "thought": "gen_ai.usage.reasoning.output_tokens",
+    "cached_read": "gen_ai.usage.cache_read.input_tokens",
+    "cached_write": "gen_ai.usage.cache_creation.input_tokens",
+}
+"""Counts of `TokenCounts`, and of the conventions."""
+
+
+class AgentSpans:
+    """The spans of one agent."""
+
+    def __init__(self, agent: str, guard: Guard) -> None:
+        self.guard = guard
+        self.sessions: dict[str, Span] = {}
+        """The spans of open sessions."""
+        self.agent = agent
+        self._newest: SessionSpans | None = None
+        self._tracer = trace.get_tracer("thinkwell", VERSION)
+        """Of the program's provider, also where that is set later."""
+
+    def run(self, facts: RunFacts) -> RunSpans | None:
+        """Begin a run's span under the caller's, and take the session that is its own under it."""
+        own: SessionSpans | None = None
+        if facts.ephemeral:
+            own, self._newest = self._newest, None
+        tree = self.plant(
+            f"invoke_agent {facts.agent}",
+            {
+                "gen_ai.operation.name": "invoke_agent",
+                "gen_ai.output.type": "text" if facts.text else "json",
+                "thinkwell.run.id": facts.id,
+            },
+        )
+        if not tree.root.get_span_context().is_valid:
+            return None  # nobody collects spans
+        if own is not None:
+            own.belongs_to(tree)
+        return RunSpans(self, tree, ephemeral=facts.ephemeral)
+
+    def session(self, how: str) -> SessionSpans:
+        """Prepare a session's span."""
+        self._newest = SessionSpans(self, how)
+        return self._newest
+
+    def plant(
+        self,
+        name: str,
+        attributes: Mapping[str, AttributeValue],
+        around: Context | None = None,
+        start_time: int | None = None,
+    ) -> Tree:
+        """Begin a span that others will be under.
+
+        Args:
+            name: Its name.
+            attributes: What it says.
+            around: Where it belongs; by default, where the caller is.
+            start_time: When it began, in nanoseconds; by default, now.
+        """
+        around = contexts.get_current() if around is None else around
+        shared: dict[str, AttributeValue] = {"gen_ai.agent.name": self.agent}
+        says = {**shared, **attributes}
+        root = self._tracer.start_span(name, around, attributes=says, start_time=start_time)
+        tree = Tree(self._tracer, root, around, self.guard)
+        tree.shared = shared
+        return tree
+
+
+class RunSpans(RunObserver):
+    """The spans of one run: its turns, its tool calls and its questions."""
+
+    def __init__(self, home: AgentSpans, tree: Tree, *, ephemeral: bool) -> None:
+        self._home = home
+        self._guard = home.guard
+        self._tree = tree
+        self._ephemeral = ephemeral
+        self._stop_reasons: list[str] = []
+        self._tokens = TokenCounts()
+        self._unnamed: set[str] = set()
+        """Ids of open calls whose tool is not known."""
+        self._own: dict[str, str] = {}
+        """The tool of each open call of ours that was shown and has not arrived."""
+        self._takes: dict[str, Callable[..., None]] = {
+            "turn_start": self._turn_started,
+            "turn_end": self._turn_ended,
+            "tool_start": self._tool_started,
+            "tool_update": self._tool_updated,
+            "tool_done": self._tool_done,
+            "question": self._asked,
+            "answer": self._answered,
+        }
+
+    def event(self, event: ev.ThoughtEvent, /) -> None:
+        """Begin or end a span."""
+        take = self._takes.get(event.type)
+        if take is not None:
+            self._guard(take, event)
+
+    def session(self, session_id: str, /) -> None:
+        """Say in which session."""
+        self._guard(self._session, session_id)
+
+    def ended(self, error: Exception | None, /) -> None:
+        """End all spans."""
+        self._takes = {}
+        self._guard(self._ended, error)
+
+    @contextmanager
+    def calling(self, name: str, /) -> Generator[None]:
+        """Have a span while a tool of the user's is called, which is the current one for what it calls."""
+        entered = self._guard(self._enter, name)
+        try:
+            yield
+        finally:
+            if entered is not None:
+                self._guard(_leave, *entered)
+
+    def call_failed(self) -> None:
+        """Say that it went wrong."""
+        self._guard(_call_failed)
+
+    def meta(self) -> Mapping[str, str]:
+        """Begin the span of a turn, and say so to the agent."""
+        return self._guard(self._begin_turn) or {}
+
+    # Turns
+
+    def _session(self, session_id: str) -> None:
+        root, shared = self._tree.root, self._tree.shared
+        shared["gen_ai.conversation.id"] = session_id
+        root.set_attribute("gen_ai.conversation.id", session_id)
+        session = self._home.sessions.get(session_id)
+        if session is not None and not self._ephemeral:
+            root.add_link(session.get_span_context())
+
+    def _begin_turn(self) -> Mapping[str, str]:
+        turn = self._tree.grow("turn", "turn", {}, kind=SpanKind.CLIENT)
+        return injected(self._tree.context(turn))
+
+    def _turn_started(self, event: ev.TurnStarted) -> None:
+        turn = self._tree.get("turn")
+        if turn is not None:
+            turn.set_attributes(
+                {"thinkwell.turn.number": event.number, "thinkwell.turn.reminder": event.reminder}
+            )
+
+    def _turn_ended(self, event: ev.TurnEnded) -> None:
+        self._stop_reasons.append(event.stop_reason)
+        if event.usage is not None:
+            self._tokens = with_tokens(self._tokens, event.usage)
+        self._tree.end("turn", {"gen_ai.response.finish_reasons": [event.stop_reason]})
+
+    def _ended(self, error: Exception | None) -> None:
+        attributes: dict[str, AttributeValue] = {
+            attribute: count
+            for name, attribute in USAGE.items()
+            if (count := getattr(self._tokens, name)) is not None
+        }
+        attributes.update(outcome(error))
+        if self._stop_reasons:
+            attributes["gen_ai.response.finish_reasons"] = self._stop_reasons
+        # A turn is open here where its prompt was answered by an error, or not at all.
+        self._tree.fell(attributes, error_type(error), "turn")
+
+    # Tool calls
+
+    def _tool_started(self, event: ev.ToolStart) -> None:
+        own = own_tool(event.name, event.title)
+        tool = own or event.name
+        attributes = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": tool or event.kind,
+            "gen_ai.tool.call.id": event.id,
+            "gen_ai.tool.type": "extension" if own is None else "function",
+            "thinkwell.tool.kind": event.kind,
+        }
+        self._tree.grow(
+            f"tool {event.id}", f"execute_tool {tool or event.kind}", attributes, self._tree.get("turn")
+        )
+        if tool is None:
+            self._unnamed.add(event.id)
+        if own is not None:
+            self._own[event.id] = own
+
+    def _tool_updated(self, event: ev.ToolUpdate) -> None:
+        """Name a call's tool, where it was not known."""
+        own = own_tool(event.name, event.title)
+        tool = own or event.name
+        span = self._tree.get(f"tool {event.id}")
+        if tool is None or span is None or event.id not in self._unnamed:
+            return
+        self._unnamed.discard(event.id)
+        span.update_name(f"execute_tool {tool}")
+        span.set_attribute("gen_ai.tool.name", tool)
+        if own is not None:
+            span.set_attribute("gen_ai.tool.type", "function")
+            self._own[event.id] = own
+
+    def _tool_done(self, event: ev.ToolDone) -> None:
+        self._unnamed.discard(event.id)
+        self._own.pop(event.id, None)
+        error = "tool_failed" if event.status == "failed" else None
+        self._tree.end(f"tool {event.id}", {"thinkwell.tool.status": event.status}, error)
+
+    def _enter(self, name: str) -> tuple[Span, Token[Context]]:
+        shown = next((id_ for id_, tool in self._own.items() if tool == name), None)
+        above = self._tree.get("turn")
+        if shown is not None:
+            del self._own[shown]  # the next call of the same tool is another one
+            above = self._tree.get(f"tool {shown}")
+        attributes = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": name,
+            "gen_ai.tool.type": "function",
+        }
+        span = self._tree.start(f"execute_tool {name}", attributes, above)
+        return span, contexts.attach(trace.set_span_in_context(span))
+
+    # Questions
+
+    def _asked(self, event: ev.QuestionAsked) -> None:
+        above = self._tree.get(f"tool {event.tool_id}") or self._tree.get("turn")
+        ask(self._tree, event, above)
+
+    def _answered(self, event: ev.QuestionAnswered) -> None:
+        answer(self._tree, event)
+
+
+class SessionSpans(SessionObserver):
+    """The span of one session, from its opening to its close, with what is asked outside of turns."""
+
+    def __init__(self, home: AgentSpans, how: str) -> None:
+        self._home = home
+        self._guard = home.guard
+        self._how = how
+        self._around = contexts.get_current()
+        self._began = time.time_ns()
+        self._tree: Tree | None = None
+        """Not before it is opened: one that never was has no span."""
+        self._id: str | None = None
+
+    def belongs_to(self, run: Tree) -> None:
+        """Take the session under the run that it is for."""
+        self._around = run.context(run.root)
+        self._began = time.time_ns()
+
+    def opened(self, session_id: str, /) -> None:
+        """Say what the agent calls it."""
+        self._guard(self._opened, session_id)
+
+    def event(self, event: ev.ThoughtEvent, /) -> None:
+        """Begin or end the span of a question. What else comes in no turn is late, or was said long ago."""
+        if event.type == "question":
+            self._guard(self._asked, event)
+        elif event.type == "answer":
+            self._guard(self._answered, event)
+
+    def closed(self, error: BaseException | None, /) -> None:
+        """End all spans."""
+        self._guard(self._closed, error)
+
+    def meta(self) -> Mapping[str, str]:
+        """Begin the span, and say so to the agent."""
+        return self._guard(self._inject) or {}
+
+    def _grown(self) -> Tree:
+        if self._tree is None:
+            self._tree = self._home.plant(f"session {self._how}", {}, self._around, self._began)
+        return self._tree
+
+    def _inject(self) -> Mapping[str, str]:
+        tree = self._grown()
+        return injected(tree.context(tree.root))
+
+    def _opened(self, session_id: str) -> None:
+        tree = self._grown()
+        self._forget()
+        self._id = session_id
+        self._home.sessions[session_id] = tree.root
+        tree.shared["gen_ai.conversation.id"] = session_id
+        tree.root.set_attribute("gen_ai.conversation.id", session_id)
+
+    def _forget(self) -> None:
+        if self._id is not None:
+            self._home.sessions.pop(self._id, None)
+
+    def _closed(self, error: BaseException | None) -> None:
+        self._forget()
+        if isinstance(error, Exception):
+            error = translate(error, self._home.agent)
+        if self._tree is not None or error is not None:
+            self._grown().fell(outcome(error), error_type(error))
+
+    def _asked(self, event: ev.QuestionAsked) -> None:
+        ask(self._grown(), event, None)
+
+    def _answered(self, event: ev.QuestionAnswered) -> None:
+        answer(self._grown(), event)
+
+
+def ask(tree: Tree, event: ev.QuestionAsked, above: Span | None) -> None:
+    """Begin the span of a question."""
+    attributes = {"thinkwell.question.id": event.id, "thinkwell.question.asks": event.asks}
+    if event.tool_id is not None:
+        attributes["gen_ai.tool.call.id"] = event.tool_id
+    tree.grow(f"question {event.id}", f"question {event.asks}", attributes, above)
+
+
+def answer(tree: Tree, event: ev.QuestionAnswered) -> None:
+    """End the span of a question."""
+    choice = event.choice or "cancelled"
+    tree.end(f"question {event.id}", {"thinkwell.question.choice": choice, "thinkwell.question.by": event.by})
+
+
+def _call_failed() -> None:
+    fail(trace.get_current_span(), "tool_failed")
+
+
+def _leave(span: Span, token: Token[Context]) -> None:
+    contexts.detach(token)
+    finish(span, {}, None)

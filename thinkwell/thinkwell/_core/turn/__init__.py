@@ -1,0 +1,1 @@
+"""One turn, and the record of one run."""

@@ -1,0 +1,231 @@
+"""The record of one run: its log, its result, its calls of our tools."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from thinkwell import events as ev
+from thinkwell._core.log.budget import IdleClock, Meter
+from thinkwell._core.log.run_log import RunLog, running_clock
+from thinkwell._core.log.stream import Outcome
+from thinkwell._core.protocol.updates import Mapper
+from thinkwell._core.turn.own_tools import OwnTools
+from thinkwell._core.turn.results import ResultTaker
+from thinkwell.errors import ThoughtCancelled
+from thinkwell.questions import PermissionQuestion
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    from thinkwell._core.log.listener import RunListener
+    from thinkwell._core.log.observers import RunFacts, RunObservers
+    from thinkwell._core.log.owner import Owner
+    from thinkwell._core.protocol.dialect import Dialect
+    from thinkwell._core.protocol.tool_calls import ToolCalls
+    from thinkwell._core.task.builder import Options, Spec
+    from thinkwell._core.turn.own_tools import Driver
+    from thinkwell.questions import Question
+    from thinkwell_acp.mcp import ToolSpec
+
+T = TypeVar("T")
+E = TypeVar("E", bound=ev.ThoughtEvent)
+
+logger = logging.getLogger("thinkwell")
+
+
+class RunRecord(Generic[T]):
+    """What is told of a run. Its `Run` drives it, its session tells what the agent does.
+
+    Args:
+        facts: What is known of the run when it begins.
+        spec: The task.
+        options: How it is to go.
+        specs: The tools of the run, as the agent gets them.
+        driver: The run.
+        cwd: The folder that it works in.
+        calls: The tool calls of the session.
+        owner: Where the agent was opened.
+        observers: Learn what happens.
+        dialect: How the agent speaks.
+    """
+
+    def __init__(
+        self,
+        facts: RunFacts,
+        spec: Spec[T],
+        options: Options,
+        specs: Sequence[ToolSpec],
+        driver: Driver,
+        *,
+        cwd: str,
+        calls: ToolCalls,
+        owner: Owner,
+        observers: RunObservers,
+        dialect: Dialect,
+    ) -> None:
+        self.id = facts.id
+        self._agent = facts.agent
+        self._driver = driver
+        self.observers = observers
+        self.log = RunLog(
+            options.include,
+            options.buffer,
+            driver.stop,
+            clock=running_clock(),
+            listeners=observers.listeners,
+            agent=facts.agent,
+            cwd=cwd,
+            owner=owner,
+        )
+        self.phase: ev.Phase = "starting"
+        self.result: Outcome[T] = Outcome(facts.id, self._settled, agent=facts.agent, owner=owner)
+        self.results = ResultTaker(
+            spec.output, wrapped=facts.wrapped, retries=options.retries, log=self.log, outcome=self.result
+        )
+        self._calls = calls
+        self.mapper = Mapper(self.log, calls, self._note_call, self._note_state, report=dialect.report)
+        self._steps_are_ours = dialect.steps_are_ours
+        self.idle = IdleClock(self.log.now, self.mapper.last_update)
+        self.meter = None if options.budget is None else Meter(options.budget, driver.stop)
+        self.tools = OwnTools(
+            spec.tools,
+            specs,
+            driver,
+            log=self.log,
+            results=self.results,
+            idle=self.idle,
+            meter=self.meter,
+            observers=observers,
+        )
+        self.listener: RunListener | None = None
+        """Hears everything, and is asked first."""
+        self._repeats: Counter[bytes] = Counter()
+        """How often each question was asked."""
+        self.result_fields: dict[str, ev.JsonValue] = {}
+        """What an agent that says all as reports has ended its turn with."""
+        self._denied_own: list[str] = []
+        """What to say of tools of ours that the agent was denied."""
+
+    # What the run tells
+
+    def reach(self, phase: ev.Phase) -> None:
+        """Come to a phase."""
+        self.phase = phase
+        self.tell(ev.PhaseChanged, phase=phase)
+        self.log.publish()
+
+    def tell(self, kind: Callable[..., E], /, **fields: object) -> None:
+        """Append an event. Readers learn of it with the next: it may come in the middle of a batch."""
+        self.log.add(kind, **fields)
+
+    def listen(self, listener: RunListener) -> None:
+        """Have a listener hear everything, what happened before as far as it was kept."""
+        self.listener = listener
+        for event in tuple(self.log.events):
+            listener.event(event)
+        self.log.listen(listener.event)
+
+    def cut(self) -> None:
+        """End the calls that run: those of our tools, and those that the agent shows."""
+        self.tools.cancel()
+        self.mapper.cancel_tools()
+
+    def end(self, error: Exception | None) -> None:
+        """Append the end. Without an error it is the result's, where that is one."""
+        self.tools.cancel()
+        if error is not None:
+            self._explain(error)
+            self.result.fail(error)
+        final = self.result.error or error
+        phase: ev.Phase = "completed"
+        if final is not None:
+            self.mapper.cancel_tools()
+            phase = "cancelled" if isinstance(final, ThoughtCancelled) else "failed"
+        self.log.add(ev.PhaseChanged, phase=phase)
+        self.log.end(final)
+        self.observers.ended(final)
+
+    def _settled(self, raw: ev.JsonValue, error: Exception | None) -> None:
+        if error is not None:
+            self._explain(error)  # before anybody can look at it
+        self.observers.settled(raw, error)
+
+    def _explain(self, error: Exception) -> None:
+        """Add to an error what may be behind it."""
+        self._driver.advise(error)
+        for note in self._denied_own:
+            if note not in getattr(error, "__notes__", ()):
+                error.add_note(note)
+
+    # What the session tells
+
+    def standing_still(self) -> AbstractContextManager[None]:
+        """Stop the clock for silence for the time of a block."""
+        return self.idle.held()
+
+    def stop(self, why: Exception) -> None:
+        """End the run before its time."""
+        self._driver.stop(why)
+
+    def _note_call(self, update: s.ToolCallStart | s.ToolCallProgress) -> None:
+        call = self._calls.meet(update.tool_call_id)
+        if self._driver.note_call(update) or self._steps_are_ours:
+            call.ours = True
+        elif isinstance(update, s.ToolCallStart):
+            call.ours = False
+        if (
+            self.meter is not None and call.counted is call.ours
+        ):  # a call of a tool of ours is counted by that
+            call.counted = not call.ours
+            self.meter.shown_call(1 if call.counted else -1)
+
+    def _note_state(self, update: s.SessionUpdate) -> None:
+        self._driver.note_state(update)
+        if self.meter is not None and isinstance(update, s.UsageUpdate):
+            self.meter.context(update.used)
+            if update.cost is not None:
+                self.meter.cost(update.cost.amount, update.cost.currency)
+
+    def is_own(self, tool_id: str) -> bool:
+        """Return whether a tool call that the agent shows is of a tool of ours."""
+        call = self._calls.get(tool_id)
+        return call is not None and call.ours
+
+    def tool_runs(self) -> bool:
+        """Return whether a tool call runs, as far as the agent says, that is of no tool of ours."""
+        return self._calls.others_run()
+
+    def denied_own(self, words: str) -> None:
+        """Say that the agent was denied what seems to be a tool of ours: the run may succeed all the same."""
+        if words not in self._denied_own:
+            self._denied_own.append(words)
+            logger.warning("Run %s of agent %s: %s", self.id, self._agent, words)
+
+    def asked_too_often(self, question: Question) -> str | None:
+        """Count a question, and return why it is one too many; ``None``: it is not."""
+        limit = None if self.listener is None else self.listener.max_repeats
+        if limit is None:
+            return None
+        content = _content(question)
+        self._repeats[content] += 1
+        if self._repeats[content] <= limit:
+            return None
+        return f"the agent has asked the same more than {limit} times: {question.title!r:.200}"
+
+
+def _content(question: Question) -> bytes:
+    """Return what is the same where a question is asked again."""
+    said = question.message
+    if said is not None:
+        question = replace(question, input=None) if isinstance(question, PermissionQuestion) else question
+        said = {name: value for name, value in said.items() if name != "id"}
+    whole = msgspec.json.encode(replace(question, id="", tool_id=None, message=said))
+    return blake2b(whole, digest_size=16).digest()  # what is kept of a long one is short

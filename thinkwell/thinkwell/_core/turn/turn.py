@@ -1,0 +1,157 @@
+"""One turn: a prompt, until the agent has answered it or is found not to."""
+
+from __future__ import annotations
+
+import logging
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from msgspec import Struct
+
+from thinkwell_acp import AcpError, DecodeError
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from thinkwell_acp import Client
+    from thinkwell_acp.client import PromptOutcome
+
+logger = logging.getLogger("thinkwell")
+
+CLOSE_TIMEOUT: Final = 5.0
+"""Seconds that a cancelled turn gets to end by its session being closed, before the agent is ended."""
+
+
+class Patience(Struct, frozen=True):
+    """How long a cancelled turn is waited for."""
+
+    seconds: float
+    last: bool = False
+    """Whether nothing else is tried then: the agent's process is ended next."""
+
+    def within(self, other: Patience) -> Patience:
+        """Return the patience of those who have both."""
+        return Patience(min(self.seconds, other.seconds), self.last or other.last)
+
+
+PATIENT: Final = Patience(10.0)
+"""Agents were seen to take several seconds."""
+
+HURRIED: Final = Patience(2.0)
+"""For the end of a session's block."""
+
+LAST: Final = Patience(2.0, last=True)
+"""For the end of the agent's block."""
+
+
+class TurnLife(Enum):
+    """Where a turn is in its life."""
+
+    SENT = auto()
+    CANCELLING = auto()
+    """The agent was told to end it."""
+    CLOSING = auto()
+    """It did not, so its session is closed."""
+    ENDED = auto()
+    LOST = auto()
+    """Not even that has ended it."""
+
+
+_NEXT: Final = {
+    TurnLife.SENT: {TurnLife.CANCELLING, TurnLife.ENDED},
+    TurnLife.CANCELLING: {TurnLife.CLOSING, TurnLife.ENDED, TurnLife.LOST},
+    TurnLife.CLOSING: {TurnLife.ENDED, TurnLife.LOST},
+    TurnLife.ENDED: set[TurnLife](),
+    TurnLife.LOST: set[TurnLife](),  # an answer that comes after all changes nothing
+}
+
+
+class Turn:
+    """A prompt that is sent when this is made.
+
+    Args:
+        client: The connection to the agent.
+        request: The prompt.
+        ended: Called with the answer, while messages are being read; before this returns where the
+            connection has ended.
+    """
+
+    def __init__(
+        self, client: Client, request: s.PromptRequest, ended: Callable[[PromptOutcome], None]
+    ) -> None:
+        self._client = client
+        self._session_id = request.session_id
+        self._ended = ended
+        self._patience = PATIENT
+        self._waiting: anyio.CancelScope | None = None
+        """Around the wait for the end of a cancelled turn."""
+        self._over = anyio.Event()
+        self.life = TurnLife.SENT
+        client.start_prompt(request, self._answered)
+
+    @property
+    def over(self) -> bool:
+        """Whether the agent has answered."""
+        return self._over.is_set()
+
+    @property
+    def stuck(self) -> bool:
+        """Whether the agent did not end it when it was told to."""
+        return self.life in (TurnLife.CLOSING, TurnLife.LOST)
+
+    async def wait(self) -> None:
+        """Wait for the answer."""
+        await self._over.wait()
+
+    def cancel(self, patience: Patience) -> None:
+        """Have the agent end it. Once more only shortens the wait, if anything."""
+        if self.life is TurnLife.SENT:
+            self._move(TurnLife.CANCELLING)
+            self._client.cancel(self._session_id)
+        self._patience = self._patience.within(patience)
+        if self._waiting is not None:
+            soon = anyio.current_time() + patience.seconds
+            self._waiting.deadline = min(self._waiting.deadline, soon)
+
+    async def wind_down(self, stuck: Callable[[], None]) -> bool:
+        """Wait for the end of a cancelled turn; then close its session.
+
+        Args:
+            stuck: Called where the agent does not end it by itself.
+
+        Returns:
+            Whether the agent's process has to be ended for it.
+        """
+        self.cancel(PATIENT)
+        with anyio.move_on_after(self._patience.seconds) as self._waiting:
+            await self._over.wait()
+        if self._over.is_set():
+            return False
+        if self._patience.last:
+            self._move(TurnLife.LOST)
+            return False
+        self._move(TurnLife.CLOSING)
+        stuck()
+        if self._client.capabilities.session_capabilities.close is not None:
+            with anyio.move_on_after(CLOSE_TIMEOUT) as self._waiting:
+                try:
+                    await self._client.close_session(s.CloseSessionRequest(session_id=self._session_id))
+                    await self._over.wait()
+                except (AcpError, DecodeError) as exc:
+                    logger.debug("session/close of %s: %s", self._session_id, exc)
+            if self._over.is_set():
+                return False
+        self._move(TurnLife.LOST)
+        return True
+
+    def _answered(self, outcome: PromptOutcome) -> None:
+        if self.life is not TurnLife.LOST:
+            self._move(TurnLife.ENDED)
+        self._over.set()
+        self._ended(outcome)
+
+    def _move(self, life: TurnLife) -> None:
+        assert life in _NEXT[self.life], (self.life, life)
+        self.life = life

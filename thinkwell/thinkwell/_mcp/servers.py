@@ -1,0 +1,157 @@
+"""MCP servers for an agent to use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from thinkwell._mcp.checks import (
+    checked_command,
+    checked_headers,
+    checked_name,
+    checked_url,
+    checked_variables,
+    origin,
+    told,
+)
+from thinkwell._mcp.files import read_file
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class McpStdio:
+    """An MCP server that the agent starts, and speaks to over standard input and output.
+
+    Its program is looked for when the server is given to `open_agent` or to a session, on the ``PATH`` of
+    `env` if it has one, else on that of the agent: agents want the absolute path. A relative path is one from
+    the current folder. In which folder the agent starts it is the agent's affair: the protocol has no place
+    for it, so name folders in the arguments.
+
+    Args:
+        name: What the agent calls the server; tools are often shown as ``mcp__NAME__TOOL``. Some agents
+            rewrite all but letters, digits, ``-`` and ``_``.
+        command: The program and its arguments.
+        env: Variables for it. What else it sees of the environment is the agent's affair.
+
+    Raises:
+        TypeError: One of them is of another type.
+        ValueError: One cannot be used.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    env: Mapping[str, str]
+
+    def __init__(self, name: str, command: Sequence[str], *, env: Mapping[str, str] | None = None) -> None:
+        with told(f"McpStdio({name!r:.100})"):
+            object.__setattr__(self, "name", checked_name(name))
+            object.__setattr__(self, "command", checked_command(command))
+            object.__setattr__(self, "env", checked_variables({} if env is None else env))
+
+    def __repr__(self) -> str:
+        words = f"[{self.command[0]!r}{', …' if self.command[1:] else ''}]"
+        return f"McpStdio({self.name!r}, {words}{_hidden('env', self.env)})"
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class _Remote:
+    name: str
+    url: str
+    headers: Mapping[str, str]
+
+    def __init__(self, name: str, url: str, *, headers: Mapping[str, str] | None = None) -> None:
+        with told(f"{type(self).__name__}({name!r:.100})"):
+            object.__setattr__(self, "name", checked_name(name))
+            object.__setattr__(self, "url", checked_url(url))
+            object.__setattr__(self, "headers", checked_headers({} if headers is None else headers))
+
+    def __repr__(self) -> str:
+        host = origin(self.url)
+        address = host if self.url == host else f"{host}/…"
+        return f"{type(self).__name__}({self.name!r}, {address!r}{_hidden('headers', self.headers)})"
+
+
+class McpHttp(_Remote):
+    """An MCP server that the agent calls over streamable HTTP.
+
+    It takes an agent that advertises ``mcpCapabilities.http``; those seen all do.
+
+    Args:
+        name: What the agent calls the server; see `McpStdio`.
+        url: Its address.
+        headers: Headers of every request, such as ``{"Authorization": "Bearer …"}``.
+
+    Raises:
+        TypeError: One of them is of another type.
+        ValueError: One cannot be used.
+    """
+
+    __slots__ = ()
+
+
+class McpSse(_Remote):
+    """An MCP server that the agent calls over HTTP with SSE, which MCP has replaced by streamable HTTP.
+
+    It takes an agent that advertises ``mcpCapabilities.sse``.
+
+    Args:
+        name: What the agent calls the server; see `McpStdio`.
+        url: Its address.
+        headers: Headers of every request, such as ``{"Authorization": "Bearer …"}``.
+
+    Raises:
+        TypeError: One of them is of another type.
+        ValueError: One cannot be used.
+    """
+
+    __slots__ = ()
+
+
+McpServer: TypeAlias = McpStdio | McpHttp | McpSse | s.McpServer
+"""An MCP server: of these classes, or as the protocol has it (`thinkwell_acp.schema.McpServer`). The latter
+goes to the agent as it is: its program is not looked for, which suits an agent on another machine."""
+
+
+def load_mcp_servers(
+    path: str | os.PathLike[str], *, env: Mapping[str, str] | None = None
+) -> tuple[McpStdio | McpHttp | McpSse, ...]:
+    """Read the servers of a file such as ``.mcp.json``: the form that most programs with MCP have.
+
+    For example:
+
+        {"mcpServers": {
+            "files": {"command": "npx", "args": ["-y", "…"], "env": {"ROOT": "${HOME}/notes"}},
+            "web": {"type": "http", "url": "https://…", "headers": {"Authorization": "Bearer ${TOKEN}"}}
+        }}
+
+    In ``command``, ``args``, ``env``, ``url`` and ``headers``, ``${NAME}`` is a variable of the environment,
+    and ``${NAME:-default}`` one that may be missing or empty; ``${env:NAME}``, as some editors have it, is
+    the same. A ``type`` is ``stdio``, ``http`` or ``sse``; without one, a ``command`` means ``stdio`` and a
+    ``url`` means ``http``. Servers with ``"disabled": true`` are left out. What concerns other programs only
+    is passed over.
+
+    A file of this kind names programs that the agent will start. Read none that you do not trust.
+
+    Args:
+        path: The file.
+        env: Where variables are looked up; by default the environment of this process.
+
+    Raises:
+        McpServerError: It is not there or cannot be read, or something in it cannot be used. Its text says
+            where.
+    """
+    return tuple(
+        McpStdio(entry.name, entry.command, env=entry.named)
+        if entry.kind == "stdio"
+        else (McpHttp if entry.kind == "http" else McpSse)(entry.name, entry.url, headers=entry.named)
+        for entry in read_file(path, env)
+    )
+
+
+def _hidden(what: str, named: Mapping[str, str]) -> str:
+    names = ", ".join(f"{name!r}: …" for name in named)
+    return f", {what}={{{names}}}" if named else ""

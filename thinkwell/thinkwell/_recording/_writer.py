@@ -1,0 +1,304 @@
+"""Writes a recording: the wire, and what its runs came to. No secret gets as far as the file."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from itertools import count
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+import anyio
+import msgspec
+from msgspec.structs import replace
+
+from thinkwell import _version
+from thinkwell._core.schema.json_schema import is_object
+from thinkwell._lines._names import RESPOND_METHOD, VALUE_META
+from thinkwell._recording import _records as rec
+from thinkwell._recording._failures import failure_of
+from thinkwell._recording._files import open_file
+from thinkwell._recording._holding import Holder
+from thinkwell._recording._pieces import SPEECH, put_in, spoken, taken_out
+from thinkwell_acp._forks import let_go_in_forks
+from thinkwell_acp._jsonrpc import repair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from pathlib import Path
+
+    from thinkwell import events as ev
+    from thinkwell._recording._holding import Released
+    from thinkwell._recording._pieces import Place
+    from thinkwell._recording._redact import Redactor
+
+logger = logging.getLogger("thinkwell")
+
+SILENCE: Final = 0.5
+"""Seconds after which a text that goes no further is written, as far as no secret can be in its midst."""
+
+_Owner: TypeAlias = tuple[str, str | None]
+
+_NOISE: Final[_Owner] = ("noise", None)
+
+
+class _Waiting(NamedTuple):
+    """What is yet to be written."""
+
+    record: rec.Record
+    place: Place | None
+    """Where its piece of text belongs."""
+
+
+class RecordingWriter:
+    """Writes a recording. After an error of the disk it writes no more, and says so; the runs go on.
+
+    Args:
+        path: The file; one that is there is overwritten.
+        redactor: Takes the secrets out.
+        clock: Tells the time in seconds.
+        new: Whether there must be no such file.
+
+    Raises:
+        OSError: The file cannot be written, or is being recorded to.
+    """
+
+    def __init__(
+        self, path: Path, redactor: Redactor, clock: Callable[[], float], *, new: bool = False
+    ) -> None:
+        self.path = path
+        self._redactor = redactor
+        self._holder: Holder[_Waiting] = Holder(redactor)
+        self._forms: dict[str | int, ev.JsonValue] = {}
+        """The schemas of open forms, by the ids of their questions."""
+        self._written = 0
+        self._holding = anyio.Event()
+        self._held_since = math.inf
+        self._speaking: dict[_Owner, set[str | None]] = {}
+        """The kinds of text that a session or a run is in the midst of."""
+        self._clock = clock
+        self._began = clock()
+        self._calls = count(1)
+        self._file: int | None = open_file(path, new=new)
+        let_go_in_forks(self)
+
+    def forked(self) -> Sequence[int]:  # pragma: no cover - in a fork, into which no tool looks
+        """Write no more: the file is another process's."""
+        file, self._file = self._file, None
+        return () if file is None else (file,)
+
+    def end(self, stderr: str) -> None:
+        """Write the last line.
+
+        Args:
+            stderr: The end of what the agent wrote to standard error.
+        """
+        with self.guarded():
+            self.write(rec.End(at=self.now(), stderr=self._redactor.text(stderr)))
+            self._put(self._holder.flush())
+        self._close()
+
+    @property
+    def writes(self) -> bool:
+        """Whether it goes on: not after an error."""
+        return self._file is not None
+
+    def _close(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):  # some file systems say only now that they are full
+                os.close(file)
+
+    @contextmanager
+    def guarded(self) -> Generator[None]:
+        """Let nothing out that goes wrong with the recording: it ends there, and nothing else does."""
+        try:
+            yield
+        except Exception as exc:
+            if self._file is not None:
+                logger.warning("The recording %s ends here, the runs go on: %s", self.path, exc)
+                logger.debug("It ends because of this", exc_info=True)
+            self._close()
+
+    def begin(self, agent: str, command: Sequence[str], cwd: str) -> None:
+        """Write the first line."""
+        header = rec.Header(
+            at=0,
+            version=rec.VERSION,
+            thinkwell=_version.VERSION,
+            time=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            agent=self._redactor.text(_printable(agent)),
+            command=tuple(self.clean([_printable(word) for word in command])),
+            cwd=self._redactor.text(_printable(cwd)),
+        )
+        with self.guarded():
+            self.write(header)
+
+    async def attend(self) -> None:
+        """Write what waits when nothing has come for a while: it may be the last that is ever heard."""
+        while True:
+            await self._holding.wait()
+            self._holding = anyio.Event()
+            written = -1
+            while written != self._written:
+                written = self._written
+                await anyio.sleep(SILENCE)
+            with self.guarded():
+                self._held_since = math.inf
+                self._put(self._holder.settle())
+
+    def now(self) -> float:
+        """Seconds since the recording began."""
+        return self._clock() - self._began
+
+    def id(self, session: str) -> str:
+        """Return what a session, or a tool, is called."""
+        return self._redactor.text(session)
+
+    def clean(self, value: ev.JsonValue) -> ev.JsonValue:
+        """Return a value without secrets."""
+        return self._redactor.redact(value)
+
+    def write(
+        self,
+        record: rec.Record,
+        owner: _Owner | None = None,
+        kind: str | None = None,
+        text: str | None = None,
+        place: Place | None = None,
+        size: int = 0,
+    ) -> None:
+        """Write a record, in its order.
+
+        Args:
+            record: What to write, without secrets.
+            owner: The session or the run that it is of. A text that it was in the midst of does not wait for
+                more where this is no piece of the same kind, or of one that says the same.
+            kind: What kind of text this is a piece of: a secret may be cut in pieces.
+            text: The piece, which stands nowhere in the record yet.
+            place: Where it belongs.
+            size: Bytes that it takes, where that is known: what waits is bounded.
+        """
+        released: list[Released[_Waiting]] = []
+        if owner is not None:
+            same = set[str | None]() if text is None else (SPEECH if kind in SPEECH else {kind})
+            speaking = self._speaking.pop(owner, set[str | None]())
+            for before in speaking - same:
+                released += self._holder.pause((owner, before))
+            if text is not None:
+                self._speaking[owner] = speaking & same | {kind}
+        self._put(released + self._holder.add(_Waiting(record, place), (owner, kind), text, size))
+        self._written += 1
+        if not self._holder.holds:
+            self._held_since = math.inf
+        elif self._held_since == math.inf:
+            self._held_since = self._clock()
+            self._holding.set()
+        elif self._clock() - self._held_since > SILENCE:  # others speak, and do not wait for this one
+            self._held_since = math.inf
+            self._put(self._holder.settle())
+
+    def _put(self, released: Sequence[Released[_Waiting]]) -> None:
+        if self._file is None or not released:
+            return
+        data = b"".join([rec.encode_record(_filled(waiting, text)) for waiting, text in released])
+        while data:
+            data = data[os.write(self._file, data) :]
+
+    def message(self, line: bytes, kind: type[rec.Sent | rec.Received]) -> None:
+        """Write what went over the wire."""
+        if self._file is None:
+            return
+        try:
+            message = _decoded(line)
+        except (ValueError, RecursionError):
+            noise = line.decode(errors="backslashreplace") + "\n"
+            self.write(rec.Noise(at=self.now(), text=""), _NOISE, "noise", noise, size=len(line))
+            return
+        self._blank_form(message, kind)
+        session, update, place = spoken(message)
+        text = taken_out(message, place)
+        owner = None if session is None else ("session", session)
+        record = kind(at=self.now(), message=self.clean(message))
+        self.write(record, owner, update, text, place, len(line))
+
+    def _blank_form(self, message: ev.JsonValue, kind: type[rec.Sent | rec.Received]) -> None:
+        """Take out what was answered: anything may be a secret there."""
+        if kind is rec.Received:
+            match message:
+                case {
+                    "method": "elicitation/create",
+                    "id": str() | int() as id_,
+                    "params": {"requestedSchema": schema},
+                }:
+                    self._forms[id_] = schema
+                case _:
+                    pass
+            return
+        match message:
+            case {"method": str(method), "params": params} if method == RESPOND_METHOD:
+                self._blank(params, "value", None)
+            case {"id": str() | int() as id_, **answer} if "method" not in answer:
+                result = answer.get("result")
+                if id_ in self._forms:
+                    self._blank(result, "content", self._forms.pop(id_))
+                if is_object(result):
+                    self._blank(result.get("_meta"), VALUE_META, None)
+            case _:
+                pass
+
+    def _blank(self, answer: ev.JsonValue, name: str, schema: ev.JsonValue) -> None:
+        if is_object(answer) and name in answer:
+            answer[name] = self._redactor.answers(answer[name], schema)
+
+    def gone(self, exit_code: int | None) -> None:
+        """Write that the agent has ended by itself."""
+        self.write(rec.Gone(at=self.now(), exit_code=exit_code))
+
+    def failure(self, error: Exception) -> rec.Failure:
+        """Return an error as JSON, without secrets."""
+        plain = failure_of(error)
+        message, fields = self._redactor.text(plain.message), self.clean(plain.fields)
+        return rec.Failure(name=plain.name, message=message, fields=fields)
+
+    def next_call(self) -> int:
+        """Return a number for a tool call."""
+        return next(self._calls)
+
+
+def _decoded(line: bytes) -> ev.JsonValue:
+    """Return a message as it is when it is read.
+
+    Raises:
+        ValueError, RecursionError: It is none.
+    """
+    try:
+        return msgspec.json.decode(line)
+    except ValueError:
+        repaired = repair(line)
+        if repaired is None:
+            raise
+        return msgspec.json.decode(repaired)
+
+
+def _printable(text: str) -> str:
+    """Return a text that can be written: what is no character of it, as an escape."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _filled(waiting: _Waiting, text: str | None) -> rec.Record:
+    """Put a piece of text where it belongs."""
+    record, place = waiting
+    if text is None:
+        return record
+    if isinstance(record, rec.Noise):
+        return replace(record, text=text.rstrip("\n"))
+    assert place is not None
+    if isinstance(record, rec.Happened | rec.Between):
+        put_in(record.event, place, text)
+    else:
+        assert isinstance(record, rec.Sent | rec.Received)
+        put_in(record.message, place, text)
+    return record

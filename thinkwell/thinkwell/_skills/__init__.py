@@ -1,1 +1,0 @@
-"""Skills: their files and the tools that give them to an agent."""

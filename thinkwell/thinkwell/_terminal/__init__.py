@@ -1,0 +1,1 @@
+"""The terminal that a program runs in."""

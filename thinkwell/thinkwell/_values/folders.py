@@ -1,0 +1,33 @@
+"""Folders that a program names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def existing_folder(path: str | os.PathLike[str], who: str) -> str:
+    """Return the absolute form of a path, without ``..``.
+
+    Raises:
+        NotADirectoryError: There is no such folder.
+    """
+    return os.path.normpath(folder_at(path, who))
+
+
+def folder_at(path: str | os.PathLike[str], who: str) -> Path:
+    """Return the absolute path of a folder.
+
+    Raises:
+        NotADirectoryError: There is no such folder.
+    """
+    try:
+        folder = Path(path).absolute()
+    except FileNotFoundError:
+        raise NotADirectoryError(
+            f"{who}: the current folder of this program has been deleted; give the absolute path of another, "
+            "or change to one that exists"
+        ) from None
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{who}: there is no folder {folder}")
+    return folder

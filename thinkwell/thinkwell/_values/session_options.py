@@ -1,0 +1,95 @@
+"""The options of a session, as users know them, read from the protocol's form of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from thinkwell._values.content import JsonValue
+
+
+class OptionChoice(Struct, frozen=True, kw_only=True):
+    """A value that an option can take."""
+
+    value: str
+    name: str
+    description: str | None = None
+    group: str | None = None
+    """The heading that it stands under, where the agent sorts them so."""
+
+
+class SessionOption(Struct, frozen=True, kw_only=True):
+    """Something that can be set on a session, such as its model."""
+
+    id: str
+    name: str
+    description: str | None = None
+    category: str | None = None
+    """What it is about: ``mode``, ``model``, ``model_config``, ``thought_level``, or the agent's own word."""
+    type: Literal["select", "boolean"] = "select"
+    value: str | bool
+    """What it is set to: the value of a choice, or a bool."""
+    choices: tuple[OptionChoice, ...] = ()
+    """What it can be set to, in the agent's order; nothing for a boolean."""
+
+
+class _Entry(Struct):
+    """A choice, or a group of choices."""
+
+    name: str
+    value: str | None = None
+    description: str | None = None
+    options: tuple[_Entry, ...] = ()
+
+
+class _Table(Struct, rename="camel"):
+    """An option in the protocol's form (ACP, Session Config Options)."""
+
+    id: str
+    name: str
+    type: Literal["select", "boolean"]
+    current_value: str | bool
+    description: str | None = None
+    category: str | None = None
+    options: tuple[_Entry, ...] = ()
+
+
+def read_options(tables: Iterable[JsonValue]) -> Iterator[SessionOption]:
+    """Yield the options that tables of the protocol describe; one of an unknown type is passed over."""
+    for each in tables:
+        try:
+            table = msgspec.convert(each, _Table)
+        except msgspec.ValidationError:
+            continue
+        yield SessionOption(
+            id=table.id,
+            name=table.name,
+            description=table.description,
+            category=table.category,
+            type=table.type,
+            value=table.current_value,
+            choices=tuple(_choices(table.options, None)),
+        )
+
+
+def _choices(entries: Sequence[_Entry], group: str | None) -> Iterator[OptionChoice]:
+    for entry in entries:
+        if entry.value is None:
+            yield from _choices(entry.options, entry.name)
+        else:
+            yield OptionChoice(value=entry.value, name=entry.name, description=entry.description, group=group)
+
+
+def chosen_model(options: Iterable[SessionOption]) -> str | None:
+    """Return the name of the model that is chosen: an option for that has the category ``model``."""
+    for option in options:
+        if option.category == "model":
+            names = (choice.name for choice in option.choices if choice.value == option.value)
+            name = next(names, option.value)
+            return name if isinstance(name, str) else None
+    return None

@@ -1,0 +1,126 @@
+"""`Workspace`: folders and commands that an agent may reach through its client."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from thinkwell._values.folders import folder_at
+from thinkwell._workspace.walk import SUPPORTED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+MAX_READ_BYTES: Final = 10 * 1024 * 1024
+"""How much text one read returns, in bytes of UTF-8."""
+
+MAX_WRITE_BYTES: Final = 10 * 1024 * 1024
+"""How much text one write may bring, in bytes of UTF-8."""
+
+OUTPUT_LIMIT: Final = 1024 * 1024
+"""How much of each terminal's output is kept, in bytes."""
+
+MAX_TERMINALS: Final = 64
+"""How many terminals of an agent are kept, those that have ended included."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Workspace:
+    """Folders that an agent may read, and perhaps write and run commands in, through its client.
+
+    Pass it to `open_agent`. It serves the agent's requests ``fs/*`` and ``terminal/*`` (Agent Client
+    Protocol, File System and Terminals), and only what it serves is advertised. An agent that uses tools of
+    its own, as most do, goes past it: their reach is a matter of ``permissions`` and of the agent's settings.
+
+    Paths are held within the roots folder by folder, links resolved, so that a link that is put in place at
+    the wrong moment leads nowhere else. A hard link is the file itself and cannot be told from it. A command
+    starts within the roots, but from then on it may do whatever you may: ``terminal=True`` is no sandbox.
+
+    Args:
+        root: The folder; a relative one is taken from the current folder, now.
+        more: Further folders.
+        write: Whether files may be written. Missing folders are made.
+        terminal: Whether commands may be run.
+        shell_lines: Whether a command without arguments that is no program is run by the shell; kimi-cli and
+            droid need it. Takes ``terminal=True``.
+        deny: Files and folders that are not served, as patterns in the manner of `fnmatch`: without a slash,
+            for a name at any depth (``.env*``); with one, for a path below a root (``build/*``), where ``*``
+            covers slashes too. Capital letters make no difference. What is in a denied folder is denied.
+        missing_as_empty: Whether to read a file that does not exist as an empty one instead of an error.
+            Without it, gemini-cli cannot make files through its client.
+        max_read_bytes: The most that one read returns, in bytes. A larger file is refused, unless the agent
+            asks for a range of lines; that is cut between two characters.
+        max_write_bytes: The most that one write may bring, in bytes.
+        output_limit: How much of each terminal's output is kept, in bytes: the latest.
+        max_terminals: How many terminals are kept. For one more, the oldest that has ended is forgotten;
+            where all of them run, the command is refused.
+
+    Raises:
+        NotADirectoryError: A root is no folder.
+        ValueError: Another argument makes no sense.
+        NotImplementedError: The system cannot open files relative to a folder (Windows), so that the
+            roots could not be enforced.
+    """
+
+    roots: tuple[Path, ...]
+    """The folders, absolute, as they were given."""
+    write: bool
+    terminal: bool
+    shell_lines: bool
+    deny: tuple[str, ...]
+    missing_as_empty: bool
+    max_read_bytes: int
+    max_write_bytes: int
+    output_limit: int
+    max_terminals: int
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        /,
+        *more: str | os.PathLike[str],
+        write: bool = False,
+        terminal: bool = False,
+        shell_lines: bool = False,
+        deny: Sequence[str] = (),
+        missing_as_empty: bool = False,
+        max_read_bytes: int = MAX_READ_BYTES,
+        max_write_bytes: int = MAX_WRITE_BYTES,
+        output_limit: int = OUTPUT_LIMIT,
+        max_terminals: int = MAX_TERMINALS,
+    ) -> None:
+        if not SUPPORTED:  # pragma: no cover - the tests run on POSIX
+            raise NotImplementedError("Workspace: this system cannot hold an agent within a folder")
+        if shell_lines and not terminal:
+            raise ValueError("Workspace(shell_lines=True) needs terminal=True")
+        if isinstance(deny, str) or not all(pattern.strip("/") for pattern in deny):
+            raise ValueError(f"Workspace(deny={deny!r}): give a sequence of patterns, none of them empty")
+        for name, value, least in (
+            ("max_read_bytes", max_read_bytes, 1),
+            ("max_write_bytes", max_write_bytes, 1),
+            ("output_limit", output_limit, 0),
+            ("max_terminals", max_terminals, 1),
+        ):
+            if value < least:
+                raise ValueError(f"Workspace({name}={value}): the least is {least}")
+        for name, setting in (
+            ("roots", tuple(_folder(folder) for folder in (root, *more))),
+            ("write", write),
+            ("terminal", terminal),
+            ("shell_lines", shell_lines),
+            ("deny", tuple(deny)),
+            ("missing_as_empty", missing_as_empty),
+            ("max_read_bytes", max_read_bytes),
+            ("max_write_bytes", max_write_bytes),
+            ("output_limit", output_limit),
+            ("max_terminals", max_terminals),
+        ):
+            object.__setattr__(self, name, setting)
+
+
+def _folder(path: str | os.PathLike[str]) -> Path:
+    if not os.fspath(path):
+        raise ValueError('Workspace(""): name a folder, such as "."')
+    return folder_at(path, f"Workspace({os.fspath(path)!r})")
