@@ -87,7 +87,7 @@ async def ask(*requests: Any, meanwhile: Any = None, **settings: Any) -> Asked:
 
     async with scripted(script, **settings) as agent:
         stream = agent.think().text("Go").stream(include="all")
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             if meanwhile is not None:
                 await meanwhile(stream)
             asked.events = [event async for event in stream]

@@ -47,8 +47,9 @@ def builtin_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let programs that open the built-in agent find it in memory, speaking without pauses."""
 
     def opened(agent: Any = None, /, **options: Any) -> AbstractAsyncContextManager[Agent]:
-        chosen = any(map(os.environ.get, CHOOSING)) or not options.keys().isdisjoint({"command", "transport"})
-        if agent == "builtin" or (agent is None and not chosen):
+        given = {name for name in ("command", "transport") if options.get(name) is not None}
+        if agent == "builtin" or (agent is None and not given and not any(map(os.environ.get, CHOOSING))):
+            options.pop("transport", None)  # thinkwell.sync passes it always
             return open_builtin(**options)
         return open_agent(agent, **options)
 

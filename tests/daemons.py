@@ -27,7 +27,7 @@ def is_alive(pid: int) -> bool:
 
 async def wait_gone(pid: int) -> None:
     """Wait until a process that was killed has ended."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         while is_alive(pid):  # noqa: ASYNC110 - no child of ours, so nothing tells
             await anyio.sleep(0.01)
 

@@ -129,7 +129,7 @@ class RawHttp:
         self, method: str = "POST", *, body: bytes | JsonObject = b"", **headers: str | None
     ) -> Response:
         """Send a request and return the whole answer."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await self.send(method, body=body, **headers)
             return await self.response()
 
@@ -143,7 +143,7 @@ class RawHttp:
 
     async def event(self) -> JsonObject | str | None:
         """Return the next event of a stream: a message, the text of a comment, or ``None`` at the end."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             return await self.patient_event()
 
     async def patient_event(self) -> JsonObject | str | None:
@@ -164,7 +164,7 @@ class RawHttp:
 
     async def closed(self) -> bool:
         """Whether the server closes without saying more."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             try:
                 await self.stream.receive()
             except (anyio.EndOfStream, anyio.BrokenResourceError):

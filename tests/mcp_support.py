@@ -120,7 +120,7 @@ class Workbench:
 
     async def until(self, *, waiting: int = 0, cancelled: int = 0) -> None:
         """Return when this many calls wait and this many were cancelled."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             while (self.waiting, self.cancelled) != (waiting, cancelled):
                 await self.changed.wait()
 
@@ -140,7 +140,7 @@ class Inbox:
 
     async def until(self, method: str, count: int = 1) -> None:
         """Return when the client has heard this so often."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             while self.methods.count(method) < count:
                 await self._changed.wait()
 

@@ -121,7 +121,7 @@ if daemonize():
 """
     mark = {**os.environ, "MOVING": str(os.getpid())}
     async with running(code, env=mark, terminate_grace=0.1) as transport:
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await transport.receive()
     assert carrying(f"MOVING={os.getpid()}") == []
 

@@ -83,7 +83,7 @@ def is_alive(pid: int) -> bool:
 
 async def wait_gone(*pids: int) -> None:
     """Wait until the system has ended processes that were killed."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         while any(map(is_alive, pids)):  # noqa: ASYNC110 - no child of ours, so nothing tells
             await anyio.sleep(0.01)
 

@@ -25,7 +25,7 @@ async def test_receiving_waits_for_bytes() -> None:
     async def receive() -> None:
         received.append(await two.receive())
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(receive)
             await anyio.wait_all_tasks_blocked()
@@ -37,7 +37,7 @@ async def test_receiving_waits_for_bytes() -> None:
 async def test_a_sender_far_ahead_waits() -> None:
     one, two = memory_transport_pair()
     await one.send(b"x" * MEMORY_PIPE_SIZE)
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(one.send, b"y")
             await anyio.wait_all_tasks_blocked()
@@ -61,7 +61,7 @@ async def test_closing_wakes_whoever_waits() -> None:
         with pytest.raises(anyio.ClosedResourceError):
             await one.receive()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(receive)
             await anyio.wait_all_tasks_blocked()
@@ -76,7 +76,7 @@ async def test_a_waiting_sender_learns_that_nobody_reads_any_more() -> None:
         with pytest.raises(anyio.BrokenResourceError):
             await one.send(b"y")
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(send)
             await anyio.wait_all_tasks_blocked()

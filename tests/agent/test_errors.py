@@ -213,7 +213,7 @@ async def test_errors_of_the_protocol_become_ours(wire: Exception, expected: Thi
         ScriptedAgent(ends).connect() as transport,
         open_agent("odd", transport=Breaking(transport, wire)) as agent,
     ):
-        with anyio.fail_after(20), pytest.raises(type(expected)) as caught:
+        with anyio.fail_after(30), pytest.raises(type(expected)) as caught:
             await agent.think().text("Go").run()
     assert type(caught.value) is type(expected)
     assert vars(caught.value) == vars(expected)

@@ -29,7 +29,7 @@ async def opened() -> AsyncGenerator[tuple[Agent, Session, ThoughtStream[str]]]:
     async def wait(_: ScriptedTurn) -> None:
         await over.wait()
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with (
             ScriptedAgent(script.does(wait).says("Done.").stops().says("And more.")).open() as agent,
             agent.session() as session,
@@ -91,7 +91,7 @@ async def test_another_event_loop_is_refused(name: str, loop: str) -> None:
     async with opened() as (agent, session, stream):
 
         async def use() -> None:
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 await ASYNC[name](agent, session, stream)
 
         with pytest.raises(WrongEventLoop) as caught:

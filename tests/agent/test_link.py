@@ -108,7 +108,7 @@ async def test_leaving_a_session_cancels_its_runs_and_no_others() -> None:
         await anyio.sleep_forever()
 
     handler = Played([forever, forever, done])
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with scripted(agent=handler) as agent:
             other = agent.think().text("Go").stream()
             await anext(aiter(other))
@@ -169,7 +169,7 @@ async def test_a_session_that_does_not_open_leaves_nothing_and_harms_nobody() ->
         return await proceed(request)
 
     handler = Played([done], answers={"session/new": choose})
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with scripted(agent=handler) as agent:
             stream = agent.think().text("Go").stream()
             await asked.wait()

@@ -84,7 +84,7 @@ def names(phases: Iterable[ev.PhaseChanged | PhaseView]) -> list[str]:
 
 async def test_each_phase_is_told_when_it_begins() -> None:
     told: list[ev.PhaseChanged] = []
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with open_agent(odd("works"), on_phase=told.append) as agent:
             assert names(told) == LAUNCH
             await agent.think().text("Go").run()
@@ -104,7 +104,7 @@ async def test_it_is_told_before_the_program_is_started(tmp_path: Path) -> None:
     script = (
         f"open({str(mark)!r}, 'w'); import runpy, sys; sys.argv[1:] = ['works']; runpy.run_path({PROGRAM!r})"
     )
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with open_agent(command=[sys.executable, "-c", script], on_phase=look):
             assert mark.exists()
     assert seen[0] == ("launching", False)
@@ -113,7 +113,7 @@ async def test_it_is_told_before_the_program_is_started(tmp_path: Path) -> None:
 
 async def test_a_failed_launch_is_told_as_far_as_it_came() -> None:
     told: list[ev.PhaseChanged] = []
-    with anyio.fail_after(20), pytest.raises(AgentStartFailed) as caught:
+    with anyio.fail_after(30), pytest.raises(AgentStartFailed) as caught:
         async with open_agent(odd("exit"), on_phase=told.append):
             pass
     assert names(told) == LAUNCH
@@ -137,7 +137,7 @@ async def test_a_callback_that_raises_ends_the_launch(last: ev.Phase) -> None:
         if event.phase == last:
             raise LookupError(event.phase)
 
-    with anyio.fail_after(20), pytest.raises(LookupError, match=last):
+    with anyio.fail_after(30), pytest.raises(LookupError, match=last):
         async with open_agent(odd("works"), on_phase=fail):
             raise AssertionError("it started")
 
@@ -153,7 +153,7 @@ async def test_a_connection_is_not_launched() -> None:
 
 
 async def test_how_long_each_phase_took() -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with open_agent(odd("works")) as agent:
             phases = agent.launch_phases
             assert names(phases) == LAUNCH
@@ -170,7 +170,7 @@ async def test_how_long_each_phase_took() -> None:
 
 
 async def test_the_first_run_is_told_of_the_launch() -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with open_agent(odd("works")) as agent:
             events = await phases_of(agent.think().text("Go").stream(include={"phase"}))
             second = agent.think().text("Go").stream(include={"phase"})
@@ -244,7 +244,7 @@ async def test_tools_that_are_never_fetched_are_never_ready() -> None:
 
 async def test_a_replay_has_the_phases_too(tmp_path: Path) -> None:
     file = tmp_path / "run.ndjson"
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with open_agent(odd("works"), record=file) as agent:
             streams = [agent.think().text("Go").stream(include={"phase"})]
             recorded = [await phases_of(streams[0])]

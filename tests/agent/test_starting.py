@@ -58,7 +58,7 @@ def no_choice_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def opened(mode: str, *args: str, **options: Any) -> AsyncGenerator[Agent]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with open_agent(command=odd(mode, *args), **options) as agent:
             yield agent
 
@@ -225,7 +225,7 @@ async def test_what_contradicts_itself_is_refused_at_once(
 
 async def test_the_command_in_the_environment_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THINKWELL_AGENT_CMD", " ".join(odd("works", "--from-env")))
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with open_agent(None) as agent:
             assert (await facts(agent))["args"] == ["--from-env"]
             assert agent.name == "odd_agent.py"
@@ -249,7 +249,7 @@ async def test_an_agent_gets_what_it_needs_unless_the_caller_says_otherwise(
 ) -> None:
     program = Program(command=tuple(odd("works")))
     profile = AgentProfile(name="odd", program=program, env=find_agent("claude").env)
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with open_agent(profile, env=env) as agent:
             assert (await facts(agent))["env"]["ENABLE_TOOL_SEARCH"] == found
 

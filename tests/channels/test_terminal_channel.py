@@ -541,7 +541,7 @@ async def test_questions_come_one_after_another(out: io.StringIO, typist: Typist
     async def ask(user_id: str) -> None:
         answers.append((user_id, await channel.ask(user_id, ALLOW)))
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask, "ada")
             await typist.is_asked()
@@ -564,7 +564,7 @@ async def test_what_is_written_meanwhile_stands_above_the_prompt(out: io.StringI
     channel = TerminalChannel(out, read_line=typist.read_line)
     await channel.on_stream_start("me")
     await channel.on_stream_chunk("me", "I")
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(channel.ask, "me", ALLOW)
             await typist.is_asked()
@@ -666,7 +666,7 @@ async def test_a_pipe_that_nobody_reads_any_more() -> None:
 
 async def test_a_pipe_that_is_full_holds_up_nothing_else() -> None:
     written: list[bytes] = []
-    with small_pipe() as (read, out), anyio.fail_after(5):
+    with small_pipe() as (read, out), anyio.fail_after(30):
         channel = TerminalChannel(out)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(channel.send, "me", "a" * 10_000)

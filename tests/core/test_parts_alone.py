@@ -52,6 +52,10 @@ def _ignore(_batch: object) -> None:
     pass
 
 
+def _claimed(_session_id: str, _cwd: str) -> None:
+    pass
+
+
 @asynccontextmanager
 async def client_of(
     agent: ScriptedAgent, take: Callable[[Sequence[s.SessionNotification]], None] = _ignore
@@ -114,7 +118,7 @@ async def test_a_turn_that_does_not_end_is_lost_when_patience_is_over(
 
 
 async def test_a_session_needs_no_agent() -> None:
-    routes: SessionRoutes[WireSession] = SessionRoutes("played", lambda *_: None)
+    routes: SessionRoutes[WireSession] = SessionRoutes("played", _claimed)
     withdrawn: list[str] = []
     async with (
         background_tasks() as tasks,

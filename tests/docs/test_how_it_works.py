@@ -296,7 +296,7 @@ async def passed_on(way: Way, folder: Path) -> list[str]:
     """Return the files that a way passes."""
     passed = Passed()
     try:
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             await way(passed, folder)
     finally:
         passed.end()

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-SECONDS: Final = 3.0
-"""Time of the processor, not of the clock: other programs do not count. Honest work takes some hundredths of
-this; work that grows with the square of the size takes many times as much."""
+SECONDS: Final = 20.0
+"""Time of the processor, not of the clock: other programs do not count, but a slow machine does. Honest work
+takes at most a tenth of this; work that grows with the square of the size takes many times as much."""
 
 MEASURED: Final = 2_000
 """Bytes of an input from which on memory is measured, which slows everything down."""

@@ -123,7 +123,7 @@ async def test_of_two_who_add_the_same_number_one_may(journal: Journal) -> None:
         except JournalConflict:
             refused.append(name)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             for name in "abc":
                 tasks.start_soon(add, name)
@@ -174,7 +174,7 @@ async def test_a_run_that_has_ended_has_its_last_entry(journal: Journal) -> None
                 assert page[-1] == Entry(11, b"end")
                 return
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             for _ in range(3):
                 tasks.start_soon(look)
@@ -274,7 +274,7 @@ async def until(journal: Journal, run_id: str, after: int, done: Callable[[], Aw
 async def test_nobody_waits_for_what_is_there(journal: Journal) -> None:
     await journal.create(run_record("run-1"))
     await journal.append("run-1", entries(1, 3))
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         await journal.wait("run-1", 0)
         await journal.wait("run-1", 2)
         await journal.wait("run-1", -1)
@@ -283,7 +283,7 @@ async def test_nobody_waits_for_what_is_there(journal: Journal) -> None:
 async def test_nobody_waits_for_a_run_that_has_ended_or_is_nowhere(journal: Journal) -> None:
     await journal.create(run_record("run-1"))
     await journal.finish("run-1", Entry(1, b"end"), "completed", 1.0)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         await journal.wait("run-1", 1)
         await journal.wait("run-1", 100)
         await journal.delete("run-1")
@@ -303,7 +303,7 @@ async def test_who_waits_is_woken_when_there_is_an_entry_to_read(journal: Journa
         await until(journal, "run-1", after, there)
         woken.append(after)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             for _ in range(3):
                 tasks.start_soon(wait, 0)
@@ -327,7 +327,7 @@ async def test_who_waits_is_woken_by_the_end(journal: Journal) -> None:
         record = await journal.get("run-1")
         return record is not None and record.ended is not None
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(until, journal, "run-1", 50, ended)
             await anyio.wait_all_tasks_blocked()
@@ -342,7 +342,7 @@ async def test_who_waits_is_woken_by_the_end_of_the_journal(journal: Journal) ->
         await checkpoint()
         return closed
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             for _ in range(3):
                 tasks.start_soon(until, journal, "run-1", 0, is_closed)
@@ -357,7 +357,7 @@ async def test_who_gives_up_waiting_disturbs_nobody(journal: Journal) -> None:
     async def there() -> bool:
         return bool(await journal.read("run-1"))
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks, anyio.create_task_group() as impatient:
             tasks.start_soon(until, journal, "run-1", 0, there)
             for _ in range(3):
@@ -382,7 +382,7 @@ async def cancelled(call: Callable[[], Awaitable[object]], steps: int) -> bool:
             await call()
             returned = True
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(do)
             for _ in range(steps):

@@ -59,7 +59,7 @@ async def test_pieces_come_in_the_order_in_which_they_were_kept_first(journal: J
 
 
 async def test_many_keep_pieces_at_once(journal: Journal) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             for number in range(40):
                 tasks.start_soon(journal.put, "kind", f"name-{number % 20}", b"%d" % (number // 20))

@@ -87,7 +87,7 @@ async def test_who_opens_it_first_has_it(place: Place) -> None:
         except JournalError as exc:
             refused.append(exc)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             for _ in range(3):
                 tasks.start_soon(open_it)
@@ -143,9 +143,9 @@ async def test_nothing_can_be_done_with_one_that_is_not_open(place: Place) -> No
     ]
     for _ in range(2):
         for call in calls:
-            with anyio.fail_after(10), pytest.raises(JournalError):
+            with anyio.fail_after(30), pytest.raises(JournalError):
                 await call()
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             await journal.wait("run-1", 0)
         async with journal:
             pass
@@ -157,7 +157,7 @@ async def test_one_in_memory_can_be_used_before_and_after() -> None:
     await journal.create(run_record("run-1"))
     await journal.create(run_record("run-2"))
     await journal.append("run-1", entries(1, 3))
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         await journal.wait("run-1", 3)
     await journal.finish("run-2", Entry(1, b"end"), "completed", 1.0)
     async with journal:
@@ -238,7 +238,7 @@ async def test_who_waits_for_an_orphan_is_woken(place: Place) -> None:
                 await journal.wait("run-1", 0)
                 found.extend(await journal.read("run-1"))
 
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(follow)
                 await journal.finish("run-1", Entry(1, b"end"), "interrupted", 1.0)
@@ -251,7 +251,7 @@ async def test_who_waits_for_an_orphan_is_woken(place: Place) -> None:
 async def test_the_process_of_a_run_is_asked(journal: Journal) -> None:
     await journal.create(run_record("run-1"))
     journal.serve(answer)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         assert await journal.call("run-1", b"\0 What? \xff") == b"run-1: \0 What? \xff"
 
 
@@ -262,7 +262,7 @@ async def test_many_ask_at_once(journal: Journal) -> None:
     async def ask(run_id: str, body: bytes) -> None:
         got[body] = await journal.call(run_id, body)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         for number in range(3):
             await journal.create(run_record(f"run-{number}"))
         async with anyio.create_task_group() as tasks:
@@ -276,13 +276,13 @@ async def test_nobody_answers_for_a_run_that_has_ended_or_is_nowhere(journal: Jo
     await journal.create(run_record("run-1"))
     await journal.finish("run-1", Entry(1, b"end"), "completed", 1.0)
     for run_id in ("run-1", "run-2", "\ud800"):
-        with anyio.fail_after(10), pytest.raises(JournalConflict, match="has ended or is gone"):
+        with anyio.fail_after(30), pytest.raises(JournalConflict, match="has ended or is gone"):
             await journal.call(run_id, b"What?")
 
 
 async def test_a_process_that_does_not_answer(journal: Journal) -> None:
     await journal.create(run_record("run-1"))
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         for handler in (None, answer, None):
             journal.serve(handler)
             if handler is None:
@@ -300,7 +300,7 @@ async def test_a_process_that_takes_too_long_to_answer(journal: Journal) -> None
 
     await journal.create(run_record("run-1"))
     journal.serve(think)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         with pytest.raises(JournalConflict, match="has not answered within"):
             await journal.call("run-1", b"Slowly", timeout=0.05)
         assert await journal.call("run-1", b"Quickly") == b"Yes"
@@ -317,7 +317,7 @@ async def test_who_asks_may_give_up(journal: Journal) -> None:
 
     await journal.create(run_record("run-1"))
     journal.serve(think)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(journal.call, "run-1", b"Slowly")
             await asked.wait()
@@ -329,7 +329,7 @@ async def test_an_orphan_s_process_answers_when_somebody_has_taken_it(place: Pla
     async with place.journal() as journal:
         journal.serve(answer)
         await journal.create(run_record("run-1"))
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with place.journal() as journal:
             with pytest.raises(JournalConflict, match="run-1"):
                 await journal.call("run-1", b"What?", timeout=0.05)

@@ -85,7 +85,7 @@ async def test_a_key_starts_one_run_only(journal: Journal) -> None:
     assert await journal.create(run_record("run-2", key="k", title="The second")) == first
     assert await journal.get("run-2") is None
     assert ids(await journal.runs()) == ["run-1"]
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         await journal.wait("run-2", 0)
     with pytest.raises(JournalConflict, match="run-2 has ended or is gone"):
         await journal.append("run-2", entries(1, 1))
@@ -123,7 +123,7 @@ async def test_a_key_that_comes_many_times_at_once_starts_one_run(journal: Journ
     async def start(number: int) -> None:
         got.add((await journal.create(run_record(f"run-{number}", key="k"))).id)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             for number in range(20):
                 tasks.start_soon(start, number)
@@ -261,7 +261,7 @@ async def test_a_run_that_many_delete_at_once_is_deleted_once(journal: Journal) 
     async def delete() -> None:
         deleted.append(await journal.delete("run-1"))
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             for _ in range(5):
                 tasks.start_soon(delete)

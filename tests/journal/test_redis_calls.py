@@ -60,7 +60,7 @@ async def test_who_is_asked_while_his_line_is_cut(
             handler = Handler()
             one.serve(handler)
             line.refuse()
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 tasks.start_soon(other.call, "run-1", b"what")
                 await anyio.wait_all_tasks_blocked()
                 line.refuse(refusing=False)
@@ -114,7 +114,7 @@ async def test_more_is_asked_than_can_be_answered_at_once(one: RedisJournal, oth
         async with anyio.create_task_group() as tasks:
             for number in range(120):
                 tasks.start_soon(ask, number)
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 while len(handler.asked) < 100:
                     handler.heard = anyio.Event()
                     await handler.heard.wait()

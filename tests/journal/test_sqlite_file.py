@@ -36,7 +36,7 @@ def permissions(path: Path) -> int:
 
 async def reason(path: Path) -> str:
     """Return why a file cannot be opened, and see that the error names it."""
-    with anyio.fail_after(10), pytest.raises(JournalError) as raised:
+    with anyio.fail_after(30), pytest.raises(JournalError) as raised:
         await SqliteJournal(path).open()
     assert raised.value.where == f"the journal {path}"
     assert str(raised.value) == f"the journal {path}: {raised.value.reason}"

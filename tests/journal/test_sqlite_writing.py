@@ -89,7 +89,7 @@ async def test_what_waits_together_is_one_transaction(file: SqliteJournal) -> No
     for number in range(30):
         await file.create(run_record(f"run-{number}"))
     before = transactions(file.path)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             with Blockade(file.path):
                 for number in range(30):
@@ -117,7 +117,7 @@ async def test_what_one_has_done_wrong_is_nobody_else_s_trouble(file: SqliteJour
         except JournalConflict as exc:
             failed.append(exc)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             with Blockade(file.path):
                 tasks.start_soon(file.put, "kind", "first", b"1")
@@ -134,7 +134,7 @@ async def test_what_one_has_done_wrong_is_nobody_else_s_trouble(file: SqliteJour
 
 
 async def test_a_whole_life_in_one_transaction(file: SqliteJournal) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             with Blockade(file.path):
                 tasks.start_soon(file.put, "kind", "first", b"1")
@@ -165,7 +165,7 @@ async def test_a_key_that_comes_with_more_entries_of_its_run(file: SqliteJournal
     async def again() -> None:
         found.append(await file.create(run_record("run-2", key="k")))
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             with Blockade(file.path):
                 tasks.start_soon(file.put, "kind", "first", b"1")
@@ -195,7 +195,7 @@ async def test_much_that_waits_together_is_more_than_one_transaction(file: Sqlit
 async def test_others_read_while_somebody_waits_to_store(file: SqliteJournal) -> None:
     await file.create(run_record("run-1"))
     await file.append("run-1", entries(1, 3))
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             with Blockade(file.path):
                 tasks.start_soon(file.append, "run-1", entries(4, 4))
@@ -213,7 +213,7 @@ async def test_a_program_that_writes_to_the_file_for_too_long(
     async with SqliteJournal(path) as journal:
         await journal.create(run_record("run-1"))
         told = pytest.raises(JournalError, match="another program is writing to it; end that program")
-        with Blockade(path), anyio.fail_after(10), told:
+        with Blockade(path), anyio.fail_after(30), told:
             await journal.append("run-1", entries(1, 1))
         await journal.append("run-1", entries(1, 1))
         assert seqs(await journal.read("run-1")) == [1]
@@ -233,7 +233,7 @@ async def test_those_who_wait_for_such_a_program_wait_together(
     async with SqliteJournal(path) as journal:
         for number in range(30):
             await journal.create(run_record(f"run-{number}"))
-        with Blockade(path), anyio.fail_after(5):
+        with Blockade(path), anyio.fail_after(30):
             async with anyio.create_task_group() as tasks:
                 for number in range(30):
                     tasks.start_soon(append, journal, f"run-{number}")
@@ -254,7 +254,7 @@ async def test_what_waits_to_be_stored_is_stored_before_the_file_is_closed(path:
     journal = SqliteJournal(path)
     await journal.open()
     await journal.create(run_record("run-1"))
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             with Blockade(path):
                 for seq in range(1, 6):
@@ -279,7 +279,7 @@ async def test_who_reads_when_the_file_is_closed_gets_an_answer(path: Path) -> N
         except JournalError as exc:
             answers.append(exc.reason)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             for _ in range(200):
                 tasks.start_soon(read)
@@ -297,7 +297,7 @@ def test_tasks_that_are_torn_away_leave_nothing_half_done(path: Path) -> None:
     async def tear() -> None:
         async with SqliteJournal(path) as file:
             await file.create(run_record("run-1"))
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 with Blockade(file.path):
                     tasks = [
                         asyncio.create_task(file.append("run-1", entries(1, 2))),

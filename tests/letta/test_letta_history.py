@@ -195,7 +195,7 @@ async def test_what_is_being_said_is_not_yet_a_message() -> None:
     async with letta_served(slowly) as stage:
         agent = await stage.agent()
         run = await stage.post(f"/v1/agents/{agent}/messages/async", {"input": "Go."})
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await said.wait()
             while len(await stage.messages(agent)) < 2:
                 await anyio.lowlevel.checkpoint()

@@ -36,7 +36,7 @@ async def answered(*lines: bytes, **options: Any) -> AsyncGenerator[tuple[Agent,
             await program.write(line)
 
     heard: list[str] = []
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(greet)
             options = {"init": PARAMETERS, **options}

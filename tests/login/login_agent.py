@@ -117,6 +117,6 @@ class LoginAgent(Played):
 
 @asynccontextmanager
 async def opened(agent: LoginAgent, **options: Any) -> AsyncGenerator[Agent]:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with scripted(agent=agent, **options) as running:
             yield running

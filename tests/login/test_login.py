@@ -95,7 +95,7 @@ async def test_the_protocol_layer_alone() -> None:
     agent, handler = LoginAgent("session/new", "session/prompt"), Handler()
     ours, theirs = memory_transport_pair()
     new = s.NewSessionRequest(cwd="/w", mcp_servers=())
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with playing(theirs, agent), connect(ours, handler) as client:
             handler.client = client
             await client.initialize()

@@ -46,7 +46,7 @@ class Agent:
         return (await self.host.connect(ConnectMcpRequest(server_id=told.server_id))).connection_id
 
     async def ask(self, connection_id: str, method: str, params: JsonObject | None = None) -> JsonValue:
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             return await self.host.message(
                 MessageMcpRequest(connection_id=connection_id, method=method, params=params)
             )
@@ -227,7 +227,7 @@ class TestServer:
             assert unseen.cancelled_caught
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(agent.ask, connection, "tools/list")
-                with anyio.fail_after(5):
+                with anyio.fail_after(30):
                     await server.wait_listed()
             assert (server.listed_generation, server.list_count) == (1, 1)
             server.set_tools(server.tools)
@@ -235,7 +235,7 @@ class TestServer:
             server.set_tools([OTHER])
             assert (server.generation, server.listed_generation, server.tools) == (2, 1, (OTHER,))
             await agent.ask(connection, "tools/list")
-            with anyio.fail_after(5):
+            with anyio.fail_after(30):
                 await server.wait_listed()
             assert (server.listed_generation, server.list_count) == (2, 2)
 
@@ -253,7 +253,7 @@ class TestServer:
                 tasks.start_soon(expect_cancelled, agent, connection)
                 tasks.start_soon(expect_cancelled, agent, connection)
                 await workbench.until(waiting=2)
-                with anyio.fail_after(5):
+                with anyio.fail_after(30):
                     await workbench.server.aclose()
                 assert (workbench.waiting, workbench.cancelled) == (0, 2)
             assert workbench.server.closed

@@ -46,14 +46,14 @@ class Lines:
         await self.stream.send(b"".join(lines))
 
     async def hear(self) -> JsonObject:
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             line = await self._received.receive_until(b"\n", 64 * 1024 * 1024)
         message: JsonObject = msgspec.json.decode(line)
         return message
 
     async def closed(self) -> bool:
         """Whether the server closes without saying more."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             try:
                 await self.stream.receive()
             except (anyio.EndOfStream, anyio.BrokenResourceError):
@@ -114,7 +114,7 @@ class TestProgram:
             assert heard[1] == {}
             assert heard[2]["content"][0]["text"] == '{"text":"' + big + '"}'
             await agent.stream.send_eof()
-            with anyio.fail_after(5):
+            with anyio.fail_after(30):
                 assert await program.wait() == 0
 
     async def test_ends_when_the_server_is_gone(self, host: ShimToolHost, workbench: Workbench) -> None:
@@ -123,14 +123,14 @@ class TestProgram:
             await agent.say(PING)
             assert await agent.hear() == PONG
             host.remove(workbench.server)
-            with anyio.fail_after(5):
+            with anyio.fail_after(30):
                 assert await program.wait() == 0
 
     async def test_says_why_it_cannot_start(self, workbench: Workbench) -> None:
         async with ShimToolHost() as host:
             told = host.add(workbench.server)
         env = {variable.name: variable.value for variable in told.env}
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             done = await anyio.run_process(
                 [told.command, *told.args], env=env, check=False, stderr=subprocess.PIPE
             )
@@ -305,7 +305,7 @@ class TestLines:
         self, lines: Lines, host: ShimToolHost
     ) -> None:
         await lines.say(rpc("tools/call", {"name": "echo", "arguments": {"text": "x" * 10_000_000}}))
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await lines.stream.receive(1)
         await lines.stream.aclose()
         again = await dial(host.add(Workbench().server))
@@ -321,7 +321,7 @@ class TestLines:
                 await lines.stream.send(block)
             await lines.stream.receive()
 
-        with anyio.fail_after(10), pytest.raises((anyio.BrokenResourceError, anyio.EndOfStream)):
+        with anyio.fail_after(30), pytest.raises((anyio.BrokenResourceError, anyio.EndOfStream)):
             await send()
 
 
@@ -333,7 +333,7 @@ async def test_a_program_that_ends_together_with_its_session_leaves_no_error(wor
             program.connect(told.args[-1])
             program.setblocking(False)
             program.sendall(told.env[0].value.encode() + b"\n" + msgspec.json.encode(PING) + b"\n")
-            with anyio.fail_after(5):
+            with anyio.fail_after(30):
                 await anyio.wait_readable(program)
             assert msgspec.json.decode(program.recv(1000)) == PONG
             await anyio.wait_all_tasks_blocked()

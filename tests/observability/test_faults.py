@@ -107,7 +107,7 @@ async def vanish(scene: Scene, stream: ThoughtStream[Any]) -> None:
 @pytest.mark.parametrize("fault", [cancel, leave, fail, stop_early, vanish])
 async def test_every_span_ends(spans: Collected, fault: Any) -> None:
     scene = Scene()
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with at_work(scene) as stream:
             await scene.ready.wait()
             await fault(scene, stream)
@@ -156,7 +156,7 @@ async def test_what_comes_after_the_end_begins_nothing(spans: Collected) -> None
         await stream.wait()
         handler.client.update(session.id, s.ToolCallStart(tool_call_id="t1", title="late"))
         handler.client.update(session.id, s.AgentMessageChunk(content=s.TextContent(text="late")))
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             async for _ in session.events():
                 late.set()
                 break

@@ -72,7 +72,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def fails(url: str, to: Path, *, limit: int = 1 << 30, read_timeout: float = 5) -> str:
     """Return why a download fails, of which nothing is left."""
-    with anyio.fail_after(20), pytest.raises(DownloadError) as caught:
+    with anyio.fail_after(30), pytest.raises(DownloadError) as caught:
         await download(url, to, limit=limit, read_timeout=read_timeout)
     assert not to.exists()
     assert caught.value.reason in str(caught.value)
@@ -223,7 +223,7 @@ async def test_redirections_without_end(server: FileServer, tmp_path: Path) -> N
 async def test_the_body_of_a_redirection_is_not_read(server: FileServer, tmp_path: Path) -> None:
     server.file("/file", DATA)
     url = server.raw("/old", b"HTTP/1.1 302 Found\r\nLocation: /file\r\n\r\n", b"x" * 1000, hang=True)
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         await download(url, tmp_path / "file", limit=len(DATA))
     assert (tmp_path / "file").read_bytes() == DATA
 
@@ -325,7 +325,7 @@ async def test_cancelling_does_not_wait_for_a_server_that_hangs(
         hang(handler)
 
     url = server.answer("/file", answer)
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: download(url, tmp_path / "file", limit=10, read_timeout=600))
             await asked.wait()
@@ -344,7 +344,7 @@ async def test_cancelling_does_not_wait_for_a_handshake_that_hangs(tmp_path: Pat
                 tasks.cancel_scope.cancel()
                 await anyio.sleep_forever()
 
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(listener.serve, accept)
                 await download(f"https://127.0.0.1:{port}/x", tmp_path / "x", limit=9)
@@ -745,7 +745,7 @@ async def test_a_header_that_leads_backwards(tmp_path: Path) -> None:
     checksum = sum(block[:148]) + 8 * 32 + sum(block[156:])
     block[148:156] = b"%06o\0 " % checksum
     (tmp_path / "a").write_bytes(gzip.compress(file("y")[0].tobuf() + bytes(block) + bytes(1024)))
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         assert "leads backwards" in await refusal(tmp_path / "a")
 
 

@@ -152,7 +152,7 @@ def line() -> Iterator[Line]:
 
 async def end_of(line: socket.socket) -> None:
     """Wait until no process holds the other end of a line."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         await anyio.wait_readable(line)
     with suppress(ConnectionResetError):
         assert line.recv(1) == b""

@@ -587,7 +587,7 @@ def test_values_are_checked_too() -> None:
 
 async def told(*arguments: Any, **options: Any) -> dict[str, Any]:
     """Start an agent that tells what it is."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with open_agent(*arguments, **options) as agent:
             facts: dict[str, Any] = json.loads(await agent.think().text("Who are you?").run())
             return {**facts, "name": agent.name}
@@ -632,7 +632,7 @@ async def test_a_command_of_yours_for_a_known_agent_has_what_is_known_of_it(user
     row = "[[errors]]\nsaid = 'key'\nhint = 'Set one.'\nversion = '1'\nseen = 2026-11-22\n"
     (user / "mine.toml").write_text(f"npx = {{ package = 'x' }}\nends_on_eof = false\n{row}")
     agent = "mine" if given == "name" else find_agent("mine")
-    with anyio.fail_after(20), pytest.raises(AgentStartFailed) as caught:
+    with anyio.fail_after(30), pytest.raises(AgentStartFailed) as caught:
         async with open_agent(agent, command=[sys.executable, ODD_AGENT, "exit"]):
             pass
     assert caught.value.agent == "mine"

@@ -59,7 +59,7 @@ async def asked(
     """Show a run that asks."""
     async with scripted(asks(*requests), permissions="ask", **settings) as agent:
         stream = stream_of(agent)
-        with anyio.fail_after(15):
+        with anyio.fail_after(30):
             async with kept(stream, out=pty.out, keyboard=pty.keyboard) as (renderer, _):
                 yield renderer, stream
 
@@ -108,7 +108,7 @@ async def test_the_keyboard_is_ours_only_while_something_is_asked(pty: Pty) -> N
         await turn.client.request_permission(permission(turn.session_id))
 
     async with scripted(script, permissions="ask") as agent:
-        with anyio.fail_after(15):
+        with anyio.fail_after(30):
             stream = stream_of(agent)
             async with kept(stream, out=pty.out, keyboard=pty.keyboard) as (renderer, _):
                 await renderer.shows(lambda run: run.view.text == "Well")
@@ -165,7 +165,7 @@ async def test_a_key_is_for_what_was_seen(pty: Pty) -> None:
             turn.say(answer.outcome.option_id)
 
     async with scripted(script, permissions="ask") as agent:
-        with anyio.fail_after(15):
+        with anyio.fail_after(30):
             stream = stream_of(agent)
             async with kept(stream, out=pty.out, keyboard=pty.keyboard) as (renderer, _):
                 await press(pty, renderer, "q", lambda kept: bool(kept.last[0].problem))
@@ -226,7 +226,7 @@ async def test_questions_of_several_runs(pty: Pty) -> None:
     agents = [scripted(asks(permission), permissions="ask") for _ in range(2)]
     async with agents[0] as first, agents[1] as second:
         streams = [stream_of(first), stream_of(second)]
-        with anyio.fail_after(15):
+        with anyio.fail_after(30):
             async with kept(*streams, out=pty.out, keyboard=pty.keyboard) as (renderer, _):
                 await renderer.until(lambda kept: any(map(is_open, kept.last)))
                 order = [0, 1] if is_open(renderer.last[0]) else [1, 0]
@@ -271,7 +271,7 @@ async def test_a_replay_asks_nobody(pty: Pty, tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     async with scripted(asks(permission), permissions="ask", question_timeout=0.5, record=file) as agent:
         await agent.think().text("Go").run()
-    with anyio.fail_after(15):
+    with anyio.fail_after(30):
         async with kept(replay(file, speed=0.2), out=pty.out, keyboard=pty.keyboard) as (renderer, _):
             await renderer.until(lambda kept: "finish" in kept.calls)
     assert any(run.view.questions for (run,) in renderer.frames)
@@ -301,7 +301,7 @@ class NoKeyboard:
 async def test_what_fails_in_asking_ends_the_drawing_only(caplog: pytest.LogCaptureFixture) -> None:
     async with scripted(asks(permission), permissions="ask") as agent:
         stream = stream_of(agent)
-        with anyio.fail_after(15):
+        with anyio.fail_after(30):
             async with kept(stream, keyboard=NoKeyboard()) as (renderer, _):
                 await renderer.until(lambda kept: "suspend" in kept.calls)
                 stream.answer(stream.view.questions[0].id, "allow")
@@ -504,7 +504,7 @@ async def test_a_form_that_is_answered_elsewhere_is_gone(pty: Pty) -> None:
 
     async with scripted(script, permissions="ask") as agent:
         stream = stream_of(agent)
-        with anyio.fail_after(15):
+        with anyio.fail_after(30):
             async with kept(stream, out=pty.out, keyboard=pty.keyboard) as (renderer, _):
                 await press(pty, renderer, "f", away)
                 await pty.sees("Your name(?s:.*)> ")

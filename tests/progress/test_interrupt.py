@@ -67,7 +67,7 @@ async def test_the_first_cancels_the_second_kills_the_third_is_the_programs(befo
     async with scripted(deaf) as agent:
         stream = stream_of(agent)
         try:
-            with anyio.fail_after(20):
+            with anyio.fail_after(30):
                 async for event in stream:
                     if event.type == "message":
                         break
@@ -90,7 +90,7 @@ async def test_the_first_cancels_the_second_kills_the_third_is_the_programs(befo
 
 async def test_the_inner_of_two_receives_and_then_the_outer_one() -> None:
     async with scripted(for_ever) as one, scripted(for_ever) as two:
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             async with live(stream_of(one)) as outer:
                 async with live(stream_of(two)) as inner:
                     await press(inner)
@@ -102,7 +102,7 @@ async def test_the_inner_of_two_receives_and_then_the_outer_one() -> None:
 async def test_a_program_that_ignores_it_goes_on_ignoring_it() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     async with scripted(for_ever) as agent:
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             async with live(stream_of(agent)) as showing:
                 assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     assert showing.presses == 0
@@ -132,7 +132,7 @@ async def test_a_run_is_cancelled_and_shown_so() -> None:
 
     async with scripted(script) as agent:
         stream = stream_of(agent)
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             async with kept(stream, ctrl_c=True) as (renderer, _):
                 await renderer.shows(lambda run: run.view.text == "Well")
                 os.kill(os.getpid(), signal.SIGINT)

@@ -45,7 +45,7 @@ def lines_of(file: io.StringIO) -> list[str]:
 
 async def test_show_returns_the_result_and_draws_it(capfd: pytest.CaptureFixture[str]) -> None:
     async with scripted(one_word) as agent:
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             assert await show(agent.think().text("Go").stream()) == "Done"
     out, err = capfd.readouterr()
     assert out == ""
@@ -72,7 +72,7 @@ async def test_in_github_actions_no_line_is_a_command_of_its_logs(
 async def test_show_raises_the_error_of_the_run() -> None:
     async with scripted(for_ever) as agent:
         stream = agent.think().text("Go").stream(timeout=0.1)
-        with anyio.fail_after(20), pytest.raises(ThoughtTimeout):
+        with anyio.fail_after(30), pytest.raises(ThoughtTimeout):
             await show(stream, console=Console(file=io.StringIO()))
 
 
@@ -80,7 +80,7 @@ async def test_who_cancels_show_cancels_the_run() -> None:
     file = io.StringIO()
     async with scripted(for_ever) as agent:
         stream = agent.think().text("Go").stream()
-        with anyio.fail_after(20), anyio.CancelScope() as scope:
+        with anyio.fail_after(30), anyio.CancelScope() as scope:
             async with anyio.create_task_group() as group:
 
                 async def cancel() -> None:
@@ -99,7 +99,7 @@ async def test_labels_and_several_runs() -> None:
     file = io.StringIO()
     async with scripted(one_word) as agent:
         streams = [agent.think().text("Go").stream() for _ in range(2)]
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             async with Live(*streams, labels=["first", "second"], console=Console(file=file)):
                 for stream in streams:
                     await stream.result
@@ -110,7 +110,7 @@ async def test_labels_and_several_runs() -> None:
 async def test_json() -> None:
     file = io.StringIO()
     async with scripted(one_word) as agent:
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             await show(agent.think().text("Go").stream(), style="json", console=Console(file=file))
     told = [json.loads(line) for line in lines_of(file)]
     assert [each["type"] for each in told] == ["message", "result"]
@@ -123,7 +123,7 @@ async def test_json_of_several_runs_one_of_which_fails() -> None:
         first = agent.think().text("Go").stream()
         await first.result
         second = agent.think().text("Go").stream()
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             async with Live(first, second, labels=["a", "b"], console=Console(file=file), style="json"):
                 async for _ in second:
                     second.cancel()
@@ -138,7 +138,7 @@ async def test_leaving_early_tells_what_has_happened_in_json() -> None:
     file = io.StringIO()
     async with scripted(for_ever) as agent:
         stream = agent.think().text("Go").stream()
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             async with Live(stream, console=Console(file=file), style="json"):
                 async for _ in stream:
                     break
@@ -152,7 +152,7 @@ async def test_what_cannot_be_written_is_logged(caplog: pytest.LogCaptureFixture
 
     async with scripted(one_word) as agent:
         stream = agent.think().text("Go").stream()
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             assert await show(stream, style="json", console=Console(file=Closed())) == "Done"
     assert [record.levelname for record in caplog.records if record.name == "thinkwell"] == ["ERROR"]
 
@@ -162,7 +162,7 @@ async def test_live_in_a_console() -> None:
     console = Console(file=file, force_terminal=True, width=80, height=24)
     async with scripted(one_word) as agent:
         stream = agent.think().text("Go").stream()
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             assert await show(stream, style="live", console=console, answer=False) == "Done"
     assert "\x1b[?2026h" in file.getvalue()
 
@@ -173,7 +173,7 @@ async def test_only_the_result_is_left_out(style: Style) -> None:
         file = io.StringIO()
         console = Console(file=file, force_terminal=style == "live", width=200, height=24)
         stream = replay(recording(name), speed=0)
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             async with Live(stream, style=style, console=console, answer=False, result=result):
                 await stream.wait()
         return file.getvalue()
@@ -188,7 +188,7 @@ async def test_only_the_result_is_left_out(style: Style) -> None:
 async def test_ctrl_c_from_elsewhere() -> None:
     async with scripted(for_ever) as agent:
         stream = agent.think().text("Go").stream()
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             async with Live(stream, console=Console(file=io.StringIO())) as live:
                 assert (live.presses, live.killed) == (0, False)
                 live.press_ctrl_c()
@@ -242,7 +242,7 @@ async def test_which_style(
         monkeypatch.delenv(name, raising=False)
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         drawn = await shown("auto")
         assert ("live" if "\x1b[?2026h" in drawn else "lines") == style
         assert ("[done]" in drawn) == (style == "lines")

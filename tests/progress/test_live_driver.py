@@ -43,7 +43,7 @@ async def test_news_is_drawn_in_one_other_thread_and_the_end_last() -> None:
     gate = Gate()
     async with scripted(gate) as agent:
         stream = stream_of(agent)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             async with kept(stream) as (renderer, _):
                 await renderer.shows(lambda run: run.view.text == "Well, ")
                 gate.open.set()
@@ -96,7 +96,7 @@ async def test_frames_that_take_long_come_less_often() -> None:
 
 async def test_the_end_is_drawn_when_the_runs_end_not_when_the_block_does() -> None:
     async with scripted(one_word) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             async with kept(stream_of(agent)) as (renderer, _):
                 await renderer.until(lambda kept: "finish" in kept.calls)
     assert renderer.calls.count("finish") == 1
@@ -106,7 +106,7 @@ async def test_leaving_early_draws_the_state_and_changes_nothing() -> None:
     gate = Gate()
     async with scripted(gate) as agent:
         stream = stream_of(agent)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             async with kept(stream) as (renderer, _):
                 await renderer.shows(lambda run: run.view.text == "Well, ")
             assert renderer.calls[-1] == "finish"
@@ -119,7 +119,7 @@ async def test_leaving_early_draws_the_state_and_changes_nothing() -> None:
 async def test_clocks_go_on_without_news() -> None:
     gate = Gate()
     async with scripted(gate) as agent:
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             async with kept(stream_of(agent)) as (renderer, _):
                 first = await renderer.shows(lambda run: run.view.text == "Well, ")
                 later = await renderer.shows(lambda run: run.now > first.now + 0.5)
@@ -138,7 +138,7 @@ async def test_cancelling_the_block_draws_the_state() -> None:
     async with scripted(Gate()) as agent:
         stream = stream_of(agent)
         kept_by = list[Keeping]()
-        with anyio.fail_after(5), anyio.CancelScope() as scope:
+        with anyio.fail_after(30), anyio.CancelScope() as scope:
             async with kept(stream) as (renderer, _):
                 kept_by.append(renderer)
                 await renderer.shows(lambda run: run.view.text == "Well, ")
@@ -152,7 +152,7 @@ async def test_several_runs_of_several_agents() -> None:
     gate = Gate()
     async with scripted(one_word) as first, scripted(gate) as second:
         streams = [stream_of(first), stream_of(second), stream_of(first)]
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             async with kept(*streams) as (renderer, _):
                 await renderer.until(lambda kept: [run.result for run in kept.last] == ["Done", None, "Done"])
                 assert "finish" not in renderer.calls
@@ -163,7 +163,7 @@ async def test_several_runs_of_several_agents() -> None:
 
 
 async def test_no_run_at_all() -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with kept() as (renderer, _):
             pass
     assert renderer.frames[-1] == ()
@@ -171,7 +171,7 @@ async def test_no_run_at_all() -> None:
 
 async def test_results_are_left_out() -> None:
     async with scripted(one_word) as agent:
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             async with kept(stream_of(agent), result=False) as (renderer, _):
                 await renderer.until(lambda kept: "finish" in kept.calls)
     assert renderer.last[0].result is None
@@ -190,7 +190,7 @@ async def recording(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("speed", [0, 1])
 async def test_replays(recording: Path, speed: float) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with kept(replay(recording, speed=speed)) as (renderer, _):
             await renderer.until(lambda kept: "finish" in kept.calls)
     last = renderer.last[0]
@@ -217,7 +217,7 @@ async def test_a_display_that_hangs_holds_up_neither_the_run_nor_the_program(
     gate = Gate()
     async with scripted(gate) as agent:
         stream = stream_of(agent)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             renderer = Stuck()
             async with shown_by(renderer, stream):
                 await renderer.until(lambda kept: bool(kept.frames))
@@ -256,7 +256,7 @@ async def test_a_terminal_that_takes_no_output_holds_up_neither_the_run_nor_the_
     gate = Gate()
     async with scripted(gate) as agent:
         stream = stream_of(agent)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             renderer = Pouring(blocked[1])
             async with shown_by(renderer, stream, out=blocked[1]):
                 await renderer.until(lambda kept: bool(kept.frames))
@@ -280,7 +280,7 @@ async def test_what_fails_in_drawing_is_logged_once_and_ends_the_drawing_only(
     gate = Gate()
     async with scripted(gate) as agent:
         stream = stream_of(agent)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             renderer = Broken()
             async with shown_by(renderer, stream):
                 await renderer.until(lambda kept: "suspend" in kept.calls)
@@ -294,7 +294,7 @@ async def test_what_fails_in_drawing_is_logged_once_and_ends_the_drawing_only(
 async def test_ctrl_c_is_shown() -> None:
     async with scripted(Gate()) as agent:
         stream = stream_of(agent)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             async with kept(stream) as (renderer, pressing):
                 before = await renderer.shows(lambda run: run.view.text == "Well, ")
                 assert not before.cancelling

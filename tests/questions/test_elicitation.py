@@ -273,7 +273,7 @@ async def test_the_agent_tells_when_a_page_is_done_with() -> None:
 
     async with scripted(script, permissions="ask", on_question=handler_of(True)) as agent:
         stream = agent.think().text("Go").stream(include={"question", "question_done", "message"})
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             seen: list[events.ThoughtEvent] = []
             async for event in stream:
                 seen.append(event)

@@ -342,7 +342,7 @@ async def test_only_the_questions_of_the_run_can_be_answered_through_it() -> Non
 
     async with scripted(script, permissions="ask") as agent:
         one, two = (agent.think().text("Go").stream(include="all") for _ in range(2))
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             first, second = await opened(one), await opened(two)
             with pytest.raises(QuestionNotOpen) as caught:
                 one.answer(second.id, "allow")
@@ -371,7 +371,7 @@ async def test_a_question_between_the_turns_is_the_sessions_own() -> None:
                 outcomes.append((await handler.client.request_permission(permission(session.id))).outcome)
 
             tasks.start_soon(late)
-            with anyio.fail_after(5):
+            with anyio.fail_after(30):
                 async for event in session.events(include={"question"}):
                     assert isinstance(event, events.QuestionAsked)
                     session.answer(event.id, "allow")
@@ -600,10 +600,10 @@ async def test_handlers_that_think_in_threads_leave_threads_for_others() -> None
 
     async with scripted(script, permissions="ask", on_question=thinks) as agent:
         streams = [agent.think().text("Go").stream(include={"question"}) for _ in range(45)]
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             for stream in streams:
                 await opened(stream)
-            with anyio.fail_after(5):
+            with anyio.fail_after(30):
                 await anyio.to_thread.run_sync(lambda: None)
             go.set()
             for stream in streams:

@@ -44,7 +44,7 @@ async def test_an_id_that_a_cancelled_turn_left_open_is_not_ours_in_the_next() -
 
     async with scripted(first, second) as agent, agent.session() as session:
         stream = session.think(int).text("Go").stream()
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await shown.wait()
             stream.cancel()
             await stream.wait()
@@ -142,7 +142,7 @@ async def test_what_is_asked_before_the_session_is_there_is_the_runs(scope: dict
     handler = AsksEarly(scope)
     async with scripted(agent=handler, permissions="ask") as agent:
         stream = agent.think().text("Go").stream(include={"question", "answer"})
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             question = await opened(stream)
             assert [view.id for view in stream.view.questions] == [question.id]
             stream.answer(question.id, "accept")
@@ -154,7 +154,7 @@ async def test_what_is_asked_before_the_session_is_there_is_the_runs(scope: dict
 @pytest.mark.parametrize("how", ["cancel", "leave"])
 async def test_and_ends_with_it(scope: dict[str, Any], how: str) -> None:
     handler = AsksEarly(scope)
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with scripted(agent=handler, permissions="ask") as agent:
             stream = agent.think().text("Go").stream(include={"question", "answer"})
             question = await opened(stream)

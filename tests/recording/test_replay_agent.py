@@ -267,7 +267,7 @@ async def test_a_question_that_the_agent_took_back(tmp_path: Path) -> None:
         await original.wait()
     async with again(path, 1, permissions="ask", on_question=wait) as agent:
         stream = agent.think().text("x").stream(include="all")
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             await stream.wait()
     assert {"question", "answer"} <= {event.type for event in await events_of(stream)}
     assert stream.view.text == "Never mind."

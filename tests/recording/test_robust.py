@@ -422,7 +422,7 @@ async def test_an_agent_that_died_dies_there(tmp_path: Path, before: tuple[bytes
     path.write_bytes(agent_lines(*before, line("gone", exit_code=4)))
 
     async def use(agent: Any) -> None:
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await agent.think().text("x").run()
 
     with pytest.raises((AgentExited, AgentStartFailed)):

@@ -79,7 +79,7 @@ async def test_the_result_is_there_before_the_turn_ends() -> None:
 
     async with ScriptedAgent(script.returns({"value": 1}).does(wait).says("Bye")).open() as agent:
         stream = agent.think(Answer).text("Go").stream()
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await stream.result
             assert stream.view.stop_reason is None
             over.set()

@@ -91,7 +91,7 @@ async def test_a_mode_that_is_set_while_a_turn_runs_is_told_in_the_turn() -> Non
     handler.modes, handler.options = MODES, [FAST]
     async with scripted(agent=handler) as agent, agent.session() as session:
         stream = session.think().text("Go").stream(include={"message", "mode", "config"})
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await anext(aiter(stream))
             await session.set_mode("code")
             await session.set_option("fast", True)
@@ -285,7 +285,7 @@ async def on_the_wire(
             await play(wire)
 
         tasks.start_soon(peer)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             async with agent.session() as session:
                 await act(session)
                 check(session)

@@ -43,7 +43,7 @@ async def told(
         answers.extend([await turn.call(name, dict(arguments)) for name, arguments in calls])
         turn.say("Done")
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with scripted(script) as agent:
             builder = agent.think().text("Go")
             for skill in skills:

@@ -249,7 +249,7 @@ async def test_a_link_that_is_swapped_in_while_files_are_read(tmp_path: Path) ->
         turn.say("leaked" if SECRET in "".join(said) else "safe")
 
     thread = threading.Thread(target=swap)
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with scripted(script) as agent:
             builder = agent.think().text("Go").skill(folder)
             thread.start()

@@ -46,13 +46,13 @@ async def mortal(handler: Played) -> AsyncGenerator[tuple[Agent, Callable[[], Aw
 
 async def over(stream: ThoughtStream[Any]) -> Exception | None:
     """Wait for the end and return the error."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         await stream.wait()
     return stream.result.exception()
 
 
 async def kept(stream: ThoughtStream[Any]) -> list[ThoughtEvent]:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         return [event async for event in stream]
 
 
@@ -170,7 +170,7 @@ async def test_turn_ends_while_a_tool_runs__the_tool_is_cancelled() -> None:
     async with scripted(leaves) as agent:
         stream = agent.think().text("Hi").tool(quick).tool(slow).stream()
         assert await stream.result == "done"
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await ended.wait()
 
 
@@ -371,7 +371,7 @@ async def test_agent_has_ended_before_a_turn_of_its_session() -> None:
     async with mortal(handler) as (agent, end), agent.session() as session:
         assert await session.think().text("Hi").run() == "Hello"
         await end()
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             with pytest.raises(AgentExited):
                 await session.think().text("Hi").run()
             stream = session.think().text("Hi").stream()

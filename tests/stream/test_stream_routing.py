@@ -12,7 +12,7 @@ from thinkwell.testing import script
 
 
 async def read(stream: ThoughtStream[str]) -> list[str]:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         return [event.text async for event in stream if isinstance(event, Message)]
 
 

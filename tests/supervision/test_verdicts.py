@@ -244,7 +244,7 @@ async def test_without_a_verdict_the_next_is_asked(script: Any, error: str) -> N
 
 async def test_a_judge_that_never_saw_the_tools() -> None:
     handler = Played([says_something_else], lists_tools=False)
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with scripted(agent=handler) as by:
             reply = await supervise(by, RULES, timeout=0.5)(QUESTION)
     assert reply.answer is None
@@ -479,7 +479,7 @@ async def test_questions_of_several_runs_are_judged_at_once() -> None:
         turn.say("all as it should be")
 
     handler = Played([judge])
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with (
             scripted(agent=handler) as by,
             scripted(asker, permissions="ask", on_question=supervise(by, RULES, max_denials=None)) as agent,
@@ -534,7 +534,7 @@ async def test_an_agent_judges_itself_but_not_what_it_asks_while_it_judges() -> 
 
     async with scripted(script, permissions="ask", on_question=late) as agent:
         late.supervisor = supervise(agent, RULES)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await agent.think().text("Go").stream().wait()
     assert seen == ["x", "y"]
     assert [reply.answer for reply in late.replies] == [None, "allow"]
@@ -561,7 +561,7 @@ async def test_agents_that_judge_each_other_come_to_an_end() -> None:
         scripted(asks_first("two"), permissions="ask", on_question=supervise(one, RULES)) as two,
     ):
         late.supervisor = supervise(two, RULES)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await one.think().text("Go").stream().wait()
     assert prompts == ["one", "two", "one"]
 

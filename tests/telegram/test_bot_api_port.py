@@ -34,7 +34,7 @@ async def http(api: BotApi) -> AsyncGenerator[httpx.AsyncClient]:
 
 async def test_what_people_do_reaches_a_poll_on_the_port(api: BotApi, http: httpx.AsyncClient) -> None:
     ada = api.user(7)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
 
             async def write() -> None:
@@ -48,14 +48,14 @@ async def test_what_people_do_reaches_a_poll_on_the_port(api: BotApi, http: http
 
 async def test_what_the_bot_does_wakes_the_test(api: BotApi, http: httpx.AsyncClient) -> None:
     ada = api.user(7)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: http.post(SENDING, data=MESSAGE))
             await api.until(lambda: ada.chat.texts == ["a"])
 
 
 async def test_a_poll_whose_client_leaves_has_gone(api: BotApi, http: httpx.AsyncClient) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: http.get(POLLING))
             await api.until(lambda: api.polled)
@@ -76,7 +76,7 @@ async def test_a_connection_that_fails(api: BotApi, http: httpx.AsyncClient, don
 
 async def test_who_polls_does_not_hold_the_server_up() -> None:
     api = BotApi()
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         with serving(api) as address:
             async with anyio.create_task_group() as tasks, httpx.AsyncClient(base_url=address) as http:
 
@@ -92,7 +92,7 @@ async def test_who_polls_does_not_hold_the_server_up() -> None:
 async def test_the_server_ends_before_its_clients() -> None:
     api = BotApi()
     failed: list[str] = []
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks, httpx.AsyncClient(timeout=60) as http:
             with serving(api) as address:
 

@@ -664,7 +664,7 @@ def test_without_httpx_the_error_says_what_to_install() -> None:
 async def test_over_real_connections() -> None:
     server = BotApi()
     ann = server.user(7, "Ann")
-    with serving(server) as address, anyio.fail_after(20):
+    with serving(server) as address, anyio.fail_after(30):
         async with TelegramApi(server.token, base_url=address) as api:
             assert (await api.get_me()).username == server.username
             sent = await api.send_message(ChatAddress(7), "<b>Hi</b>", parse_mode="HTML")

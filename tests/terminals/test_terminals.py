@@ -62,7 +62,7 @@ class Serving(ClientHandler):
 async def agent(tmp_path: Path, *, shell_lines: bool = False) -> AsyncGenerator[AgentSide]:
     """The agent's end of a connection to such a client."""
     ours, theirs = memory_transport_pair()
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with (
             Terminals(cwd=str(tmp_path), shell_lines=shell_lines, output_limit=100_000) as terminals,
             serve_agent(theirs, AgentHandler()) as side,

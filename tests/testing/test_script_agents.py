@@ -206,7 +206,7 @@ async def test_a_client_that_forgets_its_tools() -> None:
         ):
             changed = {"connectionId": id_, "method": f"notifications/{method}"}
             connection.notify("mcp/message", changed)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await client.asked.wait()
         known = s.decode(s.NewSessionResponse, opened).session_id
         await connection.request("session/prompt", {"sessionId": known, "prompt": []})

@@ -220,7 +220,7 @@ async def test_what_is_late_comes_behind_the_answer() -> None:
         stream = session.think().text("go").stream()
         assert await stream.result == "a"
         await stream.wait()
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             async for event in session.events():  # pragma: no branch - it is there
                 if isinstance(event, Message) and event.text == "b":
                     break

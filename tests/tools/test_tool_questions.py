@@ -37,7 +37,7 @@ async def test_a_tool_asks_and_a_program_answers(permissions: Any) -> None:
     handlers: dict[str, Any] = {} if permissions == "deny" else {"on_question": reviewer}
     async with played.open(permissions=permissions, **handlers) as agent:
         stream = agent.think().text("Go").tool(paint).stream(include="all")
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             async for event in stream:
                 if isinstance(event, ev.QuestionAsked):
                     assert (event.asks, event.title, event.fields) == (
@@ -56,7 +56,7 @@ async def test_an_answer_that_declines_gives_nothing() -> None:
     played = ScriptedAgent(PAINTS)
     async with played.open() as agent:
         stream = agent.think().text("Go").tool(paint).stream(include="all")
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             async for event in stream:
                 if isinstance(event, ev.QuestionAsked):
                     stream.answer(event.id, "decline")
@@ -73,7 +73,7 @@ async def test_a_form_without_required_values_may_be_accepted_as_it_is() -> None
 
     async with ScriptedAgent(script.calls("confirm")).open() as agent:
         stream = agent.think().text("Go").tool(confirm).stream(include="all")
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             async for event in stream:
                 if isinstance(event, ev.QuestionAsked):
                     stream.answer(event.id, "accept")
@@ -84,7 +84,7 @@ async def test_a_form_without_required_values_may_be_accepted_as_it_is() -> None
 async def test_a_cancelled_run_withdraws_what_a_tool_asks() -> None:
     async with ScriptedAgent(PAINTS, complete=False).open() as agent:
         stream = agent.think().text("Go").tool(paint).stream(include="all")
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             async for event in stream:
                 if isinstance(event, ev.QuestionAsked):
                     stream.cancel()

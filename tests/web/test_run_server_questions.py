@@ -30,7 +30,7 @@ async def ask_first(turn: Turn) -> None:
 
 async def asked(stage: Stage, run_id: str) -> ev.QuestionAsked:
     """Wait for the question."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with stage.server.watch(run_id, caller=ADA) as watcher:
             while True:
                 batch = await watcher.next()

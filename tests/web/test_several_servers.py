@@ -76,7 +76,7 @@ async def test_a_run_of_one_is_watched_and_answered_at_the_other(
         run = await both.first.start()
         there = both.second.server
         log: list[LogEntry] = []
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             async with there.watch(run.id, caller=ADA) as watcher:
                 while (batch := await watcher.next()) is not None:
                     log += entries_of(batch)
@@ -115,7 +115,7 @@ async def test_many_watch_there_and_some_leave(redis_server: RedisServer, name: 
             await watcher.next()
         both.go.set()
         whole = await both.first.ended(run.id)
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             while len(logs) < 8:
                 await anyio.wait_all_tasks_blocked()
         for log in logs:
@@ -139,7 +139,7 @@ async def test_who_watches_at_the_other_keeps_a_run_going(redis_server: RedisSer
                     pass
             assert (await both.first.server.get(run.id, caller=ADA)).status == "running"
         journal = both.first.server.journal
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             while (record := await both.first.server.get(run.id, caller=ADA)).status == "running":
                 await journal.wait(run.id, record.last_seq)  # which is not to watch
         assert record.status == "cancelled"
@@ -172,7 +172,7 @@ async def test_those_who_watch_at_the_other_are_let_go(redis_server: RedisServer
         async with both.second.server.watch(run.id, caller=ADA) as watcher:
             await watcher.next()
         both.second.server.close_watchers()
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             while not ended:
                 await anyio.wait_all_tasks_blocked()
         assert ended == [False]
@@ -182,7 +182,7 @@ async def test_those_who_watch_at_the_other_are_let_go(redis_server: RedisServer
 async def test_a_run_whose_entries_redis_has_forgotten_ends(redis_server: RedisServer, name: str) -> None:
     async with pair(redis_server, name) as both:
         run = await both.first.start("wait")
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             for stage in (both.first, both.second):
                 async with stage.server.watch(run.id, caller=ADA) as watcher:
                     await watcher.next()

@@ -90,7 +90,7 @@ async def test_what_is_not_given_is_neither_offered_nor_served(
     if reach is not None:
         write, terminal = reach
         workspace = Workspace(tmp_path, write=write, terminal=terminal)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with scripted(agent=handler, workspace=workspace, cwd=tmp_path) as agent:
             await agent.think().text("Go").run()
     offered = handler.requests("initialize")[0].client_capabilities
@@ -110,7 +110,7 @@ async def test_commands_end_with_their_session(tmp_path: Path) -> None:
         turn.say("Done")
 
     handler = Played([script])
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with scripted(
             agent=handler, workspace=Workspace(tmp_path, terminal=True), cwd=tmp_path
         ) as agent:
@@ -166,7 +166,7 @@ async def test_rules_that_deny_hold_for_what_goes_through_us_too(tmp_path: Path)
     ]
     for permissions, codes in cases:
         workspace = Workspace(tmp_path, write=True, terminal=True, shell_lines=True)
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             async with scripted(script, workspace=workspace, cwd=tmp_path, permissions=permissions) as agent:
                 await agent.think().text("Go").run()
         assert seen.pop() == codes
