@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
 
+from thinkwell._core.schema.output import RESULT_TOOL
 from thinkwell.testing import _steps as st
 from thinkwell.testing._journal import Begun, Failure, Returned
 from thinkwell.testing._scripted_turn import ScriptedTurn, prompt_text
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from thinkwell.testing._client_tools import ClientTools
     from thinkwell.testing._journal import Journal
     from thinkwell.testing._telling import Teller
-
-RESULT_TOOL = "return_result"
-"""The tool that takes a result."""
 
 OPTION_NAMES = {
     "allow_once": "Allow",

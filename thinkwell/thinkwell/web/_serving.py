@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import time
 from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -34,6 +33,7 @@ from thinkwell.web._refusals import (
     TooManyRuns,
 )
 from thinkwell.web._requests import Limits, check_request
+from thinkwell.web._run_ids import new_run_id
 from thinkwell.web._threads import Place, Threads
 from thinkwell.web._waiting import waiting_runs
 from thinkwell.web._watching import Watcher
@@ -235,7 +235,7 @@ class RunServer(AsyncContextManagerMixin):
         await self._ends.store()  # where there is no room for that, there is none for more
         writer = EntryWriter()
         record = RunRecord(
-            id=f"run-{secrets.token_hex(16)}",
+            id=new_run_id(),
             agent=checked.agent,
             created=time.time(),
             caller=caller,

@@ -15,6 +15,7 @@ import msgspec
 from thinkwell import events as ev
 from thinkwell._core.schema.json_schema import is_object
 from thinkwell.web._answer_schemas import answer_schema
+from thinkwell.web._run_ids import RUN_ID
 from thinkwell.web.front_ends._json_patch import json_patch
 from thinkwell.web.front_ends._telling import (
     PIECE,
@@ -50,11 +51,11 @@ _REASONS: Final = {"permission": "confirmation", "form": "input_required", "url"
 """Why a run stops for a question that belongs to no tool call (AG-UI, concepts/interrupts)."""
 
 
-POINT: Final = r"(run-[0-9a-f]{8,64})/([0-9]{1,15})/([\s\S]{1,200})"
+POINT: Final = rf"({RUN_ID})/([0-9]{{1,15}})/([\s\S]{{1,200}})"
 """What an id of ours looks like."""
 
 _POINT: Final = re.compile(POINT)
-_OURS: Final = re.compile(r"(run-[0-9a-f]{8,64})-([0-9]{1,15})(?::|\Z)")
+_OURS: Final = re.compile(rf"({RUN_ID})-([0-9]{{1,15}})(?::|\Z)")
 
 
 class Point(NamedTuple):

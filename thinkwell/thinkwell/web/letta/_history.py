@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from thinkwell.events import QuestionAnswered
 from thinkwell.web._records import RunEnded, read_entry
+from thinkwell.web._run_ids import DIGITS, run_id_of
 from thinkwell.web.letta._lists import Runs
 from thinkwell.web.letta._mapping import Asked, Mapper, date_of, otid_of
 from thinkwell.web.letta._messages import ApprovalGiven, ApprovalResponse, SystemMessage, UserMessage
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ("pending_calls", "run_messages", "run_usage", "running_in", "thread_messages")
 
-_MESSAGE: Final = re.compile(r"message-([0-9a-f]{1,64})-.{1,40}")
+_MESSAGE: Final = re.compile(rf"message-({DIGITS})-.{{1,40}}")
 
 
 async def running_in(server: RunServer, *, caller: str, thread: str | None = None) -> list[RunRecord]:
@@ -66,7 +67,7 @@ async def thread_messages(
     beside: RunRecord | None = None
     if page.cursor is not None:
         named = _MESSAGE.fullmatch(page.cursor)
-        beside = await server.journal.get(f"run-{named[1]}") if named else None
+        beside = await server.journal.get(run_id_of(named[1])) if named else None
         if beside is None or (beside.caller, beside.thread) != (caller, thread):
             return []
     id_ = None if beside is None else beside.id

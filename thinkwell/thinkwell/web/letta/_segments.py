@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell.web._records import RunEnded, ShownError, read_entry
+from thinkwell.web._run_ids import RUN_ID, run_digits
 from thinkwell.web.letta._mapping import Mapper, date_of, waits
 from thinkwell.web.letta._messages import ErrorMessage, Ping, StopReason
 from thinkwell.web.letta._texts import error_type
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ("Options", "Segment", "SegmentReader", "stop_reason_of")
 
-_ID: Final = re.compile(r"run-([0-9a-f]{1,64})(?:-([1-9][0-9]{0,15}))?")
+_ID: Final = re.compile(rf"({RUN_ID})(?:-([1-9][0-9]{{0,15}}))?")
 
 _STOPS: Final[dict[str, StopReasonType]] = {
     "end_turn": "end_turn",
@@ -73,13 +74,13 @@ class Segment(Struct, frozen=True, kw_only=True):
     @property
     def short(self) -> str:
         """The run's id without its prefix."""
-        return self.run.removeprefix("run-")
+        return run_digits(self.run)
 
     @classmethod
     def of(cls, run_id: str) -> Self | None:
         """Return the part that an id means; ``None``: it is no id."""
         found = _ID.fullmatch(run_id)
-        return None if found is None else cls(run=f"run-{found[1]}", after=int(found[2] or 0))
+        return None if found is None else cls(run=found[1], after=int(found[2] or 0))
 
 
 class SegmentReader:
