@@ -11,7 +11,6 @@ import re
 import select
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from socket import socketpair
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from weakref import WeakSet
 
@@ -99,6 +98,8 @@ def _polls() -> Iterator[tuple[int, dict[int, int]]]:  # pragma: no cover
 
 def _renew_wakeup(loop: Any) -> None:  # pragma: no cover
     """Give a copied event loop the sockets that wake it: its parent would take what is meant for it."""
+    from socket import socketpair  # what has a loop has loaded it
+
     with suppress(AttributeError):  # neither library tells of them, and uvloop sees to it by itself
         wakeup = loop._reentry_queue.wakeup if hasattr(loop, "_reentry_queue") else None
         ends = (loop._ssock, loop._csock) if wakeup is None else (wakeup.wakeup_sock, wakeup.write_sock)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import select
 import signal
 from collections import defaultdict
@@ -57,7 +56,7 @@ class ProcessTree:
     """
 
     def __init__(self, *, keep_daemons: bool = False) -> None:
-        self._mark = secrets.token_hex(16)
+        self._mark = os.urandom(16).hex()
         self._blind = keep_daemons or not _can_find()
         self._roots: dict[int, int] = {}
         """When each process that was added was started."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import subprocess
 import sys
 from collections import deque
@@ -304,7 +303,9 @@ def find_program(
     refuse_itself(command)
     if cwd is not None and not Path(cwd).is_dir():
         raise ProgramNotFound(command, f"the folder {os.fspath(cwd)} to start {command[0]} in does not exist")
-    program = shutil.which(command[0], path=None if env is None else env.get("PATH"))
+    from shutil import which  # loads compressors, which `import thinkwell` does without
+
+    program = which(command[0], path=None if env is None else env.get("PATH"))
     if program is None:
         if not os.path.dirname(command[0]):  # noqa: PTH120 - Path drops the "./" that makes the difference
             raise ProgramNotFound(command, f"there is no program {command[0]!r} on the PATH")

@@ -16,6 +16,8 @@ LATER = (
     *("pydantic", "pydantic_core", "jsonschema", "referencing", "h11", "asyncio", "trio", "ssl", "http"),
     *("urllib.request", "email", "acp", "mcp", "httpx", "typer", "rich", "starlette", "uvicorn", "redis"),
     *("opentelemetry", "thinkwell.builtin", "thinkwell_acp.mcp._http_host", "thinkwell_acp.terminals"),
+    *("difflib", "hashlib", "secrets", "shutil", "tempfile", "thinkwell_acp.mcp._shim_host"),
+    *("thinkwell._display.brief", "thinkwell._recording._records", "thinkwell._core.tools.front_matter"),
 )
 
 

@@ -9,7 +9,6 @@ from weakref import WeakSet
 import anyio
 
 from thinkwell._core.schema.arguments import check_count, check_seconds, checked
-from thinkwell._display.brief import Judgement, brief_of, form_judgement, shown
 from thinkwell.questions import FormQuestion, Reply, StopRun
 
 if TYPE_CHECKING:
@@ -36,6 +35,13 @@ TITLE_LENGTH: Final = 100
 
 RUNS_KEPT: Final = 1000
 """Runs whose denials, or whose judges, are remembered: nobody tells a supervisor when one is over."""
+
+
+def _shown(text: str, length: int) -> str:
+    """Return a text as a line that is fit for a log."""
+    from thinkwell._display.brief import shown  # `import thinkwell` does without it
+
+    return shown(text, length)
 
 
 class _Recent(OrderedDict[str, T]):
@@ -124,9 +130,11 @@ class Supervisor:
         try:
             return await self._reply(question, involved)
         except Exception as exc:  # whatever it is, it allows nothing
-            return Reply(None, shown(f"there is no verdict: {type(exc).__name__}: {exc}", REASON_LENGTH))
+            return Reply(None, _shown(f"there is no verdict: {type(exc).__name__}: {exc}", REASON_LENGTH))
 
     async def _reply(self, question: Question, involved: WeakSet[Agent]) -> Reply:
+        from thinkwell._display.brief import Judgement, brief_of, form_judgement  # see _shown
+
         brief = brief_of(question, self._instructions)
         if isinstance(question, FormQuestion):
             form = await self._run(self._agent.think(form_judgement(question.fields)), brief, involved)
@@ -155,7 +163,7 @@ class Supervisor:
         reason: str,
         yes: Literal["allow"] | Mapping[str, FormValue],
     ) -> Reply:
-        why = shown(reason, REASON_LENGTH)
+        why = _shown(reason, REASON_LENGTH)
         if verdict == "unsure":
             return Reply(None, why or "the supervisor is unsure")
         if verdict in ("deny", "decline"):
@@ -174,6 +182,6 @@ class Supervisor:
         self._denials.keep(run, count)
         if self._max_denials is None or count < self._max_denials:
             return Reply("deny", reason)
-        title = shown(question.title, TITLE_LENGTH)
+        title = _shown(question.title, TITLE_LENGTH)
         times = "1 question" if count == 1 else f"{count} questions"
         return Reply(StopRun(f"the supervisor has denied {times}, the last one {title!r}: {reason}"), reason)

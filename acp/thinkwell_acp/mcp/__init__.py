@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from thinkwell_acp.mcp._acp import AcpToolHost
 from thinkwell_acp.mcp._progress import CallContext
 from thinkwell_acp.mcp._server import ToolServer
-from thinkwell_acp.mcp._shim_host import ShimToolHost
 from thinkwell_acp.mcp._types import CallTool, McpError, ToolOutput, ToolSpec
 
 if TYPE_CHECKING:
     from thinkwell_acp.mcp._http_connection import HttpLimits
     from thinkwell_acp.mcp._http_host import HttpToolHost
+    from thinkwell_acp.mcp._shim_host import ShimToolHost
 
 __all__ = (
     "AcpToolHost",
@@ -34,7 +34,7 @@ __all__ = (
 
 
 def __getattr__(name: str) -> object:
-    """Load the way over HTTP, and the parser that it needs, when somebody asks for it."""
+    """Load the ways over HTTP and over a program when you ask for them."""
     if name == "HttpToolHost":
         from thinkwell_acp.mcp._http_host import HttpToolHost
 
@@ -43,4 +43,8 @@ def __getattr__(name: str) -> object:
         from thinkwell_acp.mcp._http_connection import HttpLimits
 
         return HttpLimits
+    if name == "ShimToolHost":
+        from thinkwell_acp.mcp._shim_host import ShimToolHost
+
+        return ShimToolHost
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

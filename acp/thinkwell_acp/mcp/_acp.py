@@ -7,7 +7,7 @@ ones.
 from __future__ import annotations
 
 import logging
-import secrets
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -70,7 +70,7 @@ class AcpToolHost(AsyncContextManagerMixin):
 
     def add(self, server: ToolServer) -> McpServerAcp:
         """Make a server reachable, and return what to tell the agent. It can be reached at once."""
-        server_id = secrets.token_urlsafe(12)
+        server_id = os.urandom(12).hex()
         self._servers[server_id] = server
         return McpServerAcp(name=server.name, server_id=server_id)
 
@@ -88,7 +88,7 @@ class AcpToolHost(AsyncContextManagerMixin):
         server = self._servers.get(request.server_id)
         if server is None:
             raise McpError(INVALID_PARAMS, "Unknown MCP server", {"serverId": request.server_id})
-        connection_id = secrets.token_urlsafe(12)
+        connection_id = os.urandom(12).hex()
         self._sessions[connection_id] = ToolSession(server, partial(self._notify, connection_id))
         return ConnectMcpResponse(connection_id=connection_id)
 

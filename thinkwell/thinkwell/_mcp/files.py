@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import logging
 import os
@@ -209,7 +208,9 @@ def _check_keys(name: str, entry: dict[str, JsonValue], kind: Kind) -> None:
         if key in others:
             raise _WrongError(key, f"a server of the type {kind} has no such thing")
         if key not in _KNOWN:
-            close = difflib.get_close_matches(key, _KNOWN, n=1, cutoff=_CLOSE)
+            from difflib import get_close_matches  # loaded where something is wrong, and only there
+
+            close = get_close_matches(key, _KNOWN, n=1, cutoff=_CLOSE)
             if close:
                 raise _WrongError(_below("", key), f"there is no such key; do you mean {close[0]!r}?")
             logger.info("MCP server %r: %.100r is passed over; it is no matter of the protocol's", name, key)

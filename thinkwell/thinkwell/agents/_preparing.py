@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shlex
 from pathlib import Path
@@ -223,7 +222,9 @@ def _npx_has(npx: Npx, env: Mapping[str, str]) -> bool:
     It keeps each under a hash of what was asked for (libnpmexec). Where that is no longer so, or the cache is
     elsewhere, packages are asked for twice, which takes half a second and does no harm.
     """
-    folder = _npm_cache(env) / "_npx" / hashlib.sha512(npx.spec.encode()).hexdigest()[:16]
+    from hashlib import sha512  # loads OpenSSL, which `import thinkwell` does without
+
+    folder = _npm_cache(env) / "_npx" / sha512(npx.spec.encode()).hexdigest()[:16]
     return (folder / "node_modules" / npx.package / "package.json").is_file()
 
 

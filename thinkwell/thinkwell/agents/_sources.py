@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import os
 import re
@@ -92,7 +91,9 @@ def _known(sources: _Sources, wanted: str) -> str:
     except ProfileError:
         names = [file.stem for file in sorted(SHIPPED.glob("*.toml"))]
     names = sorted({BUILTIN.name, *names})
-    meant = difflib.get_close_matches(wanted, names, n=1, cutoff=0.7)
+    from difflib import get_close_matches  # loaded where something is wrong, and only there
+
+    meant = get_close_matches(wanted, names, n=1, cutoff=0.7)
     others = f"; did you mean {meant[0]!r}?" if meant else f" (known: {', '.join(names)})."
     return f'{others} For another: open_agent(command=["program", "arg"])'
 

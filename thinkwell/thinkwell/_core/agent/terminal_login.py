@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from thinkwell._core.agent.agent_handle import open_agent
-from thinkwell._terminal.foreground import in_foreground, run_in_foreground
 from thinkwell._values.folders import existing_folder
 from thinkwell.agents._choosing import choose, environment
 from thinkwell.agents._profile import advising
@@ -107,6 +106,8 @@ async def _log_in_here(agent: str, method: AuthMethod, env: Mapping[str, str], f
         LoginRequired: There is no terminal for it.
         LoginFailed: It did not work.
     """
+    from thinkwell._terminal.foreground import in_foreground, run_in_foreground  # few agents want it
+
     if not in_foreground():
         why = f"the login {method.id!r} needs a terminal in the foreground, and standard input is none"
         raise LoginRequired(agent, (method,), why)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING, Final, TypeGuard
 
@@ -88,7 +87,9 @@ def _not_one_of(value: JsonValue, possible: Sequence[str]) -> str:
 
 
 def _suggestion(value: JsonValue, possible: Sequence[str]) -> str:
-    close = difflib.get_close_matches(str(value), possible, n=1, cutoff=0.5)
+    from difflib import get_close_matches  # loaded where something is wrong, and only there
+
+    close = get_close_matches(str(value), possible, n=1, cutoff=0.5)
     return f"; do you mean {close[0]!r}?" if close else ""
 
 

@@ -9,7 +9,7 @@ import anyio
 from thinkwell.errors import CapabilityMissing
 from thinkwell_acp import ConnectionClosed
 from thinkwell_acp.interpreter import why_no_interpreter
-from thinkwell_acp.mcp import AcpToolHost, ShimToolHost, ToolServer
+from thinkwell_acp.mcp import AcpToolHost, ToolServer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from thinkwell_acp import AcpError, Client
     from thinkwell_acp import schema as s
     from thinkwell_acp._tasks import BackgroundTasks
-    from thinkwell_acp.mcp import HttpToolHost
+    from thinkwell_acp.mcp import HttpToolHost, ShimToolHost
 
 Host: TypeAlias = "AcpToolHost | HttpToolHost | ShimToolHost"
 
@@ -142,6 +142,8 @@ class ToolHosts:
 
             host = HttpToolHost()
         else:
+            from thinkwell_acp.mcp import ShimToolHost  # loads what few agents need
+
             host = ShimToolHost()
         opening = _Opening()
         self._tasks.start_soon(opening.keep_open, host, never=opening.give_up)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -40,7 +40,7 @@ def new_server(call: CallTool, on_reached: Callable[[], None]) -> ToolServer:
     The name has no sign that agents rewrite, and leaves room for a tool's name within the 64 characters of
     most models.
     """
-    name = f"thinkwell{secrets.token_hex(6)}"
+    name = f"thinkwell{os.urandom(6).hex()}"
     return ToolServer(name, call, version=VERSION, on_reached=on_reached)
 
 

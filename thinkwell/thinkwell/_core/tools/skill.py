@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from thinkwell._core.schema.arguments import checked
-from thinkwell._core.tools.front_matter import FrontMatter, FrontMatterError
 from thinkwell._core.tools.signature import label
 from thinkwell._core.tools.skill_files import FolderFiles, SkillFileError, SkillFiles, VirtualFiles
 from thinkwell._core.tools.tool import Tool, ToolFunction, tool
@@ -18,6 +17,8 @@ from thinkwell.errors import SkillError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from thinkwell._core.tools.front_matter import FrontMatter
 
 NAME_LIMIT: Final = 64
 DESCRIPTION_LIMIT: Final = 1024
@@ -118,6 +119,11 @@ def load_skill(path: str | os.PathLike[str], *, tools: Iterable[Tool | ToolFunct
         TypeError: A function cannot be made a tool.
         ValueError: Two tools have one name.
     """
+    from thinkwell._core.tools.front_matter import (  # `import thinkwell` does without it
+        FrontMatter,
+        FrontMatterError,
+    )
+
     file = _find(path)
     try:
         files = FolderFiles(file.parent)
@@ -157,6 +163,8 @@ def _find(path: str | os.PathLike[str]) -> Path:
 
 
 def _made(file: Path, matter: FrontMatter, files: FolderFiles, tools: Iterable[Tool | ToolFunction]) -> Skill:
+    from thinkwell._core.tools.front_matter import FrontMatterError
+
     try:
         name, description = matter.text("name").strip(), matter.text("description").strip()
         for key, flaw in (("name", _name_flaw(name)), ("description", _description_flaw(description))):

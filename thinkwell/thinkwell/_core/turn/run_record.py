@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
@@ -227,5 +226,7 @@ def _content(question: Question) -> bytes:
     if said is not None:
         question = replace(question, input=None) if isinstance(question, PermissionQuestion) else question
         said = {name: value for name, value in said.items() if name != "id"}
+    from hashlib import blake2b  # loads OpenSSL, which `import thinkwell` does without
+
     whole = msgspec.json.encode(replace(question, id="", tool_id=None, message=said))
     return blake2b(whole, digest_size=16).digest()  # what is kept of a long one is short
