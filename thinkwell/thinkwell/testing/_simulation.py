@@ -48,7 +48,7 @@ GIVEN_UP: Final = "so its process is ended"
 LINE_SHOWN: Final = 400
 """Characters of a message that a trace shows."""
 
-_RANDOM: Final = re.compile(r'thinkwell[0-9a-f]{12}|\brun-\d+|(?:(?<=Id":")|(?<=Id": "))[\w-]{16}(?=")')
+_RANDOM: Final = re.compile(r'thinkwell[0-9a-f]{12}|\brun-\d+|(?:(?<=Id":")|(?<=Id": "))[0-9a-f]{24}(?=")')
 """What differs from run to run by intention: names that nobody may guess, and numbers of runs."""
 
 
