@@ -26,6 +26,7 @@ from thinkwell._recording._failures import failure_of
 from thinkwell._recording._holding import Holder, Released
 from thinkwell._recording._recorder import Recorder
 from thinkwell._recording._redact import Redactor
+from thinkwell._recording._table import looks
 from thinkwell_acp import memory_transport_pair
 
 if TYPE_CHECKING:
@@ -283,6 +284,14 @@ def test_hostile_text_costs_no_more_than_its_length(plain: Redactor, row: dict[s
         text = unit * (SIZE // 100 // len(unit or "a"))
         assert len(plain.text(text)) <= len(text) + len(REDACTED) * len(text)
         assert len(plain.text(words[0] + unit + "x" * (SIZE // 100))) > 0
+
+
+@pytest.mark.parametrize("name", [name for name, part in TABLE["part"].items() if "true" in part])
+def test_each_look_tells_its_examples_apart(name: str) -> None:
+    part = TABLE["part"][name]
+    assert len(part["true"]) >= 2 <= len(part["false"])
+    assert [text for text in part["true"] if not looks(name, text)] == []
+    assert [text for text in part["false"] if looks(name, text)] == []
 
 
 # Messages: what is taken out by the names in them; which values of variables are secrets
@@ -815,6 +824,24 @@ def test_a_name_waits_for_its_value(holder: Holder[str]) -> None:
     assert holder.add("a", "s", "my password: ") == []
     assert holder.add("b", "s", "letmein") == []
     assert holder.add("c", "s", "\n") == [("a", "my password: "), ("b", REDACTED), ("c", "\n")]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [["The API ", "key: abc123xyz"], ["The API", " ", "key: abc123xyz"], ["The API k", "ey: abc123xyz"]],
+)
+def test_a_name_of_two_words_is_one_name_when_it_is_cut(pieces: list[str]) -> None:
+    released = run(Holder(redactor_of()), [Piece("s", piece) for piece in pieces])
+    assert "".join(each.text or "" for each in released) == "The API key: [redacted]"
+
+
+def test_the_rest_of_a_secret_of_several_words_is_known_as_a_whole() -> None:
+    redactor = redactor_of({"A_PASSPHRASE": PHRASE})
+    assert redactor.text("9 purple figs") == "[redacted:A_PASSPHRASE]"
+    held = Holder[int](redactor)
+    assert "".join(
+        out.text or "" for out in run(held, [Piece("s", "9 purple figs, "), Piece("s", "ok")])
+    ) == ("[redacted:A_PASSPHRASE], ok")
 
 
 def test_a_text_that_is_closed_waits_for_nothing(holder: Holder[str]) -> None:

@@ -11,8 +11,8 @@ from thinkwell._recording._redact import merged, replaced
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-    from thinkwell._recording._forms import Find
     from thinkwell._recording._redact import Redactor, Scan
+    from thinkwell._recording._table import Find
 
 R = TypeVar("R")
 
@@ -25,6 +25,7 @@ COST: Final = 64
 CONTEXTS: Final = 64
 """Texts of which the end is remembered when it was released before its time; of others it is forgotten."""
 
+_LEAST: Final = 3
 _CONTEXT: Final = 16 * 1024
 _EAGER: Final = 1024
 
@@ -172,8 +173,8 @@ class Holder(Generic[R]):
         """
         for stream in [stream for stream in streams if stream.waits]:
             joined, found = self._scan(stream)
-            doubts = self._redactor.in_doubt(joined, found)
-            if in_doubt or not (doubts or self._redactor.may_begin(joined)):
+            doubts = self._redactor.in_doubt(joined, found, *(() if in_doubt else (_LEAST,)))
+            if in_doubt or not doubts:
                 stream.decide(joined, merged([*found.spans, *doubts]), len(joined))
                 context = _context(joined, found)
                 stream.parts = [(None, context)] if context else []

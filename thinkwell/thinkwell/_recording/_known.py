@@ -6,10 +6,13 @@ import json
 import math
 import re
 from base64 import b64encode
+from collections import Counter
+from math import log2
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote
 
-from thinkwell._recording._forms import Find
+from thinkwell._recording._names import name_kind
+from thinkwell._recording._table import Find, looks, pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,14 +20,18 @@ if TYPE_CHECKING:
     from thinkwell._values.content import JsonValue
 
 EDGE: Final = 6
-"""Characters from which on a part of a secret counts where the text begins or ends with it."""
+"""Characters of a secret, and of a part of one at a text's edge: fewer are in too many innocent words."""
 
 LINE: Final = 16
 """Characters from which on a line of a secret of several lines is known as well."""
 
+_ENTROPY: Final = 15
+"""Bits, by how often each character is in it, below which a value is guessable (six different: 15)."""
+
 _FORM: Final = 8
 _LINES: Final = 100
 _NUMBER: Final = re.compile(r"-?[1-9][0-9]{3,30}(?:\.[0-9]{1,20})?", re.ASCII)
+_USERINFO: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#:@]*:([^\s/?#]*)@")
 _LINE_ENDS: Final = re.compile(r"\r?\n|\\n")
 
 
@@ -41,7 +48,7 @@ class Known:
             for secret, label in secrets.items():
                 labels.update(dict.fromkeys(forms(secret), label))
         self._secrets = secrets
-        self._forms = sorted(labels.items(), key=lambda item: len(item[0]))
+        self._labels = dict(sorted(labels.items(), key=lambda item: len(item[0])))
         self.spaced: Final = [form for form in labels if any(map(str.isspace, form))]
         """Forms with white space in them."""
         self.numbers: Final[dict[float, JsonValue]] = {
@@ -52,61 +59,45 @@ class Known:
         """Those that are numbers, as such."""
 
     def find(self, text: str) -> Iterator[Find]:
-        """Yield where secrets are, in any of their forms."""
-        for form, label in self._forms:
+        """Yield where secrets are, in any of their forms, and where the text ends or begins within one."""
+        for form, label in self._labels.items():
             if len(form) > len(text):
                 break
             end = 0
             while (start := text.find(form, end)) >= 0:
                 end = start + len(form)
                 yield Find(start, start, end, label)
-
-    def edges(self, text: str) -> Iterator[Find]:
-        """Yield where the text, white space aside, ends within a secret, and where it begins in one."""
         moved = len(text) - len(text.lstrip())
         text = text.strip()
         size = len(text)
         for secret, label in self._secrets.items() if size >= EDGE else ():
-            start = _begun(text, secret, EDGE)
-            if _counts(secret[: size - start]):
-                yield Find(moved + start, moved + start, moved + size, label)
-            end = _ended(text, secret)
-            if _counts(secret[len(secret) - end :]):
-                yield Find(moved, moved, moved + end, label)
+            most = len(secret) - 1
+            begun = _overlap(text, secret, EDGE, most)
+            if _counts(secret[:begun]):
+                yield Find(moved + size - begun, moved + size - begun, moved + size, label)
+            ended = _overlap(secret, text, EDGE, most)
+            if _counts(secret[len(secret) - ended :]):
+                yield Find(moved, moved, moved + ended, label)
 
-    def begun(self, text: str, least: int) -> int:
+    def begun(self, text: str, least: int, *, spaced: bool = False) -> int:
         """From where on the text's end begins a secret in any form; the text's length if it begins none.
 
         Args:
             text: The text.
             least: Characters from which on that counts.
+            spaced: Whether only forms with white space in them count.
         """
-        return min((_begun(text, form, least) for form, _ in self._forms), default=len(text))
-
-    def opened(self, text: str) -> int:
-        """From where on a secret with white space in it may have begun; the text's length if none has."""
-        return min((_begun(text, form, 1) for form in self.spaced), default=len(text))
-
-    def touches(self, word: str) -> bool:
-        """Whether a secret is in this word, or a part of one at its beginning or end."""
-        return any(form in word for form, _ in self._forms) or any(True for _ in self.edges(word))
+        forms = self.spaced if spaced else self._labels
+        return len(text) - max((_overlap(text, form, least, len(form) - 1) for form in forms), default=0)
 
 
-def _begun(text: str, secret: str, least: int) -> int:
-    size = len(text)
-    start = size - len(secret)
-    while (start := text.find(secret[:least], max(start + 1, 0))) >= 0:
-        if secret.startswith(text[start:]):
-            return start
-    return size
-
-
-def _ended(text: str, secret: str) -> int:
-    """Up to where the text's beginning is an end of the secret; zero if it is none."""
-    end = len(secret)
-    while (end := text.rfind(secret[-EDGE:], 0, end - 1) + EDGE) >= EDGE:
-        if secret.endswith(text[:end]):
-            return end
+def _overlap(left: str, right: str, least: int, most: int) -> int:
+    """Return with how many characters of its beginning `right` goes on at the end of `left`."""
+    place = max(len(left) - most, 0)
+    while (place := left.find(right[:least], place)) >= 0:
+        if right.startswith(left[place:]):
+            return len(left) - place
+        place += 1
     return 0
 
 
@@ -136,3 +127,38 @@ def _forms(secret: str) -> set[str]:
         forms.add(encoded[math.ceil(offset * 4 / 3) : (offset + len(data)) * 4 // 3])
     forms |= {form.translate({43: "-", 47: "_"}) for form in forms if form.isascii() and " " not in form}
     return {form for form in forms if form == secret or len(form) >= _FORM}
+
+
+def is_unguessable(value: str) -> bool:
+    """Whether a value may be looked for everywhere: it is long, and no word, path, address or media type."""
+    size = len(value)
+    word = size <= 16 and value.isalpha() and (value[1:].islower() or value.isupper())
+    if size < EDGE or word or looks("common", value):
+        return False
+    return sum(count * log2(size / count) for count in Counter(value).values()) >= _ENTROPY
+
+
+def credential(value: str) -> str:
+    """The part of an Authorization value behind the scheme, or all of it."""
+    scheme = pattern(r"<<schemes>>\s+(?=\S)").match(value)
+    return value[scheme.end() :] if scheme else value
+
+
+def learnable(value: str) -> Iterator[str]:
+    """What of a secret value may be looked for by itself: all, the credential, the values of cookies."""
+    pairs = (pair.partition("=")[2].strip() for pair in value.split(";"))
+    return filter(is_unguessable, (value, credential(value), *pairs))
+
+
+def known_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """Pick the secrets out of variables, by value, with the variable's name.
+
+    These are the unguessable values of those whose names say so, and the passwords in addresses.
+    """
+    found: dict[str, str] = {}
+    for name, value in environment.items():
+        if name_kind(name) != "plain":
+            found.update(dict.fromkeys(learnable(value.strip()), name))
+        if userinfo := _USERINFO.match(value):
+            found.update(dict.fromkeys(filter(is_unguessable, (userinfo[1], unquote(userinfo[1]))), name))
+    return found

@@ -1,50 +1,20 @@
-"""Which names promise a secret, and which values look like one."""
+"""Finds values behind names that promise a secret: `password: …`, `API_KEY=…`, `--token …`."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from functools import lru_cache
-from math import log2
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote
 
-from thinkwell._recording._table import TABLE, NameKind
+from thinkwell._recording._table import REDACTED, Find, looks, part, pattern, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-MARK: Final = "[redacted"
-"""How every replacement begins."""
-
-SCHEMES: Final = r"(?i:bearer|basic|token|digest|apikey|negotiate)"
+    from thinkwell._recording._table import NameKind
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _NAME_LIMIT: Final = 80
-_KINDS: Final = [(row, re.compile(row.pattern, re.VERBOSE)) for row in TABLE.name]
-_USUAL_WORDS: Final = frozenset(TABLE.words["usual"].split())
-_HARMLESS: Final = frozenset(TABLE.words["harmless"].split())
-
-_LEAST: Final = 6
-"""Characters below which a value would be found in too many innocent words."""
-
-_ENTROPY: Final = 15
-"""Bits, by how often each character is in it, below which a value is guessable (six different: 15)."""
-
-_ROOTED: Final = re.compile(
-    r"(?:~|[A-Za-z]:|/(?:Applications|Library|Users|Volumes|app|data|etc|home|mnt|nix|opt|private|root|run|srv"
-    r"|tmp|usr|var|workspace))(?:[/\\][\w .@~-]*)*"
-)
-_NUMBER: Final = r"[+-]?[0-9][0-9.,_:%]*"
-_URL: Final = r"[A-Za-z][A-Za-z0-9+.-]*://[\w.-]+(?::\d+)?(?:/[\w.-]{0,24})*"
-_PATHS: Final = r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w .@~-]{0,80})+(?::(?:[/\\][\w .@~-]{0,80})+)*"
-_PLAIN: Final = re.compile(f"{_NUMBER}|{_URL}|{_PATHS}")
-_MEDIA_TYPE: Final = r"(?:application|audio|image|model|text|video)/[a-z0-9.+-]+(?:;.*)?"
-_USUAL: Final = re.compile(f"{_ROOTED.pattern}|{_URL}|{_MEDIA_TYPE}")
-_USERINFO: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#:@]*:([^\s/?#]*)@")
-_SCHEME: Final = re.compile(rf"{SCHEMES}\s+(?=\S)")
-_PLACEHOLDER: Final = re.compile(r"[$<{%*.].*|(.)\1*|\[redacted.*", re.DOTALL)
-_LETTERS: Final = re.compile(r"[A-Za-z_. \-]*[.!?:]?")
 
 
 def name_kind(name: str) -> NameKind:
@@ -58,50 +28,51 @@ def _kind(name: str) -> NameKind:
     while words and words[-1].isdigit():
         words.pop()
     joined = f"-{'-'.join(words)}-"
-    for row, pattern in _KINDS:
-        if (name.isupper() or not row.upper) and pattern.search(joined):
+    for row in table().name:
+        if (name.isupper() or not row.upper) and pattern(row.pattern).search(joined):
             return row.kind
     return "plain"
 
 
-def is_word(value: str) -> bool:
-    """Whether a value is a word that settings and prose are full of, such as `true`, `none` or `required`."""
-    return value.lower() in _USUAL_WORDS
+def find_assignments(text: str) -> Iterator[Find]:
+    """Yield values behind names that promise a secret, and whether they are one."""
+    size, place = len(text), 0
+    search = part("head").search
+    while head := search(text, place):
+        place = head.end()
+        if head["half"]:
+            yield Find(head.start(), size, size, None)
+        elif (kind := "secret" if head["query"] else name_kind(head["name"])) != "plain":
+            found = _value(text, head, kind)
+            yield found
+            place = found.end if found.label else place
 
 
-def is_plain(value: str) -> bool:
-    """Whether a value is no secret by its look: a setting's word, a number, paths, a bare URL."""
-    return not value or is_word(value) or _PLAIN.fullmatch(value) is not None
+def _value(text: str, head: re.Match[str], kind: NameKind) -> Find:
+    """Judge what is behind a name."""
+    upper = head["name"].isupper()
+    firm = head["sep"] == "=" and (upper or head["flag"] is not None)
+    shape = kind if kind in ("authorization", "cookie") else "line" if firm and upper else "bare"
+    value = part(shape).match(text, head.end())
+    assert value is not None
+    begin, end = value.span(value.lastgroup or 0)
+    if value.lastgroup != "bare":
+        firm = True
+    elif not firm and text[end : end + 1] in ("(", "[") and kind in ("secret", "password"):
+        return Find(head.start(), begin, end, None)  # code
+    return Find(head.start(), begin, end, REDACTED if is_secret(text[begin:end], kind, firm=firm) else None)
 
 
-def is_harmless(name: str) -> bool:
-    """Whether this variable or header is known to hold no secret."""
-    return name in _HARMLESS or name.lower() in _HARMLESS or name.startswith("LC_")
+def is_in_doubt(text: str, found: Find) -> bool:
+    """Whether the text seems to end in the midst of a value, be it no secret so far.
 
-
-def is_prose(value: str) -> bool:
-    """Whether a value may be the next word of a sentence."""
-    return value[1:].islower() and _LETTERS.fullmatch(value) is not None
-
-
-def is_filled(value: str) -> bool:
-    """Whether a value is neither a placeholder, as `$PASS`, `<yours>` or `***`, nor a setting's word."""
-    return bool(value) and not _PLACEHOLDER.fullmatch(value[:200]) and not is_word(value)
-
-
-def is_random(value: str) -> bool:
-    """Whether a value behind a scheme in the midst of text is more than the next word."""
-    mixed = any(sign.isdigit() for sign in value) and any(sign.isalpha() for sign in value)
-    return len(value) >= 12 and (mixed or len(value) >= 24 or value.endswith("="))
-
-
-def is_unguessable(value: str) -> bool:
-    """Whether a value may be looked for everywhere: it is long, and no word, path, address or media type."""
-    size = len(value)
-    word = size <= 16 and value.isalpha() and (value[1:].islower() or value.isupper())
-    if size < _LEAST or word or is_word(value) or _USUAL.fullmatch(value):
+    A word behind `Bearer` and the like is none, and neither is what settings are full of.
+    """
+    if not found.begin < found.end == len(text):
         return False
-    return sum(count * log2(size / count) for count in Counter(value).values()) >= _ENTROPY
+    value, before = text[found.begin :], text[found.start : found.begin]
+    named = ":" in before or "=" in before or before.startswith("-")
+    return not looks("usual", value) and (named or not looks("prose", value))
 
 
 def is_secret(value: str, kind: NameKind, *, firm: bool) -> bool:
@@ -114,43 +85,17 @@ def is_secret(value: str, kind: NameKind, *, firm: bool) -> bool:
     """
     if len(value) > 200:
         return True  # nothing so long is a word; and what is refused is gone through a second time
-    if not is_filled(value) or _ROOTED.fullmatch(value):
+    if not looks("filled", value) or looks("rooted", value):
         return False
     if kind == "cookie":
         return "=" in value and len(value) >= 8
     if kind == "authorization":
         scheme, _, rest = value.rpartition(" ")
         return bool(scheme and len(rest) >= 8) or is_secret(rest, "secret", firm=firm)
-    if _LETTERS.fullmatch(value):
+    if looks("letters", value):
         if kind == "password":
             return firm or (len(value) >= 6 and value.isalpha())
         return len(value) >= 8 and " " not in value and (firm or "-" in value)
     if value.isdigit():
         return len(value) >= (4 if kind == "password" else 8)
-    return firm or kind == "password" or (len(value) >= 6 and not is_plain(value))
-
-
-def credential(value: str) -> str:
-    """The part of an Authorization value behind the scheme, or all of it."""
-    scheme = _SCHEME.match(value)
-    return value[scheme.end() :] if scheme else value
-
-
-def learnable(value: str) -> Iterator[str]:
-    """What of a secret value may be looked for by itself: all, the credential, the values of cookies."""
-    pairs = (pair.partition("=")[2].strip() for pair in value.split(";"))
-    return filter(is_unguessable, (value, credential(value), *pairs))
-
-
-def known_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """Pick the secrets out of variables, by value, with the variable's name.
-
-    These are the unguessable values of those whose names say so, and the passwords in addresses.
-    """
-    found: dict[str, str] = {}
-    for name, value in environment.items():
-        if name_kind(name) != "plain":
-            found.update(dict.fromkeys(learnable(value.strip()), name))
-        if userinfo := _USERINFO.match(value):
-            found.update(dict.fromkeys(filter(is_unguessable, (userinfo[1], unquote(userinfo[1]))), name))
-    return found
+    return firm or kind == "password" or (len(value) >= 6 and not looks("plain", value))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import getitem
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from thinkwell._core.schema.json_schema import is_object
@@ -36,14 +38,13 @@ def spoken(message: JsonValue) -> Spoken:
     """Look for a piece of text in a message."""
     match message:
         case {"params": {"sessionId": str(session), "update": {"sessionUpdate": str(kind), **update}}}:
-            content = update.get("content")
-            if is_object(content) and isinstance(content.get("text"), str):
-                return Spoken(session, kind, ("params", "update", "content", "text"))
-            said = update.get("message")
-            if kind == MESSAGE_UPDATE and is_object(said) and said.get("type") == "partial":
-                name = _piece(said)
-                return Spoken(session, kind, None if name is None else ("params", "update", "message", name))
-            return Spoken(session)
+            match update:
+                case {"content": {"text": str()}}:
+                    return Spoken(session, kind, ("params", "update", "content", "text"))
+                case {"message": {"type": "partial", **said}} if kind == MESSAGE_UPDATE:
+                    return Spoken(session, kind, _piece(said, "params", "update", "message"))
+                case _:
+                    return Spoken(session)
         case {"params": {"sessionId": str(session)}}:
             return Spoken(session)
         case _:
@@ -55,34 +56,20 @@ def told(event: ev.ThoughtEvent, fields: dict[str, JsonValue]) -> Place | None:
     if isinstance(event, TextEvent):
         return ("text",)
     body = fields.get("body")
-    if event.type in SPEECH and fields.get("kind") == "partial" and is_object(body):
-        name = _piece(body)
-        return None if name is None else ("body", name)
-    return None
+    speaks = event.type in SPEECH and fields.get("kind") == "partial"
+    return _piece(body, "body") if speaks and is_object(body) else None
+
+
+def _piece(said: dict[str, JsonValue], *before: str) -> Place | None:
+    names = (name for name in PIECE_FIELDS if isinstance(said.get(name), str) and said[name])
+    return next(((*before, name) for name in names), None)
 
 
 def taken_out(value: JsonValue, place: Place | None) -> str | None:
     """Take the piece out, and return it."""
-    if place is None:
-        return None
-    text = _inside(value, place).pop(place[-1])
-    assert isinstance(text, str)
-    return text
+    return None if place is None else reduce(getitem, place[:-1], value).pop(place[-1])
 
 
 def put_in(value: JsonValue, place: Place, text: str) -> None:
     """Put a piece where it belongs."""
-    _inside(value, place)[place[-1]] = text
-
-
-def _inside(value: JsonValue, place: Place) -> dict[str, JsonValue]:
-    for key in place[:-1]:
-        assert is_object(value)
-        value = value[key]
-    assert is_object(value)
-    return value
-
-
-def _piece(said: dict[str, JsonValue]) -> str | None:
-    """Return under which name a message has its piece of text."""
-    return next((name for name in PIECE_FIELDS if isinstance(said.get(name), str) and said[name]), None)
+    reduce(getitem, place[:-1], value)[place[-1]] = text

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
-from thinkwell._recording import _assignments as assignments
-from thinkwell._recording import _forms as forms
-from thinkwell._recording import _names as names
-from thinkwell._recording._forms import REDACTED, Find
-from thinkwell._recording._known import Known
+from thinkwell._core.schema.json_schema import is_object
+from thinkwell._recording import _table as table
+from thinkwell._recording._known import Known, credential, is_unguessable, known_secrets, learnable
+from thinkwell._recording._names import find_assignments, is_in_doubt, name_kind
+from thinkwell._recording._table import MARK, REDACTED, Find, looks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,15 +28,11 @@ BIG: Final = 256 * 1024
 _MEMO: Final = 4096
 _MEMO_TEXT: Final = 100
 _INNOCENT_TEXT: Final = 2048
-_LARGE: Final = 16 * 1024
 _PIN: Final = 4
 _LEARNABLE: Final = 8
-_SHORT: Final = 8
-_SHORTEST: Final = 3
+_BEGUN: Final = 8
 _UNDER_NAME: Final = frozenset({"key", "value", "secret", "token", "data"})
-_ENTRIES: Final = frozenset({"headers", "env", "environment", "httpheaders", "requestheaders", "envvars"})
 _SCHEMA_TYPES: Final = ("object", "array", "string")
-_HINTS: Final = (*assignments.HINTS, *forms.ANNOUNCING)
 
 
 class Scan(NamedTuple):
@@ -92,16 +88,16 @@ class Redactor:
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        known = names.known_secrets(environment)
-        self._known = {value: f"{names.MARK}:{name}]" for value, name in known.items()}
+        known = known_secrets(environment)
+        self._known = {value: f"{MARK}:{name}]" for value, name in known.items()}
         self._learned: dict[str, str] = {}
         self._renew()
 
     def _renew(self) -> None:
         self._index = Known({**self._learned, **self._known})
-        self._last: tuple[str, Scan] | None = None
         self._short_text = lru_cache(_MEMO)(self._clean)
-        self._innocent: set[str] = set()
+        self._last_scan = lru_cache(1)(self._scan)
+        self._is_innocent_word = lru_cache(_MEMO)(self._judge_word)
 
     def redact(self, value: JsonValue) -> JsonValue:
         """Return a JSON value without its secrets, keys included; what is no JSON is replaced."""
@@ -121,17 +117,17 @@ class Redactor:
             content: The answer, by the names of the properties.
             schema: What was asked for (`requestedSchema`).
         """
-        properties = schema.get("properties") if _is_object(schema) else None
-        for name, value in content.items() if _is_object(content) else ():
-            field = properties.get(name) if _is_object(properties) else None
-            if isinstance(value, str) and _is_object(field):
-                kinds = {names.name_kind(str(title)) for title in (name, field.get("title"))}
+        properties = schema.get("properties") if is_object(schema) else None
+        for name, value in content.items() if is_object(content) else ():
+            field = properties.get(name) if is_object(properties) else None
+            if isinstance(value, str) and is_object(field):
+                kinds = {name_kind(str(title)) for title in (name, field.get("title"))}
                 if field.get("format") == "password" or kinds != {"plain"}:
                     self.learn(value)
         return self._blank(content, 0)
 
     def _blank(self, value: JsonValue, depth: int) -> JsonValue:
-        if depth < DEPTH and _is_object(value):
+        if depth < DEPTH and is_object(value):
             return {self._key(key): self._blank(item, depth + 1) for key, item in value.items()}
         if depth < DEPTH and _is_list(value):
             return [self._blank(item, depth + 1) for item in value]
@@ -139,54 +135,52 @@ class Redactor:
 
     def scan(self, text: str) -> Scan:
         """Find the secrets in a text, and from where on more text could add to them."""
+        return self._last_scan(text)
+
+    def _scan(self, text: str) -> Scan:
         size = len(text)
         if self._is_innocent(text):
             return Scan([], [], size)
-        if self._last and self._last[0] == text:
-            return self._last[1]
-        finds = list(forms.find_forms(text))
+        finds = [*table.find_forms(text), *self._index.find(text)]
         lower = text.lower() if size <= BIG else ""
-        if any(hint in lower for hint in assignments.HINTS):
-            finds.extend(assignments.find_assignments(text))
-        finds.extend(self._index.find(text))
+        if any(hint in lower for hint in table.table().hints):
+            finds.extend(find_assignments(text))
         opened = [find.start for find in finds if find.end == size]
-        opened += forms.opened(text), assignments.opened(text), self._index.opened(text)
-        found = Scan(merged([*finds, *self._index.edges(text)]), finds, min(opened))
-        if size > _LARGE:
-            self._last = text, found
-        return found
+        opened += table.opened(text), self._index.begun(text, 1, spaced=True)
+        return Scan(merged(finds), finds, min(opened))
 
-    def in_doubt(self, text: str, found: Scan) -> list[Find]:
-        """What at the text's end may be a part of a secret without being one that `scan` has found."""
+    def in_doubt(self, text: str, found: Scan, least: int = _BEGUN) -> list[Find]:
+        """What at the text's end may be a part of a secret without being one that `scan` has found.
+
+        Args:
+            text: The text.
+            found: What is known of it.
+            least: With how many characters of a known secret it ends at least.
+        """
         size = len(text)
-        starts = [find.begin for find in found.finds if assignments.is_in_doubt(text, find)]
-        starts += forms.begun(text), self._index.begun(text, _SHORT)
+        starts = [find.begin for find in found.finds if is_in_doubt(text, find)]
+        starts += table.begun(text), self._index.begun(text, least)
         return [Find(start, start, size, REDACTED) for start in starts if start < size]
-
-    def may_begin(self, text: str) -> bool:
-        """Whether the text's end may be the beginning of a known secret, be it short."""
-        return self._index.begun(text, _SHORTEST) < len(text)
 
     def _is_innocent(self, text: str) -> bool:
         """Whether a short text consists of words that neither are secrets nor announce any."""
         if self._index.spaced or len(text) > _INNOCENT_TEXT:
             return False
-        words = {*text.split()} - self._innocent
-        if len(self._innocent) > _MEMO:
-            self._innocent.clear()
-        for word in words:
-            lower = word.lower()
-            if len(word) > _MEMO_TEXT or any(hint in lower for hint in _HINTS) or self._index.touches(word):
-                return False
-            if len(word) >= forms.SHORTEST and any(True for _ in forms.find_forms(word)):
-                return False
-            self._innocent.add(word)
-        return True
+        words = text.split()
+        return max(map(len, words), default=0) <= _MEMO_TEXT and all(map(self._is_innocent_word, words))
+
+    def _judge_word(self, word: str) -> bool:
+        lower = word.lower()
+        return not (
+            any(hint in lower for hint in table.hints())
+            or any(self._index.find(word))
+            or (len(word) >= table.SHORTEST and any(table.find_forms(word)))
+        )
 
     def learn(self, value: str) -> None:
         """Look for this value everywhere from now on, if it is long enough and nothing usual."""
-        for secret in names.learnable(value):
-            plain = len(secret) < _LEARNABLE or names.is_plain(secret)
+        for secret in learnable(value):
+            plain = len(secret) < _LEARNABLE or looks("plain", secret)
             if not plain and secret not in self._known and secret not in self._learned:
                 if len(self._learned) >= LEARNED:
                     del self._learned[next(iter(self._learned))]
@@ -207,8 +201,9 @@ class Redactor:
         if isinstance(value, str):
             return self._string(value, name, entry=entry)
         if value is None or isinstance(value, (bool, int, float)):
-            return REDACTED if _is_pin(name, value) else self._index.numbers.get(value or 0, value)
-        if depth < DEPTH and _is_object(value):
+            pin = name_kind(name) == "password" and sum(map(str.isdigit, repr(value))) >= _PIN
+            return REDACTED if pin else self._index.numbers.get(value or 0, value)
+        if depth < DEPTH and is_object(value):
             return self._object(value, depth + 1, name)
         if depth < DEPTH and _is_list(value):
             return self._list(value, depth + 1, name)
@@ -216,26 +211,26 @@ class Redactor:
 
     def _object(self, value: dict[JsonValue, JsonValue], depth: int, name: str) -> JsonValue:
         own, is_entry = value.get("name"), "value" in value and "name" in value
-        entries = not is_entry and _holds_entries(name) and value.get("type") not in _SCHEMA_TYPES
+        entries = not is_entry and looks("entries", name) and value.get("type") not in _SCHEMA_TYPES
         out: dict[JsonValue, JsonValue] = {}
         for key, item in value.items():
             inner, entry = str(key), entries
             text = isinstance(item, str)
             if text and key == "value" and isinstance(own, str):
-                entry = _holds_entries(name)
-                inner = own if entry or names.is_unguessable(str(item)) else inner
-            elif text and key in _UNDER_NAME and names.name_kind(name) != "plain":
+                entry = looks("entries", name)
+                inner = own if entry or is_unguessable(str(item)) else inner
+            elif text and key in _UNDER_NAME and name_kind(name) != "plain":
                 inner = name
             out[self._key(key)] = self._value(item, depth, inner, entry=entry)
         return out
 
     def _list(self, value: Iterable[JsonValue], depth: int, name: str) -> JsonValue:
         """A list; in a command line what follows `--token` is a secret."""
-        inner = name if names.name_kind(name) != "plain" or _holds_entries(name) else ""
+        inner = name if name_kind(name) != "plain" or looks("entries", name) else ""
         out: list[JsonValue] = []
         flag = ""
         for item in value:
-            if isinstance(item, str) and _holds_entries(name) and "=" in item:
+            if isinstance(item, str) and looks("entries", name) and "=" in item:
                 variable, _, rest = item.partition("=")
                 out.append(f"{self.text(variable)}={self._string(rest, variable, entry=True)}")
             else:
@@ -245,39 +240,22 @@ class Redactor:
         return out
 
     def _key(self, key: JsonValue) -> JsonValue:
-        if isinstance(key, str):
-            return self.text(key)
-        return key if key is None or isinstance(key, (bool, int, float)) else REDACTED
+        return self.text(key) if isinstance(key, str) else self._value(key, DEPTH)
 
     def _string(self, value: str, name: str, *, entry: bool) -> str:
         """A text under a name. A header or variable is hidden, and learnt if its name promises a secret."""
-        secret = names.name_kind(name) != "plain"
+        secret = name_kind(name) != "plain"
         if not entry and not secret:
             return self.text(value)
-        rest = names.credential(value) if entry else value
+        rest = credential(value) if entry else value
         before = value[: len(value) - len(rest)]
-        if not rest or rest.startswith(names.MARK) or names.is_word(rest):
+        if not rest or rest.startswith(MARK) or looks("usual", rest):
             return value
         if before or secret:
             self.learn(rest)
             return before + REDACTED
-        return self.text(value) if names.is_harmless(name) or names.is_plain(value) else REDACTED
-
-
-def _is_object(value: JsonValue) -> TypeGuard[dict[JsonValue, JsonValue]]:
-    return isinstance(value, dict)
+        return self.text(value) if looks("harmless", name) or looks("plain", value) else REDACTED
 
 
 def _is_list(value: JsonValue) -> TypeGuard[Sequence[JsonValue]]:
     return isinstance(value, (list, tuple))
-
-
-def _is_pin(name: str, value: JsonValue) -> bool:
-    """Whether this is a number under a password's name."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return number and names.name_kind(name) == "password" and sum(map(str.isdigit, repr(value))) >= _PIN
-
-
-def _holds_entries(name: str) -> bool:
-    """Whether headers or variables stand under this name."""
-    return name.lower().replace("_", "").replace("-", "") in _ENTRIES

@@ -278,7 +278,7 @@ class _Replay(Generic[T]):
         try:
             self._outcome.set(self._output.accept(value, wrapped=self._begun.wrapped), value)
         except OutputInvalid as exc:
-            from thinkwell._recording._names import MARK  # loads what finds secrets
+            from thinkwell._recording._table import MARK  # loads what finds secrets
 
             if MARK in str(value):
                 why = f"a secret was taken out of its result, which is no {self._output.name} without it"

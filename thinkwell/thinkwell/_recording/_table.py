@@ -1,33 +1,61 @@
-"""Reads the table of what looks like a secret, `secrets.toml`, which says what its fields are."""
+"""Finds what the table knows, `secrets.toml`: tokens by their look, and values by the words around them.
+
+The table says what its fields are. It is read, and each pattern compiled, when it is first needed.
+"""
 
 from __future__ import annotations
 
+import re
 import tomllib
+from functools import cache
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
-from msgspec.structs import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 NameKind: TypeAlias = Literal["plain", "secret", "password", "authorization", "cookie"]
 """What a name says of its value: nothing, or which sort of secret."""
 
+SHORTEST: Final = 16
+"""Characters below which no single word is a token."""
 
-class Row(msgspec.Struct, frozen=True):
-    """A form of secrets."""
+MARK: Final = "[redacted"
+"""How every replacement begins."""
 
+REDACTED: Final = "[redacted]"
+"""What stands in place of a secret. One from a variable is named: ``[redacted:NAME]``."""
+
+_BEGUN: Final = r"(?=[^0-9]*[0-9])[A-Za-z0-9_.:/+=-]{6,}+\Z"
+"""What follows the literal beginning of one that seems to be begun: six characters or more, with a digit."""
+
+_WITHIN: Final = 1024
+_SLACK: Final = 100
+"""Characters that stand between an option and the secret at most, such as the name of a user."""
+
+
+class Find(NamedTuple):
+    """A part of a text that was judged."""
+
+    start: int
+    """Where what belongs to it begins, the words before it included."""
+    begin: int
+    """Where the value begins."""
+    end: int
+    label: str | None
+    """What stands in place of the value; ``None``: it is no secret."""
+
+
+class _Row(msgspec.Struct, frozen=True):
     then: str
     begins: tuple[str, ...] = ("",)
     sign: str = ""
     after: tuple[str, ...] = ()
     reach: int = 0
-    judge: Literal["", "digit", "random", "filled"] = ""
+    judge: str = ""
     begun: str = ""
-
-    @property
-    def opens(self) -> tuple[str, ...]:
-        """Words after which the secret may come; none where it is one word by itself."""
-        return self.after or (self.begins if "(?P<" in self.then else ())
 
 
 class _Name(msgspec.Struct, frozen=True):
@@ -36,20 +64,125 @@ class _Name(msgspec.Struct, frozen=True):
     upper: bool = False
 
 
+class _Part(msgspec.Struct, frozen=True):
+    pattern: str
+
+
 class _Table(msgspec.Struct, frozen=True):
-    parts: dict[str, str]
-    row: list[Row]
+    hints: tuple[str, ...]
+    part: dict[str, _Part]
     name: list[_Name]
-    words: dict[str, str]
+    row: list[_Row]
 
 
-def _load() -> _Table:
-    table = msgspec.convert(
-        tomllib.loads(Path(__file__).with_name("secrets.toml").read_text("utf-8")), _Table
-    )
-    for name, part in table.parts.items():
-        table.row[:] = [replace(row, then=row.then.replace(f"<<{name}>>", part)) for row in table.row]
-    return table
+@cache
+def table() -> _Table:
+    """Read the table."""
+    text = Path(__file__).with_name("secrets.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), _Table)
 
 
-TABLE: Final = _load()
+def _expanded(text: str) -> str:
+    return re.sub("<<([a-z]+)>>", lambda part: _expanded(table().part[part[1]].pattern), text)
+
+
+@cache
+def pattern(text: str) -> re.Pattern[str]:
+    """Compile a pattern of the table."""
+    return re.compile(_expanded(text))
+
+
+@cache
+def part(name: str) -> re.Pattern[str]:
+    """Return a part of the table by its name."""
+    return pattern(f"<<{name}>>")
+
+
+def looks(name: str, value: str) -> bool:
+    """Whether a value, or a name, looks like this part of the table."""
+    return part(name).fullmatch(value) is not None
+
+
+class _Form:
+    """A row of the table, for one of its beginnings.
+
+    It is looked for by that literal, which costs a fraction of one big pattern.
+    """
+
+    def __init__(self, row: _Row, literal: str) -> None:
+        then, head = _expanded(row.then), re.escape(literal)
+        if row.after:
+            head += rf"""(?<=[ \t\n"'\\]{head})"""
+        elif literal[
+            :1
+        ].isalnum():  # not in the midst of a word; the literal comes first: it is looked for fast
+            head += rf"(?:(?<![A-Za-z0-9]{head})|(?<=\\[nrt]{head}))"
+        self._row = row
+        self._size = len(literal)
+        self._proof = next((name for name in ("secret", "proof") if f"(?P<{name}>" in then), 0)
+        self._whole = head + then
+        self._after = rf"(?<![\w.-])(?:{'|'.join(row.after)})(?=\s)" if row.after else ""
+        self.sign: Final = row.sign or literal
+        self.opens: Final = row.after or ((literal,) if self._proof else ())
+        self.reach: Final = row.reach + _SLACK * bool(row.after)
+        self._begun = row.begun or ("" if self.opens else head + _BEGUN)
+
+    def find(self, text: str) -> Iterator[Find]:
+        """Yield what was judged; of tokens only what is one."""
+        row = self._row
+        for match in pattern(self._whole).finditer(text):
+            first = start = match.start()
+            if self._after:
+                word = pattern(self._after).search(text, max(start - row.reach, 0), start)
+                if not word:
+                    continue
+                first = word.start()
+            begin = end = match.end()
+            if match[self._proof]:
+                begin, end = match.span(self._proof if self._proof == "secret" else 0)
+            value = text[max(begin, start + self._size) : end]
+            is_secret = value and (not row.judge or looks(row.judge, value))
+            if is_secret or self._proof:
+                yield Find(first, begin, end, REDACTED if is_secret else None)
+
+    def begun(self, text: str) -> int:
+        """From where on the text's end seems to be the beginning of one; the text's length if it is none."""
+        size = len(text)
+        found = self._begun and pattern(self._begun).search(text, max(size - _WITHIN, 0))
+        return found.start(found.lastgroup or 0) if found else size
+
+
+@cache
+def _forms() -> list[_Form]:
+    return [_Form(row, literal) for row in table().row for literal in row.begins]
+
+
+@cache
+def hints() -> tuple[str, ...]:
+    """Words of which one stands before each secret that is no word by itself, in lower case."""
+    return *table().hints, *{word.lower() for form in _forms() for word in form.opens}
+
+
+@cache
+def _reaches() -> dict[str, int]:
+    return {word: form.reach for form in _forms() if form.reach for word in form.opens}
+
+
+def find_forms(text: str) -> Iterator[Find]:
+    """Yield what the table knows, in no order; what is no secret, too, where more text may make it one."""
+    for form in _forms():
+        if form.sign in text:
+            yield from form.find(text)
+
+
+def opened(text: str) -> int:
+    """From where on a secret may come behind words that end the text; the text's length if there are none."""
+    size = len(text)
+    places = (text.find(word, max(size - reach, 0)) for word, reach in _reaches().items())
+    return min((place for place in places if place >= 0), default=size)
+
+
+def begun(text: str) -> int:
+    """From where on the text's end seems to be the beginning of a token; the text's length if it is none."""
+    end = text[-_WITHIN:]
+    return min((form.begun(text) for form in _forms() if form.sign in end), default=len(text))
