@@ -25,7 +25,6 @@ COST: Final = 64
 CONTEXTS: Final = 64
 """Texts of which the end is remembered when it was released before its time; of others it is forgotten."""
 
-_LEAST: Final = 3
 _CONTEXT: Final = 16 * 1024
 _EAGER: Final = 1024
 
@@ -41,37 +40,34 @@ class Released(NamedTuple, Generic[R]):
 @dataclass(slots=True)
 class _Entry(Generic[R]):
     record: R
-    text: str | None
     cost: int
-    open: bool
+    text: str | None
+    """What is decided of its piece, without secrets."""
+    rest: str
+    """What is not."""
 
 
 @dataclass(slots=True)
 class _Stream(Generic[R]):
-    """One text in pieces: those whose end is not decided. A piece without an entry was released already."""
+    """One text in pieces, from where on it is not decided."""
 
-    parts: list[tuple[_Entry[R] | None, str]] = field(default_factory=list)
+    context: str = ""
+    """What was released before its time."""
+    entries: list[_Entry[R]] = field(default_factory=list)
     size: int = 0
     due: int = 0
 
-    @property
-    def waits(self) -> bool:
-        """Whether any of it is not released."""
-        return bool(self.parts) and self.parts[-1][0] is not None
-
     def decide(self, text: str, spans: list[Find], cut: int) -> None:
         """Give what is decided back to the pieces that it came in."""
-        start = 0
-        rest: list[tuple[_Entry[R] | None, str]] = []
-        for entry, part in self.parts:
-            end = start + len(part)
-            if entry and start < cut:
+        start = len(self.context)
+        for entry in self.entries:
+            end = start + len(entry.rest)
+            if start < cut:
                 entry.text = (entry.text or "") + replaced(text, spans, start, min(end, cut))
-                entry.open = end > cut
-            if end > cut:
-                rest.append((entry, text[max(start, cut) : end]))
+                entry.rest = text[cut:end]
             start = end
-        self.parts = rest
+        self.entries = [entry for entry in self.entries if entry.rest]
+        self.context = self.context[cut:]
         self.size = len(text) - cut
 
 
@@ -108,26 +104,23 @@ class Holder(Generic[R]):
             text: The piece of text, if it has one.
             size: Bytes that the record takes besides the text, for the limit.
         """
-        entry = _Entry(record, None if text is None else "", COST + size + len(text or ""), open=bool(text))
+        entry = _Entry(record, COST + size + len(text or ""), None if text is None else "", text or "")
         self._queue.append(entry)
         self._held += entry.cost
         if text:
-            self._grow(stream, entry, text)
-        if self._held > self._limit:
-            self._suspend(list(self._streams.values()))
-        return self._release()
+            self._grow(stream, entry)
+        return self._suspend(self._streams) if self._held > self._limit else self._release()
 
     def close(self, stream: Hashable) -> list[Released[R]]:
         """Say that this text is at its end; return what is released by that."""
-        return self._end([stream] if stream in self._streams else [])
+        return self._end([stream])
 
     def pause(self, stream: Hashable) -> list[Released[R]]:
         """Say that something else comes in between; return what is released by that.
 
         How the text ended is kept as context, so that the rest of a secret is known when it goes on.
         """
-        self._suspend([self._streams[stream]] if stream in self._streams else [])
-        return self._release()
+        return self._suspend([stream])
 
     @property
     def holds(self) -> bool:
@@ -139,51 +132,51 @@ class Holder(Generic[R]):
 
         It is kept as context, so that a secret that does go on is known as such. Return what is released.
         """
-        self._suspend(self._streams.values(), in_doubt=False)
-        return self._release()
+        return self._suspend(self._streams, in_doubt=False)
 
     def flush(self) -> list[Released[R]]:
         """Return all that is held: every text is at its end."""
-        return self._end(list(self._streams))
+        return self._end(self._streams)
 
-    def _grow(self, key: Hashable, entry: _Entry[R], text: str) -> None:
+    def _grow(self, key: Hashable, entry: _Entry[R]) -> None:
         stream = self._streams.setdefault(key, _Stream())
-        stream.parts.append((entry, text))
-        stream.size += len(text)
+        stream.entries.append(entry)
+        stream.size += len(entry.rest)
         # Without white space the last word only grows. What stays open is looked at again when it has grown.
-        if stream.size >= stream.due and text.split(None, 1) != [text]:
+        if stream.size >= stream.due and entry.rest.split(None, 1) != [entry.rest]:
             joined, found = self._scan(stream)
             stream.decide(joined, found.spans, _cut(joined, found))
             stream.due = stream.size * 9 // 8 if stream.size > _EAGER else 0
-            if not stream.parts:
+            if not stream.size:
                 del self._streams[key]
 
     def _scan(self, stream: _Stream[R]) -> tuple[str, Scan]:
-        joined = "".join([part for _, part in stream.parts])
+        joined = stream.context + "".join([entry.rest for entry in stream.entries])
         return joined, self._redactor.scan(joined)
 
-    def _suspend(self, streams: Iterable[_Stream[R]], *, in_doubt: bool = True) -> None:
+    def _suspend(self, keys: Iterable[Hashable], *, in_doubt: bool = True) -> list[Released[R]]:
         """Decide all of these texts: what at the end may be a part of a secret counts as one.
 
         It is kept as context, so that the rest of a secret is known as such.
 
         Args:
-            streams: The texts.
+            keys: The texts.
             in_doubt: Whether also those that seem to end within a secret.
         """
-        for stream in [stream for stream in streams if stream.waits]:
-            joined, found = self._scan(stream)
-            doubts = self._redactor.in_doubt(joined, found, *(() if in_doubt else (_LEAST,)))
-            if in_doubt or not doubts:
-                stream.decide(joined, merged([*found.spans, *doubts]), len(joined))
-                context = _context(joined, found)
-                stream.parts = [(None, context)] if context else []
-                stream.size, stream.due = len(context), 0
-        for key in [key for key in list(self._streams)[:-CONTEXTS] if not self._streams[key].waits]:
+        for stream in [self._streams[key] for key in keys if key in self._streams]:
+            if stream.entries:
+                joined, found = self._scan(stream)
+                doubts = self._redactor.in_doubt(joined, found, settles=not in_doubt)
+                if in_doubt or not doubts:
+                    stream.decide(joined, merged([*found.spans, *doubts]), len(joined))
+                    stream.context = _context(joined, found)
+                    stream.size, stream.due = len(stream.context), 0
+        for key in [key for key in list(self._streams)[:-CONTEXTS] if not self._streams[key].entries]:
             del self._streams[key]
+        return self._release()
 
-    def _end(self, keys: list[Hashable]) -> list[Released[R]]:
-        for key in keys:
+    def _end(self, keys: Iterable[Hashable]) -> list[Released[R]]:
+        for key in [key for key in keys if key in self._streams]:
             stream = self._streams.pop(key)
             joined, found = self._scan(stream)
             stream.decide(joined, found.spans, len(joined))
@@ -191,7 +184,7 @@ class Holder(Generic[R]):
 
     def _release(self) -> list[Released[R]]:
         out: list[Released[R]] = []
-        while self._queue and not self._queue[0].open:
+        while self._queue and not self._queue[0].rest:
             entry = self._queue.popleft()
             self._held -= entry.cost
             out.append(Released(entry.record, entry.text))

@@ -30,8 +30,10 @@ _MEMO_TEXT: Final = 100
 _INNOCENT_TEXT: Final = 2048
 _PIN: Final = 4
 _LEARNABLE: Final = 8
-_BEGUN: Final = 8
+_SHORT: Final = 8
+_SHORTEST: Final = 3
 _UNDER_NAME: Final = frozenset({"key", "value", "secret", "token", "data"})
+_ENTRIES: Final = frozenset({"headers", "env", "environment", "httpheaders", "requestheaders", "envvars"})
 _SCHEMA_TYPES: Final = ("object", "array", "string")
 
 
@@ -149,17 +151,17 @@ class Redactor:
         opened += table.opened(text), self._index.begun(text, 1, spaced=True)
         return Scan(merged(finds), finds, min(opened))
 
-    def in_doubt(self, text: str, found: Scan, least: int = _BEGUN) -> list[Find]:
+    def in_doubt(self, text: str, found: Scan, *, settles: bool) -> list[Find]:
         """What at the text's end may be a part of a secret without being one that `scan` has found.
 
         Args:
             text: The text.
             found: What is known of it.
-            least: With how many characters of a known secret it ends at least.
+            settles: Whether that is asked since nothing has come for a while: less of a secret counts then.
         """
         size = len(text)
         starts = [find.begin for find in found.finds if is_in_doubt(text, find)]
-        starts += table.begun(text), self._index.begun(text, least)
+        starts += table.begun(text), self._index.begun(text, _SHORTEST if settles else _SHORT)
         return [Find(start, start, size, REDACTED) for start in starts if start < size]
 
     def _is_innocent(self, text: str) -> bool:
@@ -211,13 +213,13 @@ class Redactor:
 
     def _object(self, value: dict[JsonValue, JsonValue], depth: int, name: str) -> JsonValue:
         own, is_entry = value.get("name"), "value" in value and "name" in value
-        entries = not is_entry and looks("entries", name) and value.get("type") not in _SCHEMA_TYPES
+        entries = not is_entry and _holds_entries(name) and value.get("type") not in _SCHEMA_TYPES
         out: dict[JsonValue, JsonValue] = {}
         for key, item in value.items():
             inner, entry = str(key), entries
             text = isinstance(item, str)
             if text and key == "value" and isinstance(own, str):
-                entry = looks("entries", name)
+                entry = _holds_entries(name)
                 inner = own if entry or is_unguessable(str(item)) else inner
             elif text and key in _UNDER_NAME and name_kind(name) != "plain":
                 inner = name
@@ -226,11 +228,11 @@ class Redactor:
 
     def _list(self, value: Iterable[JsonValue], depth: int, name: str) -> JsonValue:
         """A list; in a command line what follows `--token` is a secret."""
-        inner = name if name_kind(name) != "plain" or looks("entries", name) else ""
+        inner = name if name_kind(name) != "plain" or _holds_entries(name) else ""
         out: list[JsonValue] = []
         flag = ""
         for item in value:
-            if isinstance(item, str) and looks("entries", name) and "=" in item:
+            if isinstance(item, str) and _holds_entries(name) and "=" in item:
                 variable, _, rest = item.partition("=")
                 out.append(f"{self.text(variable)}={self._string(rest, variable, entry=True)}")
             else:
@@ -259,3 +261,8 @@ class Redactor:
 
 def _is_list(value: JsonValue) -> TypeGuard[Sequence[JsonValue]]:
     return isinstance(value, (list, tuple))
+
+
+def _holds_entries(name: str) -> bool:
+    """Whether headers or variables stand under this name."""
+    return name.lower().replace("_", "").replace("-", "") in _ENTRIES
