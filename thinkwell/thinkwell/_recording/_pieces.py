@@ -41,7 +41,7 @@ def spoken(message: JsonValue) -> Spoken:
             match update:
                 case {"content": {"text": str()}}:
                     return Spoken(session, kind, ("params", "update", "content", "text"))
-                case {"message": {"type": "partial", **said}} if kind == MESSAGE_UPDATE:
+                case {"message": {"type": "partial"} as said} if kind == MESSAGE_UPDATE and is_object(said):
                     return Spoken(session, kind, _piece(said, "params", "update", "message"))
                 case _:
                     return Spoken(session)
