@@ -168,9 +168,9 @@ class Client(Side[ClientHandler]):
         self._no_turn = anyio.Event()
         self._no_turn.set()
         self._cancelling = Recent(CANCELLED_KEPT)
-        self.logins = 0
+        self.logins: int = 0
         """How many calls of `authenticate` have succeeded."""
-        self.agent = s.InitializeResponse(protocol_version=PROTOCOL_VERSION)
+        self.agent: s.InitializeResponse = s.InitializeResponse(protocol_version=PROTOCOL_VERSION)
         """What the agent said of itself; empty before `initialize`."""
         super().__init__(connection, handler)
 

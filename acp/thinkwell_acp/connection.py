@@ -53,7 +53,7 @@ __all__ = (
     "open_connection",
 )
 
-logger = logging.getLogger("thinkwell.acp")
+logger: logging.Logger = logging.getLogger("thinkwell.acp")
 
 SEND_HIGH_WATER = 256 * 1024
 """Bytes waiting to be written beyond which `Connection.drain` waits."""
@@ -118,7 +118,7 @@ class ServedRequest:
         self.request = request
         self.params: object = None
         """The parameters, once the handler has read them."""
-        self.scope = anyio.CancelScope()
+        self.scope: anyio.CancelScope = anyio.CancelScope()
         """What its handler runs in."""
         self.outcome: bytes | rpc.ErrorObject = rpc.ErrorObject(REQUEST_CANCELLED, "Request cancelled")
         """What it is answered with: that it was cancelled, unless its handler returns something."""

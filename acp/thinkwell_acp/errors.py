@@ -192,7 +192,7 @@ class ProgramNotFound(AcpError):  # noqa: N818 - says what happened
 
     def __init__(self, command: Sequence[str], reason: str) -> None:
         super().__init__(tuple(command), reason)
-        self.command = tuple(command)
+        self.command: tuple[str, ...] = tuple(command)
         self.reason = reason
 
     def __str__(self) -> str:

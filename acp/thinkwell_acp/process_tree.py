@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ("VARIABLE", "ProcessTree")
 
-logger = logging.getLogger("thinkwell.acp")
+logger: logging.Logger = logging.getLogger("thinkwell.acp")
 
 VARIABLE: Final = "THINKWELL_TREE"
 """The environment variable with the marks of all trees that a process is in, outermost first."""

@@ -51,7 +51,7 @@ __all__ = (
     "stdio_transport",
 )
 
-logger = logging.getLogger("thinkwell.acp")
+logger: logging.Logger = logging.getLogger("thinkwell.acp")
 
 STDERR_TAIL = 64 * 1024
 """How much of the end of standard error is kept, in bytes."""
@@ -83,7 +83,7 @@ class StdioTransport:
         self._closed = anyio.Event()
         self._attendants = anyio.CancelScope(shield=True)
         self._unattended = anyio.Event()
-        self.command = tuple(command)
+        self.command: tuple[str, ...] = tuple(command)
         """The command that runs, its program resolved."""
         self.on_stderr: Callable[[bytes], None] | None = None
         """Called with what is read from standard error, as it comes; with nothing at its end."""

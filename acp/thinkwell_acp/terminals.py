@@ -60,7 +60,7 @@ class Terminal:
 
     def __init__(self, session_id: str, process: Process, limit: int) -> None:
         self.session_id = session_id
-        self.exited = anyio.Event()
+        self.exited: anyio.Event = anyio.Event()
         self._process = process
         self._limit = limit
         self._output = bytearray()

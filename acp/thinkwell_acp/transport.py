@@ -50,7 +50,7 @@ class _Pipe:
     """One direction of a memory transport."""
 
     def __init__(self) -> None:
-        self.buffer = bytearray()
+        self.buffer: bytearray = bytearray()
         self.sender_closed = False
         self.receiver_closed = False
         self._changed = anyio.Event()

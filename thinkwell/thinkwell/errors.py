@@ -163,7 +163,7 @@ class AgentStartFailed(AgentError):
         self.reason = reason
         self.stderr_tail = stderr_tail
         self.exit_code = exit_code
-        self.command = tuple(command)
+        self.command: tuple[str, ...] = tuple(command)
         self.phase = phase
         self.version = version
         self.next_command = next_command
@@ -267,7 +267,7 @@ class LoginRequired(AgentError):
     ) -> None:
         super().__init__(agent, tuple(methods), reason)
         self.agent = agent
-        self.methods = tuple(methods)
+        self.methods: tuple[AuthMethod, ...] = tuple(methods)
         self.reason = reason
 
     def __str__(self) -> str:
@@ -366,7 +366,7 @@ class SessionNotOpened(AgentReported):
         self, how: str, session_id: str | None, code: int, message: str, data: JsonValue = None
     ) -> None:
         super().__init__(code, message, data)
-        self.args = (how, session_id, code, message, data)
+        self.args: tuple[object, ...] = (how, session_id, code, message, data)
         self.how = how
         self.session_id = session_id
 
@@ -509,7 +509,7 @@ class ResultMissing(ResultError):
         super().__init__(stop_reason, text)
         self.stop_reason = stop_reason
         self.text = text
-        self.denied = tuple(denied)
+        self.denied: tuple[str, ...] = tuple(denied)
 
     def __str__(self) -> str:
         said = f"; it said: {self.text[-500:]!r}" if self.text else "; it said nothing"
@@ -534,7 +534,7 @@ class ResultInvalid(ResultError):
     def __init__(self, raw: JsonValue, errors: Sequence[str], attempts: int) -> None:
         super().__init__(raw, tuple(errors), attempts)
         self.raw = raw
-        self.errors = tuple(errors)
+        self.errors: tuple[str, ...] = tuple(errors)
         self.attempts = attempts
 
     def __str__(self) -> str:
@@ -570,7 +570,7 @@ class ToolsNotSeen(ResultError):
 
     def __init__(self, via: Sequence[str], text: str = "") -> None:
         super().__init__(tuple(via), text)
-        self.via = tuple(via)
+        self.via: tuple[str, ...] = tuple(via)
         self.text = text
 
     def __str__(self) -> str:
@@ -662,7 +662,7 @@ class MessageInvalid(ThinkwellError, ValueError):
     ) -> None:
         super().__init__(type, dict(errors))
         self.type = type
-        self.errors = dict(errors)
+        self.errors: dict[str, str] = dict(errors)
         self.agent = agent
         self.handler = handler
 
@@ -686,7 +686,7 @@ class AnswerInvalid(ThinkwellError, ValueError):
     def __init__(self, question_id: str, errors: Mapping[str, str]) -> None:
         super().__init__(question_id, dict(errors))
         self.question_id = question_id
-        self.errors = dict(errors)
+        self.errors: dict[str, str] = dict(errors)
 
     def __str__(self) -> str:
         wrong = "; ".join(f"{name}: {text}" if name else text for name, text in self.errors.items())
@@ -704,7 +704,7 @@ class QuestionNotOpen(ThinkwellError, LookupError):
     def __init__(self, question_id: str, open: Sequence[str] = ()) -> None:  # noqa: A002 - what they are
         super().__init__(question_id, tuple(open))
         self.question_id = question_id
-        self.open = tuple(open)
+        self.open: tuple[str, ...] = tuple(open)
 
     def __str__(self) -> str:
         known = f"open are: {', '.join(self.open)}" if self.open else "none is open"
@@ -761,7 +761,7 @@ class ProfileError(ThinkwellError, ValueError):
         super().__init__(agent, reason, tuple(files))
         self.agent = agent
         self.reason = reason
-        self.files = tuple(files)
+        self.files: tuple[str, ...] = tuple(files)
 
     def __str__(self) -> str:
         where = f" (from {', '.join(self.files)})" if self.files else ""

@@ -37,5 +37,5 @@ class JournalUnwritable(JournalError):  # noqa: N818 - the name says what happen
 
     def __init__(self, where: str, reason: str, what: str) -> None:
         super().__init__(where, reason)
-        self.args = (where, reason, what)
+        self.args: tuple[object, ...] = (where, reason, what)
         self.what = what

@@ -64,7 +64,7 @@ class SqliteJournal(LocalJournal):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path).absolute()
+        self.path: Path = Path(path).absolute()
         """The file."""
         super().__init__(f"the journal {self.path}")
         self._opening = False

@@ -27,7 +27,7 @@ class Call(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self.done = False
+        self.done: bool = False
         """Whether there is a result, or an error."""
         self.given_up = False
         """Whether nobody waits for it any more."""

@@ -75,7 +75,7 @@ class Held(Generic[T]):
         self._manager = manager
         self._outer = outer
         self._kill = kill
-        self.opener = threading.current_thread()
+        self.opener: threading.Thread = threading.current_thread()
         self._inner: dict[Held[Any], None] = {}
         self._leaving = asyncio.Event()
         self._over = asyncio.Event()
@@ -166,7 +166,7 @@ class LoopThread:
         self._tasks: set[asyncio.Task[None]] = set()
         # A daemon: others would have to end before the interpreter lets us know that it exits.
         self._thread = threading.Thread(target=self._main, name="thinkwell.sync", daemon=True)
-        self.ended = False
+        self.ended: bool = False
         """Whether it takes no more calls."""
 
     def start(self) -> None:

@@ -185,7 +185,7 @@ class Chaos:
         """How often each fault has happened."""
         self.passed: list[Passed] = []
         """What was handed over to us and what we sent, in order, and when."""
-        self.messages = 0
+        self.messages: int = 0
         """How many messages have passed, both ways."""
         self.broken: Fault | None = None
         """The fault that has made the connection useless."""

@@ -42,9 +42,9 @@ class ScriptFailed(AssertionError):  # noqa: N818 - says what happened
         self, failures: Sequence[str], unplayed: Sequence[Unplayed], unasked: Sequence[str] = ()
     ) -> None:
         super().__init__(failures, unplayed, unasked)
-        self.failures = tuple(failures)
-        self.unplayed = tuple(unplayed)
-        self.unasked = tuple(unasked)
+        self.failures: tuple[str, ...] = tuple(failures)
+        self.unplayed: tuple[Unplayed, ...] = tuple(unplayed)
+        self.unasked: tuple[str, ...] = tuple(unasked)
 
     def __str__(self) -> str:
         parts: list[str] = []

@@ -106,7 +106,7 @@ class ScriptedAgent(PlayedAgent):
         self.client: AgentSide
         """The connection to the client that came last, for what an agent does outside of turns. It is not
         there before a client is."""
-        self.checked = False
+        self.checked: bool = False
         """Whether `check` was called."""
         self._answers = dict(answers or {})
         for method, answer in self._answers.items():

@@ -129,7 +129,7 @@ class Sent:
                         self._exchanges.append(_exchange(question, message))
                 case rpc.Malformed():  # pragma: no cover - thinkwell sends nothing that is no message
                     pass
-        self.messages = tuple(messages)
+        self.messages: tuple[SentMessage, ...] = tuple(messages)
         """The requests and notifications."""
 
     @property

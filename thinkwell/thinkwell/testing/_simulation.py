@@ -71,7 +71,7 @@ class SimulationFailed(AssertionError):  # noqa: N818 - named as ScriptFailed is
         self.seed = seed
         self.backend = backend
         self.why = why
-        self.trace = tuple(trace)
+        self.trace: tuple[str, ...] = tuple(trace)
 
     def __str__(self) -> str:
         lines = "\n".join(self.trace)
@@ -122,9 +122,9 @@ class Simulation:
     def __init__(self, seed: int, backend: str) -> None:
         self.seed = seed
         self.backend = backend
-        self.dice = random.Random(seed)  # noqa: S311 - nothing secret
+        self.dice: random.Random = random.Random(seed)  # noqa: S311 - nothing secret
         """Whatever the program decides by chance has to be decided by these."""
-        self.report = SimulationReport(runs=1)
+        self.report: SimulationReport = SimulationReport(runs=1)
         self._killed = False
         self.error_logs_expected = False
         """Whether errors in the log are no failure."""

@@ -73,7 +73,7 @@ class Refusal(ThinkwellError):  # noqa: N818 - the names of all of them say what
     def __init__(self, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message, headers)
         self.message = message
-        self.headers = dict(headers or {})
+        self.headers: dict[str, str] = dict(headers or {})
 
     def __str__(self) -> str:
         return self.message

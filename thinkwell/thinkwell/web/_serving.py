@@ -121,7 +121,7 @@ class RunServer(AsyncContextManagerMixin):
                 check_seconds(name, seconds)
         self.agents: Mapping[str, ServedAgent] = dict(agents)
         self.journal: Journal = MemoryJournal() if journal is None else journal
-        self.limits = limits or Limits()
+        self.limits: Limits = limits or Limits()
         self._retention = retention
         self._idle_after = idle_after
         self._abandoned_after = abandoned_after

@@ -98,7 +98,7 @@ class EventStream(Response):
     ) -> None:
         # Not that of the base, which has a body of a known length.
         self.status_code = status
-        self.background = None
+        self.background: None = None
         self.init_headers(
             {
                 # `no-transform`: what compresses on the way holds events back until it has enough of them.

@@ -37,7 +37,7 @@ class Batch:
     __slots__ = ("_sse", "entries")
 
     def __init__(self, entries: tuple[Entry, ...]) -> None:
-        self.entries = entries
+        self.entries: tuple[Entry, ...] = entries
         self._sse: bytes | None = None
 
     @property
@@ -73,9 +73,9 @@ class Tail:
     """
 
     def __init__(self, last: int = 0) -> None:
-        self.last = last
+        self.last: int = last
         """Number of the last entry."""
-        self.over = False
+        self.over: bool = False
         """Whether nothing more comes: the end is there, or the server closes."""
         self._begin = last
         """Number of the entry behind which the window begins."""
@@ -146,7 +146,7 @@ class Watcher:
     def __init__(self, journal: Journal, record: RunRecord, tail: Tail | None, after: int) -> None:
         self.record = record
         """What was known of the run when he came."""
-        self.ended = record.ended is not None and after >= record.last_seq
+        self.ended: bool = record.ended is not None and after >= record.last_seq
         """Whether he has everything, the end included."""
         self._journal = journal
         self._tail = tail

@@ -122,18 +122,20 @@ class RunningAgent:
         name, profile = setup.name, setup.profile
         self.setup = setup
         self.line = line
-        self.life = AgentLife.OPEN
+        self.life: AgentLife = AgentLife.OPEN
         self._runs = runs
         routes: SessionRoutes[WireSession] = SessionRoutes(name, self._session_opened)
-        self.tool_hosts = ToolHosts(
+        self.tool_hosts: ToolHosts = ToolHosts(
             client,
             tasks,
             setup.tools_via,
             () if profile is None else profile.tools_via,
             bare_names=profile is not None and profile.bare_tool_names,
         )
-        self.questions = AgentQuestions(name, setup.cwd, client, setup.asker, routes, tasks, setup.dialect)
-        self.host = RunHost(
+        self.questions: AgentQuestions = AgentQuestions(
+            name, setup.cwd, client, setup.asker, routes, tasks, setup.dialect
+        )
+        self.host: RunHost = RunHost(
             name=name,
             client=client,
             owner=Owner(name),
@@ -154,7 +156,7 @@ class RunningAgent:
             over=runs.over,
             turn_lost=self._turn_lost,
         )
-        self.incoming = Incoming(
+        self.incoming: Incoming = Incoming(
             name,
             tasks,
             routes=routes,

@@ -132,9 +132,9 @@ class Run(Generic[T]):
         self._result_schema = result_schema
         self._ephemeral = ephemeral
         self.id: Final = options.run_id or f"run-{next(_run_numbers)}"
-        self.life = RunLife.QUEUED
+        self.life: RunLife = RunLife.QUEUED
         self._scope = anyio.CancelScope()
-        self.over = anyio.Event()
+        self.over: anyio.Event = anyio.Event()
         self._stopped_by: Exception | None = None
         facts = RunFacts(
             id=self.id,

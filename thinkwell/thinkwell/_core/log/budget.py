@@ -96,7 +96,7 @@ class Budget:
             raise ValueError("Budget(): set a limit: max_tokens, max_cost, max_tool_calls or max_seconds")
         for what, limit in self._limits.items():
             _check_limit(what, limit)
-        self.currency = currency.upper()
+        self.currency: str = currency.upper()
         self._tokens = 0
         self._cost = 0.0
         self._tool_calls = 0

@@ -96,7 +96,7 @@ class RunLog:
     ) -> None:
         self.events: list[ev.ThoughtEvent] = []
         """What is kept, in order of `seq`. Another list when events were merged or dropped."""
-        self.ended = False
+        self.ended: bool = False
         self.error: Exception | None = None
         self.readers: WeakSet[EventReader] = WeakSet()
         self._include = include
@@ -108,7 +108,7 @@ class RunLog:
         """What the listener has to be told."""
         self._failed = False
         """Whether there was more than may be: what comes since then is merged."""
-        self.seq = 0
+        self.seq: int = 0
         """Number of the last kept event."""
         self._clock = clock
         self._started = clock()

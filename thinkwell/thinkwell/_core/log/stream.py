@@ -103,7 +103,7 @@ class Outcome(Generic[T]):
         self.value: list[T] = []
         """The result, once it is there."""
         self.error: Exception | None = None
-        self.seen = False
+        self.seen: bool = False
         """Whether anybody looked at the error, or was told of it."""
 
     def done(self) -> bool:

@@ -50,7 +50,7 @@ class McpServers:
         who: str = "open_agent(mcp_servers=…)",
     ) -> None:
         self._search_path = search_path
-        self.wire = self._checked(servers, (), who)
+        self.wire: tuple[s.McpServer, ...] = self._checked(servers, (), who)
         """What the agent is told of those of `open_agent`."""
 
     def with_more(self, servers: Sequence[McpServer]) -> tuple[s.McpServer, ...]:

@@ -33,14 +33,14 @@ class ToolCall:
     def __init__(self) -> None:
         self.started_in: RunLog | None = None
         """The log that has its start: an update in another one is a start there."""
-        self.done = True
-        self.runs = False
+        self.done: bool = True
+        self.runs: bool = False
         """Whether it runs, as far as the agent says."""
-        self.ours = False
+        self.ours: bool = False
         """Whether it is shown as a call of a tool of ours."""
         self.owner: Any = ...
         """What `OwnCalls` makes of it as long as it goes on; ``...``: nothing yet."""
-        self.counted = False
+        self.counted: bool = False
         """Whether a budget has counted it as the agent's."""
         self.begin("", "other")
 
@@ -56,13 +56,13 @@ class ToolCall:
         locations: tuple[Location, ...] = (),
     ) -> None:
         """Take what its start says; an id may be used again."""
-        self.title = title
+        self.title: str = title
         self.kind: ToolKind = kind
-        self.name = name
-        self.input = input
-        self.output = output
-        self.content = content
-        self.locations = locations
+        self.name: str | None = name
+        self.input: JsonValue = input
+        self.output: JsonValue = output
+        self.content: tuple[ToolContent, ...] = content
+        self.locations: tuple[Location, ...] = locations
 
     def end(self) -> None:
         """Be done: nothing is asked any more of what it was called with."""

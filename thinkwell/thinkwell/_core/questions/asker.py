@@ -69,7 +69,7 @@ class Asker:
         # Where nobody else is asked, and nobody listens who could say more, a program is waited for.
         self._without = (wait_for_answer,) if not self._handlers and _leaves_open(policy) else ()
         self._timeout = timeout
-        self.open = OpenQuestions()
+        self.open: OpenQuestions = OpenQuestions()
         # Of their own: people think for long, and tools and programs need threads too.
         self._threads = anyio.CapacityLimiter(HANDLER_THREADS)
 

@@ -20,6 +20,8 @@ from thinkwell.errors import QuestionNotOpen
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from anyio.lowlevel import EventLoopToken
+
     from thinkwell._core.log.listener import RunListener
     from thinkwell._core.log.run_log import RunLog
     from thinkwell._core.policy.remember import Remembered
@@ -96,12 +98,12 @@ class OpenQuestion:
     def __init__(self, question: Question, scene: Scene, choose: Callable[[Ruling], str | None]) -> None:
         self.question = question
         self.scene = scene
-        self.life = QuestionLife.ASKED
-        self.ruled = anyio.Event()
+        self.life: QuestionLife = QuestionLife.ASKED
+        self.ruled: anyio.Event = anyio.Event()
         """Set where there is an answer, or it was withdrawn."""
         self.ruling: Ruling | None = None
-        self.thread = threading.get_ident()
-        self.token = current_token()
+        self.thread: int = threading.get_ident()
+        self.token: EventLoopToken = current_token()
         self._choose = choose
         self._asked_at = anyio.current_time()
 

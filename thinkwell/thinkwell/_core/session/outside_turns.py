@@ -65,9 +65,9 @@ class OutsideTurns:
         note_state: NoteState,
         report: ReadReport,
     ) -> None:
-        self.log = RunLog(ev.ALL_TYPES, clock=running_clock(), listeners=listeners, owner=owner)
-        self.mapper = Mapper(self.log, calls, note_call, note_state, report=report)
-        self.history = History(self.log)
+        self.log: RunLog = RunLog(ev.ALL_TYPES, clock=running_clock(), listeners=listeners, owner=owner)
+        self.mapper: Mapper = Mapper(self.log, calls, note_call, note_state, report=report)
+        self.history: History = History(self.log)
         self._replay = Replay.EXPECTED if again else Replay.NONE
         self._marks: list[int] = []
         """How many events there were when each run took the session: what lies between two came late."""

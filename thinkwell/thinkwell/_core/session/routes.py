@@ -59,7 +59,7 @@ class SessionRoutes(Generic[R]):
         self._unknown = 0
         """How many of those get an id by the answer."""
         self._early: list[s.SessionNotification] = []
-        self.begun = 0
+        self.begun: int = 0
         """How many sessions there were, the open ones among them."""
 
     def get(self, session_id: str | None) -> R | None:

@@ -76,17 +76,17 @@ class WireSession:
         self.source = source
         self.id: str | None = None
         """The agent's name for it: the last one, until there is another."""
-        self.life = SessionLife.NEW
-        self.state = SessionState()
-        self.settings = SessionSettings(self, host.client)
+        self.life: SessionLife = SessionLife.NEW
+        self.state: SessionState = SessionState()
+        self.settings: SessionSettings = SessionSettings(self, host.client)
         self.occupant: RunRecord[Any] | None = None
         """The run whose turn it is; set before the session is opened, so that early updates are the run's."""
-        self.turns = Turns()
+        self.turns: Turns = Turns()
         """The run that has the session has entered a ticket of these."""
         self._observers = host.observers.session(how)
-        self.calls = ToolCalls()
+        self.calls: ToolCalls = ToolCalls()
         """Those since the last turn began."""
-        self.outside = OutsideTurns(
+        self.outside: OutsideTurns = OutsideTurns(
             again=how != "new",
             listeners=self._observers.listeners,
             owner=host.owner,
@@ -96,11 +96,11 @@ class WireSession:
             report=host.dialect.report,
         )
         """What came outside of every turn."""
-        self.tools = SessionTools(host.tool_hosts, self._call_tool, tools_via)
-        self.own_calls = OwnCalls(self.tools.server, self.calls)
+        self.tools: SessionTools = SessionTools(host.tool_hosts, self._call_tool, tools_via)
+        self.own_calls: OwnCalls = OwnCalls(self.tools.server, self.calls)
         """Knows which tool calls are of our own tools."""
         self._calls = SessionCalls(host.client, cwd, mcp_servers, directories, self.tools, self._observers)
-        self.remembered = Remembered()
+        self.remembered: Remembered = Remembered()
         """What was answered for the whole session."""
 
     def leave(self) -> None:

@@ -66,9 +66,9 @@ class SessionTools:
         """Those that are offered, by the names that the user gave them."""
         self._seen = False
         """Whether it has fetched them of a server before this one."""
-        self.waited = False
+        self.waited: bool = False
         """Whether the agent has had its time to fetch them."""
-        self.server = new_server(self._call_tool, self._learn_way)
+        self.server: ToolServer = new_server(self._call_tool, self._learn_way)
         self.config: s.McpServer | None = None
 
     def reserve(self, tools: Sequence[ToolSpec]) -> None:

@@ -78,7 +78,7 @@ class OwnTools:
         meter: Meter | None,
         observers: RunObservers,
     ) -> None:
-        self.specs = tuple(specs)
+        self.specs: tuple[ToolSpec, ...] = tuple(specs)
         self._tools = {tool.name: tool for tool in tools}
         self._driver = driver
         self._log = log

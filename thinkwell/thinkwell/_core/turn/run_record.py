@@ -70,11 +70,11 @@ class RunRecord(Generic[T]):
         observers: RunObservers,
         dialect: Dialect,
     ) -> None:
-        self.id = facts.id
+        self.id: str = facts.id
         self._agent = facts.agent
         self._driver = driver
         self.observers = observers
-        self.log = RunLog(
+        self.log: RunLog = RunLog(
             options.include,
             options.buffer,
             driver.stop,
@@ -86,15 +86,17 @@ class RunRecord(Generic[T]):
         )
         self.phase: ev.Phase = "starting"
         self.result: Outcome[T] = Outcome(facts.id, self._settled, agent=facts.agent, owner=owner)
-        self.results = ResultTaker(
+        self.results: ResultTaker[T] = ResultTaker(
             spec.output, wrapped=facts.wrapped, retries=options.retries, log=self.log, outcome=self.result
         )
         self._calls = calls
-        self.mapper = Mapper(self.log, calls, self._note_call, self._note_state, report=dialect.report)
+        self.mapper: Mapper = Mapper(
+            self.log, calls, self._note_call, self._note_state, report=dialect.report
+        )
         self._steps_are_ours = dialect.steps_are_ours
-        self.idle = IdleClock(self.log.now, self.mapper.last_update)
-        self.meter = None if options.budget is None else Meter(options.budget, driver.stop)
-        self.tools = OwnTools(
+        self.idle: IdleClock = IdleClock(self.log.now, self.mapper.last_update)
+        self.meter: Meter | None = None if options.budget is None else Meter(options.budget, driver.stop)
+        self.tools: OwnTools = OwnTools(
             spec.tools,
             specs,
             driver,

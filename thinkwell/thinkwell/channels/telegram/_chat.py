@@ -22,7 +22,7 @@ class Chat:
 
     def __init__(self, address: ChatAddress) -> None:
         self.address = address
-        self.lock = anyio.Lock()
+        self.lock: anyio.Lock = anyio.Lock()
         """Held while something is written to it, so that no two texts of several messages get mixed up."""
         self.answer: Answer | None = None
         """What is being written."""

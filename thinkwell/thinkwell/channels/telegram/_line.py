@@ -57,10 +57,10 @@ class Line:
     def __init__(self, api: TelegramApi, pacer: Pacer, tasks: Tasks, address: ChatAddress) -> None:
         self.api: Final = api
         self.pacer: Final = pacer
-        self.address = address
+        self.address: ChatAddress = address
         self.edits = 0
         """How often a message was edited."""
-        self.retries = 0
+        self.retries: int = 0
         """How often a request was repeated."""
         self.first_after: float | None = None
         """Seconds until the first message was there; ``None`` before that."""

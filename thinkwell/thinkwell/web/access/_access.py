@@ -61,7 +61,7 @@ class Access:
             raise ValueError(f"session_age: it is {session_age:g}; give seconds above 0")
         if max_sessions < 1:
             raise ValueError(f"max_sessions: it is {max_sessions}; give 1 or more")
-        self.tokens = Tokens(tokens)
+        self.tokens: Tokens = Tokens(tokens)
         self.session_age = session_age
         self.max_sessions = max_sessions
         self._hosts = frozenset(map(_host, hosts))
