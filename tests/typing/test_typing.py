@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
@@ -43,3 +46,23 @@ def test_basedpyright(tmp_path: Path) -> None:
     ]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.parametrize("package", ["thinkwell", "thinkwell_acp"])
+def test_each_public_name_says_its_type(package: str, tmp_path: Path) -> None:
+    """Packages that are installed: of others, `--verifytypes` does not find the mark."""
+    environment = tmp_path / "environment"
+    venv.create(environment, symlinks=True)
+    site = next(environment.glob("lib/python*/site-packages"))
+    (site / "others.pth").write_text(sysconfig.get_path("purelib"))
+    (site / "thinkwell").symlink_to(ROOT / "thinkwell" / "thinkwell")
+    (site / "thinkwell_acp").symlink_to(ROOT / "acp" / "thinkwell_acp")
+    ran = subprocess.run(
+        [sys.executable, "-m", "basedpyright", "--ignoreexternal", "--verifytypes", package],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Type completeness score: 100%" in ran.stdout, ran.stdout
