@@ -39,6 +39,7 @@ def pytest_report_to_serializable(report: pytest.TestReport | pytest.CollectRepo
         report.sections = [(name, _encodable(text)) for name, text in report.sections]
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Two for each processor that this process may use: almost half of the time a worker waits."""
     return 2 * (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
@@ -65,6 +66,7 @@ class Progress:
             return "passed", "", ""
         return None
 
+    @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
         """Note how many cases there are."""
         self.total = len(ids)

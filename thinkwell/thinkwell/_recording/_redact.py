@@ -27,7 +27,7 @@ BIG: Final = 256 * 1024
 
 _MEMO: Final = 4096
 _MEMO_TEXT: Final = 100
-_INNOCENT_TEXT: Final = 2048
+_LARGE: Final = 2048
 _PIN: Final = 4
 _LEARNABLE: Final = 8
 _SHORT: Final = 8
@@ -137,7 +137,8 @@ class Redactor:
 
     def scan(self, text: str) -> Scan:
         """Find the secrets in a text, and from where on more text could add to them."""
-        return self._last_scan(text)
+        # A large text comes more than once, in a message and in what is told of it, with small ones in between.
+        return self._last_scan(text) if len(text) > _LARGE else self._scan(text)
 
     def _scan(self, text: str) -> Scan:
         size = len(text)
@@ -166,7 +167,7 @@ class Redactor:
 
     def _is_innocent(self, text: str) -> bool:
         """Whether a short text consists of words that neither are secrets nor announce any."""
-        if self._index.spaced or len(text) > _INNOCENT_TEXT:
+        if self._index.spaced or len(text) > _LARGE:
             return False
         words = text.split()
         return max(map(len, words), default=0) <= _MEMO_TEXT and all(map(self._is_innocent_word, words))
