@@ -137,7 +137,7 @@ class Redactor:
 
     def scan(self, text: str) -> Scan:
         """Find the secrets in a text, and from where on more text could add to them."""
-        # A large text comes more than once, in a message and in what is told of it, with small ones in between.
+        # A large text comes several times, in a message and in the events of it, with short ones in between.
         return self._last_scan(text) if len(text) > _LARGE else self._scan(text)
 
     def _scan(self, text: str) -> Scan:
