@@ -44,6 +44,7 @@ async def test_what_the_program_prints_goes_to_standard_error(command: list[str]
     assert handler.reports == []
 
 
+@pytest.mark.long
 async def test_a_large_answer_and_a_large_question_pass(command: list[str]) -> None:
     with anyio.fail_after(LIMIT):
         async with stdio_transport(command, exit_grace=20) as transport, connect(transport) as client:

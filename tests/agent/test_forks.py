@@ -98,7 +98,7 @@ def run(program: str, *arguments: str) -> list[str]:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("ending", ["exit", "return"])
+@pytest.mark.parametrize("ending", ["exit", pytest.param("return", marks=pytest.mark.long)])
 def test_a_fork_that_leaves_the_block_in_a_run_ends_nothing(
     tmp_path: Path, backend: str, ending: str
 ) -> None:
@@ -118,6 +118,7 @@ def test_a_fork_that_leaves_the_block_in_a_run_ends_nothing(
     assert lines[-1]["type"] == "end"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_our_tools_can_be_reached_after_a_fork(backend: str) -> None:
     first, *rest = run(BETWEEN, backend)

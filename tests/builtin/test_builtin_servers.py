@@ -132,6 +132,7 @@ def double(number: int) -> int:
 # What works
 
 
+@pytest.mark.long
 async def test_tools_of_a_server_of_the_official_package_are_called(builtin: OpenBuiltin) -> None:
     server = McpStdio("inventory", [sys.executable, USERS, "stdio"], env={"STOCK": "42"})
     with anyio.fail_after(LIMIT):
@@ -235,8 +236,12 @@ async def test_what_a_server_asks_is_answered(builtin: OpenBuiltin, odd: Odd) ->
         ("wrong answer", "its answer to initialize makes no sense (Expected `object`, got `array`)."),
         ("future", "it speaks MCP 2099-01-01\ufffd, which I do not."),
         ("no list", "it refused tools/list."),
-        ("prints for ever", "it prints what is no message, such as no\ufffd[31mthing."),
-        ("asks for ever", "it asks, and does not read the answers."),
+        pytest.param(
+            "prints for ever",
+            "it prints what is no message, such as no\ufffd[31mthing.",
+            marks=pytest.mark.long,
+        ),
+        pytest.param("asks for ever", "it asks, and does not read the answers.", marks=pytest.mark.long),
     ],
 )
 async def test_a_server_that_cannot_be_used_is_told_of(

@@ -659,6 +659,7 @@ def test_what_is_shown_as_one_is_kept_together(shown: str) -> None:
         assert any(shown in piece for piece in cut), (before, cut)
 
 
+@pytest.mark.long
 def test_flags_are_not_divided() -> None:
     flags = "\U0001f1e9\U0001f1ea" * 20
     assert pieces(f"x{flags}", 10) == [

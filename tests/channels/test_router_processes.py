@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.long
 async def test_twenty_chats_at_once_get_their_answers(tmp_path: Path) -> None:
     folders = [tmp_path / f"user {number}" for number in range(20)]
     for number, folder in enumerate(folders):

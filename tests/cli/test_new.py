@@ -149,6 +149,7 @@ def test_its_tests_pass(project: Path) -> None:
     assert "skipped" not in shown
 
 
+@pytest.mark.long
 def test_it_runs(project: Path) -> None:
     shown = check(project, "-W", "error", "-m", "made_here.main", "src", code=0)
     assert shown.startswith("# Review\n\n")

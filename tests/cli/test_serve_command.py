@@ -440,6 +440,7 @@ def test_an_address_of_ipv6(home: Path) -> None:
         assert client.get("/api").status_code == 200
 
 
+@pytest.mark.long
 def test_a_run_that_nobody_watches_is_cancelled_where_that_is_wanted(home: Path) -> None:
     config = 'abandoned_after = 3\njournal = "memory"\n'
     with serving_web(*play(home, script.says("Hm").hangs()), config=config) as web, web.client() as client:

@@ -228,7 +228,12 @@ def test_what_is_private_stays_that_for_the_server_alone(home: Path) -> None:
 
 @pytest.mark.parametrize(
     ("soft", "hard", "files", "most"),
-    [(64, 4096, 769, 513), (2000, 4096, 2000, 513), (64, 512, 512, 256), (64, 128, 128, 1)],
+    [
+        pytest.param(64, 4096, 769, 513, marks=pytest.mark.long),
+        pytest.param(2000, 4096, 2000, 513, marks=pytest.mark.long),
+        pytest.param(64, 512, 512, 256, marks=pytest.mark.long),
+        (64, 128, 128, 1),
+    ],
 )
 def test_as_many_connections_as_there_may_be_files(
     soft: int, hard: int, files: int, most: int, home: Path

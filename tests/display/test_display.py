@@ -156,6 +156,7 @@ def test_json_means_the_same(sent: str) -> None:
     assert not set(shown) & set("\x7f\x80\x9b\u202e\u2066\u2028\U000e0041")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "piece",
     [
@@ -288,6 +289,7 @@ def test_what_is_clipped_fits(text: str, width: int) -> None:
     assert cells(clip(text, width)) <= width
 
 
+@pytest.mark.long
 def test_rows_that_are_found_fast_take_as_much_as_others() -> None:
     for char in map(chr, [*range(0x20, 0xD800), *range(0xE000, 0x20000)]):
         if char != "\u200d":  # joins what follows
@@ -1013,7 +1015,7 @@ def test_equal_lines_stand_between_changes(old: list[str], new: list[str]) -> No
         assert after.old_from - before.old_to == after.new_from - before.new_to
 
 
-@pytest.mark.parametrize("size", [2_000, 20_000])
+@pytest.mark.parametrize("size", [2_000, pytest.param(20_000, marks=pytest.mark.long)])
 def test_hostile_texts_take_a_bounded_number_of_steps(size: int) -> None:
     dice = random.Random(1)
     texts = [

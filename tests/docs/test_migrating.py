@@ -8,18 +8,18 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
 from builtin_stage import run_here
 from docs.pages import DOCS, snippets
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
 PAGE = DOCS / "howto" / "from-official-sdk.md"
 BEFORE = re.compile(r'^```python title="before\.py"\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.long
 def test_both_programs_print_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

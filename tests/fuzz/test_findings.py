@@ -119,6 +119,7 @@ def test_a_null_character_names_no_users_folder() -> None:
     assert asked(rawInput={"path": "~a\0b"}).paths == (f"{CWD}/~a\0b",)
 
 
+@pytest.mark.long
 @SIZES
 def test_paths_without_text_cost_nothing(many: int) -> None:
     folders = {f"a{number}_dir": "x" for number in range(many // 2)}
@@ -126,6 +127,7 @@ def test_paths_without_text_cost_nothing(many: int) -> None:
     assert facts.paths
 
 
+@pytest.mark.long
 def test_arguments_beyond_all_depth_are_no_error() -> None:
     raw = b'{"toolCallId":"t","rawInput":{"cmd":"x","%b":[%b,{"name":"n","value":%b}]}}'
     for depth in range(940, 1010, 10):
@@ -165,6 +167,7 @@ def test_a_path_of_many_steps_is_not_looked_up() -> None:
         assert policy.decide(question, cwd=CWD).verdict == "deny"
 
 
+@pytest.mark.long
 @SIZES
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_globs_take_time_in_proportion(number: int, many: int) -> None:

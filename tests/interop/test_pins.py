@@ -43,6 +43,7 @@ else:
 """
 
 
+@pytest.mark.long
 def test_pins_move_to_the_newest_versions_and_what_changes_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

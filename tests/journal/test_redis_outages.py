@@ -66,6 +66,7 @@ async def all_of(journal: RedisJournal, run_id: str) -> list[Entry]:
 # Redis dies
 
 
+@pytest.mark.long
 async def test_redis_is_killed_and_started_again_while_much_is_written(durable: RedisServer) -> None:
     runs, turns = [f"run-{number}" for number in range(6)], 80
     acknowledged = anyio.Event()
@@ -218,6 +219,7 @@ async def test_a_journal_that_could_not_be_opened_can_be_opened_later(line: Redi
         await journal.create(run_record("run-1"))
 
 
+@pytest.mark.long
 async def test_after_redis_was_away_nobody_takes_the_runs_of_others(
     redis_server: RedisServer, prefix: str
 ) -> None:

@@ -95,6 +95,7 @@ async def test_a_run_that_ended_in_the_future_is_not_old(journal: Journal) -> No
     assert await Retention(max_age=0.0).prune(journal, 10.0) == []
 
 
+@pytest.mark.long
 async def test_very_many_are_forgotten(journal: Journal) -> None:
     await have(journal, *(float(number) for number in range(250)), size=10)
     gone = await Retention(max_bytes=300).prune(journal, 1000.0)

@@ -341,6 +341,7 @@ async def test_a_damaged_record_is_told(path: Path) -> None:
         assert await journal.get("run-0") is not None
 
 
+@pytest.mark.long
 async def test_deleted_runs_give_their_space_back(path: Path) -> None:
     async with SqliteJournal(path) as journal:
         for number in range(4):

@@ -177,6 +177,7 @@ async def test_a_key_that_comes_with_more_entries_of_its_run(file: SqliteJournal
     assert [(record.id, record.last_seq) for record in found] == [("run-1", 3)]
 
 
+@pytest.mark.long
 async def test_much_that_waits_together_is_more_than_one_transaction(file: SqliteJournal) -> None:
     large = b"x" * 9_000_000
     with anyio.fail_after(30):

@@ -87,6 +87,7 @@ async def test_long_messages_are_kept_without_their_middles() -> None:
         assert len(str(record.meta)) < 30_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", ["asc", "desc"])
 async def test_a_long_conversation_in_pages(order: str) -> None:
     journal = MemoryJournal()

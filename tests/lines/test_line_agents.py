@@ -259,6 +259,7 @@ end.poll()  # nothing is read, and the end of the input is noticed all the same
             await stream.wait()  # the turn ends at once, whatever the program does
 
 
+@pytest.mark.long
 async def test_what_it_writes_is_read_while_it_does_not_read(tmp_path: Path) -> None:
     source = """
 for number in range(20_000):

@@ -240,6 +240,7 @@ def last_word_is_received(path: Path) -> bool:
     return any(b"the very last word" in line for line in received)
 
 
+@pytest.mark.long
 @ON_ONE_LOOP
 async def test_an_answer_beyond_the_limit_ends_the_connection() -> None:
     def too_much(_: Question) -> dict[str, str]:
@@ -273,6 +274,7 @@ sys.stdin.read()
             await agent.think().text("And now?").run()
 
 
+@pytest.mark.long
 @ON_ONE_LOOP
 async def test_a_prompt_beyond_the_limit_ends_the_connection() -> None:
     async with played() as (agent, _):

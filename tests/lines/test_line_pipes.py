@@ -175,6 +175,7 @@ async def test_waiting_for_another_run_is_no_silence() -> None:
         assert (await one.result, await two.result) == ("1", "2")
 
 
+@pytest.mark.long
 async def test_nothing_is_lost_while_both_sides_speak_at_once() -> None:
     async with played(permissions="allow") as (agent, program):
         stream = agent.think().text("one").stream(include="all")

@@ -202,6 +202,7 @@ async def test_the_memory_that_a_long_line_takes_is_bounded(kind: str, size: int
     assert held < 3 * size + 6 * MB, "what is held is not more for having been long"
 
 
+@pytest.mark.long
 @ON_ONE_LOOP
 async def test_a_line_beyond_all_bounds_ends_the_connection(protocol: Protocol) -> None:
     """Nobody knows what it was. What came before is handled; the handler of an open question is cancelled."""

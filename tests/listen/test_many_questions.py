@@ -163,6 +163,7 @@ async def ask(
     return sum(tallies, Tally())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mix", MIXES)
 @pytest.mark.parametrize(
     ("questions", "as_processes"), [(200, False), pytest.param(MANY, True, marks=pytest.mark.long)]

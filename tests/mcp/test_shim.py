@@ -313,6 +313,7 @@ class TestLines:
             await again.say(PING)
             assert await again.hear() == PONG
 
+    @pytest.mark.long
     async def test_a_line_without_end(self, lines: Lines) -> None:
         block = b"x" * 1024 * 1024
 

@@ -91,10 +91,10 @@ async def counted_by(starter: Agent | Session) -> Counted:
 @pytest.mark.parametrize(
     ("kind", "way"),
     [
-        ("stdio", "stdio"),
+        pytest.param("stdio", "stdio", marks=pytest.mark.long),
         pytest.param("stdio", "acp", marks=pytest.mark.long),
         ("http", "http"),
-        ("sse", "http, sse"),
+        pytest.param("sse", "http, sse", marks=pytest.mark.long),
     ],
 )
 async def test_tools_of_the_users_server_are_called_beside_ours(kind: str, way: str) -> None:
@@ -104,6 +104,7 @@ async def test_tools_of_the_users_server_are_called_beside_ours(kind: str, way: 
     assert counted == Counted(said=f"bolts: {SECRET}", doubled=42)
 
 
+@pytest.mark.long
 @pytest.mark.fast_time(0.1)  # slowly: the agent has 0.3 s to list the tools again
 async def test_a_session_has_servers_of_its_own() -> None:
     with anyio.fail_after(60):

@@ -51,7 +51,8 @@ ARGUMENTS = {
 }
 
 
-@pytest.mark.parametrize("host", ["asyncio", pytest.param("trio", marks=pytest.mark.long), "plain"])
+@pytest.mark.long
+@pytest.mark.parametrize("host", ["asyncio", "trio", "plain"])
 def test_all_hosts_have_the_same_talk(host: str, home: Path) -> None:
     told, talk = ran(*ARGUMENTS[host]).splitlines(), TALK.splitlines()
     assert sorted(told) == sorted(talk)  # handlers of two types work at the same time
@@ -61,7 +62,7 @@ def test_all_hosts_have_the_same_talk(host: str, home: Path) -> None:
     assert TALK in (EXAMPLES / "README.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("host", ["host.py", "plain_host.py"])
+@pytest.mark.parametrize("host", ["host.py", pytest.param("plain_host.py", marks=pytest.mark.long)])
 def test_a_host_can_have_another_agent(host: str, home: Path) -> None:
     told = ran(str(EXAMPLES / host), "builtin")
     assert "[read] Read parser.py" in told

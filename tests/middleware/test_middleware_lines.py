@@ -455,6 +455,7 @@ async def _go_and_leave(host: Host) -> None:
     await host.say({"type": "init"})  # a complaint is written, and nobody reads it
 
 
+@pytest.mark.long
 async def test_a_line_that_is_too_long_ends_it() -> None:
     async with playing(script.says("Yes.")) as host:
         await host.say("go")

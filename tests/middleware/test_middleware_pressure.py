@@ -98,6 +98,7 @@ async def test_the_next_prompt_waits_for_the_host_to_read() -> None:
         assert prompts == ["one", "two"]
 
 
+@pytest.mark.long
 async def test_prompts_are_read_ahead_to_a_bound() -> None:
     async def work(turn: Turn) -> None:
         turn.say("done")

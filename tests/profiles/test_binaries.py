@@ -283,6 +283,7 @@ def check_together(server: FileServer, cache: Path) -> None:
     assert len(list((cache / "odd" / name / "lib").iterdir())) == 300
 
 
+@pytest.mark.long
 async def test_installations_at_the_same_time_do_not_hurt_each_other(server: FileServer, cache: Path) -> None:
     agent = binary(together(server))
     told: list[str] = []

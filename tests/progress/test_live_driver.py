@@ -58,6 +58,7 @@ async def test_news_is_drawn_in_one_other_thread_and_the_end_last() -> None:
     assert threading.get_ident() not in renderer.threads
 
 
+@pytest.mark.long
 async def test_frames_that_take_long_come_less_often() -> None:
     class Slow(Keeping):
         """Computes for long at each frame."""

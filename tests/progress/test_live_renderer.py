@@ -397,6 +397,7 @@ def test_what_the_user_said_is_repeated_in_short() -> None:
     assert settled(story) == [" › One.", "   Two.", "   Three. …"]
 
 
+@pytest.mark.long
 def test_too_much_at_once_is_said_to_be() -> None:
     story = Story()
     for number in range(1_000):
@@ -508,6 +509,7 @@ def test_what_is_too_long_to_be_read_says_so(live: Live) -> None:
     assert any("and 10,000 more characters: press [e]" in row for row in live.terminal.everything)
 
 
+@pytest.mark.long
 def test_a_question_shows_the_whole_change() -> None:
     live = Live(lines=90)
     old = "".join(f"line {number}\n" for number in range(60))
@@ -590,6 +592,7 @@ def test_a_question_that_is_changed_is_printed_again(live: Live) -> None:
     assert len([row for row in live.terminal.everything if "And this?" in row]) == 1
 
 
+@pytest.mark.long
 def test_a_question_of_very_many_rows_says_that_it_is_cut(live: Live) -> None:
     diffs = tuple(diff(f"{number}.py", None, "line\n" * 50) for number in range(80))
     live.draw(Story().begin("a", "edit", content=diffs).ask(tool_id="a").asking())
@@ -848,6 +851,7 @@ def flood(tools: int, characters: int) -> Story:
     return story.begin("loud").put_out("loud", "output\n" * (characters // 20))
 
 
+@pytest.mark.long
 def test_a_frame_costs_what_is_on_it() -> None:
     costs: list[int] = []
     for tools, characters in ((20, 20_000), (5_000, 5_000_000)):

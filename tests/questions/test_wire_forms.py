@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import acp.schema as official  # noqa: TID251 - it is the peer here
 import pydantic
 import pytest
 from drawing import drawn
 from questions.form_strategies import EXAMPLES, asked, field_of, fields_of, forms
-from schema.wire_strategies import theirs
+from schema.wire_strategies import OFFICIAL, official, theirs
 
 from thinkwell import events as ev
 from thinkwell.questions import FieldChoice, FormField, FormQuestion, UrlQuestion, check_form
@@ -147,8 +146,9 @@ async def test_requests_become_questions() -> None:
 # The official SDK reads and writes the other end
 
 
+@OFFICIAL
 async def test_forms_of_the_official_models_are_read() -> None:
-    models: list[pydantic.BaseModel] = drawn(theirs(official.ElicitationSchema), EXAMPLES)
+    models: list[pydantic.BaseModel] = drawn(theirs(official().ElicitationSchema), EXAMPLES)
     schemas = [model.model_dump(mode="json", by_alias=True, exclude_none=True) for model in models]
     for schema, fields in zip(schemas, await fields_of(*schemas), strict=True):
         names = dict.fromkeys([*schema.get("properties", {}), *schema.get("required", ())])
@@ -175,11 +175,12 @@ async def answers_to(*filled: tuple[dict[str, Any], dict[str, Any]]) -> list[byt
     return answers
 
 
+@OFFICIAL
 async def test_answers_are_read_by_the_official_models() -> None:
     made = drawn(forms(), EXAMPLES)
     answers = await answers_to(*((form.schema, form.values) for form in made))
     for form, answer in zip(made, answers, strict=True):
-        read = pydantic.TypeAdapter[Any](official.CreateElicitationResponse).validate_json(answer)
+        read = pydantic.TypeAdapter[Any](official().CreateElicitationResponse).validate_json(answer)
         content = read.model_dump(mode="json", by_alias=True)["content"]
         assert content == form.values
         assert list(map(type, content.values())) == list(map(type, form.values.values()))

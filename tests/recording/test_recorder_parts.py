@@ -217,6 +217,7 @@ def test_many_different_texts_do_not_fill_the_memory() -> None:
     assert redactor.text(f"w1x {KEY}") == "w1x [redacted:A_KEY]"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "unit",
     [
@@ -273,6 +274,7 @@ def test_the_examples_are_found_in_pieces_too(plain: Redactor, row: dict[str, An
             assert "".join(out.text or "" for out in run(Holder(plain), pieces)) == clean
 
 
+@pytest.mark.long
 @by_row
 def test_hostile_text_costs_no_more_than_its_length(plain: Redactor, row: dict[str, Any]) -> None:
     words = [*row.get("after", ("",)), *row.get("begins", ("a1:", "M."))]
@@ -1145,6 +1147,7 @@ KINDS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_secrets_in_large_texts_are_found_soon(redactor: Redactor, kind: str) -> None:
     filling = KINDS[kind] * (MEGABYTES // len(KINDS[kind]) // 2) + " "

@@ -10,7 +10,7 @@ import pydantic
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from schema.wire_strategies import ours, theirs
+from schema.wire_strategies import OFFICIAL, official, ours, theirs
 
 from thinkwell_acp.schema import (
     METHODS,
@@ -32,6 +32,8 @@ from thinkwell_acp.schema import (
     to_builtins,
 )
 
+pytestmark = OFFICIAL
+
 FEW = pytest.mark.parametrize("examples", [10, pytest.param(25, marks=pytest.mark.long)])
 
 
@@ -45,13 +47,6 @@ def few(examples: int) -> settings:
             HealthCheck.large_base_example,
         ],
     )
-
-
-def official() -> Any:
-    """The models of the official SDK, which take a second to import."""
-    import acp.schema  # noqa: TID251 - it is the peer here
-
-    return acp.schema
 
 
 TYPES: list[type[Model]] = sorted(

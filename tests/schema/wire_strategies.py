@@ -8,11 +8,15 @@ from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, g
 
 import msgspec
 import pydantic
+import pytest
 from hypothesis import strategies as st
 
 from thinkwell_acp.schema import CreateElicitationRequest, CreateElicitationResponse, Model, Opaque, UnsetType
 
 Values = st.SearchStrategy[Any]
+
+OFFICIAL = pytest.mark.xdist_group("official models")
+"""For cases that import those of the official SDK."""
 
 TEXTS = st.text(max_size=5)
 NATURALS = st.integers(min_value=0, max_value=2**53)
@@ -72,6 +76,13 @@ NOT_OURS = frozenset(("nes", "providers", "positionEncoding", "positionEncodings
 
 LEGACY = "EnvVarAuthMethod"
 """A class that the official SDK still has and the protocol has no more."""
+
+
+def official() -> Any:
+    """The models of the official SDK, which take a second to import."""
+    import acp.schema  # noqa: TID251 - it is the peer here
+
+    return acp.schema
 
 
 def is_choice(annotation: object) -> bool:

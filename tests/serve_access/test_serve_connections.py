@@ -109,6 +109,7 @@ def test_the_system_does_not_wait_for_more_to_send(serve: Hurried) -> None:
     assert serve.process.stdout.readline() == "it does not wait for more to send\n"
 
 
+@pytest.mark.long
 def test_heads_that_do_not_come(serve: Hurried) -> None:
     begun = time.monotonic()
     with ExitStack() as opened:

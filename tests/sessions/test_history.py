@@ -218,6 +218,7 @@ async def test_a_history_goes_through_json() -> None:
         assert last["role"] == "assistant"
 
 
+@pytest.mark.long
 async def test_the_cost_of_a_history_grows_with_what_is_told_and_not_faster() -> None:
     async def script(turn: Turn) -> None:
         turn.update(call("t", status="completed"))

@@ -95,6 +95,7 @@ def run(*arguments: str, **variables: str) -> str:
     return result.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("many", [2, pytest.param(15, marks=pytest.mark.long)])
 def test_the_same_seed_is_the_same_world_in_every_process(many: int) -> None:
     options = ("--seeds", str(many), "--digests")

@@ -226,6 +226,7 @@ async def test_a_way_out_is_called_so(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.long
 async def test_a_link_that_is_swapped_in_while_files_are_read(tmp_path: Path) -> None:
     folder = guarded(tmp_path)
     (folder / "inner" / "secret.txt").write_text("harmless")

@@ -26,6 +26,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("seed", "runs", "watchers", "speed", "cuts"),
     [(3, 4, 8, 15, 0), pytest.param(7, 30, 100, 8, 100, marks=pytest.mark.long)],

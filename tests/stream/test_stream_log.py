@@ -191,6 +191,7 @@ async def test_include__all_tells_a_run_from_its_start_to_its_end() -> None:
         assert phases == ["initializing", "starting", "prompted", "responding", "completed"]
 
 
+@pytest.mark.long
 async def test_unread__two_hundred_thousand_events_wait_for_whoever_comes() -> None:
     async with wire_agent() as (agent, wire):
         stream = agent.think().text("Hi").stream()
@@ -544,6 +545,7 @@ def objects_left(act: Callable[[], object]) -> int:
     return sys.getallocatedblocks() - before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("overflow", "mix"),
     [
@@ -569,6 +571,7 @@ def test_bounded__takes_little_more_than_its_text(overflow: Overflow, mix: Mix) 
     assert len(log.view().text) == 5 * (COUNT - (100 if mix == "tools between" else 0))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("overflow", ["coalesce", "drop_oldest"])
 def test_parked_readers__hold_nothing_but_their_places(overflow: Overflow) -> None:
     log = RunLog(buffer=Buffer(max_events=MOST, overflow=overflow))

@@ -307,6 +307,7 @@ def mixed(count: int) -> Iterable[ThoughtEvent]:
             yield ToolUpdate(id=f"t{number % 3}", title=str(number))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("every", [1, 1000, 10**9])
 def test_cost__grows_with_the_events_and_not_with_their_square(every: int) -> None:
     def reduce(count: int) -> None:
@@ -321,6 +322,7 @@ def test_cost__grows_with_the_events_and_not_with_their_square(every: int) -> No
     assert many < 10.5 * few
 
 
+@pytest.mark.long
 def test_cost__a_long_run_that_nobody_looks_at_is_reduced_in_a_call_or_two_per_event() -> None:
     reducer = ViewReducer()
     events = [says("word") for _ in range(100_000)]

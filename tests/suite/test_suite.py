@@ -113,6 +113,7 @@ def test_what_a_case_leaves_fails_it(tmp_path: Path) -> None:
     assert "test_nothing" not in output
 
 
+@pytest.mark.long
 def test_a_run_that_costs_more_than_it_may_fails(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("def test_it():\n    sum(range(3_000_000))\n")
     assert run(tmp_path, "--most-cpu", "1000").returncode == 0
@@ -141,6 +142,7 @@ def test_each_case_of_a_wing_runs_on_one_loop_and_long_files_are_not_even_import
     assert "test_of_one_loop" not in long
 
 
+@pytest.mark.long
 def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:
     case = "import os, pytest\n@pytest.mark.xdist_group('one')\n@pytest.mark.parametrize('n', range(4))\n"
     (tmp_path / "test_it.py").write_text(

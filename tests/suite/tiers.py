@@ -9,13 +9,13 @@ from __future__ import annotations
 import gc
 import itertools
 import re
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterable
     from pathlib import Path
 
 BOTH_LOOPS: Final = frozenset(
@@ -55,10 +55,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
             continue
-        backend = cast("str | tuple[str, object] | None", item.callspec.params.get("anyio_backend"))
+        values: Iterable[object] = item.callspec.params.values()
         # A tuple has the options of a virtual clock too.
-        loop = backend[0] if isinstance(backend, tuple) else backend
-        if loop in LOOPS and item.nodeid.split("/")[1] not in BOTH_LOOPS:
+        names_of = (value[0] if isinstance(value, tuple) and value else value for value in values)
+        loop = next((name for name in names_of if name in LOOPS), "")
+        if loop and item.nodeid.split("/")[1] not in BOTH_LOOPS:
             other = LOOPS[1 - LOOPS.index(loop)]
             if loop != _drawn(item.nodeid) and item.nodeid.replace(loop, other) in names:
                 item.add_marker(pytest.mark.long)

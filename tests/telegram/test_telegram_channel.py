@@ -194,6 +194,7 @@ async def test_edits_keep_the_pace_of_the_chat(chat_id: int, interval: float) ->
     assert stage.api.throttled == 0
 
 
+@pytest.mark.long
 async def test_twenty_chats_at_once() -> None:
     texts = {id_: f"{id_}: " + WORDS * (5 * id_ % 90 + 1) for id_ in range(1, 21)}
     async with staged() as stage, anyio.create_task_group() as tasks:

@@ -156,6 +156,7 @@ class Reading:
             self.times += any(isinstance(each, str) and len(each) > self._length for each in given)
 
 
+@pytest.mark.long
 async def test_a_very_long_answer_is_not_composed_for_each_of_its_messages() -> None:
     async def times_read(text: str) -> int:
         async with staged() as stage:
@@ -169,6 +170,7 @@ async def test_a_very_long_answer_is_not_composed_for_each_of_its_messages() -> 
     assert 0 < await times_read(LONGER) < 2.8 * await times_read(SHORTER)
 
 
+@pytest.mark.long
 async def test_an_agent_that_pours_out_text_does_not_have_it_read_at_every_edit() -> None:
     async def times_read(text: str) -> int:
         async with staged() as stage:

@@ -339,6 +339,7 @@ async def test_a_thousand_edits_stay_below_the_limit(chat_id: int, seconds: floa
     assert meter.all()[-1] < 1000 * pacer.interval(chat_id) * 1.01
 
 
+@pytest.mark.long
 async def test_many_chats_that_edit_get_the_same_and_messages_come_through() -> None:
     pacer, meter = Pacer(), Meter()
     waits: list[float] = []
@@ -367,6 +368,7 @@ async def test_few_chats_do_not_share() -> None:
     assert most_in(meter.all(), 1.0) <= 25
 
 
+@pytest.mark.long
 async def test_chats_of_which_nothing_has_to_be_known_are_forgotten() -> None:
     pacer = Pacer(overall=0)
     pacer.throttled(-1, 5)
@@ -451,6 +453,7 @@ async def test_the_server_refuses_none_of_many_chats_at_once(private: int, group
     assert len(server.calls) == len(chats) * (count + 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
 async def test_a_slow_network_does_not_make_it_worse(seed: int) -> None:
     server, pacer = BotApi(), Pacer()

@@ -176,6 +176,7 @@ async def test_a_stranger_is_told_the_number_once_an_hour() -> None:
         assert stage.heard == []
 
 
+@pytest.mark.long
 async def test_strangers_without_end_cost_bounded_memory_and_messages() -> None:
     async with staged(limits=False) as stage:
         stage.listen()
@@ -420,6 +421,7 @@ def test_what_the_channel_can_do_it_declares() -> None:
     assert TelegramChannel(TOKEN, settings=settings).settings is settings
 
 
+@pytest.mark.long
 async def test_counts_are_known_for_a_bounded_number_of_people() -> None:
     async with staged(limits=False) as stage:
         for id_ in range(1, 1_011):

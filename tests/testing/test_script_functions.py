@@ -204,6 +204,7 @@ async def test_the_last_turn_is_played_again() -> None:
         ScriptedAgent(script.does(echo), repeats=True).check()
 
 
+@pytest.mark.long
 async def test_a_process_repeats_its_last_turn_too(tmp_path: Path) -> None:
     played = ScriptedAgent(script.says("again"), repeats=True, folder=tmp_path)
     async with open_agent(command=played.program()) as agent:

@@ -56,6 +56,7 @@ async def test_a_process_plays_it(tmp_path: Path) -> None:
     assert [tool.name for tool in played.sent.tools] == ["add", "return_result"]
 
 
+@pytest.mark.long
 async def test_a_process_that_crashes_and_another_that_goes_on(tmp_path: Path) -> None:
     played = ScriptedAgent(script.says("a").crashes(7).says("b"))
     command = played.program(tmp_path)
@@ -96,6 +97,7 @@ async def test_a_process_that_hangs_up(tmp_path: Path) -> None:
     played.check()
 
 
+@pytest.mark.long
 async def test_a_flood_on_standard_error_and_noise(tmp_path: Path) -> None:
     played = ScriptedAgent(script.floods_stderr(3_000_001).sends("noise").says("a").hangs_up())
     async with open_agent(command=played.program(tmp_path)) as agent:
@@ -113,6 +115,7 @@ async def test_what_fails_in_a_process(tmp_path: Path) -> None:
         played.check()
 
 
+@pytest.mark.long
 async def test_two_processes_share_a_script(tmp_path: Path) -> None:
     played = ScriptedAgent(script.says("a").hangs().stops().says("b"))
     command = played.program(tmp_path)

@@ -76,6 +76,7 @@ def test_the_seed_decides_the_order_of_tasks(backend: str) -> None:
     assert all(sorted(order) == sorted(orders[0]) for order in orders)
 
 
+@pytest.mark.long
 def test_the_order_is_the_same_in_every_process() -> None:
     program = (
         "import sys; sys.path.insert(0, sys.argv[1]); from test_virtual import crowd, run; "

@@ -174,6 +174,7 @@ async def for_ever(turn: Turn) -> None:
     await anyio.sleep_forever()
 
 
+@pytest.mark.long
 async def test_who_reads_slowly_holds_up_nobody_and_misses_nothing(kind: ServerKind) -> None:
     go = anyio.Event()
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from scripted import Turn
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [4_000, pytest.param(20_000, marks=pytest.mark.long)])
 async def test_a_long_run_is_looked_at_again_and_again(words: int) -> None:
     go = anyio.Event()
@@ -65,6 +66,7 @@ async def test_what_is_kept_of_a_request_has_a_size(name: str, value: str) -> No
         assert (await (await client.get("/api/runs")).json())["runs"] == []
 
 
+@pytest.mark.long
 async def test_a_long_result_is_kept_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_API_KEY", "sk-1234567890abcdef")
     lines = [{"name": f"line {number}", "length": number} for number in range(10_000)]

@@ -72,6 +72,7 @@ async def test_from_every_number(*, ended: bool) -> None:
         go.set()
 
 
+@pytest.mark.long
 async def test_who_falls_behind_the_window_gets_everything_and_nobody_waits_for_him() -> None:
     going, size, journal = anyio.Event(), 100_000, CountedJournal()
 

@@ -480,6 +480,7 @@ async def test_the_agent_gets_what_the_application_tells_of_itself(kind: Any) ->
     assert bad.all("status") == [422]
 
 
+@pytest.mark.long
 @pytest.mark.quick
 async def test_hostile_ids_and_huge_texts_arrive_as_they_are(kind: Any) -> None:
     names = ["__proto__", "constructor", "a\nb\u2028\x00", "data: x\n\n", "x" * 5000]

@@ -503,6 +503,7 @@ async def test_the_answer_can_be_had_once_more(kind: Any) -> None:
     assert len(last["messages"]) == 2
 
 
+@pytest.mark.long
 @pytest.mark.quick
 async def test_hostile_ids_and_huge_texts_arrive_as_they_are(kind: Any) -> None:
     names = ["__proto__", "constructor", "a\nb\u2028\x00", "data: x\n\n", "x" * 5000, "question-q1"]

@@ -268,6 +268,7 @@ def complaints(scene: Scene, before: dict[str, tuple[int, int, str]], got: str) 
     return found
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="needs an exchange in one step")
 async def test_a_thread_that_exchanges_folder_and_link_all_the_time(scene: Scene) -> None:
     """The same without a script: each attempt meets the folder or the link."""
