@@ -3,16 +3,13 @@
 Only the byte 0x0A ends a line: JSON may hold U+2028, U+0085 or a carriage return inside its strings, and a
 character may be cut in two between reads.
 
-A long line comes in many reads. Its pieces are copied, each as it comes, into a buffer that is kept for the
-next long line. Joining at every read would take quadratic time on a line of several megabytes; joining once
-at the end would still ask the system for fresh memory for every line, and for a line of a megabyte that costs
-more than decoding it.
+Bytes are read straight into one buffer and stay there until their line is complete. It is kept for what comes
+next: asking the system for fresh memory for each line of a megabyte costs more than decoding it.
 """
 
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from typing import TypeAlias
 
 from thinkwell_acp.errors import FrameTooLong
 
@@ -23,8 +20,7 @@ MAX_LINE = 64 * 1024 * 1024
 KEPT_BUFFER = 8 * 1024 * 1024
 """Largest buffer that is kept for the next long line, in bytes."""
 
-Line: TypeAlias = bytes | memoryview
-"""A line without its end. One that is a view is valid until the next bytes are fed."""
+_NOTHING = memoryview(b"")
 
 
 def trimmed(line: bytes) -> bytes:
@@ -38,79 +34,85 @@ class LineSplitter:
 
     def __init__(self, max_line: int = MAX_LINE) -> None:
         self._max_line = max_line
-        self._begun = b""  # of a line that has come in one piece so far
-        self._long = memoryview(bytearray())
-        self._size = 0  # of what stands in the buffer; 0: no long line has begun
+        self._buffer = bytearray()
+        self._view = memoryview(self._buffer)
+        self._begin = 0  # of the line that is not complete
+        self._end = 0  # of what has been read
         self.failure: FrameTooLong | None = None
         """Set from the first line that is longer than the limit, complete or not."""
 
-    def feed(self, data: bytes) -> list[Line]:
-        """Take the next bytes and return the lines that they complete, without their line ends.
+    def space(self, size: int) -> memoryview:
+        """Return where the next bytes go: room for `size` of them, for more where a long line has begun.
+
+        It takes the place of what `filled` returned last.
+        """
+        begun = self._end - self._begin
+        size = max(size, begun)  # so that a line of any length takes few reads
+        old = self._view[self._begin : self._end]
+        if begun + size > len(self._view) or (not begun and len(self._view) > KEPT_BUFFER):
+            self._buffer = bytearray(begun + size)
+            self._view = memoryview(self._buffer)
+        self._view[:begun] = old
+        self._begin, self._end = 0, begun
+        return self._view[begun : begun + size]
+
+    def filled(self, size: int) -> memoryview:
+        """Return the whole lines that are complete now that `size` bytes were put into the space, if any.
 
         Raises:
             FrameTooLong: A line is longer than the limit. Lines that stand before it are returned first; then
-                the
-                error is raised by the next call, and until then it is in `failure`.
+                the error is raised by the next call, and until then it is in `failure`.
         """
         if self.failure is not None:
             raise self.failure
-        if not self._size and len(self._long) > KEPT_BUFFER:
-            self._long = memoryview(bytearray())
-        lines: list[Line] = data.split(b"\n")  # type: ignore[assignment]  # a list of bytes, so far
-        tail: bytes = lines.pop()  # type: ignore[assignment]
-        if not lines:
-            self._go_on(tail)
-        else:
-            if self._size:
-                self._copy(lines[0])
-                lines[0] = self._long[: self._size]
-                self._size = 0
-            elif self._begun:
-                lines[0] = self._begun + lines[0]
-            self._begun = tail
-        pending = self._size + len(self._begun)
-        if pending + len(data) > self._max_line or (lines and len(lines[0]) > self._max_line):
-            self._check(lines, pending)
-        return lines
+        last = self._buffer.rfind(b"\n", self._end, self._end + size) + 1
+        self._end += size
+        block = _NOTHING
+        if last:
+            block = self._view[self._begin : last]
+            self._begin = last
+        if len(block) > self._max_line or self._end - self._begin > self._max_line:
+            return self._check(block)
+        return block
 
-    def _go_on(self, piece: bytes) -> None:
-        if not self._size and not self._begun:
-            self._begun = piece
-            return
-        if not self._size:
-            self._copy(self._begun)
-            self._begun = b""
-        self._copy(piece)
-
-    def _copy(self, piece: Line) -> None:
-        end = self._size + len(piece)
-        if end > len(self._long):
-            larger = memoryview(bytearray(2 * end))
-            larger[: self._size] = self._long[: self._size]
-            self._long = larger
-        self._long[self._size : end] = piece
-        self._size = end
-
-    def _check(self, lines: list[Line], pending: int) -> None:
-        for index, line in enumerate(lines):
+    def _check(self, block: memoryview) -> memoryview:
+        good = 0
+        for line in self.cut(block):
             if len(line) > self._max_line:
-                del lines[index:]
                 break
+            good += len(line) + 1
         else:
-            if pending <= self._max_line:
-                return
+            if self._end - self._begin <= self._max_line:
+                return block
         self.failure = FrameTooLong(self._max_line)
         self._forget()
-        if not lines:
+        if not good:
             raise self.failure
+        return block[:good]
+
+    def count(self, block: memoryview) -> int:
+        """Return how many lines are in what `filled` returned last."""
+        return self._buffer.count(b"\n", self._begin - len(block), self._begin)
+
+    @staticmethod
+    def cut(block: memoryview) -> list[bytes]:
+        """Return the lines of a block, without their line ends."""
+        lines = bytes(block).split(b"\n")
+        lines.pop()
+        return lines
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Take the next bytes and return the lines that they complete, as `space` and `filled` do."""
+        self.space(len(data))[: len(data)] = data
+        return self.cut(self.filled(len(data)))
 
     def _forget(self) -> None:
-        self._begun = b""
-        self._size = 0
-        self._long = memoryview(bytearray())
+        self._begin = self._end = 0
+        self._buffer = bytearray()
+        self._view = memoryview(self._buffer)
 
     def finish(self) -> bytes:
         """Return the last line where it was not terminated, else nothing."""
-        line = bytes(self._long[: self._size]) or self._begun
+        line = bytes(self._view[self._begin : self._end])
         self._forget()
         return line

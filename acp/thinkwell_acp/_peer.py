@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Generic, Literal, TypeAlias, TypeVar
 
-from msgspec import UNSET, Raw, Struct, UnsetType, field
+from msgspec import Raw, Struct, field
 from msgspec.json import Decoder
 
 from thinkwell_acp import _jsonrpc as rpc
@@ -34,10 +34,13 @@ T = TypeVar("T")
 _LONG = 4096
 """Length of a line, in bytes, from which on its beginning is looked at before it is decoded as an update."""
 
+READ_SIZE = 64 * 1024
+"""Bytes asked for in one read. Twice as much is slower: what is made of it no longer fits a core's cache."""
+
 _UPDATE_MARK = b'"session/update"'
 _MARK_WITHIN = 64
 """The method of an update stands this near to the start of its line, in bytes, with every agent seen. Where
-it does not, the line is read in two steps instead of one."""
+it does not, lines are read one by one, and long ones in two steps."""
 
 
 class Answer(Struct, Generic[T], frozen=True):
@@ -53,10 +56,12 @@ Received: TypeAlias = list[SessionNotification] | Message[T]
 """A message, or updates that were received one right after another."""
 
 
-class _UpdateLine(Struct, frozen=True, gc=False):
+class _UpdateLine(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """Forbids unknown fields because with an ``id`` it would be a request."""
+
     method: Literal["session/update"]
     params: SessionNotification
-    id: rpc.RequestId | UnsetType = UNSET
+    jsonrpc: str = ""
 
 
 class _AnyUpdate(Struct, frozen=True, gc=False):
@@ -84,12 +89,16 @@ def _unknown_update(params: Raw) -> SessionNotification | None:
     return SessionNotification(session_id=given.session_id, update=update, meta=given.meta)
 
 
+def _is_update(line: bytes | memoryview) -> bool:
+    return _UPDATE_MARK in bytes(line[:_MARK_WITHIN])
+
+
 class Peer(Generic[T]):
     """The state of one side. `T` is what the caller keeps for each of its requests."""
 
     def __init__(self, *, max_line: int = MAX_LINE) -> None:
         self._lines = LineSplitter(max_line)
-        self._decode_update = strict_decoder(_UpdateLine).decode
+        self._decoder = strict_decoder(_UpdateLine)
         self._next_id = 0
         self._pending: dict[rpc.RequestId, T] = {}
         self._abandoned: set[rpc.RequestId] = set()
@@ -100,26 +109,46 @@ class Peer(Generic[T]):
         """Set once a line was beyond the limit: what follows it can be made no sense of."""
         return self._lines.failure
 
+    def space(self) -> memoryview:
+        """Return where the next bytes go. It takes the place of what was received before."""
+        return self._lines.space(READ_SIZE)
+
     def receive(self, data: bytes) -> list[Received[T]]:
         """Take the next bytes and return what they complete. Look at `failure` afterwards."""
+        self._lines.space(len(data))[: len(data)] = data
+        return self.filled(len(data))
+
+    def filled(self, size: int) -> list[Received[T]]:
+        """Return what is complete now that `size` bytes were put into the space. Look at `failure` afterwards."""
         try:
-            lines = self._lines.feed(data)
+            block = self._lines.filled(size)
         except FrameTooLong:
             return []
+        if not block:
+            return []
+        if _is_update(block):  # then so are nearly always the others
+            try:
+                lines = self._decoder.decode_lines(block)
+            except (ValueError, RecursionError):  # what is wrong with which line is found out below
+                pass
+            else:
+                if len(lines) == self._lines.count(block):  # else a line break stood within a value
+                    return [[line.params for line in lines]]
+        return self._read_each(self._lines.cut(block))
+
+    def _read_each(self, lines: list[bytes]) -> list[Received[T]]:
         received: list[Received[T]] = []
         updates: list[SessionNotification] = []
-        decode_update = self._decode_update
+        decode_update = self._decoder.decode
         for line in lines:
-            # Nearly every line is an update. A long one is looked at first: decoding it in vain is dear.
-            if len(line) < _LONG or _UPDATE_MARK in bytes(line[:_MARK_WITHIN]):
+            # A long one is looked at first: decoding it in vain is dear.
+            if len(line) < _LONG or _is_update(line):
                 try:
-                    update = decode_update(line)
-                    if update.id is UNSET:
-                        updates.append(update.params)
-                        continue
+                    updates.append(decode_update(line).params)
+                    continue
                 except (ValueError, RecursionError):  # what is wrong with it is found out below
                     pass
-            message = self._read(bytes(line))
+            message = self._read(line)
             if isinstance(message, SessionNotification):
                 updates.append(message)
             elif message is not None:

@@ -47,7 +47,7 @@ def split(blocks: list[bytes], limit: int) -> tuple[list[bytes], bytes, bool]:
     lines: list[bytes] = []
     for block in blocks:
         try:
-            lines += map(bytes, splitter.feed(block))
+            lines += splitter.feed(block)
         except FrameTooLong:
             break
     return lines, splitter.finish(), splitter.failure is not None

@@ -60,7 +60,7 @@ def check_framing(given: tuple[list[bytes], int]) -> None:
     lines: list[bytes] = []
     for block in blocks:
         try:
-            lines += map(bytes, splitter.feed(block))
+            lines += splitter.feed(block)
         except FrameTooLong:
             break
         if splitter.failure is not None:

@@ -75,7 +75,7 @@ class LineSession:
         try:
             while True:
                 for line in splitter.feed(data):
-                    self._take(trimmed(bytes(line)), requests)
+                    self._take(trimmed(line), requests)
                 data = await self._stream.receive()
         except (anyio.EndOfStream, anyio.BrokenResourceError):
             return

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from thinkwell._lines.words import Message, PromptFormat
     from thinkwell.events import JsonValue
-    from thinkwell_acp._framing import Line
 
 logger = logging.getLogger("thinkwell")
 
@@ -239,12 +238,12 @@ class LineAgent:
 
     # What the program says
 
-    def _hear(self, line: Line) -> None:
+    def _hear(self, line: bytes) -> None:
         message = read_message(line)
         if message is not None:
             self._take(message, line)
 
-    def _take(self, message: Message, line: Line) -> None:
+    def _take(self, message: Message, line: bytes) -> None:
         if message.flaw:
             self._flawed += 1
             self._doubt(
@@ -269,7 +268,7 @@ class LineAgent:
             self._translate(self._turn, message)
         self._speaks |= message.sort == "message" and message.kind != "init_ack"
 
-    def _doubt(self, number: int, what: str, why: str, line: Line) -> None:
+    def _doubt(self, number: int, what: str, why: str, line: bytes) -> None:
         """Log what is probably not meant so."""
         level = logging.WARNING if number <= WARNED else logging.DEBUG
         logger.log(level, "Agent %s %s: %s, %d bytes", self._name, what, why, len(line))

@@ -23,7 +23,6 @@ from thinkwell_acp.schema import encode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from thinkwell_acp._framing import Line
 
 Sort: TypeAlias = Literal["message", "text", "object", "broken"]
 """What a line is: a message; or what counts as text: text, an object that is no message, broken JSON."""
@@ -86,9 +85,9 @@ class Response(Struct, frozen=True, gc=False):
 # A program's lines
 
 
-def read_message(line: Line) -> Message | None:
+def read_message(line: bytes) -> Message | None:
     """Return what a line of a program says; ``None``: it is blank."""
-    data = trimmed(bytes(line)).removesuffix(b"\r")
+    data = trimmed(line).removesuffix(b"\r")
     if not data:
         return None
     sort: Sort = "text"
@@ -132,9 +131,9 @@ def text_of(body: Mapping[str, JsonValue], *names: str) -> str:
 # A host's lines
 
 
-def read_host_line(line: Line) -> Init | Prompt | Response | None:
+def read_host_line(line: bytes) -> Init | Prompt | Response | None:
     """Return what a line of a host says; ``None``: it is blank."""
-    data = trimmed(bytes(line)).removesuffix(b"\r")
+    data = trimmed(line).removesuffix(b"\r")
     if not data:
         return None
     flaw = ""

@@ -160,6 +160,6 @@ class Tap:
         except FrameTooLong:
             return  # the connection ends by the same
         with self._recorder.guarded():
-            for line in map(bytes, lines):
+            for line in lines:
                 if line.strip():
                     self._recorder.message(line, kind)

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from thinkwell import Agent, Session, ThinkBuilder
     from thinkwell.events import JsonValue
     from thinkwell_acp import Transport
-    from thinkwell_acp._framing import Line
 
 __all__ = ("InitRefused", "serve_lines")
 
@@ -196,7 +195,7 @@ class _Middleware:
         except (*GONE, anyio.EndOfStream, ConnectionBroken):
             return b""
 
-    async def _take(self, line: Line, ordered: MemoryObjectSendStream[Ordered]) -> None:
+    async def _take(self, line: bytes, ordered: MemoryObjectSendStream[Ordered]) -> None:
         """Take a line: an answer is taken at once, all else waits for its turn."""
         said = read_host_line(line)
         match said:
@@ -215,9 +214,9 @@ class _Middleware:
                 await ordered.send(said)
         self._begun = True
 
-    def _answer(self, response: Response, line: Line) -> None:
+    def _answer(self, response: Response, line: bytes) -> None:
         # ``null`` says no. Who says nothing at all has mistaken the name, and is told so.
-        empty = response.value is None and HAS_VALUE.search(bytes(line)) is None
+        empty = response.value is None and HAS_VALUE.search(line) is None
         try:
             self._questions.answer(response, empty=empty)
         except Astray as exc:

@@ -33,14 +33,14 @@ class Tap:
         """Return the next bytes."""
         data = await self._inner.receive()
         for line in self._received.feed(data):
-            self._journal.append(Line(self._connection, "client", bytes(line).decode("utf-8", "replace")))
+            self._journal.append(Line(self._connection, "client", line.decode("utf-8", "replace")))
         return data
 
     async def send(self, item: bytes, /) -> None:
         """Send all the bytes."""
         for line in self._sent.feed(item):
             if line[: len(UPDATE_START)] != UPDATE_START:
-                self._journal.append(Line(self._connection, "agent", bytes(line).decode("utf-8", "replace")))
+                self._journal.append(Line(self._connection, "agent", line.decode("utf-8", "replace")))
         await self._inner.send(item)
 
     async def aclose(self) -> None:
