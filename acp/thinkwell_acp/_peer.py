@@ -119,7 +119,7 @@ class Peer(Generic[T]):
         return self.filled(len(data))
 
     def filled(self, size: int) -> list[Received[T]]:
-        """Return what is complete now that `size` bytes were put into the space. Look at `failure` afterwards."""
+        """Return what `size` bytes that were put into the space complete. Look at `failure` afterwards."""
         try:
             block = self._lines.filled(size)
         except FrameTooLong:
