@@ -8,14 +8,26 @@ import tracemalloc
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from limits.virtual import virtual_backend
 from stream.counting import calls_made
+from stream.strategies import EVENTS
 from stream.wire_agent import end_turn, line, permission, say, update, wire_agent
 
-from thinkwell import Buffer, BufferOverflow, Message, Thought, ThoughtEvent, ToolStart, ToolUpdate
+from thinkwell import (
+    Buffer,
+    BufferOverflow,
+    Message,
+    PlanUpdate,
+    Thought,
+    ThoughtEvent,
+    ToolStart,
+    ToolUpdate,
+    ViewReducer,
+)
 from thinkwell import events as ev
 
 # Private: the log does no input and output; here its readers and writers take turns step by step, which
@@ -609,6 +621,67 @@ def test_filtered__of_a_tool_call_only_the_last_contents_are_held() -> None:
         assert tracemalloc.get_traced_memory()[0] < 1_000_000
     finally:
         tracemalloc.stop()
+
+
+# The view, which is made when somebody looks
+
+SAID = st.builds(Message, text=st.sampled_from(["", "a", "bc"]), message_id=st.sampled_from([None, "1", "2"]))
+COMMON = st.one_of(
+    SAID,
+    st.just(ev.TurnStarted(number=1)),
+    st.just(Thought(text="hm")),
+    st.builds(ToolUpdate, id=st.sampled_from("tu")),
+)
+
+
+@given(
+    happened=st.lists(COMMON | EVENTS, max_size=30),
+    include=st.sets(st.sampled_from(sorted(ev.ALL_TYPES))) | st.just(set(ev.DEFAULT_TYPES)),
+    ended_at=st.integers(0, 30),
+    looks=st.sets(st.integers(0, 30)),
+)
+def test_lazy_view__is_that_of_a_reducer_that_gets_each_event_at_once(
+    happened: list[ThoughtEvent], include: set[str], ended_at: int, looks: set[int]
+) -> None:
+    log, eager = RunLog(frozenset(include), clock=lambda: 0.0), ViewReducer()
+    for number, given_ in enumerate(happened):
+        if number == ended_at:
+            log.end()
+        event = msgspec.structs.replace(given_, seq=log.seq + 1, at=float(number))
+        log.append(event)
+        eager.apply((event,))
+        if number in looks:
+            assert log.last_message() == eager.last_message()
+            assert log.view() == eager.snapshot()
+    assert log.last_message() == eager.last_message()
+    assert log.view() == eager.snapshot()
+
+
+def test_lazy_view__nothing_is_reduced_before_somebody_looks() -> None:
+    log = RunLog(frozenset({"message"}))
+    log.add(ev.TurnStarted, number=1)
+    for number in range(200):
+        log.add(Message, text="word", message_id=f"{number // 50}")
+        log.add(Thought, text="hm")
+        log.add(ev.UsageUpdate, used=number, size=1000)
+    first, second = calls_made(log.view), calls_made(log.view)
+    assert first > 400 + second
+
+
+@pytest.mark.long
+def test_lazy_view__a_million_events_that_are_left_out_take_the_room_of_their_text() -> None:
+    log = RunLog(frozenset({"message"}))
+    log.add(ev.TurnStarted, number=1)
+    before, most = sys.getallocatedblocks(), 0
+    for number in range(250_000):
+        log.add(Thought, text="hm", message_id="1")
+        log.add(ev.UsageUpdate, used=number, size=1000)
+        log.add(ToolUpdate, id="t", status="in_progress")
+        log.add(PlanUpdate, entries=(ev.PlanEntry(content="look"),))
+        if not number % 1000:
+            most = max(most, sys.getallocatedblocks())
+    assert most - before < 10_000
+    assert len(log.view().thoughts) == 500_000
 
 
 def test_a_read_of_the_pipe_fits_between_two_rests_of_a_reader() -> None:

@@ -6,6 +6,7 @@ Each event costs a bounded amount of work, and none is done before somebody look
 from __future__ import annotations
 
 import dataclasses
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -26,13 +27,16 @@ from thinkwell.view import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ("ViewReducer",)
+__all__ = ("PARTS", "ViewReducer", "last_text")
 
 _TOOL_EVENTS: Final = (ev.ToolStart, ev.ToolUpdate, ev.ToolDone)
 _RARE: Final = (ev.PlanUpdate, ev.UserMessage)
 """What else is part of the conversation."""
+
+PARTS: Final = (ev.Message, ev.Thought, *_TOOL_EVENTS, *_RARE)
+"""What the conversation consists of: any of them ends a message without an id before it."""
 
 MERGE_AT: Final = 64
 """Events of one tool call that are kept until somebody looks."""
@@ -147,7 +151,7 @@ class ViewReducer:
                 _pack(pieces)
         self._open, self._open_thought = open_, open_thought
         if event is not None:
-            self._heard_at = event.at
+            self._heard_at = max(self._heard_at, event.at)
 
     def _apply_rest(self, event: ev.ThoughtEvent) -> bool:
         """Take any other event, and return whether it ends what was being said."""
@@ -371,6 +375,34 @@ class ViewReducer:
     def _with_verdicts(self, question: QuestionView) -> QuestionView:
         verdicts = self._verdicts.get(question.id)
         return dataclasses.replace(question, verdicts=tuple(verdicts)) if verdicts else question
+
+
+_id_of: Final = attrgetter("message_id")
+
+
+def last_text(events: Sequence[ev.ThoughtEvent]) -> str | None:
+    """Return the text of the last message of one turn, as the view would.
+
+    ``None``: only that knows. There is none in this turn, or some have ids and others none.
+    """
+    messages = [event for event in events if isinstance(event, ev.Message) and event.text]
+    if not messages:
+        return None
+    ids: list[str | None] = list(dict.fromkeys(map(_id_of, messages)))  # in the order in which they begin
+    if None in ids:
+        return _last_unnamed(events) if len(ids) == 1 else None
+    last = messages if len(ids) == 1 else [event for event in messages if event.message_id == ids[-1]]
+    return "".join([event.text for event in last])
+
+
+def _last_unnamed(events: Sequence[ev.ThoughtEvent]) -> str:
+    pieces: list[str] = []
+    for event in reversed(events):
+        if isinstance(event, ev.Message):
+            pieces.append(event.text)
+        elif isinstance(event, PARTS) and any(pieces):
+            break
+    return "".join(reversed(pieces))
 
 
 def _steps(plan: ev.PlanUpdate) -> tuple[object, ...]:
