@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -288,13 +287,13 @@ def test_snapshot__does_not_change_and_taking_it_changes_nothing(
 
 def test_snapshot__cannot_be_changed() -> None:
     shown: Any = view(ToolStart(id="t"), PlanUpdate())
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         shown.text = "x"
     with pytest.raises(TypeError):
         shown.tools["u"] = shown.tools["t"]
     with pytest.raises(TypeError):
         del shown.plans["main"]
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         shown.tools["t"].title = "x"
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from thinkwell import events as ev  # noqa: TC001 - types of fields
 
@@ -28,8 +27,7 @@ __all__ = (
 NO_TOOLS: Final[Mapping[str, ToolView]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolView:
+class ToolView(Struct, frozen=True, kw_only=True, gc=False):
     """A tool call as it stands: everything that was told of it, merged."""
 
     id: str
@@ -50,8 +48,7 @@ class ToolView:
     """The id of the call of a sub-agent that this one is part of, from agents that tell."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionView:
+class QuestionView(Struct, frozen=True, kw_only=True, gc=False):
     """An open question of the agent's."""
 
     id: str
@@ -69,8 +66,7 @@ class QuestionView:
     """What those who were asked before have said of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerView:
+class AnswerView(Struct, frozen=True, kw_only=True, gc=False):
     """A question of the agent's that was answered, or withdrawn."""
 
     id: str
@@ -131,8 +127,7 @@ class TimelineItem(Struct, frozen=True, kw_only=True, gc=False):
     """When it began, in seconds from the start of the run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunView:
+class RunView(Struct, frozen=True, kw_only=True):
     """A run at one moment. It does not change; look again for news."""
 
     agent: str = ""

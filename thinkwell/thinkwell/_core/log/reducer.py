@@ -5,7 +5,6 @@ Each event costs a bounded amount of work, and none is done before somebody look
 
 from __future__ import annotations
 
-import dataclasses
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
@@ -150,8 +149,8 @@ class ViewReducer:
             if len(pieces) >= PIECES:
                 _pack(pieces)
         self._open, self._open_thought = open_, open_thought
-        if event is not None:
-            self._heard_at = max(self._heard_at, event.at)
+        if event is not None and event.at > self._heard_at:
+            self._heard_at = event.at
 
     def _apply_rest(self, event: ev.ThoughtEvent) -> bool:
         """Take any other event, and return whether it ends what was being said."""
@@ -374,7 +373,7 @@ class ViewReducer:
 
     def _with_verdicts(self, question: QuestionView) -> QuestionView:
         verdicts = self._verdicts.get(question.id)
-        return dataclasses.replace(question, verdicts=tuple(verdicts)) if verdicts else question
+        return replace(question, verdicts=tuple(verdicts)) if verdicts else question
 
 
 _id_of: Final = attrgetter("message_id")

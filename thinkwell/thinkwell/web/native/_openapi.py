@@ -7,7 +7,6 @@ What is sent and answered is described by the very types that read and write it.
 from __future__ import annotations
 
 import ast
-import dataclasses
 import inspect
 import re
 from collections.abc import Mapping
@@ -214,11 +213,11 @@ def _one_of(schema: Json) -> Json:
 
 
 def _view_type() -> Any:
-    """Return the type of a run as it stands. It is a dataclass with names that only type checkers have."""
+    """Return the type of a run as it stands, whose types have names that only type checkers have."""
     names: dict[str, Any] = {"Mapping": Mapping, "FormField": FormField}
     for kind in (view.ToolView, view.QuestionView, view.AnswerView, view.RunView):
         types = {**get_type_hints(kind, localns=names), "error": _records.ShownError | None}
-        fields = [(field.name, types[field.name]) for field in dataclasses.fields(kind)]
+        fields = [(name, types[name]) for name in kind.__struct_fields__]
         namespace = {"__doc__": kind.__doc__, "__module__": kind.__module__}
         names[kind.__name__] = msgspec.defstruct(kind.__name__, fields, kw_only=True, namespace=namespace)
     return names["RunView"]
