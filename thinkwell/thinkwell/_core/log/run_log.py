@@ -47,6 +47,9 @@ _OF_NO_PLACE: Final = (ev.UsageUpdate, ev.PhaseChanged, ev.TurnEnded, ev.ToolsSe
 """What means the same to the view wherever it stands among events of other kinds."""
 
 
+_TEXTS: Final = (ev.Message, ev.Thought, ev.UserMessage)
+
+
 def running_clock() -> Callable[[], float]:
     """Return the clock of the running event loop: what `anyio.current_time` tells, at a tenth of its cost.
 
@@ -106,6 +109,8 @@ class RunLog:
     ) -> None:
         self.events: list[ev.ThoughtEvent] = []
         """What is kept, in order of `seq`. Another list when events were merged or dropped."""
+        self.plain: list[ev.ThoughtEvent] | None = None
+        """The same list, where nothing is to be done about an event of a default kind but to put it there."""
         self.ended: bool = False
         self.error: Exception | None = None
         self.readers: WeakSet[EventReader] = WeakSet()
@@ -135,6 +140,8 @@ class RunLog:
         """Whether all that was said in it is kept."""
         self._changed: anyio.Event | None = None
         self._owner = owner
+        if not listeners and buffer is None and include >= ev.DEFAULT_TYPES:
+            self.plain = self.events
 
     def now(self) -> float:
         """Seconds since the run began."""
@@ -157,6 +164,7 @@ class RunLog:
     def listen(self, listener: Callable[[ev.ThoughtEvent], None]) -> None:
         """Call with each event from now on, whether it is kept or not; after those who listen already."""
         self._listeners = (*self._listeners, listener)
+        self.plain = None
 
     def append(self, event: ev.ThoughtEvent) -> None:
         """Append an event that was made with the next number.
@@ -190,6 +198,7 @@ class RunLog:
         self._ended_at = self.now()
         self.error = error
         self._include = NOTHING
+        self.plain = None
         self.publish()
 
     async def wait(self) -> None:
@@ -237,7 +246,7 @@ class RunLog:
             self._reducer.apply((event,))
             return
         self._waiting.append((len(self.events), event))
-        self._waiting_text += len(event.text) if isinstance(event, ev.TextEvent) else 0
+        self._waiting_text += len(event.text) if isinstance(event, _TEXTS) else 0
         if len(self._waiting) >= WAITING or self._waiting_text >= WAITING_TEXT or not _is_light(event):
             self._reduce()
 
@@ -343,7 +352,7 @@ class EventReader:
 
 def _is_light(event: ev.ThoughtEvent) -> bool:
     """Return whether an event holds nothing large but its text."""
-    if isinstance(event, ev.TextEvent):
+    if isinstance(event, _TEXTS):
         return isinstance(event.content, ev.TextContent)
     return isinstance(event, (ev.PlanUpdate, ev.TurnStarted, ev.ModeUpdate, ev.QuestionVerdict, ev.Notice))
 

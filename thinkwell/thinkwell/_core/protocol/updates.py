@@ -24,8 +24,13 @@ NoteCall: TypeAlias = "Callable[[s.ToolCallStart | s.ToolCallProgress], object]"
 NoteState: TypeAlias = "Callable[[s.SessionUpdate], None]"
 ReadReport: TypeAlias = "Callable[[s.UnknownUpdate], dict[str, ev.JsonValue] | None]"
 
-_CALLS: Final = (s.ToolCallProgress, s.ToolCallStart)
-_CHUNKS: Final = (s.AgentMessageChunk, s.AgentThoughtChunk)
+_STATE: Final = (
+    s.UsageUpdate,
+    s.AvailableCommandsUpdate,
+    s.ConfigOptionUpdate,
+    s.CurrentModeUpdate,
+    s.SessionInfoUpdate,
+)
 
 
 class Mapper:
@@ -35,7 +40,7 @@ class Mapper:
         log: Where to append.
         calls: The tool calls of the session.
         note_call: Is shown each update of a tool call before it is appended.
-        note_state: Is shown each update of another kind than text and tool calls before it is appended.
+        note_state: Is shown each update of the session's state before it is appended.
         report: Reads what an agent that speaks in another way says in an unknown update.
     """
 
@@ -72,31 +77,33 @@ class Mapper:
         """Append a batch of updates and wake the readers once."""
         log = self.log
         self._at = at = log.now()
-        append, known_id = log.append, self._message_ids.setdefault
+        known_id = self._message_ids.setdefault
         for notification in batch:
             update = notification.update
+            text: type[ev.Message | ev.Thought]
             # Nearly all updates are chunks of text, so their way is short.
-            if isinstance(update, _CHUNKS):
-                if self._awaiting:
-                    self._respond()
-                cls = ev.Message if isinstance(update, s.AgentMessageChunk) else ev.Thought
-                content = update.content
-                id_ = update.message_id
-                if id_ is not None:
-                    id_ = known_id(id_, id_)
-                if isinstance(content, s.TextContent) and content.annotations is None:
-                    append(cls(seq=log.seq + 1, at=at, text=content.text, message_id=id_))
-                else:
-                    append(cls(seq=log.seq + 1, at=at, content=content_block(content), message_id=id_))
-            elif isinstance(update, _CALLS):
-                if self._note_call is not None:
-                    self._note_call(update)
-                if isinstance(update, s.ToolCallProgress):
-                    self._update_tool(update)
-                else:
-                    self._start_tool(update)
+            if isinstance(update, s.AgentMessageChunk):
+                text = ev.Message
+            elif isinstance(update, s.AgentThoughtChunk):
+                text = ev.Thought
             else:
                 self._other(update)
+                continue
+            if self._awaiting:
+                self._respond()
+            content, id_ = update.content, update.message_id
+            if id_ is not None:
+                id_ = known_id(id_, id_)
+            seq = log.seq + 1
+            if isinstance(content, s.TextContent) and content.annotations is None:
+                event = text(seq=seq, at=at, text=content.text, message_id=id_)
+            else:
+                event = text(seq=seq, at=at, content=content_block(content), message_id=id_)
+            if log.plain is None:
+                log.append(event)
+            else:
+                log.seq = seq
+                log.plain.append(event)
         log.publish()
 
     def _add(self, kind: Callable[..., E], /, **fields: object) -> None:
@@ -112,13 +119,25 @@ class Mapper:
         return self._at
 
     def _other(self, update: s.SessionUpdate) -> None:
+        if isinstance(update, s.ToolCallProgress):
+            if self._note_call is not None:
+                self._note_call(update)
+            self._update_tool(update)
+        elif isinstance(update, s.ToolCallStart):
+            if self._note_call is not None:
+                self._note_call(update)
+            self._start_tool(update)
+        elif isinstance(update, s.AgentPlanUpdate):
+            self._respond()
+            self._add(ev.PlanUpdate, entries=_entries(update.entries))
+        else:
+            if self._note_state is not None and isinstance(update, _STATE):
+                self._note_state(update)
+            self._rare(update)
+
+    def _rare(self, update: s.SessionUpdate) -> None:
         add = self._add
-        if self._note_state is not None:
-            self._note_state(update)
         match update:
-            case s.AgentPlanUpdate():
-                self._respond()
-                add(ev.PlanUpdate, entries=_entries(update.entries))
             case s.UsageUpdate():
                 cost = update.cost and ev.Cost(amount=update.cost.amount, currency=update.cost.currency)
                 add(ev.UsageUpdate, used=update.used, size=update.size, cost=cost)
