@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from thinkwell import events as ev  # noqa: TC001 - types of fields
 
@@ -48,7 +49,8 @@ class ToolView(Struct, frozen=True, kw_only=True, gc=False):
     """The id of the call of a sub-agent that this one is part of, from agents that tell."""
 
 
-class QuestionView(Struct, frozen=True, kw_only=True, gc=False):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionView:
     """An open question of the agent's."""
 
     id: str
@@ -66,7 +68,8 @@ class QuestionView(Struct, frozen=True, kw_only=True, gc=False):
     """What those who were asked before have said of it."""
 
 
-class AnswerView(Struct, frozen=True, kw_only=True, gc=False):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerView:
     """A question of the agent's that was answered, or withdrawn."""
 
     id: str
@@ -127,7 +130,8 @@ class TimelineItem(Struct, frozen=True, kw_only=True, gc=False):
     """When it began, in seconds from the start of the run."""
 
 
-class RunView(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
     """A run at one moment. It does not change; look again for news."""
 
     agent: str = ""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import force_setattr
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
 JsonValue: TypeAlias = Any
@@ -226,33 +227,49 @@ class Event(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag
         return value if isinstance(value, cls) else msgspec.convert(value, cls)
 
 
-_NO_CONTENT: Final = TextContent(text="")
-
-
 class TextEvent(Event, frozen=True, kw_only=True):
     """A piece of a text, or of what stands in its place."""
 
     text: str = ""
     """The text; empty where the content is something else."""
 
-    content: ContentBlock = _NO_CONTENT
+    content: ContentBlock = None  # type: ignore[assignment]  # read by `_content`
     """The content as a block: the text again, or an image, sound, or resource."""
 
     message_id: str | None = None
     """Chunks with the same id belong to one message. Opaque; ``None`` from agents that give none."""
 
     def __post_init__(self) -> None:
-        if self.content is _NO_CONTENT:
-            force_setattr(self, "content", TextContent(text=self.text))
-        elif not self.text and isinstance(self.content, TextContent):
-            force_setattr(self, "text", self.content.text)
+        if _stored(self) is not None:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Have one form for the same."""
+        if isinstance(self.content, TextContent):
+            if not self.text:
+                force_setattr(self, "text", self.content.text)
+            if self.content == TextContent(text=self.text):
+                _store(self, None)
+
+    def __repr__(self) -> str:
+        fields = ", ".join([f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__])
+        return f"{type(self).__name__}({fields})"
+
+
+_stored: Final[Callable[[TextEvent], ContentBlock | None]] = vars(TextEvent)["content"].__get__
+_store: Final[Callable[[TextEvent, None], None]] = vars(TextEvent)["content"].__set__
+
+
+def _content(event: TextEvent) -> ContentBlock:
+    return _stored(event) or TextContent(text=event.text)
+
+
+# Plain text, of which there is much, is stored once: the block is made when it is asked for.
+TextEvent.content = property(_content)  # type: ignore[assignment]
 
 
 def to_builtins(event: Event) -> dict[str, Any]:
-    fields: dict[str, Any] = msgspec.to_builtins(event)
-    if isinstance(event, TextEvent) and event.content == TextContent(text=event.text):
-        del fields["content"]  # the text says it
-    return fields
+    return cast("dict[str, Any]", msgspec.to_builtins(event))
 
 
 _IMAGE_MAGIC: Final = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Mapping
@@ -240,9 +241,9 @@ def view_as_json(view: RunView, error: ShownError | None) -> dict[str, object]:
         error: Why it has failed.
     """
     shown: dict[str, object] = {
-        name: msgspec.to_builtins(getattr(view, name), enc_hook=_mapping)
-        for name in view.__struct_fields__
-        if name != "error"
+        field.name: msgspec.to_builtins(getattr(view, field.name), enc_hook=_mapping)
+        for field in dataclasses.fields(view)
+        if field.name != "error"
     }
     shown["error"] = None if error is None else {"name": error.name, "message": error.message}
     return shown

@@ -5,6 +5,7 @@ Each event costs a bounded amount of work, and none is done before somebody look
 
 from __future__ import annotations
 
+import dataclasses
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
@@ -373,7 +374,7 @@ class ViewReducer:
 
     def _with_verdicts(self, question: QuestionView) -> QuestionView:
         verdicts = self._verdicts.get(question.id)
-        return replace(question, verdicts=tuple(verdicts)) if verdicts else question
+        return dataclasses.replace(question, verdicts=tuple(verdicts)) if verdicts else question
 
 
 _id_of: Final = attrgetter("message_id")

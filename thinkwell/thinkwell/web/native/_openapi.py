@@ -213,13 +213,16 @@ def _one_of(schema: Json) -> Json:
 
 
 def _view_type() -> Any:
-    """Return the type of a run as it stands, whose types have names that only type checkers have."""
+    """Return the type of a run as it stands. Its fields have types that only type checkers have."""
     names: dict[str, Any] = {"Mapping": Mapping, "FormField": FormField}
     for kind in (view.ToolView, view.QuestionView, view.AnswerView, view.RunView):
-        types = {**get_type_hints(kind, localns=names), "error": _records.ShownError | None}
-        fields = [(name, types[name]) for name in kind.__struct_fields__]
+        types = get_type_hints(kind, localns=names)
+        if "error" in types:
+            types["error"] = _records.ShownError | None
         namespace = {"__doc__": kind.__doc__, "__module__": kind.__module__}
-        names[kind.__name__] = msgspec.defstruct(kind.__name__, fields, kw_only=True, namespace=namespace)
+        names[kind.__name__] = msgspec.defstruct(
+            kind.__name__, types.items(), kw_only=True, namespace=namespace
+        )
     return names["RunView"]
 
 
