@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from bisect import bisect_right
+from operator import length_hint
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 from weakref import WeakSet
 
@@ -292,25 +293,32 @@ class RunLog:
 class EventReader:
     """An iterator over a log, with a place of its own."""
 
-    __slots__ = ("__weakref__", "_after", "_include", "_index", "_log", "_rested_at")
+    __slots__ = ("__weakref__", "_after", "_include", "_index", "_log", "_ready", "_rested_at", "_taken")
 
     def __init__(self, log: RunLog, include: frozenset[str] | None, after: int) -> None:
         self._log = log
         self._include = include
-        self._after = after
-        self._index = log.index_after(after)
         self._rested_at = -1
         """Index before which other tasks had their turn."""
+        self.move(after)
 
     @property
     def place(self) -> int:
-        """Number of the last event that was taken."""
-        return self._log.events[self._index - 1].seq if self._index else self._after
+        """Number of the last event that was handed out."""
+        left = length_hint(self._ready)
+        if not left:
+            return self._log.events[self._index - 1].seq if self._index else self._after
+        handed_out = len(self._taken) - left
+        return self._taken[handed_out - 1].seq if handed_out else self._after
 
     def move(self, place: int) -> None:
         """Go on behind a place in what is kept now: some events were merged or dropped."""
         self._after = place
         self._index = self._log.index_after(place)
+        self._taken: list[ev.ThoughtEvent] = []
+        """The events that were taken from the log last, at once."""
+        self._ready = iter(self._taken)
+        """Those of them that are not handed out yet."""
 
     def __aiter__(self) -> EventReader:
         return self
@@ -325,29 +333,41 @@ class EventReader:
 
     def batch_nowait(self) -> list[ev.ThoughtEvent]:
         """Take all events that are there."""
-        events = self._log.events[self._index :]
-        self._index += len(events)
-        return events if self._include is None else [e for e in events if e.type in self._include]
+        events = [*self._ready, *self._filtered(self._log.events[self._index :])]
+        self._index = len(self._log.events)
+        return events
 
     async def __anext__(self) -> ev.ThoughtEvent:
+        for event in self._ready:
+            return event
+        return await self._next()
+
+    async def _next(self) -> ev.ThoughtEvent:
         log = self._log
         while True:
-            events = log.events
             index = self._index
-            if index < len(events):
-                if not index % CHECKPOINT_EVERY and self._rested_at != index:
+            if index < len(log.events):
+                to_next_rest = CHECKPOINT_EVERY - index % CHECKPOINT_EVERY
+                if to_next_rest == CHECKPOINT_EVERY and self._rested_at != index:
                     self._rested_at = index
-                    await checkpoint()  # before the event is taken: a cancelled reader must not lose it
-                    continue
-                self._index = index + 1
-                event = events[index]
-                if self._include is None or event.type in self._include:
-                    return event
+                    await checkpoint()  # before events are taken: a cancelled reader must not lose any
+                else:
+                    self._after = self.place
+                    taken = log.events[index : index + to_next_rest]
+                    self._index = index + len(taken)
+                    self._taken = self._filtered(taken)
+                    self._ready = iter(self._taken)
             elif log.ended:
                 await checkpoint()
                 raise StopAsyncIteration
             else:
                 await log.wait()
+            for event in self._ready:  # another task on the same reader may have taken some meanwhile
+                return event
+
+    def _filtered(self, events: list[ev.ThoughtEvent]) -> list[ev.ThoughtEvent]:
+        include = self._include
+        return events if include is None else [event for event in events if event.type in include]
 
 
 def _is_light(event: ev.ThoughtEvent) -> bool:
