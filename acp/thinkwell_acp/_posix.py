@@ -23,13 +23,14 @@ from thinkwell_acp._forks import let_go_in_forks
 from thinkwell_acp._ladder import GROUP_GRACE
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Mapping, Sequence
     from typing import IO
 
     from thinkwell_acp._ladder import Signal
 
-READ_SIZE = 256 * 1024
-"""Bytes asked for in one read."""
+READ_SIZE = 64 * 1024
+"""Bytes asked for in one read of a descriptor that is not read into a space."""
 
 PIPE_SIZE = 1024 * 1024
 """Size wished for the pipe that the agent writes to, in bytes: a burst then costs few wake-ups."""
@@ -68,6 +69,7 @@ class Process:
         for pipe in self._pipes():
             os.set_blocking(pipe.fileno(), False)
         _enlarge(self._stdout.fileno())
+        self.stdout: Output = Output(self._stdout.fileno())
         self._pidfd = _open_pidfd(self._popen.pid)
         self._released = False
         let_go_in_forks(self)
@@ -98,10 +100,6 @@ class Process:
                 return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
         return self._popen.poll()
 
-    async def read_stdout(self) -> bytes:
-        """Return the next output, nothing at its end."""
-        return await read_descriptor(self._stdout.fileno())
-
     async def read_stderr(self) -> bytes:
         """Return the next error output, nothing at its end or where it goes with the output."""
         if self._stderr is None:
@@ -111,6 +109,13 @@ class Process:
     async def write_stdin(self, data: bytes) -> None:
         """Write it all. Raises `BrokenPipeError` where nobody reads."""
         await write_descriptor(self._stdin.fileno(), data)
+
+    def write_stdin_now(self, data: bytes) -> int:
+        """Write what the pipe takes without a wait, and return how many bytes. Raises as `write_stdin`."""
+        try:
+            return os.write(self._stdin.fileno(), data)
+        except BlockingIOError:
+            return 0
 
     def close_stdin(self) -> None:
         """Tell the process that no more input comes."""
@@ -141,6 +146,8 @@ class Process:
         self._released = True
         if self._popen.poll() is None:  # pragma: no cover - a process that is stuck in the kernel
             self._popen.returncode = -signal.SIGKILL  # else its destructor complains
+        self.stdout.wake()
+        self.stdout.let_go()
         for pipe in self._pipes():
             _close(pipe)
         if self._pidfd is not None:
@@ -150,6 +157,107 @@ class Process:
             while True:
                 os.killpg(self._popen.pid, 0)
                 await anyio.sleep(GROUP_POLL_INTERVAL)
+
+
+class Output:
+    """What a child writes, to be read by one task at a time.
+
+    Waiting for each read anew costs two system calls and two passes of the event loop, so on asyncio the
+    descriptor stays registered, and the loop itself reads into the space of the task that waits.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._loop = _asyncio_loop()
+        self._registered = False
+        self._space = memoryview(b"")
+        """Where to read to."""
+        self._read: asyncio.Future[int | OSError | None] | None = None
+        self._unread = b""
+        """What was read for a task that was cancelled before it knew."""
+
+    async def read_into(self, space: memoryview) -> int | None:
+        """Wait for bytes, put them into a space and return how many; 0 at the end.
+
+        ``None``: `wake` was called. Cancelled, it loses nothing.
+        """
+        if self._unread:
+            await checkpoint()
+            size = min(len(space), len(self._unread))
+            space[:size], self._unread = self._unread[:size], self._unread[size:]
+            return size
+        if self._loop is None:
+            return await self._read_elsewhere(space)
+        if self._waits:
+            raise anyio.BusyResourceError("reading from")
+        if not self._registered:
+            self._loop.add_reader(self._fd, self._readable)
+            self._registered = True
+        self._space = space
+        read: asyncio.Future[int | OSError | None] = self._loop.create_future()
+        self._read = read
+        try:
+            outcome = await read
+        except BaseException:
+            if read.done() and not read.cancelled() and isinstance(size := read.result(), int):
+                self._unread = bytes(space[:size])
+            raise
+        if isinstance(outcome, OSError):
+            raise outcome
+        return outcome
+
+    @property
+    def _waits(self) -> bool:
+        return self._read is not None and not self._read.done()
+
+    async def _read_elsewhere(self, space: memoryview) -> int | None:
+        while True:
+            try:
+                await anyio.wait_readable(self._fd)
+            except anyio.ClosedResourceError:
+                return None
+            with suppress(BlockingIOError):
+                return os.readv(self._fd, [space])
+
+    def _readable(self) -> None:
+        if not self._waits:  # the task does something else: see when it waits again
+            self.let_go()
+            return
+        try:
+            self._settle(os.readv(self._fd, [self._space]))
+        except BlockingIOError:
+            pass
+        except OSError as exc:
+            self._settle(exc)
+
+    def _settle(self, outcome: int | OSError | None) -> None:
+        if self._read is not None and not self._read.done():
+            self._read.set_result(outcome)
+
+    def wake(self) -> None:
+        """Have the read that waits return ``None``."""
+        if self._loop is None:
+            anyio.notify_closing(self._fd)
+        else:
+            self._settle(None)
+
+    def let_go(self) -> None:
+        """Take the descriptor from the event loop, as before it is closed."""
+        if self._registered and self._loop is not None:
+            self._loop.remove_reader(self._fd)
+        self._registered = False
+
+
+def _asyncio_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the running event loop where it is asyncio's: ``None`` with trio."""
+    if "trio" in sys.modules:  # else it cannot be running, and need not be there
+        import trio
+
+        if trio.lowlevel.in_trio_run():
+            return None
+    import asyncio
+
+    return asyncio.get_running_loop()
 
 
 async def read_descriptor(fd: int) -> bytes:

@@ -71,6 +71,8 @@ class Process:
         assert self._popen.stdout is not None
         self._stdin, self._stdout, self._stderr = self._popen.stdin, self._popen.stdout, self._popen.stderr
         self._writing = False
+        assert self._stdout is not None
+        self.stdout: Output = Output(self._stdout)
         self._job = _Job(getattr(self._popen, "_handle"))  # noqa: B009 - the only way to it
 
     def _pipes(self) -> list[IO[bytes]]:
@@ -86,10 +88,6 @@ class Process:
         """The exit code; ``None`` while the process runs."""
         return self._popen.poll()
 
-    async def read_stdout(self) -> bytes:
-        """Return the next output, nothing at its end."""
-        return await _read(self._stdout)
-
     async def read_stderr(self) -> bytes:
         """Return the next error output, nothing at its end or where it goes with the output."""
         if self._stderr is None:
@@ -99,6 +97,11 @@ class Process:
     async def write_stdin(self, data: bytes) -> None:
         """Write it all."""
         await anyio.to_thread.run_sync(self._write, data, abandon_on_cancel=True)
+
+    def write_stdin_now(self, data: bytes) -> int:
+        """Write nothing: any write may wait here."""
+        del data
+        return 0
 
     def _write(self, data: bytes) -> None:
         self._writing = True
@@ -128,6 +131,26 @@ class Process:
         self._job.close()
         for pipe in self._pipes():
             pipe.close()
+
+
+class Output:
+    """What a child writes, to be read by one task at a time."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._pipe = pipe
+        self._reading = anyio.CancelScope()
+
+    async def read_into(self, space: memoryview) -> int | None:
+        """Wait for bytes, put them into a space and return how many; 0 at the end, ``None`` by `wake`."""
+        with anyio.CancelScope() as self._reading:
+            data = await anyio.to_thread.run_sync(self._pipe.read, len(space), abandon_on_cancel=True)
+            space[: len(data)] = data
+            return len(data)
+        return None
+
+    def wake(self) -> None:
+        """Have the read that waits return ``None``."""
+        self._reading.cancel()
 
 
 async def _read(pipe: IO[bytes]) -> bytes:

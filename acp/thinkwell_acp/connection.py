@@ -32,6 +32,7 @@ from thinkwell_acp.errors import (
     RpcError,
 )
 from thinkwell_acp.schema import CancelRequestNotification, DecodeError, SessionNotification, decode, encode
+from thinkwell_acp.transport import as_direct
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -67,6 +68,8 @@ CLOSE_FLUSH_TIMEOUT = 1.0
 us."""
 
 CANCEL_REQUEST = "$/cancel_request"
+
+_CANNOT_SEND = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 
 Outcome: TypeAlias = msgspec.Raw | AcpError
 """What became of a request: its raw result, or the error."""
@@ -140,6 +143,7 @@ class Connection(Generic[H_co]):
         max_line: int,
     ) -> None:
         self._transport = transport
+        self._direct = as_direct(transport)
         self._tasks = tasks
         self._peer: Peer[Settle] = Peer(max_line=max_line)
         self._outbox: list[bytes] = []
@@ -245,10 +249,19 @@ class Connection(Generic[H_co]):
         await self._closed.wait()
 
     def _post(self, line: bytes) -> None:
-        if line and self._writable:
-            self._outbox.append(line)
-            self._waiting_bytes += len(line)
-            self._wake_writer.set()
+        if not line or not self._writable:
+            return
+        if self._direct is not None and not self._waiting_bytes:
+            try:
+                line = line[self._direct.send_now(line) :]
+            except _CANNOT_SEND:
+                self._write_failed()
+                return
+            if not line:
+                return
+        self._outbox.append(line)
+        self._waiting_bytes += len(line)
+        self._wake_writer.set()
 
     async def _write(self) -> None:
         while True:
@@ -258,12 +271,15 @@ class Connection(Generic[H_co]):
             self._outbox.clear()
             try:
                 await self._transport.send(data)
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-                self._stop_writing()
-                self._read_scope.deadline = anyio.current_time() + WRITE_FAILURE_GRACE
+            except _CANNOT_SEND:
+                self._write_failed()
                 return
             self._waiting_bytes -= len(data)
             self._drained.set()
+
+    def _write_failed(self) -> None:
+        self._stop_writing()
+        self._read_scope.deadline = anyio.current_time() + WRITE_FAILURE_GRACE
 
     def _stop_writing(self) -> None:
         self._writable = False
@@ -279,17 +295,20 @@ class Connection(Generic[H_co]):
         self.end(reason)
 
     async def _read_until_end(self) -> AcpError:
-        peer, transport = self._peer, self._transport
+        peer, transport, direct = self._peer, self._transport, self._direct
         while peer.failure is None:
             try:
-                data = await transport.receive()
+                if direct is None:
+                    messages = peer.receive(await transport.receive())
+                else:
+                    messages = peer.filled(await direct.receive_into(peer.space()))
             except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
                 self._dispatch(peer.receive_eof())
                 return ConnectionBroken()
             except ConnectionBroken as exc:
                 self._dispatch(peer.receive_eof())
                 return exc
-            self._dispatch(peer.receive(data))
+            self._dispatch(messages)
         return peer.failure
 
     def _dispatch(self, messages: list[Received[Settle]]) -> None:

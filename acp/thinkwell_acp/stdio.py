@@ -24,7 +24,7 @@ from thinkwell_acp._ladder import (
     end_process,
     set_within,
 )
-from thinkwell_acp._platform import Process, read_descriptor, write_descriptor
+from thinkwell_acp._platform import READ_SIZE, Process, read_descriptor, write_descriptor
 from thinkwell_acp._tasks import background_tasks
 from thinkwell_acp.errors import ProcessExited, ProgramNotFound, ProgramNotStarted
 from thinkwell_acp.interpreter import refuse_itself
@@ -76,8 +76,6 @@ class StdioTransport:
         self._stderr_dropped = False
         self._stderr_ended = anyio.Event()
         self._exited = anyio.Event()
-        self._reading = anyio.CancelScope()
-        self._read_lock = anyio.Lock(fast_acquire=True)
         self._closing = False
         self._ending = anyio.Event()
         self._closed = anyio.Event()
@@ -116,17 +114,23 @@ class StdioTransport:
             ProcessExited: There will be none, with the exit code and the end of standard error.
             anyio.ClosedResourceError: `aclose` was called.
         """
-        async with self._read_lock:
-            with anyio.CancelScope() as self._reading:
-                if self._closing:
-                    raise anyio.ClosedResourceError
-                if self._exited.is_set():
-                    self._reading.deadline = anyio.current_time() + LAST_WORDS_GRACE
-                data = await self._process.read_stdout()
-                if data:
-                    return data
+        space = memoryview(bytearray(READ_SIZE))
+        return bytes(space[: await self.receive_into(space)])
+
+    async def receive_into(self, space: memoryview, /) -> int:
+        """Put the next output of the agent into a space and return how many bytes. Raises as `receive`."""
+        size: int | None = None
+        while size is None and not self._closing:
+            if self._exited.is_set():
+                size = 0
+                with anyio.move_on_after(LAST_WORDS_GRACE):
+                    size = await self._process.stdout.read_into(space)
+            else:
+                size = await self._process.stdout.read_into(space)
         if self._closing:
             raise anyio.ClosedResourceError
+        if size:
+            return size
         with anyio.move_on_after(EXIT_STATUS_GRACE):
             await self._exited.wait()
             await self._stderr_ended.wait()
@@ -140,6 +144,13 @@ class StdioTransport:
         """
         try:
             await self._process.write_stdin(item)
+        except (OSError, ValueError) as exc:
+            raise anyio.BrokenResourceError from exc
+
+    def send_now(self, item: bytes, /) -> int:
+        """Send the first bytes as far as the pipe takes them now, and return how many. Raises as `send`."""
+        try:
+            return self._process.write_stdin_now(item)
         except (OSError, ValueError) as exc:
             raise anyio.BrokenResourceError from exc
 
@@ -165,7 +176,7 @@ class StdioTransport:
             await self._closed.wait()
             return
         self._closing = True
-        self._reading.cancel()
+        self._process.stdout.wake()
         try:
             with anyio.CancelScope(shield=True):
                 try:
@@ -193,9 +204,9 @@ class StdioTransport:
 
     async def _discard_output(self) -> None:
         await self._ending.wait()
-        async with self._read_lock:
-            while await self._process.read_stdout():
-                pass
+        space = memoryview(bytearray(READ_SIZE))
+        while await self._process.stdout.read_into(space):
+            pass
 
     async def attend(self) -> None:
         """Drain standard error, watch for the end, and drain the output then. Only `aclose` stops it."""
@@ -227,7 +238,7 @@ class StdioTransport:
     async def _watch(self) -> None:
         await self._process.wait()
         self._exited.set()
-        self._reading.deadline = anyio.current_time() + LAST_WORDS_GRACE
+        self._process.stdout.wake()  # to wait for the last words only
 
     @classmethod
     def defer_ctrl_c(cls) -> None:

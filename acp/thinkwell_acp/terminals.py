@@ -15,7 +15,7 @@ from anyio import AsyncContextManagerMixin
 
 from thinkwell_acp import schema as s
 from thinkwell_acp._ladder import GROUP_GRACE, KILL_GRACE, Graces, end_process
-from thinkwell_acp._platform import Process
+from thinkwell_acp._platform import READ_SIZE, Process
 from thinkwell_acp._tasks import BackgroundTasks, background_tasks
 from thinkwell_acp.errors import (
     INTERNAL_ERROR,
@@ -97,10 +97,11 @@ class Terminal:
             self.exited.set()
 
     async def _read(self) -> None:
-        while data := await self._process.read_stdout():
-            self._output += data
+        space = memoryview(bytearray(READ_SIZE))
+        while size := await self._process.stdout.read_into(space):
+            self._output += space[:size]
             # Cutting at every read would take quadratic time.
-            if len(self._output) > 2 * self._limit + len(data):
+            if len(self._output) > 2 * self._limit + size:
                 self._trim()
         self._output_ended.set()
 

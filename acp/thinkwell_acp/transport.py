@@ -5,13 +5,14 @@ Any `anyio.abc.ByteStream` is a `Transport` too: a TCP connection, a Unix socket
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, cast
 
 import anyio
 import anyio.lowlevel
 
 __all__ = (
     "MEMORY_PIPE_SIZE",
+    "DirectTransport",
     "MemoryTransport",
     "Transport",
     "memory_transport_pair",
@@ -44,6 +45,32 @@ class Transport(Protocol):
     async def aclose(self) -> None:
         """Close both directions and release what the transport holds."""
         ...
+
+
+class DirectTransport(Transport, Protocol):
+    """A transport that can do more, which spares copies and passes of the event loop.
+
+    A connection uses it where the transport's class has both methods.
+    """
+
+    async def receive_into(self, space: memoryview, /) -> int:
+        """Put the next bytes into a space and return how many, at least one. Raises as `receive`."""
+        ...
+
+    def send_now(self, item: bytes, /) -> int:
+        """Send the first bytes as far as that needs no wait, and return how many. Raises as `send`."""
+        ...
+
+
+def as_direct(transport: Transport) -> DirectTransport | None:
+    """Return the same, where it can do more.
+
+    What wraps another transport and passes on whatever it does not know itself cannot: all goes through it.
+    """
+    kind = type(transport)
+    if hasattr(kind, "receive_into") and hasattr(kind, "send_now"):
+        return cast("DirectTransport", transport)
+    return None
 
 
 class _Pipe:
