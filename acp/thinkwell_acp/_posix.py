@@ -199,8 +199,8 @@ class Output:
         try:
             outcome = await read
         except BaseException:
-            if read.done() and not read.cancelled() and isinstance(size := read.result(), int):
-                self._unread = bytes(space[:size])
+            if read.done() and not read.cancelled() and isinstance(got := read.result(), int):
+                self._unread = bytes(space[:got])
             raise
         if isinstance(outcome, OSError):
             raise outcome
