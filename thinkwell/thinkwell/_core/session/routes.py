@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from contextlib import contextmanager
-from itertools import groupby
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
@@ -119,10 +118,12 @@ class SessionRoutes(Generic[R]):
             self._route(first, batch)
             return
         # Each session is touched once per block, however its updates are interleaved with others.
-        by_session = attrgetter("session_id")
-        for session_id, group in groupby(sorted(batch, key=by_session), by_session):
+        groups: defaultdict[str, list[s.SessionNotification]] = defaultdict(list)
+        for note in batch:
+            groups[note.session_id].append(note)
+        for session_id, group in groups.items():
             try:
-                self._route(session_id, list(group))
+                self._route(session_id, group)
             except Exception:
                 logger.exception("Agent %s: updates of session %r are lost", self._agent, session_id)
 

@@ -39,7 +39,7 @@ class SessionSettings:
     def __init__(self, session: SettableSession, client: Client) -> None:
         self._session = session
         self._client = client
-        self.lock: anyio.Lock = anyio.Lock()
+        self.lock: anyio.Lock = anyio.Lock(fast_acquire=True)
         """Held while something is set, and while the session is opened anew."""
         self._wanted: SessionState | None = None
 
