@@ -198,6 +198,10 @@ class StdioTransport:
         self._process.close_stdin()
         self._ending.set()
         self.ended_by = await end_process(self._process.signal, self._exited, self._graces)
+        if self.ended_by in ("terminate", "kill"):
+            about = "Process %s of %s did not end by itself within %g s; it took %s"
+            signal = "SIGTERM" if self.ended_by == "terminate" else "SIGKILL"
+            logger.info(about, self.pid, self.command[0], self._graces.exit, signal)
         if self.ended_by is None:
             logger.error("Process %s of %s does not die", self.pid, self.command)
         await self._tree.end(self._graces.terminate, self._graces.kill)

@@ -209,6 +209,28 @@ async def test_an_agent_that_never_lists_is_prompted_after_five_seconds() -> Non
             assert times.pop() - began == pytest.approx(5.3)  # it had its chance; the next prompts wait less
 
 
+@pytest.mark.virtual_time
+async def test_a_turn_that_needs_no_tools_does_not_wait_for_them() -> None:
+    async def says(turn: Turn) -> None:
+        turn.say("Hello")
+
+    async def lists_and_returns(turn: Turn) -> None:
+        await turn.list_tools()
+        await turn.returns(result={"value": 1})
+
+    handler = Played([says, lists_and_returns, says, says], lists_tools=False, relists=False)
+    async with scripted(agent=handler) as agent, agent.session() as session:
+        began = anyio.current_time()
+        assert await session.think().text("Hi").run() == "Hello"
+        assert anyio.current_time() == began
+        assert await session.think(Answer).text("Go").run() == Answer(value=1)
+        assert anyio.current_time() - began == pytest.approx(5)  # it has its time before the first that does
+        for _ in range(2):
+            assert await session.think().text("Thanks").run() == "Hello"
+        assert anyio.current_time() - began == pytest.approx(5)
+    assert len(handler.sent.sessions) == 1
+
+
 @pytest.mark.parametrize("chosen", WAYS)
 @pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0.05)})])
 async def test_the_error_names_the_way_that_was_tried(chosen: Any) -> None:

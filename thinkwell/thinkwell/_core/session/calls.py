@@ -114,8 +114,10 @@ class SessionCalls:
     async def close(self, session_id: str, seconds: float = CLOSE_TIMEOUT) -> None:
         """Close a session where the agent can."""
         if self.can_close:
-            with anyio.move_on_after(seconds):
+            with anyio.move_on_after(seconds) as limit:
                 try:
                     await self._client.close_session(s.CloseSessionRequest(session_id=session_id))
                 except (AcpError, DecodeError) as exc:
                     logger.debug("session/close of %s: %s", session_id, exc)
+            if limit.cancelled_caught:
+                logger.info("The agent has not closed session %s within %g s", session_id, seconds)

@@ -66,6 +66,11 @@ class History:
         self._prompts: list[str] = []
         """What that run has prompted."""
 
+    @property
+    def turns(self) -> int:
+        """How many turns there were, the one that goes on among them."""
+        return self._turns + len(self._prompts)
+
     def take(self, log: RunLog, *, replayed: bool) -> None:
         """Begin with the turns of another run; the one before is over.
 
@@ -74,7 +79,7 @@ class History:
             replayed: Whether what came since the last turn was said before the session was opened.
         """
         self._done += self._rest(replayed=replayed)
-        self._turns += len(self._prompts)
+        self._turns = self.turns
         self._prompts = []
         self._between_read = len(self._between.events)
         self._log = log
@@ -96,7 +101,7 @@ class History:
         if news:
             reducer = ViewReducer()
             reducer.apply(news)
-            self._add(rest, reducer.snapshot(None), self._turns + len(self._prompts), replayed=replayed)
+            self._add(rest, reducer.snapshot(None), self.turns, replayed=replayed)
         return rest
 
     def _add(self, messages: list[HistoryMessage], view: RunView, turn: int, *, replayed: bool) -> None:

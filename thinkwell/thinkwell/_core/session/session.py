@@ -212,16 +212,16 @@ class WireSession:
 
         Args:
             tools: All of them.
-            needed: Whether nothing comes of the turn without them.
+            needed: Whether nothing comes of the turn without them. Else it does not wait for them.
 
         Raises:
             CapabilityMissing: The agent keeps its old tools, and cannot open the session anew.
         """
-        new = not self.tools.waited and self.how in ("new", "fork")
-        await self.tools.offer(tools)
+        new = self.how in ("new", "fork") and not self.tools.waited and not self.outside.history.turns
+        await self.tools.offer(tools, needed=needed)
         if needed and new and not self.tools.reached:
             await self._try_other_ways()
-        if not self.tools.outdated and not self.settings.outstanding:
+        if not (needed and self.tools.outdated) and not self.settings.outstanding:
             return
         async with self.settings.lock:
             await self._open_anew()

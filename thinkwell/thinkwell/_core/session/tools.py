@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
     from thinkwell_acp import schema as s
     from thinkwell_acp.mcp import CallContext, CallTool, ToolOutput, ToolSpec
 
+logger = logging.getLogger("thinkwell")
+
 LIST_TIMEOUT: Final = 5.0
-"""Seconds that the first prompt of a session waits for the agent to fetch our tools. Those seen took two at
-most; one that prompts without waiting loses the tools half of the time."""
+"""Seconds that the first prompt of a session that needs our tools waits for the agent to fetch them. Those
+seen took two at most; one that is prompted before loses the tools half of the time."""
 
 RELIST_TIMEOUT: Final = 0.3
 """Seconds that an agent gets to fetch a changed list again. Those that do took a few milliseconds."""
@@ -136,11 +139,16 @@ class SessionTools:
         if self._way is None and not self.reached:
             self._hosts.give_up()
 
-    async def offer(self, tools: Sequence[ToolSpec]) -> None:
-        """Offer these tools for the next turn and wait, not for ever, until the agent has fetched them."""
+    async def offer(self, tools: Sequence[ToolSpec], *, needed: bool) -> None:
+        """Offer these tools for the next turn and wait, not for ever, until the agent has fetched them.
+
+        Args:
+            tools: All of them.
+            needed: Whether the turn needs any of them. Else nothing is waited for.
+        """
         relists = self.seen
         self._set_tools(tools)
-        if self.server.listed_generation == self.server.generation:
+        if not needed or self.server.listed_generation == self.server.generation:
             return
         await self._wait_listed(RELIST_TIMEOUT if self.waited or relists else LIST_TIMEOUT)
         if relists and not self.outdated:
@@ -151,9 +159,11 @@ class SessionTools:
         await self._wait_listed(LIST_TIMEOUT)
 
     async def _wait_listed(self, seconds: float) -> None:
-        with anyio.move_on_after(seconds):
+        with anyio.move_on_after(seconds) as limit:
             await self.server.wait_listed()
         self.waited = True  # not where the wait was cancelled
+        if limit.cancelled_caught:
+            logger.info("The agent has not fetched our tools within %g s; it is prompted without", seconds)
 
     @property
     def seen(self) -> bool:

@@ -129,6 +129,8 @@ class Turn:
             await self._over.wait()
         if self._over.is_set():
             return False
+        about = "The agent has not ended the cancelled turn of session %s within %g s"
+        logger.info(about, self._session_id, self._patience.seconds)
         if self._patience.last:
             self._move(TurnLife.LOST)
             return False
