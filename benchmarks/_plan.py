@@ -18,17 +18,9 @@ class Peer:
     """The import package that has to be installed for it."""
     module: str
     backend: str = "asyncio"
-    request_module: str | None = None
-    """The program for round trips, where that is another one."""
 
 
-THINKWELL = Peer(
-    key="thinkwell",
-    label="thinkwell, asyncio",
-    package="thinkwell",
-    module="thinkwell_client",
-    request_module="thinkwell_acp_client",
-)
+THINKWELL = Peer(key="thinkwell", label="thinkwell, asyncio", package="thinkwell", module="thinkwell_client")
 TRIO = replace(THINKWELL, key="thinkwell_trio", label="thinkwell, trio", backend="trio")
 SYNC = Peer(key="thinkwell_sync", label="thinkwell.sync", package="thinkwell", module="thinkwell_sync_client")
 OFFICIAL = Peer(key="official", label="official SDK", package="acp", module="official_client")
@@ -43,14 +35,25 @@ class Measurement:
 
     key: str
     title: str
-    action: Literal["stream", "unread", "round_trip", "startup", "import"]
+    action: Literal["stream", "unread", "round_trip", "idle", "startup", "import"]
     peers: tuple[Peer, ...]
     mix: str = "tokens"
     count: int
-    """Updates per session, or requests."""
+    """Updates per session, requests, or seconds."""
     sessions: int = 1
+    through: str = ""
+    """What thinkwell's stream goes through beside."""
     repeat: int = 1
     """Samples per round: the short ones need more of them."""
+
+
+THROUGH = {
+    "filter": "read through a filter",
+    "listener": "with a listener",
+    "budget": "with a budget",
+    "tools": "own tools offered",
+}
+"""What thinkwell's streams go through, beside."""
 
 
 def plan(*, quick: bool) -> tuple[Measurement, ...]:
@@ -73,6 +76,26 @@ def plan(*, quick: bool) -> tuple[Measurement, ...]:
             count=size(100_000, 200),
         ),
         Measurement(
+            key="unannounced",
+            title="Mixed kinds, calls never announced",
+            action="stream",
+            peers=streaming,
+            mix="unannounced",
+            count=size(100_000, 200),
+        ),
+        *(
+            Measurement(
+                key=f"mixed_{through}",
+                title=f"Mixed kinds, {title}",
+                action="stream",
+                peers=(THINKWELL, TRIO, OFFICIAL),
+                mix="mixed",
+                count=size(100_000, 200),
+                through=through,
+            )
+            for through, title in THROUGH.items()
+        ),
+        Measurement(
             key="diffs",
             title="Diffs of 1 MB",
             action="stream",
@@ -82,33 +105,42 @@ def plan(*, quick: bool) -> tuple[Measurement, ...]:
         ),
         Measurement(
             key="sessions",
-            title=f"Tokens, {size(100, 4)} sessions on one connection",
+            title=f"Tokens, {size(200, 4)} sessions on one connection",
             action="stream",
             peers=many,
-            count=size(1_000, 25),
-            sessions=size(100, 4),
+            count=size(500, 25),
+            sessions=size(200, 4),
         ),
         Measurement(
             key="unread",
-            title=f"{size(200_000, 500):,} updates unread",
+            title=f"{size(200_000, 500):,} mixed updates unread",
             action="unread",
             peers=(THINKWELL, TRIO, OFFICIAL, ACP_CLIENT),
+            mix="mixed",
             count=size(200_000, 500),
         ),
         Measurement(
             key="unread_5x",
-            title=f"{size(1_000_000, 2_500):,} updates unread",
+            title=f"{size(1_000_000, 2_500):,} mixed updates unread",
             action="unread",
             peers=(THINKWELL,),
+            mix="mixed",
             count=size(1_000_000, 2_500),
         ),
         Measurement(
             key="round_trip",
             title="Request round trip",
             action="round_trip",
-            peers=(THINKWELL, TRIO, OFFICIAL),
+            peers=(THINKWELL, TRIO, OFFICIAL, ACP_CLIENT),
             count=size(3_000, 20),
             repeat=size(3, 1),
+        ),
+        Measurement(
+            key="idle",
+            title="An idle agent",
+            action="idle",
+            peers=(THINKWELL, TRIO, OFFICIAL),
+            count=size(8, 0),
         ),
         Measurement(
             key="startup",
@@ -153,9 +185,14 @@ def rows(measurements: tuple[Measurement, ...]) -> tuple[Row, ...]:
                     ("cpu_per_100k", "CPU per 100,000 updates", "s", 1.0),
                 ]
             case "unread":
-                figures = [("grown_bytes", "memory grown", "MiB", 1 / MIB)]
+                figures = [
+                    ("grown_bytes", "memory grown", "MiB", 1 / MIB),
+                    ("peak_bytes", "memory at the peak", "MiB", 1 / MIB),
+                ]
             case "round_trip":
                 figures = [("p50_seconds", "p50", "µs", 1e6), ("p99_seconds", "p99", "µs", 1e6)]
+            case "idle":
+                figures = [("cpu_seconds", f"CPU in {measurement.count} s", "ms", 1e3)]
             case "startup":
                 figures = [
                     ("program_to_first_seconds", "program start to first event", "ms", 1e3),

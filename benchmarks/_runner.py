@@ -89,11 +89,9 @@ def sample(measurement: Measurement, peer: Peer) -> Figures:
         count=measurement.count,
         sessions=measurement.sessions,
         backend=peer.backend,
+        through=measurement.through if peer.package == "thinkwell" else "",
     )
-    module = peer.request_module if measurement.action == "round_trip" else None
-    return run(
-        [sys.executable, "-m", f"benchmarks.clients.{module or peer.module}", json.dumps(asdict(order))], ROOT
-    )
+    return run([sys.executable, "-m", f"benchmarks.clients.{peer.module}", json.dumps(asdict(order))], ROOT)
 
 
 def measure(

@@ -113,6 +113,27 @@ def mixed(session: str, count: int) -> list[bytes]:
     return [line for step in range(steps) for line in mixed_step(session, step)][:count]
 
 
+def unannounced(session: str, count: int) -> list[bytes]:
+    """Twenty updates: text, calls that were never announced, one with a small diff, and a plan."""
+    entries = '[{"content":"Step","priority":"medium","status":"in_progress"}]'
+    diff = f'{{"type":"diff","path":"/project/table.py","oldText":"{SOURCE_LINE}","newText":"{SOURCE_LINE}"}}'
+    lines: list[bytes] = []
+    for step in range(-(-count // 20)):
+        calls = [
+            f'{{"sessionUpdate":"tool_call_update","toolCallId":"call-{step}-{number}",'
+            f'"title":"Run the tests","kind":"execute",{TOOL_INPUT}{rest}}}'
+            for number, rest in enumerate(("", "", "", "", f',"content":[{diff}]'))
+        ]
+        updates = [
+            *(chunk("agent_thought_chunk", f"thought-{step}", word) for word in WORDS[:6]),
+            *(chunk("agent_message_chunk", f"message-{step}", word) for word in WORDS[6:14]),
+            *calls,
+            f'{{"sessionUpdate":"plan","entries":{entries}}}',
+        ]
+        lines += [envelope(session, update) for update in updates]
+    return lines[:count]
+
+
 def many(session: str, count: int) -> list[bytes]:
     """Short pieces of messages that follow one another, a hundred pieces each."""
     texts = islice(cycle(WORDS), count)
@@ -161,6 +182,7 @@ MIXES = {
     "tokens": tokens,
     "mixed": mixed,
     "diffs": diffs,
+    "unannounced": unannounced,
     "many": many,
     "interleaved": interleaved,
     "working": working,

@@ -39,11 +39,13 @@ class Order:
     """What one program is asked to measure."""
 
     action: str
-    """stream, unread, round_trip or startup."""
+    """stream, unread, round_trip, startup or idle."""
     mix: str = "tokens"
     count: int = 10
-    """Updates per session, or requests."""
+    """Updates per session, requests, or seconds."""
     sessions: int = 1
+    through: str = ""
+    """What else a stream goes through, of what only thinkwell has: filter, listener, budget or tools."""
     backend: str = "asyncio"
     rate: float = 0.0
     """Updates per second; 0: as fast as they are taken."""
@@ -64,7 +66,7 @@ class Order:
 
     @property
     def streams(self) -> bool:
-        return self.action != "round_trip"
+        return self.action not in ("round_trip", "idle")
 
 
 class Reading(NamedTuple):
@@ -166,7 +168,14 @@ class Meter:
         """Figures of a turn that ended while nobody read it."""
         seconds = perf_counter() - self._asked
         grown = resident_bytes() - self._resident
-        return {"grown_bytes": grown, "peak_grown_bytes": peak_bytes() - self._resident, "seconds": seconds}
+        peak = peak_bytes()
+        grown_at_peak = peak - self._resident
+        return {
+            "grown_bytes": grown,
+            "peak_bytes": peak,
+            "peak_grown_bytes": grown_at_peak,
+            "seconds": seconds,
+        }
 
     def unread(self, figures: Figures, readings: Sequence[Reading]) -> Figures:
         """The same with what was read afterwards: nothing may be missing."""
@@ -189,6 +198,11 @@ def startup(spawned: float, reading: Reading) -> Figures:
         "updates": reading.updates,
         "characters": reading.characters,
     }
+
+
+def idled(before: float) -> Figures:
+    """Processor time since then, while nothing happened."""
+    return {"cpu_seconds": cpu_seconds() - before}
 
 
 def round_trips(seconds: Iterable[float]) -> Figures:

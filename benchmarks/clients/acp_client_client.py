@@ -67,7 +67,18 @@ async def startup(task: common.Order, agent: Agent) -> common.Figures:
     return common.startup(spawned, await read(agent, task))
 
 
-ACTIONS = {"stream": stream, "unread": unread, "startup": startup}
+async def round_trip(task: common.Order, agent: Agent) -> common.Figures:
+    times: list[float] = []
+    await agent.start()
+    for _ in range(common.WARM_UP + task.count):
+        sent = perf_counter()
+        # It has no method for modes: this is what all of its requests go through.
+        await agent._request("session/set_mode", sessionId=agent.session, modeId="code")
+        times.append(perf_counter() - sent)
+    return common.round_trips(times[common.WARM_UP :])
+
+
+ACTIONS = {"stream": stream, "unread": unread, "startup": startup, "round_trip": round_trip}
 
 
 async def main(task: common.Order) -> common.Figures:

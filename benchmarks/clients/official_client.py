@@ -131,7 +131,17 @@ async def round_trip(task: common.Order) -> common.Figures:
     return common.round_trips(times[common.WARM_UP :])
 
 
-ACTIONS = {"stream": stream, "unread": unread, "startup": startup, "round_trip": round_trip}
+async def idle(task: common.Order) -> common.Figures:
+    receiver = Receiver()
+    async with spawn(receiver, task) as (connection, _):
+        await open_sessions(connection, receiver, 1)
+        await asyncio.sleep(0.2)
+        before = common.cpu_seconds()
+        await asyncio.sleep(task.count)
+        return common.idled(before)
+
+
+ACTIONS = {"stream": stream, "unread": unread, "startup": startup, "round_trip": round_trip, "idle": idle}
 
 if __name__ == "__main__":
     given = common.order()
