@@ -34,8 +34,8 @@ T = TypeVar("T")
 _LONG = 4096
 """Length of a line, in bytes, from which on its beginning is looked at before it is decoded as an update."""
 
-READ_SIZE = 64 * 1024
-"""Bytes asked for in one read. Twice as much is slower: what is made of it no longer fits a core's cache."""
+READ_SIZE = 256 * 1024
+"""Bytes asked for in one read. The more come together, the fewer times each of many sessions is woken."""
 
 _UPDATE_MARK = b'"session/update"'
 _MARK_WITHIN = 64

@@ -115,6 +115,13 @@ def test_the_memory_of_a_very_long_line_is_given_back() -> None:
         tracemalloc.stop()
 
 
+def test_a_long_line_in_small_pieces_is_not_moved_at_each_of_them() -> None:
+    splitter, piece = LineSplitter(), b"x" * 16
+    for _ in range(100_000):  # to move or copy all of it each time takes a minute
+        assert splitter.feed(piece) == []
+    assert [len(line) for line in splitter.feed(b"\n")] == [1_600_000]
+
+
 # Lines to JSON-RPC messages
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))

@@ -34,6 +34,7 @@ from thinkwell import events as ev
 # no agent on a wire can be made to do.
 from thinkwell._core.log.run_log import CHECKPOINT_EVERY, RunLog, running_clock
 from thinkwell._core.log.shrink import MERGED_LENGTH
+from thinkwell_acp._peer import READ_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -685,10 +686,6 @@ def test_lazy_view__a_million_events_that_are_left_out_take_the_room_of_their_te
 
 
 def test_a_read_of_the_pipe_fits_between_two_rests_of_a_reader() -> None:
-    if sys.platform == "win32":
-        from thinkwell_acp._windows import READ_SIZE
-    else:
-        from thinkwell_acp._posix import READ_SIZE
     # Else a reader that is fast enough falls behind all the same while an agent pours out text.
     assert len(line(say("x"))) * CHECKPOINT_EVERY > READ_SIZE
 

@@ -58,6 +58,7 @@ class Listening:
         self._transcript = transcript
         self._lanes = Lanes(handlers, self._handle)
         self._narrator = Narrator(handlers)
+        self._heard = (ev.PhaseChanged, ev.Report, *self._narrator.kinds)
         self._run: Listened | None = None
         self._reports = False
         self._agent = ""
@@ -100,7 +101,7 @@ class Listening:
 
     def event(self, event: ev.ThoughtEvent) -> None:
         """Queue the message that an event says, where there is a handler for it."""
-        if self._left:
+        if self._left or not isinstance(event, self._heard):  # most are pieces of text that no handler wants
             return
         if isinstance(event, ev.PhaseChanged) and event.phase in _LAST_PHASES:
             self._ended.set()

@@ -226,6 +226,12 @@ class Narrator:
         self._progress = "progress" in types
         self._log = "log" in types
         self._calls: dict[str, _Call] = {}
+        self.kinds: tuple[type[ev.ThoughtEvent], ...] = (
+            *([ev.Message] if self._partial else ()),
+            *([ev.ToolStart, ev.ToolUpdate, ev.ToolDone, ev.PlanUpdate] if self._progress else ()),
+            *([ev.Notice] if self._log else ()),
+        )
+        """The kinds of events that say something wanted."""
 
     def message(self, event: ev.ThoughtEvent) -> Told | None:
         """Return what an event says; ``None``: nothing that is wanted."""

@@ -238,7 +238,9 @@ def _shown(call: s.ToolCallFields | s.ToolCallPatch) -> str:
 
 def named_in_meta(call: s.ToolCallFields | s.ToolCallPatch) -> tuple[JsonValue, ...]:
     """Return what some agents give as the tool's name beside the title, text or not."""
-    meta: Mapping[str, JsonValue] = call.meta or {}
+    meta: Mapping[str, JsonValue] | None = call.meta
+    if meta is None:
+        return ()
     vendor = meta.get("claudeCode")
     places = (meta, vendor) if is_object(vendor) else (meta,)
     return tuple(place[key] for place in places for key in NAMES if key in place)
