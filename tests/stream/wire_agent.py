@@ -12,9 +12,12 @@ from thinkwell import Agent, open_agent
 from thinkwell_acp import Transport, memory_transport_pair
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Sequence
 
 Json: TypeAlias = dict[str, Any]
+
+PIPE = 64 * 1024
+"""Bytes that a pipe holds."""
 
 
 class WireAgent:
@@ -54,6 +57,11 @@ class WireAgent:
         """Send a message over and over, in one write."""
         await self._transport.send(line(message) * count)
 
+    async def write_bytes(self, data: bytes) -> None:
+        """Send these bytes in writes of the size of a pipe."""
+        for start in range(0, len(data), PIPE):
+            await self._transport.send(data[start : start + PIPE])
+
     async def expect(self, method: str | None, within: float = 5) -> Json:
         """Take the next message, which must be of this method. `None`: it must be an answer."""
         with anyio.fail_after(within):
@@ -68,6 +76,13 @@ class WireAgent:
         opening = await self.expect("session/new")
         await self.write(answer(opening, {"sessionId": session_id}))
         return await self.expect("session/prompt")
+
+    async def open_sessions(self, session_ids: Sequence[str]) -> None:
+        """Open the sessions that thinkwell asks for at once, with these ids."""
+        asked = [await self.expect("session/new") for _ in session_ids]
+        await self.write(
+            *(answer(request, {"sessionId": id_}) for request, id_ in zip(asked, session_ids, strict=True))
+        )
 
     async def hang_up(self) -> None:
         """End the connection."""
