@@ -12,7 +12,7 @@ import copy
 import logging
 from collections.abc import Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVarTuple
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVarTuple, cast
 
 import anyio
 import msgspec
@@ -32,14 +32,13 @@ from thinkwell_acp.errors import (
     RpcError,
 )
 from thinkwell_acp.schema import CancelRequestNotification, DecodeError, SessionNotification, decode, encode
-from thinkwell_acp.transport import as_direct
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from thinkwell_acp._peer import Received
     from thinkwell_acp._tasks import BackgroundTasks
-    from thinkwell_acp.transport import Transport
+    from thinkwell_acp.transport import DirectTransport, Transport
 
 __all__ = (
     "CANCEL_REQUEST",
@@ -143,7 +142,7 @@ class Connection(Generic[H_co]):
         max_line: int,
     ) -> None:
         self._transport = transport
-        self._direct = as_direct(transport)
+        self._direct = _as_direct(transport)
         self._tasks = tasks
         self._peer: Peer[Settle] = Peer(max_line=max_line)
         self._outbox: list[bytes] = []
@@ -386,6 +385,13 @@ class Connection(Generic[H_co]):
         """Wait until everything is written: shielded, and `CLOSE_FLUSH_TIMEOUT` at most."""
         with anyio.move_on_after(CLOSE_FLUSH_TIMEOUT, shield=True):
             await self._wait_written(0)
+
+
+def _as_direct(transport: Transport) -> DirectTransport | None:
+    kind = type(transport)
+    if hasattr(kind, "receive_into") and hasattr(kind, "send_now"):
+        return cast("DirectTransport", transport)
+    return None
 
 
 def _tell(listener: Callable[[*Args], None], *args: *Args) -> None:

@@ -5,7 +5,7 @@ Any `anyio.abc.ByteStream` is a `Transport` too: a TCP connection, a Unix socket
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+from typing import Protocol
 
 import anyio
 import anyio.lowlevel
@@ -50,7 +50,8 @@ class Transport(Protocol):
 class DirectTransport(Transport, Protocol):
     """A transport that can do more, which spares copies and passes of the event loop.
 
-    A connection uses it where the transport's class has both methods.
+    A connection uses it where the transport's class has both methods. So what wraps another transport, and
+    passes on what it does not know itself, still sees all that goes through it.
     """
 
     async def receive_into(self, space: memoryview, /) -> int:
@@ -60,17 +61,6 @@ class DirectTransport(Transport, Protocol):
     def send_now(self, item: bytes, /) -> int:
         """Send the first bytes as far as that needs no wait, and return how many. Raises as `send`."""
         ...
-
-
-def as_direct(transport: Transport) -> DirectTransport | None:
-    """Return the same, where it can do more.
-
-    What wraps another transport and passes on whatever it does not know itself cannot: all goes through it.
-    """
-    kind = type(transport)
-    if hasattr(kind, "receive_into") and hasattr(kind, "send_now"):
-        return cast("DirectTransport", transport)
-    return None
 
 
 class _Pipe:

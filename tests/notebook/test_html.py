@@ -6,12 +6,13 @@ tests/notebook`` writes them anew; look at them in a browser.
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from notebook.reading import Page
 from progress.golden import check, every_recording, steps
 
@@ -243,7 +244,7 @@ def test_open_questions() -> None:
     asking = replace(RUN, input={"command": "rm -rf build/"}, status="pending")
     web = QuestionView(id="w", title="Log in", asks="url", url="https://example.org/login")
     form = QuestionView(id="f", title="Fill in", asks="form")
-    many = (question, web, *[replace(form, id=str(number)) for number in range(9)])
+    many = (question, web, *[dataclasses.replace(form, id=str(number)) for number in range(9)])
     shown = read(RunView(**WORKING, **timeline(asking), questions=many))
     for part in ("rm -rf build/", "00:52 left", "supervisor", "it deletes", "https://example.org/login"):
         assert part in shown.text
@@ -441,7 +442,7 @@ def test_nothing_that_an_agent_sends_becomes_an_element(text: str) -> None:
         cwd=text,
         session_id=text,
         plan=(ev.PlanEntry(content=text),),
-        questions=(question, replace(question, id="w", asks="url")),
+        questions=(question, dataclasses.replace(question, id="w", asks="url")),
         answers=(AnswerView(id="a", title=text, tool_id=text, choice=text, by=text, why=text),),
         attempts=(
             ev.ResultAttempt(accepted=False, errors=(text,)),
@@ -453,7 +454,7 @@ def test_nothing_that_an_agent_sends_becomes_an_element(text: str) -> None:
         phase="installing",
     )
     for phase in ("installing", "responding", "failed", "completed"):
-        seen = replace(view, phase=phase, error=RuntimeError(text) if phase == "failed" else None)
+        seen = dataclasses.replace(view, phase=phase, error=RuntimeError(text) if phase == "failed" else None)
         html = page(Picture(view=seen, now=1.0, label=text, recording=text))
         Page(html)
         Page(pages([Picture(view=seen, now=1.0, label=text, result=text)] * 2))

@@ -53,8 +53,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         "updates of one session are delivered in reverse where they come with those of another",
-        "self._route(session_id, list(group))",
-        "self._route(session_id, list(group)[::-1])",
+        "self._route(session_id, group)",
+        "self._route(session_id, group[::-1])",
     ),
     Mutant(
         "the answer to the prompt overtakes the updates before it",
@@ -111,8 +111,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         "readers are not woken at the end",
-        "        self._include = NOTHING\n        self.publish()\n",
-        "        self._include = NOTHING\n",
+        "        self.plain = None\n        self.publish()\n",
+        "        self.plain = None\n",
     ),
     Mutant(
         "a reader sees an event again where others were merged",

@@ -275,12 +275,10 @@ class Run(Generic[T]):
             record.idle.reset()
         self._show_session()
         if specs:
-            if self._needs_tools:
-                record.reach("connecting_tools")
+            record.reach("connecting_tools")
             await session.offer(specs, needed=self._needs_tools)
             if session.tools.seen:
                 record.tools.announce()
-            if session.tools.seen and self._needs_tools:
                 record.reach("tools_ready")
         if session.id != self._shown_session:
             self._show_session()  # the agent would not fetch other tools in the one that it had

@@ -217,9 +217,9 @@ class WireSession:
         Raises:
             CapabilityMissing: The agent keeps its old tools, and cannot open the session anew.
         """
-        new = self.how in ("new", "fork") and not self.tools.waited and not self.outside.history.turns
+        first = needed and self.how in ("new", "fork") and not self.tools.waited
         await self.tools.offer(tools, needed=needed)
-        if needed and new and not self.tools.reached:
+        if first and not self.tools.reached and not self.outside.history.turns:
             await self._try_other_ways()
         if not (needed and self.tools.outdated) and not self.settings.outstanding:
             return
