@@ -6,7 +6,7 @@ import importlib.metadata
 import os
 import platform
 import sys
-from statistics import median
+from statistics import median, quantiles
 from typing import TYPE_CHECKING, Any
 
 from benchmarks._plan import ACP_CLIENT, BARS, OFFICIAL, PEERS, THINKWELL, Bar, Measurement, Row, rows
@@ -21,11 +21,26 @@ DISTRIBUTIONS = ("thinkwell", "agent-client-protocol", "acp-client", "anyio", "t
 
 ABSENT = "–"
 
+ENOUGH = 5
+"""Samples from which on quartiles say something."""
+
 
 def middle(results: Results, measurement: str, peer: Peer, figure: str) -> float | None:
     """The median of one figure, where there are samples of it."""
     samples = results.samples.get(measurement, {}).get(peer.key, [])
     return median(sample[figure] for sample in samples) if samples else None
+
+
+def spread(results: Results, measurement: str, peer: Peer, figure: str, scale: float) -> str:
+    """The median, and the quartiles beside it where there are enough samples for them."""
+    samples = results.samples.get(measurement, {}).get(peer.key, [])
+    if not samples:
+        return ABSENT
+    values = [sample[figure] * scale for sample in samples]
+    if len(values) < ENOUGH:
+        return number(median(values))
+    low, _, high = quantiles(values, n=4, method="inclusive")
+    return f"{number(median(values))} ({number(low)}–{number(high)})"
 
 
 def ratio(over: float | None, under: float | None) -> float | None:
@@ -73,7 +88,7 @@ def medians_table(results: Results, lines: Sequence[Row]) -> str:
     shown = [peer for peer in PEERS if any(peer.key in samples for samples in results.samples.values())]
     others = [peer for peer in (OFFICIAL, ACP_CLIENT) if peer in shown and THINKWELL in shown]
     header = [
-        "median",
+        "median (quartiles)",
         "unit",
         *(peer.label for peer in shown),
         *(f"thinkwell / {peer.label}" for peer in others),
@@ -81,7 +96,7 @@ def medians_table(results: Results, lines: Sequence[Row]) -> str:
     cells: list[list[str]] = []
     for line in lines:
         found = {peer: middle(results, line.measurement, peer, line.figure) for peer in shown}
-        values = [number(None if value is None else value * line.scale) for value in found.values()]
+        values = [spread(results, line.measurement, peer, line.figure, line.scale) for peer in shown]
         ratios = [number(ratio(found[THINKWELL], found[peer])) for peer in others]
         cells.append([line.title, line.unit, *values, *ratios])
     return table(header, cells)
