@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -388,6 +389,35 @@ async def test_reading_can_be_cancelled_and_goes_on_later() -> None:
             await t.receive()
         await t.send(b"later\n")
         assert await read_until(t, b"\n") == b"later\n"
+
+
+async def test_a_read_that_is_cancelled_at_any_moment_loses_nothing() -> None:
+    code = "import sys\nfor n in range(20_000): sys.stdout.write(f'{n}\\n'); n % 10 or sys.stdout.flush()\n"
+    read: list[bytes] = []
+
+    async def cancel_after(moments: int, scope: anyio.CancelScope) -> None:
+        for _ in range(moments):
+            await anyio.lowlevel.checkpoint()
+        scope.cancel()
+
+    async with running(code) as transport, anyio.create_task_group() as tasks:
+        with contextlib.suppress(ProcessExited):
+            for attempt in count():
+                with anyio.CancelScope() as scope:
+                    tasks.start_soon(cancel_after, attempt % 6, scope)
+                    read.append(await transport.receive())
+    assert b"".join(read) == b"".join(b"%d\n" % number for number in range(20_000))
+
+
+async def test_one_task_reads_at_a_time() -> None:
+    async with running("import time; print('up', flush=True)\n" + FOREVER) as transport:
+        assert await transport.receive() == b"up\n"
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(transport.receive)
+            await anyio.wait_all_tasks_blocked()
+            with pytest.raises(anyio.BusyResourceError):
+                await transport.receive()
+            tasks.cancel_scope.cancel()
 
 
 async def test_cancelling_the_surrounding_scope_still_ends_everything() -> None:
