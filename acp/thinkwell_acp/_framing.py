@@ -36,8 +36,8 @@ class LineSplitter:
         self._max_line = max_line
         self._buffer = bytearray()
         self._view = memoryview(self._buffer)
-        self._begin = 0  # of the line that is not complete
-        self._end = 0  # of what has been read
+        self._begin: int = 0  # of the line that is not complete
+        self._end: int = 0  # of what has been read
         self.failure: FrameTooLong | None = None
         """Set from the first line that is longer than the limit, complete or not."""
 

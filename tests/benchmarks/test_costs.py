@@ -20,7 +20,7 @@ import pytest
 from stream.wire_agent import end_turn, wire_agent
 
 from thinkwell import Agent, Budget, Session
-from thinkwell.listen import Handlers, listen
+from thinkwell.listen import AgentQuestion, Handlers, listen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -44,7 +44,7 @@ WORSE = 1.1
 FEW, MANY = 1_000, 3_000
 """What does not depend on the number of updates is the same in both, and goes by subtraction."""
 
-KINDS: Include = frozenset({"thought", "message", "tool_start", "tool_update", "tool_done", "plan", "usage"})
+KINDS: Include = ("thought", "message", "tool_start", "tool_update", "tool_done", "plan", "usage")
 
 ROWS: dict[str, tuple[str, int, str]] = {
     "tokens": ("tokens", 1, ""),
@@ -62,15 +62,13 @@ VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 class Counter:
-    """How many instructions were executed."""
+    """How many there were."""
 
     count = 0
 
 
 @contextmanager
-def counted_instructions() -> Generator[Counter]:
-    counter = Counter()
-
+def counted_instructions(counter: Counter) -> Generator[None]:
     def inside(_frame: FrameType, event: str, _arg: object) -> TraceFunction:
         counter.count += event == "opcode"
         return inside
@@ -82,15 +80,25 @@ def counted_instructions() -> Generator[Counter]:
     before = sys.gettrace()
     sys.settrace(enter)
     try:
-        yield counter
+        yield
     finally:
         sys.settrace(before)
+
+
+def decline(question: AgentQuestion) -> str:
+    return "no"
 
 
 async def cost(row: str, count: int) -> int:
     """Have an agent send so many updates, and return how many instructions they took."""
     mix, sessions, through = ROWS[row]
     data = render(mix, count // sessions, sessions)
+    counter, seen = Counter(), Counter()
+
+    async def read(stream: ThoughtStream[str]) -> None:
+        async for _ in stream.events(include={"message"}) if through == "filter" else stream:
+            seen.count += 1
+
     async with wire_agent() as (agent, wire), AsyncExitStack() as stack:
         async with anyio.create_task_group() as tasks:
             asker: Agent | Session = agent
@@ -102,27 +110,20 @@ async def cost(row: str, count: int) -> int:
             if through != "tools":
                 await wire.open_sessions([session_id(number) for number in range(sessions)])
             prompts = [await wire.expect("session/prompt") for _ in streams]
-            seen = 0
-
-            async def read(stream: ThoughtStream[str]) -> None:
-                nonlocal seen
-                async for _ in stream.events(include={"message"}) if through == "filter" else stream:
-                    seen += 1
-
             for stream in streams:
                 tasks.start_soon(read, stream)
                 if through == "listener":
                     handlers = Handlers()
-                    handlers.on("question")(lambda _question: "")
+                    handlers.on("question")(decline)
                     tasks.start_soon(listen, stream, handlers)
             await anyio.wait_all_tasks_blocked()
-            with counted_instructions() as counter:
+            with counted_instructions(counter):
                 await wire.write_bytes(data)
                 await wire.write(*map(end_turn, prompts))
                 for stream in streams:
                     await stream.wait()
                 await anyio.wait_all_tasks_blocked()
-        assert seen == (count * 8 // 20 if through == "filter" else count)
+        assert seen.count == (count * 8 // 20 if through == "filter" else count)
     return counter.count
 
 

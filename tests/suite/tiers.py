@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import itertools
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 from zlib import crc32
 
 import pytest
@@ -48,6 +48,13 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return backend
 
 
+def _name_of(value: object) -> object:
+    """Return what a parameter names; a tuple has the options of a virtual clock too."""
+    if not isinstance(value, tuple):
+        return value
+    return next(iter(cast("tuple[object, ...]", value)), None)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the other loop's half of the cases as `long`."""
@@ -56,9 +63,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
             continue
         values: Iterable[object] = item.callspec.params.values()
-        # A tuple has the options of a virtual clock too.
-        names_of = (value[0] if isinstance(value, tuple) and value else value for value in values)
-        loop = next((name for name in names_of if name in LOOPS), "")
+        loop = next((name for name in map(_name_of, values) if name in LOOPS), "")
         if loop and item.nodeid.split("/")[1] not in BOTH_LOOPS:
             other = LOOPS[1 - LOOPS.index(loop)]
             if loop != _drawn(item.nodeid) and item.nodeid.replace(loop, other) in names:
