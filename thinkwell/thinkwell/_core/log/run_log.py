@@ -19,7 +19,7 @@ from anyio.lowlevel import checkpoint
 from msgspec import Struct
 
 from thinkwell import events as ev
-from thinkwell._core.log.reducer import PARTS, ViewReducer, last_text
+from thinkwell._core.log.lazy_view import LazyView
 from thinkwell._core.log.shrink import drop_text, merge_text
 from thinkwell.errors import BufferOverflow
 
@@ -36,19 +36,6 @@ NOTHING: Final[frozenset[str]] = frozenset()
 CHECKPOINT_EVERY: Final = 4096
 """Events that a reader takes without letting other tasks run. More than come with one read of a pipe: else
 readers fall behind while an agent pours out text, however fast they are."""
-
-
-WAITING: Final = 1000
-"""Events that were left out and wait until somebody looks at the view."""
-
-WAITING_TEXT: Final = 1024 * 1024
-"""Characters of their texts."""
-
-_OF_NO_PLACE: Final = (ev.UsageUpdate, ev.PhaseChanged, ev.TurnEnded, ev.ToolsSeen)
-"""What means the same to the view wherever it stands among events of other kinds."""
-
-
-_TEXTS: Final = (ev.Message, ev.Thought, ev.UserMessage)
 
 
 def running_clock() -> Callable[[], float]:
@@ -129,16 +116,9 @@ class RunLog:
         self._clock = clock
         self._started = clock()
         self._ended_at: float | None = None
-        self._reducer = ViewReducer(agent=agent, cwd=cwd)
-        self._reduced = 0
-        """How many of the kept events the view has."""
-        self._waiting: list[tuple[int, ev.ThoughtEvent]] = []
-        """What was left out since, and how many kept events stand before it."""
-        self._waiting_text = 0
-        self._turn = 0
-        """Where the last turn begins."""
-        self._turn_is_whole = buffer is None and ev.TurnStarted.type not in include
-        """Whether all that was said in it is kept."""
+        self._view = LazyView(
+            agent, cwd, keeps_turns=buffer is None, keeps_turn_starts=ev.TurnStarted.type in include
+        )
         self._changed: anyio.Event | None = None
         self._owner = owner
         if not listeners and buffer is None and include >= ev.DEFAULT_TYPES:
@@ -178,7 +158,7 @@ class RunLog:
             if self._shrink_at is not None and len(self.events) > self._shrink_at:
                 self._shrink()
         else:
-            self._leave_out(event)
+            self._view.leave_out(event, self.events, ended=self.ended)
         if self._listeners:
             for listener in self._listeners:
                 listener(event)
@@ -216,15 +196,11 @@ class RunLog:
 
     def view(self) -> RunView:
         """Return the run as it stands."""
-        self._reduce()
-        return self._reducer.snapshot(self.error)
+        return self._view.snapshot(self.events, self.error)
 
     def last_message(self) -> str:
         """Return the text of the last message."""
-        if self._turn_is_whole and (text := last_text(self.events[self._turn :])) is not None:
-            return text
-        self._reduce()
-        return self._reducer.last_message()
+        return self._view.last_message(self.events)
 
     def reader(self, include: frozenset[str] | None = None, after: int = 0) -> EventReader:
         """Return a reader that starts behind the event with number `after`."""
@@ -236,34 +212,6 @@ class RunLog:
         """Return the index of the first event with a greater number."""
         return bisect_right(self.events, seq, key=_seq_of)
 
-    def _leave_out(self, event: ev.ThoughtEvent) -> None:
-        """Have an event count for the view only. What is light waits until somebody looks at that."""
-        if isinstance(event, ev.TurnStarted):
-            self._turn = len(self.events)
-            self._turn_is_whole = self._buffer is None
-        elif isinstance(event, PARTS):
-            self._turn_is_whole = False
-        if isinstance(event, _OF_NO_PLACE) and not self.ended:
-            self._reducer.apply((event,))
-            return
-        self._waiting.append((len(self.events), event))
-        self._waiting_text += len(event.text) if isinstance(event, _TEXTS) else 0
-        if len(self._waiting) >= WAITING or self._waiting_text >= WAITING_TEXT or not _is_light(event):
-            self._reduce()
-
-    def _reduce(self) -> None:
-        """Have the view take what came since somebody looked at it."""
-        news: list[ev.ThoughtEvent] = []
-        for place, event in self._waiting:
-            news += self.events[self._reduced : place]
-            news.append(event)
-            self._reduced = place
-        news += self.events[self._reduced :]
-        self._reduced = len(self.events)
-        self._waiting.clear()
-        self._waiting_text = 0
-        self._reducer.apply(news)
-
     def _shrink(self) -> None:
         assert self._buffer is not None
         limit = self._buffer.max_events
@@ -272,16 +220,16 @@ class RunLog:
             self._overflow = BufferOverflow(limit)
             self._shrink_at = 2 * limit  # what comes until the agent stops is no reason to run out of memory
             return
-        self._reduce()
+        self._view.reduce(self.events)
         places = {reader: reader.place for reader in self.readers}
         most = max(limit // 2, 1)
         if self._buffer.overflow == "drop_oldest":
             surplus = len(self.events) - most
             self.events, dropped = drop_text(self.events, surplus, frozenset(places.values()))
-            self._reducer.dropped(dropped)
+            self._view.dropped(dropped)
         else:
             self.events = merge_text(self.events, frozenset(places.values()), most)
-        self._reduced = len(self.events)
+        self._view.reduced = len(self.events)
         for reader, place in places.items():
             reader.move(place)
         # Twice of what is left: the work per event stays bounded where little can be merged or dropped. One
@@ -368,13 +316,6 @@ class EventReader:
     def _filtered(self, events: list[ev.ThoughtEvent]) -> list[ev.ThoughtEvent]:
         include = self._include
         return events if include is None else [event for event in events if event.type in include]
-
-
-def _is_light(event: ev.ThoughtEvent) -> bool:
-    """Return whether an event holds nothing large but its text."""
-    if isinstance(event, _TEXTS):
-        return isinstance(event.content, ev.TextContent)
-    return isinstance(event, (ev.PlanUpdate, ev.TurnStarted, ev.ModeUpdate, ev.QuestionVerdict, ev.Notice))
 
 
 def _seq_of(event: ev.ThoughtEvent) -> int:

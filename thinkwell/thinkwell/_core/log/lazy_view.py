@@ -1,0 +1,99 @@
+"""The view of a run, made when somebody looks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from thinkwell import events as ev
+from thinkwell._core.log.reducer import PARTS, ViewReducer, last_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell.view import RunView
+
+WAITING: Final = 1000
+"""Events that were left out of the log and wait until somebody looks."""
+
+WAITING_TEXT: Final = 1024 * 1024
+"""Characters of their texts."""
+
+_OF_NO_PLACE: Final = (ev.UsageUpdate, ev.PhaseChanged, ev.TurnEnded, ev.ToolsSeen)
+"""What means the same to the view wherever it stands among events of other kinds."""
+
+_TEXTS: Final = (ev.Message, ev.Thought, ev.UserMessage)
+
+
+class LazyView:
+    """Reduces what a log keeps, and what it leaves out, once somebody looks.
+
+    Args:
+        agent: What the agent was asked for as.
+        cwd: The folder in which it works.
+        keeps_turns: Whether what the log keeps stays as it was.
+        keeps_turn_starts: Whether the log keeps the starts of turns: then none is learnt of by `leave_out`.
+    """
+
+    def __init__(self, agent: str, cwd: str, *, keeps_turns: bool, keeps_turn_starts: bool) -> None:
+        self._reducer = ViewReducer(agent=agent, cwd=cwd)
+        self.reduced: int = 0
+        """How many of the kept events it has."""
+        self._waiting: list[tuple[int, ev.ThoughtEvent]] = []
+        """What was left out since, and how many kept events stand before it."""
+        self._waiting_text = 0
+        self._keeps_turns = keeps_turns
+        self._turn = 0
+        """Where the last turn begins among the kept events."""
+        self._turn_is_whole = keeps_turns and not keeps_turn_starts
+        """Whether all that was said in it is kept."""
+
+    def leave_out(self, event: ev.ThoughtEvent, kept: Sequence[ev.ThoughtEvent], *, ended: bool) -> None:
+        """Have an event count that is not kept. What is light waits until somebody looks."""
+        if isinstance(event, ev.TurnStarted):
+            self._turn = len(kept)
+            self._turn_is_whole = self._keeps_turns
+        elif isinstance(event, PARTS):
+            self._turn_is_whole = False
+        if isinstance(event, _OF_NO_PLACE) and not ended:
+            self._reducer.apply((event,))
+            return
+        self._waiting.append((len(kept), event))
+        self._waiting_text += len(event.text) if isinstance(event, _TEXTS) else 0
+        if len(self._waiting) >= WAITING or self._waiting_text >= WAITING_TEXT or not _is_light(event):
+            self.reduce(kept)
+
+    def reduce(self, kept: Sequence[ev.ThoughtEvent]) -> None:
+        """Take what came since somebody looked."""
+        news: list[ev.ThoughtEvent] = []
+        for place, event in self._waiting:
+            news += kept[self.reduced : place]
+            news.append(event)
+            self.reduced = place
+        news += kept[self.reduced :]
+        self.reduced = len(kept)
+        self._waiting.clear()
+        self._waiting_text = 0
+        self._reducer.apply(news)
+
+    def dropped(self, count: int) -> None:
+        """Count events that the log has dropped."""
+        self._reducer.dropped(count)
+
+    def snapshot(self, kept: Sequence[ev.ThoughtEvent], error: Exception | None) -> RunView:
+        """Return the run as it stands."""
+        self.reduce(kept)
+        return self._reducer.snapshot(error)
+
+    def last_message(self, kept: Sequence[ev.ThoughtEvent]) -> str:
+        """Return the text of the last message; most often nothing is reduced for it."""
+        if self._turn_is_whole and (text := last_text(kept[self._turn :])) is not None:
+            return text
+        self.reduce(kept)
+        return self._reducer.last_message()
+
+
+def _is_light(event: ev.ThoughtEvent) -> bool:
+    """Return whether an event holds nothing large but its text."""
+    if isinstance(event, _TEXTS):
+        return isinstance(event.content, ev.TextContent)
+    return isinstance(event, (ev.PlanUpdate, ev.TurnStarted, ev.ModeUpdate, ev.QuestionVerdict, ev.Notice))
