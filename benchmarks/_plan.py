@@ -260,19 +260,19 @@ LINEAR_BOUND = 5.5
 """Five times the updates, five times the memory, and a tenth of that for the allocator's grain."""
 
 BARS = (
-    faster("tokens", OFFICIAL, 10),
-    faster("mixed", OFFICIAL, 9),
+    faster("tokens", OFFICIAL, 12),
+    faster("mixed", OFFICIAL, 8),
     faster("diffs", OFFICIAL, 1.5),
-    faster("sessions", OFFICIAL, 5),
-    faster("tokens", ACP_CLIENT, 2),
-    faster("mixed", ACP_CLIENT, 2),
-    faster("diffs", ACP_CLIENT, 2),
+    faster("sessions", OFFICIAL, 6),
+    faster("tokens", ACP_CLIENT, 2.5),
+    faster("mixed", ACP_CLIENT, 1.6),
+    faster("diffs", ACP_CLIENT, 1.5),
     *(
         faster(measurement, THINKWELL, TRIO_BOUND, ours=TRIO)
         for measurement in ("tokens", "mixed", "diffs", "sessions")
     ),
     *(faster(measurement, THINKWELL, SYNC_BOUND, ours=SYNC) for measurement in ("tokens", "mixed")),
-    smaller("unread: memory grown, thinkwell / official SDK", "unread", "grown_bytes", 0.35),
+    smaller("unread: memory grown, thinkwell / official SDK", "unread", "grown_bytes", 0.25),
     Bar(
         title="unread: memory grown is linear, five times the updates / once",
         figure="grown_bytes",
@@ -282,11 +282,11 @@ BARS = (
         at_least=False,
     ),
     smaller("import: thinkwell / official SDK", "import", "import_seconds", 0.35),
-    smaller("round_trip: p50, thinkwell / official SDK", "round_trip", "p50_seconds", 1.1),
+    smaller("round_trip: p50, thinkwell / official SDK", "round_trip", "p50_seconds", 1),
     smaller(
         "startup: program start to first event, thinkwell / official SDK",
         "startup",
         "program_to_first_seconds",
-        0.5,
+        0.45,
     ),
 )

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from limits.virtual import virtual_backend
+from progress.golden import events, every_recording
 from stream.counting import calls_made
 from stream.strategies import EVENTS
 from stream.wire_agent import end_turn, line, permission, say, update, wire_agent
@@ -656,6 +657,22 @@ def test_lazy_view__is_that_of_a_reducer_that_gets_each_event_at_once(
             assert log.view() == eager.snapshot()
     assert log.last_message() == eager.last_message()
     assert log.view() == eager.snapshot()
+
+
+@every_recording
+@pytest.mark.parametrize(
+    "include", [ev.DEFAULT_TYPES, frozenset({"message"}), frozenset({"tool_start", "phase"})]
+)
+def test_lazy_view__of_a_recorded_run_is_that_of_a_reducer_after_every_event(
+    name: str, include: frozenset[str]
+) -> None:
+    log, eager = RunLog(include, clock=lambda: 0.0), ViewReducer()
+    for recorded in events(name):
+        event = msgspec.structs.replace(recorded, seq=log.seq + 1)
+        log.append(event)
+        eager.apply((event,))
+        assert log.view() == eager.snapshot()
+        assert log.last_message() == eager.last_message()
 
 
 def test_lazy_view__nothing_is_reduced_before_somebody_looks() -> None:
