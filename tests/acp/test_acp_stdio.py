@@ -407,6 +407,14 @@ async def test_a_read_that_asyncio_cancels_when_it_was_done_loses_nothing() -> N
     assert b"".join(read) == b"".join(b"%d\n" % number for number in range(20_000))
 
 
+async def test_reading_without_an_end_can_be_cancelled() -> None:
+    async with running("while True: print('y' * 1000)") as transport:
+        with anyio.move_on_after(0.2) as limit:
+            while True:
+                await transport.receive()
+        assert limit.cancelled_caught
+
+
 async def test_one_task_reads_at_a_time() -> None:
     async with running("import time; print('up', flush=True)\n" + FOREVER) as transport:
         assert await transport.receive() == b"up\n"
