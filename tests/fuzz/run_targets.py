@@ -88,7 +88,10 @@ def _without_times(view: RunView) -> RunView:
         phases=(),
         error=None,  # which is another each time
         timeline=tuple(msgspec.structs.replace(item, at=0.0) for item in view.timeline),
-        tools={id_: replace(tool, started_at=0.0, ended_at=None) for id_, tool in view.tools.items()},
+        tools={
+            id_: msgspec.structs.replace(tool, started_at=0.0, ended_at=None)
+            for id_, tool in view.tools.items()
+        },
         plans={id_: _untimed(plan) for id_, plan in view.plans.items()},
         usage=view.usage and _untimed(view.usage),
         notices=tuple(map(_untimed, view.notices)),
