@@ -47,6 +47,9 @@ class Measurement:
     """Samples per round: the short ones need more of them."""
 
 
+MIXED = {"mixed": "Mixed kinds", "unannounced": "Mixed kinds, calls never announced"}
+"""The mixes with tool calls and plans."""
+
 THROUGH = {
     "filter": "read through a filter",
     "listener": "with a listener",
@@ -67,21 +70,16 @@ def plan(*, quick: bool) -> tuple[Measurement, ...]:
     repeat = size(4, 1)
     return (
         Measurement(key="tokens", title="Tokens", action="stream", peers=streaming, count=size(200_000, 200)),
-        Measurement(
-            key="mixed",
-            title="Mixed kinds",
-            action="stream",
-            peers=streaming,
-            mix="mixed",
-            count=size(100_000, 200),
-        ),
-        Measurement(
-            key="unannounced",
-            title="Mixed kinds, calls never announced",
-            action="stream",
-            peers=streaming,
-            mix="unannounced",
-            count=size(100_000, 200),
+        *(
+            Measurement(
+                key=mix,
+                title=title,
+                action="stream",
+                peers=streaming,
+                mix=mix,
+                count=size(100_000, 200),
+            )
+            for mix, title in MIXED.items()
         ),
         *(
             Measurement(

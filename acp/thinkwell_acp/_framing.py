@@ -47,17 +47,16 @@ class LineSplitter:
         It takes the place of what `filled` returned last.
         """
         begun = self._end - self._begin
+        room = max(size, begun)  # so that a line of any length takes few buffers
         old = self._view[self._begin : self._end]
-        if begun + size > len(self._view) or (not begun and len(self._view) > KEPT_BUFFER):
-            self._buffer = bytearray(
-                begun + max(size, begun)
-            )  # so that a line of any length takes few of them
+        if begun + size > len(self._view) or len(self._view) > KEPT_BUFFER >= begun + room:
+            self._buffer = bytearray(begun + room)
             self._view = memoryview(self._buffer)
-            self._view[:begun] = old
-        elif self._begin:  # else it stands there already, and may be long
-            self._view[:begun] = old
+        elif not self._begin:  # what has begun stands there already, and may be long
+            return self._view[begun : begun + room]
+        self._view[:begun] = old
         self._begin, self._end = 0, begun
-        return self._view[begun : begun + max(size, begun)]
+        return self._view[begun : begun + room]
 
     def filled(self, size: int) -> memoryview:
         """Return the whole lines that are complete now that `size` bytes were put into the space, if any.

@@ -181,8 +181,6 @@ class Output:
 
         ``None``: `wake` was called. Cancelled, it loses nothing.
         """
-        # Where more always comes, each read is done before anyio would cancel it.
-        await checkpoint_if_cancelled()
         if self._unread:
             await checkpoint()
             size = min(len(space), len(self._unread))

@@ -2,8 +2,8 @@
 
 One task reads. It hands over updates and answers in the order in which they were read and never waits for
 anything but bytes: a slow consumer, a handler or a person cannot hold it up. Each request from the other side
-runs in a task of its own; they begin in the order in which they were read. One task writes, so that a caller
-who is cancelled can never leave half a message in the pipe.
+runs in a task of its own; they begin in the order in which they were read. What the pipe does not take
+at once is written by one task, so that a caller who is cancelled can never leave half a message in it.
 """
 
 from __future__ import annotations

@@ -100,16 +100,17 @@ def test_nothing_is_left_after_the_end() -> None:
     assert splitter.finish() == b""
 
 
-def test_the_memory_of_a_very_long_line_is_given_back() -> None:
+@pytest.mark.parametrize("begun", [b"", b"beg"])
+def test_the_memory_of_a_very_long_line_is_given_back(begun: bytes) -> None:
     splitter = LineSplitter()
     piece = b"x" * 1_000_000
     tracemalloc.start()
     try:
         for _ in range(20):
             assert splitter.feed(piece) == []
-        assert [len(line) for line in splitter.feed(b"\n")] == [20_000_000]
+        assert [len(line) for line in splitter.feed(b"\n" + begun)] == [20_000_000]
         held = tracemalloc.get_traced_memory()[0]
-        assert splitter.feed(b"short\n") == [b"short"]
+        assert splitter.feed(b"short\n") == [begun + b"short"]
         assert held - tracemalloc.get_traced_memory()[0] > 15_000_000
     finally:
         tracemalloc.stop()

@@ -39,7 +39,7 @@ FIGURES = Path(__file__).with_name("costs.json")
 """By version of Python: what an update costs in each row."""
 
 WORSE = 1.1
-"""How much more it may cost before somebody has to look."""
+"""How much more it may cost before this fails."""
 
 FEW, MANY = 1_000, 3_000
 """What does not depend on the number of updates is the same in both, and goes by subtraction."""
@@ -128,7 +128,7 @@ async def cost(row: str, count: int) -> int:
 
 
 async def blocks_kept(count: int) -> int:
-    """Have an agent send so many updates that nobody reads, and return how many blocks they keep."""
+    """Have an agent send so many updates, unread, and return how many blocks they keep."""
     data = render("mixed", count, 1)
     async with wire_agent() as (agent, wire):
         stream = agent.think().text("go").stream(include=KINDS)

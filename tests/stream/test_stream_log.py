@@ -625,7 +625,7 @@ def test_filtered__of_a_tool_call_only_the_last_contents_are_held() -> None:
         tracemalloc.stop()
 
 
-# The view, which is made when somebody looks
+# The view, which is made at a look
 
 SAID = st.builds(Message, text=st.sampled_from(["", "a", "bc"]), message_id=st.sampled_from([None, "1", "2"]))
 COMMON = st.one_of(

@@ -42,7 +42,6 @@ from thinkwell._values.content import (
     ToolKind,
     ToolStatus,
     read_block,
-    to_builtins,
 )
 from thinkwell._values.forms import FormField  # noqa: TC001 - type of a field
 from thinkwell._values.session_options import OptionChoice, SessionOption, read_options
@@ -615,4 +614,4 @@ def event_from_json(data: bytes | str) -> ThoughtEvent:
 
 def event_to_json(event: ThoughtEvent) -> bytes:
     """Return an event as a JSON object, without what is at its default."""
-    return msgspec.json.encode(to_builtins(event))
+    return msgspec.json.encode(event)

@@ -11,7 +11,7 @@ from thinkwell._core.log.run_log import EventReader, running_clock
 from thinkwell._core.questions.asker import QUESTION_TIMEOUT, call_handler
 from thinkwell._core.task.builder import Options, PromptBuilder, Spec, Starter, check_handlers
 from thinkwell._core.tools.signature import code_of, hints_of
-from thinkwell._values.content import image_type, to_builtins
+from thinkwell._values.content import image_type
 from thinkwell._values.folders import existing_folder
 from thinkwell._values.rulings import SILENCE, Ruling, Said, read_answer
 from thinkwell._values.source import where
@@ -42,6 +42,5 @@ __all__ = (
     "image_type",
     "read_answer",
     "running_clock",
-    "to_builtins",
     "where",
 )

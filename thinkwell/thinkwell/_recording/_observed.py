@@ -6,11 +6,11 @@ import functools
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import anyio
+import msgspec
 
 from thinkwell._core.log.observers import RunObserver, SessionObserver
 from thinkwell._recording import _records as rec
 from thinkwell._recording._pieces import taken_out, told
-from thinkwell._values.content import to_builtins
 from thinkwell_acp import ConnectionBroken, StdioTransport
 from thinkwell_acp._framing import LineSplitter
 from thinkwell_acp.errors import FrameTooLong
@@ -44,7 +44,7 @@ class RecordedRun(RunObserver):
     @_guarded
     def event(self, event: ev.ThoughtEvent, /) -> None:
         recorder = self.recorder
-        fields = to_builtins(event)
+        fields = msgspec.to_builtins(event)
         place = told(event, fields)
         text = taken_out(fields, place)
         happened = rec.Happened(at=recorder.now(), run=self._run, event=recorder.clean(fields))
@@ -82,7 +82,7 @@ class RecordedSession(SessionObserver):
     @_guarded
     def event(self, event: ev.ThoughtEvent, /) -> None:
         recorder = self.recorder
-        fields = to_builtins(event)
+        fields = msgspec.to_builtins(event)
         place = told(event, fields)
         text = taken_out(fields, place)
         between = rec.Between(at=recorder.now(), session=self._session, event=recorder.clean(fields))

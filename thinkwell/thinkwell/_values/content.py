@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
@@ -214,7 +214,8 @@ class Event(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag
         from pydantic_core import core_schema  # pydantic is loaded by those who use it
 
         return core_schema.no_info_plain_validator_function(
-            cls._validated, serialization=core_schema.plain_serializer_function_ser_schema(to_builtins)
+            cls._validated,
+            serialization=core_schema.plain_serializer_function_ser_schema(msgspec.to_builtins),
         )
 
     @classmethod
@@ -266,10 +267,6 @@ def _content(event: TextEvent) -> ContentBlock:
 
 # Plain text, of which there is much, is stored once: the block is made when it is asked for.
 TextEvent.content = property(_content)  # type: ignore[assignment]
-
-
-def to_builtins(event: Event) -> dict[str, Any]:
-    return cast("dict[str, Any]", msgspec.to_builtins(event))
 
 
 _IMAGE_MAGIC: Final = (

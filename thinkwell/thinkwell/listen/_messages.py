@@ -222,30 +222,30 @@ class Narrator:
     """
 
     def __init__(self, types: Collection[str]) -> None:
-        self._partial = "partial" in types
-        self._progress = "progress" in types
         self._log = "log" in types
         self._calls: dict[str, _Call] = {}
         self.kinds: tuple[type[ev.ThoughtEvent], ...] = (
-            *([ev.Message] if self._partial else ()),
-            *([ev.ToolStart, ev.ToolUpdate, ev.ToolDone, ev.PlanUpdate] if self._progress else ()),
+            *([ev.Message] if "partial" in types else ()),
+            *([ev.ToolStart, ev.ToolUpdate, ev.ToolDone, ev.PlanUpdate] if "progress" in types else ()),
             *([ev.Notice] if self._log else ()),
         )
         """The kinds of events that say something wanted."""
 
     def message(self, event: ev.ThoughtEvent) -> Told | None:
         """Return what an event says; ``None``: nothing that is wanted."""
+        if not isinstance(event, self.kinds):
+            return None
         match event:
             case ev.Message():
-                return _partial(event) if self._partial and event.text else None
+                return _partial(event) if event.text else None
             case ev.ToolStart() | ev.ToolUpdate() | ev.ToolDone():
-                return self._call(event) if self._progress else None
+                return self._call(event)
             case ev.PlanUpdate():
-                return _plan(event) if self._progress else None
+                return _plan(event)
             case ev.Notice():
-                return _notice(event) if self._log else None
-            case _:
-                return None
+                return _notice(event)
+            case _:  # pragma: no cover - every kind is taken before
+                raise AssertionError(event)
 
     def stderr(self, line: str) -> Told | None:
         """Return what a line of standard error says."""

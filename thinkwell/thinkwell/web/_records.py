@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from thinkwell import ViewReducer
 from thinkwell import events as ev
-from thinkwell._core.exit import to_builtins
 from thinkwell._recording._redact import Redactor
 from thinkwell.journal import Entry, RunEnd
 
@@ -110,7 +109,7 @@ class EntryWriter:
             seq: Its number in the log.
             at: When it was, in seconds since the run was asked for.
         """
-        content = to_builtins(event)
+        content = msgspec.to_builtins(event)
         content["seq"], content["at"] = seq, round(at, 6)
         return Entry(seq, _encoded(self._redactor.redact(content)))
 

@@ -1,4 +1,4 @@
-"""The view of a run, made when somebody looks."""
+"""The view of a run, made when you look at it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from thinkwell.view import RunView
 
 WAITING: Final = 1000
-"""Events that were left out of the log and wait until somebody looks."""
+"""Events that were left out of the log and wait until you look at the view."""
 
 WAITING_TEXT: Final = 1024 * 1024
 """Characters of their texts."""
@@ -25,7 +25,7 @@ _TEXTS: Final = (ev.Message, ev.Thought, ev.UserMessage)
 
 
 class LazyView:
-    """Reduces what a log keeps, and what it leaves out, once somebody looks.
+    """Reduces what a log keeps, and what it leaves out, once you look.
 
     Args:
         agent: What the agent was asked for as.
@@ -48,7 +48,7 @@ class LazyView:
         """Whether all that was said in it is kept."""
 
     def leave_out(self, event: ev.ThoughtEvent, kept: Sequence[ev.ThoughtEvent], *, ended: bool) -> None:
-        """Have an event count that is not kept. What is light waits until somebody looks."""
+        """Have an event count that is not kept. What is light waits until the next look."""
         if isinstance(event, ev.TurnStarted):
             self._turn = len(kept)
             self._turn_is_whole = self._keeps_turns
@@ -63,7 +63,7 @@ class LazyView:
             self.reduce(kept)
 
     def reduce(self, kept: Sequence[ev.ThoughtEvent]) -> None:
-        """Take what came since somebody looked."""
+        """Take what came since the last look."""
         news: list[ev.ThoughtEvent] = []
         for place, event in self._waiting:
             news += kept[self.reduced : place]
