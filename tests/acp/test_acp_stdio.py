@@ -12,7 +12,7 @@ import sys
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
@@ -413,6 +413,47 @@ async def test_reading_without_an_end_can_be_cancelled() -> None:
             while True:
                 await transport.receive()
         assert limit.cancelled_caught
+
+
+async def test_what_wraps_a_transport_sees_all_that_goes_through() -> None:
+    class Watching:
+        """Passes on what it does not know."""
+
+        def __init__(self, inner: StdioTransport) -> None:
+            self.inner = inner
+            self.seen = b""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+        async def receive(self) -> bytes:
+            data = await self.inner.receive()
+            self.seen += data
+            return data
+
+        async def send(self, item: bytes, /) -> None:
+            self.seen += item
+            await self.inner.send(item)
+
+        async def aclose(self) -> None:
+            await self.inner.aclose()
+
+    echo = 'import sys; sys.stdin.readline(); print(\'{"jsonrpc":"2.0","id":0,"result":{}}\', flush=True)'
+    async with running(echo) as transport:
+        watching = Watching(transport)
+        async with connect(watching) as client:
+            await client.connection.request("session/set_mode", {})
+    assert b"session/set_mode" in watching.seen
+    assert b"result" in watching.seen
+
+
+async def test_a_process_that_needs_a_signal_to_end_is_told_of_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.INFO, "thinkwell.acp"):
+        async with running("import time; print('up', flush=True)\n" + FOREVER) as transport:
+            assert await transport.receive() == b"up\n"
+    assert "did not end by itself within 0.1 s; it took SIGTERM" in caplog.text
 
 
 async def test_one_task_reads_at_a_time() -> None:

@@ -210,7 +210,7 @@ async def test_an_agent_that_never_lists_is_prompted_after_five_seconds() -> Non
 
 
 @pytest.mark.virtual_time
-async def test_a_turn_that_needs_no_tools_does_not_wait_for_them() -> None:
+async def test_a_turn_that_needs_no_tools_does_not_wait_for_them(caplog: pytest.LogCaptureFixture) -> None:
     async def says(turn: Turn) -> None:
         turn.say("Hello")
 
@@ -223,7 +223,9 @@ async def test_a_turn_that_needs_no_tools_does_not_wait_for_them() -> None:
         began = anyio.current_time()
         assert await session.think().text("Hi").run() == "Hello"
         assert anyio.current_time() == began
-        assert await session.think(Answer).text("Go").run() == Answer(value=1)
+        with caplog.at_level("INFO", "thinkwell"):
+            assert await session.think(Answer).text("Go").run() == Answer(value=1)
+        assert "has not fetched our tools within 5 s" in caplog.text
         assert anyio.current_time() - began == pytest.approx(5)  # it has its time before the first that does
         for _ in range(2):
             assert await session.think().text("Thanks").run() == "Hello"
