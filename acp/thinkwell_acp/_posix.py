@@ -181,6 +181,8 @@ class Output:
 
         ``None``: `wake` was called. Cancelled, it loses nothing.
         """
+        # anyio does not cancel a task whose wait is done. Where more always comes, that may be so each time.
+        await checkpoint_if_cancelled()
         if self._unread:
             await checkpoint()
             size = min(len(space), len(self._unread))
