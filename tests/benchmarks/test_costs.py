@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import runpy
+import subprocess
 import sys
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
@@ -153,12 +155,20 @@ async def figures() -> dict[str, float]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_no_update_costs_a_tenth_more_than_it_did() -> None:
+def test_no_update_costs_a_tenth_more_than_it_did() -> None:
     known: dict[str, dict[str, float]] = json.loads(FIGURES.read_text("utf-8"))
-    found = await figures()
+    # In a process of its own: what other tests have imported or set may listen to each run.
+    program = [sys.executable, __file__]
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(program, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, float] = json.loads(done.stdout)
     if VERSION not in known:
         pytest.skip(f"no figures are kept for Python {VERSION}; these are they: {json.dumps(found)}")
     before = known[VERSION]
     worse = {row: (before[row], now) for row, now in found.items() if now > WORSE * before[row]}
     assert not worse, f"an update costs more than it did (before, now): {worse}; all: {json.dumps(found)}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(anyio.run(figures)))
