@@ -231,3 +231,12 @@ def test_an_agent_that_there_is_not() -> None:
     done = run_command("chat", "--agent", "nobody", stdin="Hello.\n")
     assert done.code == 3
     assert "nobody" in done.err
+
+
+def test_verbose_tells_after_each_turn_what_was_logged() -> None:
+    assert "Info: " not in chat("Hello.")[2]
+    code, _, err = chat("Hello.\nAnd now?", "--verbose")
+    assert code == 0
+    logged, _, after = err.partition("completed after")
+    assert "[done]" in logged
+    assert "completed after" in after

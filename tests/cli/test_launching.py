@@ -40,3 +40,13 @@ def test_an_installation_is_told(how: tuple[str, ...], home: Path, monkeypatch: 
     else:
         assert done.err.startswith("[phase]  installing npm package x@1\n")
         assert done.err.count("installing") == 1
+
+
+def test_verbose_tells_at_the_end_what_was_logged(home: Path) -> None:
+    agent = scripted(home, script.says("yes"))
+    assert "Info: " not in run_command("run", "go", "--command", agent).err
+    done = run_command("run", "go", "--command", agent, "--verbose")
+    progress, logged = done.err.split("Info: ", 1)
+    assert "[done]" in progress
+    assert "is open (new)" in logged
+    assert "completed after" in logged

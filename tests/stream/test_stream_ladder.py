@@ -28,6 +28,7 @@ def anyio_backend() -> tuple[str, dict[str, object]]:
 
 
 async def test_turn_is_not_ended__the_agent_is(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "thinkwell")
     async with wire_agent() as (agent, wire):
         stream = agent.think().text("Hi").stream()
         await wire.begin()
@@ -40,7 +41,21 @@ async def test_turn_is_not_ended__the_agent_is(caplog: pytest.LogCaptureFixture)
         with pytest.raises(ThoughtCancelled):
             await stream.result
         assert stream.view.phase == "cancelled"
+    assert "has not ended the cancelled turn of session s within 10 s" in caplog.text
     assert "so its process is ended" in caplog.text
+
+
+async def test_the_session_is_not_closed__that_is_waited_for_a_little(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "thinkwell")
+    async with wire_agent(capabilities=CLOSES) as (agent, wire):
+        stream = agent.think().text("Hi").stream()
+        await wire.write(end_turn(await wire.begin()))
+        started = anyio.current_time()
+        await stream.wait()
+        assert anyio.current_time() - started == pytest.approx(LEAVE_TIMEOUT)
+    assert "has not closed session s within 2 s" in caplog.text
 
 
 async def test_turn_is_not_ended__another_run_keeps_the_agent(caplog: pytest.LogCaptureFixture) -> None:

@@ -24,6 +24,7 @@ from thinkwell.cli._chat_commands import Ours, Prompted, Unknown, completions, u
 from thinkwell.cli._chat_deeds import ChatDeeds, UsageError
 from thinkwell.cli._chat_history import HistoryFile, history_path
 from thinkwell.cli._chat_prompt import LineReader, Lines, read_entry
+from thinkwell.cli._ending import log_held
 from thinkwell.cli._errors import is_expected, tell
 from thinkwell.cli._exit import INTERRUPTED, OK, WRONG_USAGE, exit_code
 from thinkwell.cli._launching import launching_shown
@@ -35,6 +36,8 @@ from thinkwell.sync import open_agent
 from thinkwell.sync.progress import Live
 
 if TYPE_CHECKING:
+    import logging
+
     from thinkwell import PermissionMode, PermissionPolicy
     from thinkwell.agents import AgentProfile
     from thinkwell.cli._terminal import How
@@ -71,6 +74,7 @@ def hold_chat(options: ChatOptions) -> int:
     """
     in_vain = leaves_open(options.permissions) and not options.how.can_ask
     with ExitStack() as stack:
+        log = stack.enter_context(log_held(options.how.verbose))
         with launching_shown(options.profile.name, options.how) as on_phase:
             opened = open_agent(
                 options.profile,
@@ -83,7 +87,7 @@ def hold_chat(options: ChatOptions) -> int:
             agent = stack.enter_context(opened)
             _check_folder(agent, options)
             session = stack.enter_context(agent.session(load=options.load, resume=options.resume))
-        return _Chat(agent, session, options).hold()
+        return _Chat(agent, session, options, log).hold()
 
 
 def _check_folder(agent: Agent, options: ChatOptions) -> None:
@@ -122,12 +126,14 @@ class _Chat:
         agent: The agent.
         session: What is talked in.
         options: What was asked for.
+        log: Holds back what the library logs while a turn is displayed.
     """
 
-    def __init__(self, agent: Agent, session: Session, options: ChatOptions) -> None:
+    def __init__(self, agent: Agent, session: Session, options: ChatOptions, log: logging.Handler) -> None:
         self._agent = agent
         self._session = session
         self._options = options
+        self._log = log
         self._person = options.how.can_ask
         """Whether somebody sits there."""
         self._plain = not (self._person and sys.stdout.isatty())
@@ -212,6 +218,7 @@ class _Chat:
         # Ctrl-C in the moment before the display receives it cancels the turn, too.
         with stream, Live(stream, style=style.value, verbose=how.verbose, result=False, ctrl_c=True) as live:
             stream.wait()
+        self._log.flush()
         if live.killed:
             raise _Killed
         answer = stream.result()

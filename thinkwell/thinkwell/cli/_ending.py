@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import logging.handlers
 import signal
 import sys
 from contextlib import ExitStack, contextmanager
@@ -74,6 +75,34 @@ class _PlainLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return a record as lines of which nothing controls a terminal."""
         return clean(f"{record.levelname.capitalize()}: {super().format(record)}")
+
+
+HELD: Final = 1000
+"""Lines that are held back at most."""
+
+
+@contextmanager
+def log_held(verbose: bool) -> Generator[logging.Handler]:
+    """Hold back what the library logs while a display draws; write it to standard error at the end.
+
+    Args:
+        verbose: Whether there is anything to write. Without it, logging is left as it is.
+
+    Yields:
+        Its `flush` writes what it holds by now.
+    """
+    with ExitStack() as stack:
+        held = logging.handlers.MemoryHandler(HELD, flushLevel=logging.CRITICAL + 1)
+        stack.callback(held.close)
+        if verbose:
+            logger = logging.getLogger("thinkwell")
+            stack.callback(logger.removeHandler, held)
+            stack.callback(logger.setLevel, logger.level)
+            held.setTarget(handler := logging.StreamHandler(sys.stderr))
+            handler.setFormatter(_PlainLines())
+            logger.addHandler(held)
+            logger.setLevel(logging.INFO)
+        yield held
 
 
 def log_to_stderr(level: int = logging.WARNING, name: str = "thinkwell") -> None:

@@ -105,7 +105,10 @@ RecordOption: TypeAlias = Annotated[
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 VerboseOption: TypeAlias = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Show thoughts and outputs of tools in full.")
+    bool,
+    typer.Option(
+        "--verbose", "-v", help="Show thoughts and outputs of tools in full, and what was waited for."
+    ),
 ]
 QuietOption: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="Show no progress; errors are still told.")

@@ -11,6 +11,7 @@ from msgspec import Struct
 from thinkwell import Budget, PermissionPolicy, PolicyError, Reply, load_mcp_servers, open_agent
 from thinkwell._core.exit import image_type
 from thinkwell.agents import choose
+from thinkwell.cli._ending import log_held
 from thinkwell.cli._launching import launching_shown
 from thinkwell.cli._options import Spoken
 from thinkwell.cli._output import read_output
@@ -172,7 +173,7 @@ def run_task(task: Task, how: How) -> int:
 
 
 async def _run(task: Task, how: How) -> int:
-    with launching_shown(task.profile.name, how) as launching:
+    with log_held(how.verbose), launching_shown(task.profile.name, how) as launching:
         opening = open_agent(
             task.profile,
             cwd=task.cwd,
