@@ -15,11 +15,24 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
+from progress.golden import events, every_recording
 
 from thinkwell import AuthMethod, FormField, RunView, TokenCounts, ToolView, ViewReducer, errors
 from thinkwell import events as ev
 from thinkwell._display import diffs, phases, plans, summary, usage
 from thinkwell._display.cells import cells, clip, cut, pad, wrap
+from thinkwell._display.changes import (
+    Block,
+    BlockBegun,
+    BlockEnded,
+    BlockGrown,
+    CallBegun,
+    CallChanged,
+    CallEnded,
+    Change,
+    ChangeReader,
+)
 from thinkwell._display.chunks import CleanChunks
 from thinkwell._display.compare import STEPS, compare
 from thinkwell._display.diffs import DiffLine, Excerpt, FileChange, changes_of, excerpt, total
@@ -1575,3 +1588,89 @@ def test_results_as_people_read_them() -> None:
     assert result_text([b"\xff", {1: None}]) == '[\n  "_w==",\n  {\n    "1": null\n  }\n]'
     assert "object at" in result_text(object())
     assert result_text(Odd()) == "a Odd that cannot be shown: PydanticSerializationError"
+
+
+# What changed
+
+IDS = st.sampled_from([None, None, "1", "2"])
+TEXTS = st.sampled_from(["", "a", "bc"])
+CALLS = st.sampled_from(["t", "u"])
+CHANGING: st.SearchStrategy[ev.ThoughtEvent] = st.one_of(
+    st.builds(ev.Message, text=TEXTS, message_id=IDS),
+    st.builds(ev.Thought, text=TEXTS, message_id=IDS),
+    st.builds(ev.UserMessage, text=TEXTS, message_id=IDS),
+    st.just(ev.Message(text="", content=ev.ImageContent(data="", mime_type="image/png"))),
+    st.builds(ev.ToolStart, id=CALLS, title=TEXTS),
+    st.builds(ev.ToolUpdate, id=CALLS, status=st.sampled_from([None, "in_progress"])),
+    st.builds(ev.ToolDone, id=CALLS, status=st.sampled_from(["completed", "failed"])),
+    st.just(ev.PlanUpdate(entries=())),
+    st.just(ev.TurnStarted(number=1)),
+    st.just(ev.TurnEnded(number=1, stop_reason="end_turn", usage=ev.TokenUsage(total=3))),
+    st.just(ev.QuestionAsked(id="q", title="May I?", asks="permission", timeout=1.0)),
+    st.just(ev.QuestionAsked(id="q", title="May I?", asks="permission")),
+    st.just(ev.UsageUpdate(used=1, size=2)),
+)
+
+
+def changes_in(happened: Sequence[ev.ThoughtEvent]) -> list[Change]:
+    reader = ChangeReader()
+    found = [change for event in happened for change in reader.take(event)]
+    last = happened[-1]
+    return found + reader.end_block(last)
+
+
+def check_changes(happened: Sequence[ev.ThoughtEvent]) -> None:
+    """Check that changes add up to what a view shows, and that each thing has one beginning and its ends."""
+    reducer = ViewReducer()
+    reducer.apply(happened)
+    view = reducer.snapshot()
+    texts: dict[Block, str] = {}
+    said: Block | None = None
+    calls: dict[int, ToolView] = {}
+    over: set[int] = set()
+    began = -1, -1
+    for change in changes_in(happened):
+        match change:
+            case BlockBegun(block):
+                assert said is None
+                assert block.number == len(texts)
+                texts[block], said = "", block
+            case BlockGrown(block, text, resumed):
+                assert text
+                assert resumed is (said is None)
+                said = block
+                texts[block] += text
+            case BlockEnded(block):
+                assert said is block
+                said = None
+            case CallBegun(number, shown):
+                assert number == len(calls)
+                assert shown.id not in {calls[other].id for other in calls.keys() - over}
+                calls[number], began = shown, (number, change.seq)
+            case CallChanged(number, shown, before, late) | CallEnded(number, shown, before, late):
+                assert late is (number in over)
+                assert before == calls[number] or began == (number, change.seq)
+                calls[number] = shown
+                if isinstance(change, CallEnded):
+                    over.add(number)
+                    assert shown.status == change.status
+            case _:
+                pass
+    assert said is None
+    for kind, shown_texts in (
+        ("message", view.messages),
+        ("thought", view.thought_blocks),
+        ("user", view.user_messages),
+    ):
+        assert tuple(text for block, text in texts.items() if block.kind == kind) == shown_texts
+    assert {call.id: call for call in calls.values()} == dict(view.tools)
+
+
+@given(happened=st.lists(CHANGING, min_size=1, max_size=40))
+def test_changes_add_up_to_the_view(happened: list[ev.ThoughtEvent]) -> None:
+    check_changes([replace(event, seq=at + 1, at=float(at)) for at, event in enumerate(happened)])
+
+
+@every_recording
+def test_changes_of_a_recorded_run_add_up_to_its_view(name: str) -> None:
+    check_changes(events(name))

@@ -1,18 +1,283 @@
-"""What an event changes of what was there before: a tool call, the tokens that were counted."""
+"""What changed: the blocks of text that begin, grow and end, and the tool calls; the rest as it is.
+
+The rules of what began and ended stand here once. Everything that tells of a run while it goes on reads its
+log through a `ChangeReader`; `ViewReducer` has the same rules for the whole of a run.
+"""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell import events as ev
 from thinkwell.view import TokenCounts, ToolView
 
-__all__ = ("ToolEvent", "merged_tool", "with_tokens")
+__all__ = (
+    "Block",
+    "BlockBegun",
+    "BlockEnded",
+    "BlockGrown",
+    "BlockKind",
+    "CallBegun",
+    "CallChanged",
+    "CallEnded",
+    "Change",
+    "ChangeReader",
+    "Media",
+    "ToolEvent",
+    "merged_tool",
+    "with_tokens",
+)
 
 ToolEvent: TypeAlias = ev.ToolStart | ev.ToolUpdate | ev.ToolDone
 """What tells of a tool call."""
+
+BlockKind: TypeAlias = Literal["message", "thought", "user"]
+
+_Piece: TypeAlias = ev.Message | ev.Thought | ev.UserMessage
+
+
+class Entry(Protocol):
+    """An event, or the end of the run."""
+
+    @property
+    def seq(self) -> int: ...
+
+    @property
+    def at(self) -> float: ...
+
+
+KEPT: Final = 64
+"""Tool calls that have ended and are still known whole, for what comes late."""
+
+
+class Block(Struct, frozen=True, eq=False, kw_only=True):
+    """A message, a thought, or what the user said: text that grows piece by piece."""
+
+    number: int
+    """Which block of the run it is, from 0."""
+    kind: BlockKind
+    id: str | None
+    """The agent's name for it."""
+
+
+class BlockBegun(Struct, frozen=True):
+    """The first piece of a block with text in it comes next."""
+
+    block: Block
+    seq: int
+    at: float
+
+
+class BlockGrown(Struct, frozen=True):
+    """A piece of text."""
+
+    block: Block
+    text: str
+    resumed: bool
+    """Whether the block had ended: it has a name, or only a question or a plan came between."""
+    seq: int
+    at: float
+
+
+class BlockEnded(Struct, frozen=True):
+    """Something else comes next. A block may be resumed after that."""
+
+    block: Block
+    seq: int
+    at: float
+
+
+class Media(Struct, frozen=True):
+    """A piece that is no text, such as a picture. It is part of no block."""
+
+    kind: BlockKind
+    id: str | None
+    """The agent's name for what it is a piece of."""
+    content: ev.ContentBlock
+    seq: int
+    at: float
+
+
+class CallBegun(Struct, frozen=True):
+    """A tool call was told of for the first time, or its id is used again."""
+
+    number: int
+    """Which call of the run it is, from 0."""
+    view: ToolView
+    seq: int
+    at: float
+
+
+class CallChanged(Struct, frozen=True):
+    """There is news of a tool call."""
+
+    number: int
+    view: ToolView
+    before: ToolView
+    late: bool
+    """Whether the call had ended."""
+    seq: int
+    at: float
+
+
+class CallEnded(Struct, frozen=True):
+    """A tool call has ended."""
+
+    number: int
+    view: ToolView
+    before: ToolView
+    late: bool
+    """Whether the call had ended before."""
+    status: ev.FinalStatus
+    seq: int
+    at: float
+
+
+Change: TypeAlias = (
+    BlockBegun | BlockGrown | BlockEnded | Media | CallBegun | CallChanged | CallEnded | ev.ThoughtEvent
+)
+"""What changed. Of an event that is neither text nor a tool call, the event itself."""
+
+
+class ChangeReader:
+    """Reads the log of a run, event by event. The same events give the same changes.
+
+    It keeps no text. To go on behind an event, take all events up to it and throw their changes away.
+    """
+
+    def __init__(self) -> None:
+        self.repeating = False
+        """Whether the agent repeats what was said in the session before."""
+        self.tokens: TokenCounts | None = None
+        """The tokens of all turns that have ended, where the agent reports them."""
+        self._blocks = 0
+        self._open: Block | None = None
+        """The message or thought without an id that the next piece without an id belongs to."""
+        self._named: dict[tuple[BlockKind, str], Block] = {}
+        """The blocks of this turn that have an id."""
+        self._latest: Block | None = None
+        """The block that began last; `None`: a call or a turn began after it."""
+        self._said: Block | None = None
+        """The block that is being said."""
+        self._numbers: dict[str, int] = {}
+        """The number of the last call of each id."""
+        self._calls = 0
+        self._running: dict[str, ToolView] = {}
+        self._ended: dict[str, ToolView] = {}
+        """The last calls that have ended."""
+
+    def take(self, event: ev.ThoughtEvent) -> list[Change]:
+        """Take the next event, and return what it changes."""
+        match event:
+            case ev.Message():
+                return self._piece("message", event)
+            case ev.Thought():
+                return self._piece("thought", event)
+            case ev.UserMessage():
+                return self._piece("user", event)
+            case ev.ToolStart() | ev.ToolUpdate() | ev.ToolDone():
+                self._open = None
+                return [*self.end_block(event), *self._call(event)]
+            case ev.PlanUpdate():
+                self._open = None
+            case ev.TurnStarted():
+                self._open = self._latest = None
+                self._named.clear()
+            case ev.TurnEnded():
+                if event.usage is not None:
+                    self.tokens = with_tokens(self.tokens or TokenCounts(), event.usage)
+            case ev.QuestionAsked() if event.timeout is not None:
+                pass  # it is put to somebody, who reads what was said before
+            case _:
+                if isinstance(event, ev.ReplayStarted | ev.ReplayEnded):
+                    self.repeating = isinstance(event, ev.ReplayStarted)
+                return [event]
+        return [*self.end_block(event), event]
+
+    def end_block(self, entry: Entry) -> list[Change]:
+        """End what is being said, and return that it has ended, if anything was.
+
+        Args:
+            entry: What comes next: an event, or the end of the run.
+        """
+        block, self._said = self._said, None
+        return [] if block is None else [BlockEnded(block, entry.seq, entry.at)]
+
+    def _piece(self, kind: BlockKind, event: _Piece) -> list[Change]:
+        id_ = event.message_id
+        block = self._known(kind, id_)
+        if kind == "user" or (self._open is not None and self._open.kind != kind):
+            self._open = None
+        if block is not None and id_ is not None:
+            self._open = None
+        if not event.text:  # some agents send empty pieces
+            content = event.content
+            if isinstance(content, ev.TextContent):
+                return []
+            return [*self.end_block(event), Media(kind, id_, content, event.seq, event.at)]
+        changes: list[Change] = []
+        resumed = False
+        if block is None:
+            block = self._begin(kind, id_)
+            changes += [*self.end_block(event), BlockBegun(block, event.seq, event.at)]
+        elif block is not self._said:
+            resumed = True
+            changes += self.end_block(event)
+        self._said = block
+        changes.append(BlockGrown(block, event.text, resumed, event.seq, event.at))
+        return changes
+
+    def _known(self, kind: BlockKind, id_: str | None) -> Block | None:
+        """Return the block that a piece belongs to; ``None``: a new one."""
+        if id_ is not None:
+            return self._named.get((kind, id_))
+        block = self._latest if kind == "user" else self._open
+        return block if block is not None and block.kind == kind and block.id is None else None
+
+    def _begin(self, kind: BlockKind, id_: str | None) -> Block:
+        block = self._latest = Block(number=self._blocks, kind=kind, id=id_)
+        self._blocks += 1
+        self._open = block if id_ is None and kind != "user" else None
+        if id_ is not None:
+            self._named[kind, id_] = block
+        return block
+
+    def _call(self, event: ToolEvent) -> list[Change]:
+        id_, seq, at = event.id, event.seq, event.at
+        number, running = self._numbers.get(id_), id_ in self._running
+        changes: list[Change] = []
+        if number is None or (not running and isinstance(event, ev.ToolStart)):
+            if number is None:
+                self._latest = None
+            number = self._numbers[id_] = self._calls
+            self._calls += 1
+            before = ToolView(id=id_, started_at=at)
+            view = merged_tool(before, event)
+            changes.append(CallBegun(number, view, seq, at))
+            late = False
+        else:
+            before = self._running.get(id_) or self._ended.get(id_) or ToolView(id=id_, started_at=at)
+            view = merged_tool(before, event)
+            late = not running
+            if not isinstance(event, ev.ToolDone):
+                changes.append(CallChanged(number, view, before, late, seq, at))
+        if isinstance(event, ev.ToolDone):
+            changes.append(CallEnded(number, view, before, late, event.status, seq, at))
+        self._keep(view, running=not (late or isinstance(event, ev.ToolDone)))
+        return changes
+
+    def _keep(self, view: ToolView, *, running: bool) -> None:
+        if running:
+            self._running[view.id] = view
+            self._ended.pop(view.id, None)
+            return
+        self._running.pop(view.id, None)
+        self._ended[view.id] = view
+        if len(self._ended) > KEPT:
+            del self._ended[next(iter(self._ended))]
 
 
 def with_tokens(counts: TokenCounts, usage: ev.TokenUsage) -> TokenCounts:

@@ -14,12 +14,11 @@ import msgspec
 
 from thinkwell import events as ev
 from thinkwell._core.schema.json_schema import is_object
+from thinkwell._display.changes import Media
 from thinkwell.web._answer_schemas import answer_schema
+from thinkwell.web._records import RunEnded
 from thinkwell.web._run_ids import RUN_ID
-from thinkwell.web.front_ends._json_patch import json_patch
-from thinkwell.web.front_ends._telling import (
-    PIECE,
-    FrontEndFormat,
+from thinkwell.web.front_ends._facts import (
     as_json,
     call_facts,
     call_text,
@@ -28,7 +27,21 @@ from thinkwell.web.front_ends._telling import (
     media,
     plain,
     plan_shown,
-    short,
+)
+from thinkwell.web.front_ends._format import FrontEndFormat
+from thinkwell.web.front_ends._json_patch import json_patch
+from thinkwell.web.front_ends._shown_run import (
+    PIECE,
+    Answered,
+    Asked,
+    CallBegins,
+    CallEnds,
+    CallGoesOn,
+    ShownRun,
+    SpeechBegins,
+    SpeechEnds,
+    SpeechGoesOn,
+    new_changes,
 )
 from thinkwell.web.front_ends._tools import call_of_front_end
 
@@ -37,9 +50,9 @@ if TYPE_CHECKING:
 
     from thinkwell.events import JsonValue
     from thinkwell.journal import RunRecord
-    from thinkwell.view import ToolView
-    from thinkwell.web._records import RunEnded, ShownError
-    from thinkwell.web.front_ends._telling import Call, Chunk, OpenQuestion, Speech
+    from thinkwell.web._records import ShownError
+    from thinkwell.web.front_ends._facts import Chunk
+    from thinkwell.web.front_ends._shown_run import Call, OpenQuestion, Told
     from thinkwell.web.front_ends._tools import FrontEndCall
 
 __all__ = ("PROTOCOL", "AgUiFormat", "Point", "read_point")
@@ -106,13 +119,13 @@ class AgUiFormat(FrontEndFormat):
         begin: int = 0,
         stops: bool = False,
     ) -> None:
-        super().__init__(record)
+        # Unique in the conversation, of which agents know nothing.
+        super().__init__(record, ShownRun(lambda name, seq: f"{record.id}-{seq}:{name}"))
         self._thread = thread or record.thread or record.id
         self._run = run or record.id
         self._messages = list(messages)
         self._begin = begin
         self._stops = stops
-        self._last = 0
         self._speech_id = ""
         self._plans: dict[str, Chunk] = {}
         self._state: dict[str, JsonValue] = {
@@ -124,10 +137,6 @@ class AgUiFormat(FrontEndFormat):
             "usage": None,
             "tokens": None,
         }
-
-    def take(self, entry: ev.ThoughtEvent | RunEnded) -> list[Chunk]:
-        self._last = entry.seq
-        return super().take(entry)
 
     def _opens(self) -> None:
         self._send(
@@ -173,29 +182,50 @@ class AgUiFormat(FrontEndFormat):
             self._state[name] = value
             self._send({"type": "STATE_DELTA", "delta": delta})
 
-    # Texts
+    def _tell(self, told: Told) -> None:
+        match told:
+            case SpeechBegins() | SpeechGoesOn() | SpeechEnds():
+                self._say(told)
+            case Media():
+                content = msgspec.to_builtins(told.content)
+                self._activity(f"{self.record.id}-{told.seq}", "content", content)
+            case CallBegins(call):
+                about = {"toolCallId": call.id, "toolCallName": call.name, "metadata": call_facts(call.view)}
+                self._send({"type": "TOOL_CALL_START", **about})
+                self._show_input(call)
+                self._show_content(call)
+            case CallGoesOn(call, before):
+                self._show_input(call)
+                if call.view.content != before.content:
+                    self._show_content(call)
+            case CallEnds(call):
+                if call.ended is None:  # else it is told of twice
+                    self._call_ends(call)
+            case Asked(question):
+                self._asked(question)
+            case Answered(question, answer):
+                self._answered(question, answer)
+            case RunEnded():
+                self._ends(told)
+            case _:
+                self._other(told)
 
-    def _speech_begins(self, speech: Speech, seq: int) -> None:
-        id_ = self._speech_id = f"{self.record.id}-{seq}"
-        if speech == "text":
-            self._send({"type": "TEXT_MESSAGE_START", "messageId": id_, "role": "assistant"})
-        else:
-            self._send({"type": "REASONING_START", "messageId": id_})
-            self._send({"type": "REASONING_MESSAGE_START", "messageId": id_, "role": "reasoning"})
-
-    def _speech_goes_on(self, speech: Speech, delta: str) -> None:
-        kind = "TEXT_MESSAGE_CONTENT" if speech == "text" else "REASONING_MESSAGE_CONTENT"
-        self._send({"type": kind, "messageId": self._speech_id, "delta": delta})
-
-    def _speech_ends(self, speech: Speech) -> None:
-        if speech == "text":
-            self._send({"type": "TEXT_MESSAGE_END", "messageId": self._speech_id})
-        else:
-            self._send({"type": "REASONING_MESSAGE_END", "messageId": self._speech_id})
-            self._send({"type": "REASONING_END", "messageId": self._speech_id})
-
-    def _media(self, content: ev.ContentBlock, seq: int) -> None:
-        self._activity(f"{self.record.id}-{seq}", "content", msgspec.to_builtins(content))
+    def _say(self, told: SpeechBegins | SpeechGoesOn | SpeechEnds) -> None:
+        is_text = told.speech == "text"
+        name = "TEXT_MESSAGE" if is_text else "REASONING_MESSAGE"
+        match told:
+            case SpeechBegins(seq=seq):
+                id_ = self._speech_id = f"{self.record.id}-{seq}"
+                if not is_text:
+                    self._send({"type": "REASONING_START", "messageId": id_})
+                role = "assistant" if is_text else "reasoning"
+                self._send({"type": f"{name}_START", "messageId": id_, "role": role})
+            case SpeechGoesOn(delta=delta):
+                self._send({"type": f"{name}_CONTENT", "messageId": self._speech_id, "delta": delta})
+            case SpeechEnds():  # pragma: no branch - the last of the union
+                self._send({"type": f"{name}_END", "messageId": self._speech_id})
+                if not is_text:
+                    self._send({"type": "REASONING_END", "messageId": self._speech_id})
 
     def _activity(self, message_id: str, kind: str, content: Chunk) -> None:
         self._send(
@@ -209,27 +239,6 @@ class AgUiFormat(FrontEndFormat):
 
     # Tool calls
 
-    def _call_id(self, name: str, seq: int) -> str:
-        # Unique in the conversation, of which agents know nothing.
-        return super()._call_id(f"{self.record.id}-{seq}:{short(name)}", seq)
-
-    def _call_begins(self, call: Call) -> None:
-        self._send(
-            {
-                "type": "TOOL_CALL_START",
-                "toolCallId": call.id,
-                "toolCallName": call.name,
-                "metadata": call_facts(call.view),
-            }
-        )
-        self._show_input(call)
-        self._show_content(call)
-
-    def _call_goes_on(self, call: Call, before: ToolView) -> None:
-        self._show_input(call)
-        if call.view.content != before.content:
-            self._show_content(call)
-
     def _show_input(self, call: Call, *, last: bool = False) -> None:
         """Send the arguments when they are known, which is all at once."""
         known = call.view.input is not None
@@ -239,15 +248,13 @@ class AgUiFormat(FrontEndFormat):
         self._arguments(call.id, as_json(call.view.input) if known else "")
 
     def _show_content(self, call: Call) -> None:
-        for id_, kind, data in self._new_changes(call):
+        for id_, kind, data in new_changes(call):
             self._activity(id_, kind, data)
         text = call_text(call.view)
         if text and call.ended is None and call.view.status in ("pending", "in_progress"):
             self._activity(f"{call.id}:output", "tool-output", {"toolCallId": call.id, "text": text})
 
-    def _call_ends(self, call: Call, status: ev.FinalStatus) -> None:
-        if call.ended is not None:  # an agent that tells of it twice; the conversation has one result of it
-            return
+    def _call_ends(self, call: Call) -> None:
         self._show_input(call, last=True)
         self._show_content(call)
         text = call_text(call.view)
@@ -262,7 +269,7 @@ class AgUiFormat(FrontEndFormat):
         self._send(
             {
                 "type": "TOOL_CALL_RESULT",
-                "messageId": f"{self.record.id}-{self._last}:{call.id.removeprefix(f'{self.record.id}-')}",
+                "messageId": f"{self.record.id}-{self.run.last}:{call.id.removeprefix(f'{self.record.id}-')}",
                 "toolCallId": call.id,
                 "role": "tool",
                 "content": [{"type": "text", "text": text}, *pictures] if pictures else text,
@@ -289,7 +296,7 @@ class AgUiFormat(FrontEndFormat):
             self._send(
                 {
                     "type": "TOOL_CALL_RESULT",
-                    "messageId": f"{self.record.id}-{self._last}:{question.id}",
+                    "messageId": f"{self.record.id}-{self.run.last}:{question.id}",
                     "toolCallId": Point(self.record.id, question.asked.seq, question.id).id,
                     "role": "tool",
                     "content": "",
@@ -309,7 +316,7 @@ class AgUiFormat(FrontEndFormat):
         self._send({"type": "TOOL_CALL_END", "toolCallId": call_id})
 
     def _pauses(self) -> None:
-        for call in self._open_calls:
+        for call in self.run.open_calls:
             self._show_input(call, last=True)
         pending: list[str] = []
         interrupts: list[Chunk] = []
@@ -328,7 +335,7 @@ class AgUiFormat(FrontEndFormat):
     def _interrupt(self, question: OpenQuestion) -> Chunk:
         asked, call = question.asked, question.call
         interrupt: Chunk = {
-            "id": Point(self.record.id, self._last, asked.id).id,
+            "id": Point(self.record.id, self.run.last, asked.id).id,
             "reason": "tool_call"
             if call is not None and asked.asks == "permission"
             else _REASONS[asked.asks],
@@ -353,8 +360,8 @@ class AgUiFormat(FrontEndFormat):
             case ev.SessionOpened():
                 pass  # where the agent works is the server's business
             case _:
-                if isinstance(event, ev.TurnEnded) and self._tokens is not None:
-                    self._change("tokens", msgspec.to_builtins(self._tokens))
+                if isinstance(event, ev.TurnEnded) and self.run.tokens is not None:
+                    self._change("tokens", msgspec.to_builtins(self.run.tokens))
                 self._send({"type": "CUSTOM", "name": f"thinkwell.{event.type}", "value": plain(event)})
 
     def _plan(self, event: ev.PlanUpdate) -> None:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import msgspec
 
 from thinkwell import events as ev
-from thinkwell.web.front_ends._telling import (
-    FrontEndFormat,
+from thinkwell._display.changes import Media
+from thinkwell.web._records import RunEnded
+from thinkwell.web.front_ends._facts import (
     call_facts,
     call_text,
     clipped,
@@ -22,14 +23,28 @@ from thinkwell.web.front_ends._telling import (
     plain,
     plan_shown,
 )
+from thinkwell.web.front_ends._format import FrontEndFormat
+from thinkwell.web.front_ends._shown_run import (
+    Answered,
+    Asked,
+    CallBegins,
+    CallEnds,
+    CallGoesOn,
+    ShownRun,
+    SpeechBegins,
+    SpeechEnds,
+    SpeechGoesOn,
+    new_changes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from thinkwell.journal import RunRecord
     from thinkwell.view import ToolView
-    from thinkwell.web._records import RunEnded, ShownError
-    from thinkwell.web.front_ends._telling import Call, Chunk, OpenQuestion, Speech
+    from thinkwell.web._records import ShownError
+    from thinkwell.web.front_ends._facts import Chunk
+    from thinkwell.web.front_ends._shown_run import Call, OpenQuestion, Told
 
 __all__ = ("AI_SDK_HEADERS", "AiSdkFormat", "question_of_call")
 
@@ -79,13 +94,13 @@ class AiSdkFormat(FrontEndFormat):
     closing: ClassVar[bytes] = b"[DONE]"
 
     def __init__(self, record: RunRecord, *, stops: bool = False, answered: Collection[str] = ()) -> None:
-        super().__init__(record)
+        super().__init__(record, ShownRun())
+        self._step = 0
+        """Number of the step of the message. Questions are put in the last one."""
         self._stops = stops
         self._known_answers = answered
         self._cuts: list[int] = []
         """Behind which entries the stream has ended before."""
-        self._last = 0
-        """The last entry."""
         self._speech_id = ""
         self._stand_ins: set[str] = set()
         """Questions that clients know as tool calls of their own."""
@@ -94,12 +109,8 @@ class AiSdkFormat(FrontEndFormat):
         self._usage: ev.UsageUpdate | None = None
         self._has_result = False
 
-    def take(self, entry: ev.ThoughtEvent | RunEnded) -> list[Chunk]:
-        self._last = entry.seq
-        return super().take(entry)
-
     def resume(self) -> None:
-        self._cuts.append(self._last)
+        self._cuts.append(self.run.last)
         super().resume()
 
     def _opens(self) -> None:
@@ -109,27 +120,40 @@ class AiSdkFormat(FrontEndFormat):
         self._begin_step()
 
     def _begin_step(self) -> None:
-        self.step += 1
+        self._step += 1
         self._send({"type": "start-step"})
 
-    def _end_step(self) -> None:
-        self._send({"type": "finish-step"})
-
     def _new_step(self) -> None:
-        self._end_step()
+        self._send({"type": "finish-step"})
         self._begin_step()
 
-    # Texts
-
-    def _speech_begins(self, speech: Speech, seq: int) -> None:
-        self._speech_id = f"{speech}-{seq}"
-        self._send({"type": f"{speech}-start", "id": self._speech_id})
-
-    def _speech_goes_on(self, speech: Speech, delta: str) -> None:
-        self._send({"type": f"{speech}-delta", "id": self._speech_id, "delta": delta})
-
-    def _speech_ends(self, speech: Speech) -> None:
-        self._send({"type": f"{speech}-end", "id": self._speech_id})
+    def _tell(self, told: Told) -> None:
+        match told:
+            case SpeechBegins(speech, seq):
+                self._speech_id = f"{speech}-{seq}"
+                self._send({"type": f"{speech}-start", "id": self._speech_id})
+            case SpeechGoesOn(speech, delta):
+                self._send({"type": f"{speech}-delta", "id": self._speech_id, "delta": delta})
+            case SpeechEnds(speech):
+                self._send({"type": f"{speech}-end", "id": self._speech_id})
+            case Media():
+                self._media(told.content, told.seq)
+            case CallBegins(call):
+                self._call_begins(call)
+            case CallGoesOn(call, before):
+                self._call_goes_on(call, before)
+            case CallEnds(call, status):
+                self._call_ends(call, status)
+            case Asked(question):
+                self._show_question(question)
+                if question.is_put and not self._stops:
+                    self._request(question, stands_alone=question.stands_alone)
+            case Answered(question, answer):
+                self._answered(question, answer)
+            case RunEnded():
+                self._ends(told)
+            case _:
+                self._other(told)
 
     def _media(self, content: ev.ContentBlock, seq: int) -> None:
         if self._file(content):
@@ -153,6 +177,7 @@ class AiSdkFormat(FrontEndFormat):
     # Tool calls
 
     def _call_begins(self, call: Call) -> None:
+        call.step = self._step
         about = {"dynamic": True, "providerExecuted": True, "title": clipped(call.view.title)}
         self._send(
             {
@@ -171,7 +196,7 @@ class AiSdkFormat(FrontEndFormat):
         view = call.view
         news = view.input != before.input or view.title != before.title or view.status != before.status
         # Clients look for the input in the last step only, and would show the call twice.
-        if news and call.ended is None and call.shown != "output" and call.step == self.step:
+        if news and call.ended is None and call.shown != "output" and call.step == self._step:
             self._show_input(call)
         if view.content != before.content:
             self._show_content(call)
@@ -197,13 +222,13 @@ class AiSdkFormat(FrontEndFormat):
         self._show_changes(call)
         text = call_text(call.view)
         if text and call.ended is None and call.view.status in ("pending", "in_progress"):
-            if call.shown == "start" and call.step == self.step:
+            if call.shown == "start" and call.step == self._step:
                 self._show_input(call)
             call.shown = "output"
             self._output(call, text, preliminary=True)
 
     def _show_changes(self, call: Call) -> None:
-        for id_, name, data in self._new_changes(call):
+        for id_, name, data in new_changes(call):
             self._send({"type": f"data-{name}", "id": id_, "data": data})
 
     def _output(self, call: Call, text: str, *, preliminary: bool = False) -> None:
@@ -221,7 +246,7 @@ class AiSdkFormat(FrontEndFormat):
 
     def _call_ends(self, call: Call, status: ev.FinalStatus) -> None:
         view = call.view
-        if call.shown == "start" and call.step == self.step:
+        if call.shown == "start" and call.step == self._step:
             self._show_input(call)
         call.shown = "output"
         self._show_changes(call)
@@ -244,11 +269,6 @@ class AiSdkFormat(FrontEndFormat):
             )
 
     # Questions
-
-    def _asked(self, question: OpenQuestion) -> None:
-        self._show_question(question)
-        if question.is_put and not self._stops:
-            self._request(question, stands_alone=question.call is None or question.call.ended is not None)
 
     def _show_question(self, question: OpenQuestion, answer: ev.QuestionAnswered | None = None) -> None:
         self._send({"type": "data-question", "id": question.id, "data": question.shown(answer)})
@@ -290,7 +310,7 @@ class AiSdkFormat(FrontEndFormat):
         if question.is_put:
             was_requested = question.id in self._requested
             if not was_requested:  # who comes back later is told what it came to all the same
-                self._request(question, stands_alone=question.call is None or question.call.ended is not None)
+                self._request(question, stands_alone=question.stands_alone)
             self._tell_answer(question, answer)
             if question.asked.asks == "form" and not was_requested:
                 # Clients that see a form with its answer in the last step send it once more.
@@ -329,14 +349,14 @@ class AiSdkFormat(FrontEndFormat):
             for question in questions
             if question.call is not None and question.asked.asks == "permission"
         ]
-        here = {call.id for call in self._open_calls if call.step == self.step}
+        here = {call.id for call in self.run.open_calls if call.step == self._step}
         whole = len(of_calls) == len(questions) and sorted(of_calls) == sorted(here)
         if not whole:
             self._new_step()
         for question in questions:
             self._request(question, stands_alone=not whole)
-        self._end_step()
-        about = {"after": [*self._cuts, self._last]}
+        self._send({"type": "finish-step"})
+        about = {"after": [*self._cuts, self.run.last]}
         self._send({"type": "finish", "finishReason": "tool-calls", "messageMetadata": about})
 
     # The rest
@@ -354,7 +374,7 @@ class AiSdkFormat(FrontEndFormat):
             case ev.UsageUpdate():
                 self._usage = event
                 self._show_usage()
-            case ev.TurnEnded() if self._tokens is not None:
+            case ev.TurnEnded() if self.run.tokens is not None:
                 self._show_usage()
             case ev.TurnStarted() if event.number > 1:
                 self._new_step()
@@ -369,14 +389,14 @@ class AiSdkFormat(FrontEndFormat):
 
     def _show_usage(self) -> None:
         data: Chunk = {} if self._usage is None else plain(self._usage)
-        if self._tokens is not None:
-            data["tokens"] = msgspec.to_builtins(self._tokens)
+        if self.run.tokens is not None:
+            data["tokens"] = msgspec.to_builtins(self.run.tokens)
         self._send({"type": "data-usage", "id": "usage", "data": data})
 
     def _ends(self, end: RunEnded) -> None:
         if end.status == "completed" and (self._has_result or not isinstance(end.result, str)):
             self._send({"type": "data-result", "id": "result", "data": end.result})
-        self._end_step()
+        self._send({"type": "finish-step"})
         error = end_error(end)
         if error is not None:
             self._fails(error)

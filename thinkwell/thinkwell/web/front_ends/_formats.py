@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from thinkwell.journal import RunRecord
     from thinkwell.web._serving import RunServer
     from thinkwell.web._watching import Batch, Watcher
-    from thinkwell.web.front_ends._telling import Chunk, FrontEndFormat
+    from thinkwell.web.front_ends._facts import Chunk
+    from thinkwell.web.front_ends._format import FrontEndFormat
 
 __all__ = ("FORMAT_HEADERS", "FormatName", "format_events", "segment_events")
 

@@ -1,0 +1,144 @@
+"""What front ends are told of calls, plans, questions and pictures, in JSON of bounded size."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
+
+from thinkwell import events as ev
+from thinkwell.web._records import ShownError
+
+if TYPE_CHECKING:
+    from thinkwell.view import ToolView
+    from thinkwell.web._records import RunEnded
+
+__all__ = (
+    "ID",
+    "Chunk",
+    "as_json",
+    "call_facts",
+    "call_text",
+    "clipped",
+    "end_error",
+    "is_allowed",
+    "media",
+    "plain",
+    "plan_shown",
+    "short",
+)
+
+Chunk: TypeAlias = dict[str, object]
+"""What a format sends at once: a JSON object."""
+
+MOST_TEXT: Final = 1_000_000
+"""Characters of a text that cannot be sent in pieces, such as a tool's output. One of the clients gives a
+frame of 10 million up."""
+
+MOST_MEDIA: Final = 8_000_000
+"""The same, of a picture in base64."""
+
+ID: Final = 200
+"""Characters of an id. Agents make up the ids of tool calls."""
+
+_MEDIA: Final = re.compile(r"(?:image/(?:png|jpeg|gif|webp)|audio/[a-z0-9.+-]{1,40})\Z")
+"""What browsers show of a ``data:`` address without running anything of it."""
+
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}\Z")
+
+
+def short(name: str) -> str:
+    """Return an id that is not too long, and no other's."""
+    if len(name) <= ID:
+        return name
+    return f"{name[: ID - 20]}…{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
+def clipped(text: str, most: int = MOST_TEXT) -> str:
+    """Return a text that is not too long, and says so where it was."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}… ({len(text) - most} more characters)"
+
+
+def call_text(view: ToolView) -> str:
+    """Return what a tool has put out, as a text: what the agent shows of it, or else the raw output."""
+    texts = [_block_text(part.content) for part in view.content if isinstance(part, ev.BlockContent)]
+    text = "\n".join(filter(None, texts))
+    if text or view.output is None:
+        return clipped(text)
+    return clipped(view.output if isinstance(view.output, str) else as_json(view.output))
+
+
+def as_json(value: ev.JsonValue) -> str:
+    """Return a JSON value of an agent's as a text; empty where it is nested too deep for that."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except RecursionError:  # pragma: no cover - only before Python 3.12: what was read is written again
+        return ""
+
+
+def call_facts(view: ToolView) -> Chunk:
+    """Return what is known of a call beside its name, input and output."""
+    facts: Chunk = {"kind": view.kind, "status": view.status}
+    if view.title:
+        facts["title"] = clipped(view.title)
+    if view.locations:
+        facts["locations"] = msgspec.to_builtins(view.locations)
+    if view.parent is not None:
+        facts["parent"] = view.parent
+    return facts
+
+
+def plan_shown(event: ev.PlanUpdate) -> Chunk:
+    """Return a plan as clients get it."""
+    plan: Chunk = {"id": event.id, "entries": list(msgspec.to_builtins(event.entries))}
+    if event.markdown is not None:
+        plan["markdown"] = clipped(event.markdown)
+    if event.uri is not None:
+        plan["uri"] = event.uri
+    return plan
+
+
+def plain(event: ev.ThoughtEvent) -> Chunk:
+    """Return an event without its kind, number and time."""
+    fields: Chunk = msgspec.to_builtins(event)
+    for name in ("type", "seq", "at"):
+        fields.pop(name, None)
+    return fields
+
+
+def _block_text(block: ev.ContentBlock) -> str:
+    match block:
+        case ev.TextContent():
+            return block.text
+        case ev.EmbeddedResource():
+            return block.text or ""
+        case _:
+            return ""
+
+
+def media(block: ev.ContentBlock) -> tuple[str, str] | None:
+    """Return the media type of a picture or sound, and its base64, where browsers can show it."""
+    if not isinstance(block, ev.ImageContent | ev.AudioContent) or len(block.data) > MOST_MEDIA:
+        return None
+    kind = block.mime_type.lower()
+    if _MEDIA.match(kind) is None or _BASE64.match(block.data) is None:
+        return None
+    return kind, block.data
+
+
+def is_allowed(answer: ev.QuestionAnswered) -> bool:
+    """Return whether an answer lets the agent do what it asked for."""
+    return answer.choice is not None and answer.choice.startswith(("allow", "accept"))
+
+
+def end_error(end: RunEnded) -> ShownError | None:
+    """Return why a run has failed; ``None``: it has completed, or was cancelled."""
+    if end.status == "interrupted":
+        return ShownError(name="Interrupted", message="the server has ended in the middle of the run")
+    if end.status != "failed":
+        return None
+    return end.error or ShownError(name="ServerError", message="the run could not go on")

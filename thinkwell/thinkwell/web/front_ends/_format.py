@@ -1,0 +1,84 @@
+"""What the formats of front ends have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from thinkwell.journal import RunRecord
+    from thinkwell.web._records import LogEntry, ShownError
+    from thinkwell.web.front_ends._facts import Chunk
+    from thinkwell.web.front_ends._shown_run import OpenQuestion, ShownRun, Told
+
+__all__ = ("FrontEndFormat",)
+
+
+class FrontEndFormat(ABC):
+    """A format that front ends speak: takes the entries of a run, and returns what is sent for each.
+
+    Args:
+        record: The run.
+        run: What clients know of it.
+    """
+
+    closing: ClassVar[bytes] = b""
+    """What ends a stream, behind the last chunk, as the data of an event."""
+
+    def __init__(self, record: RunRecord, run: ShownRun) -> None:
+        self.record = record
+        self.run = run
+        self._out: list[Chunk] = []
+        self._opened = False
+
+    @property
+    def open_questions(self) -> tuple[OpenQuestion, ...]:
+        """The questions that wait for somebody's answer."""
+        return self.run.open_questions
+
+    def take(self, entry: LogEntry) -> list[Chunk]:
+        """Take the next entry of the run, and return what is sent for it."""
+        return self._sent(self.run.take(entry))
+
+    def pause(self) -> list[Chunk]:
+        """End the stream where questions wait for answers that come with the next request."""
+        return self._sent(self.run.silence(), self._pauses)
+
+    def resume(self) -> None:
+        """Begin the stream that goes on behind a pause. Its opening comes with the next entry."""
+        self._opened = False
+
+    def break_off(self, error: ShownError) -> list[Chunk]:
+        """End the stream where the server cannot go on with it, though the run may."""
+        return self._sent(self.run.silence(), lambda: self._fails(error))
+
+    def _sent(self, told: Iterable[Told], end: Callable[[], None] = lambda: None) -> list[Chunk]:
+        if not self._opened:
+            self._opened = True
+            self._opens()
+        for each in told:
+            self._tell(each)
+        end()
+        out, self._out = self._out, []
+        return out
+
+    def _send(self, chunk: Mapping[str, object]) -> None:
+        self._out.append(dict(chunk))
+
+    @abstractmethod
+    def _opens(self) -> None:
+        """A stream begins."""
+
+    @abstractmethod
+    def _tell(self, told: Told) -> None:
+        """Send what there is to say of it."""
+
+    @abstractmethod
+    def _pauses(self) -> None:
+        """The stream ends where questions wait."""
+
+    @abstractmethod
+    def _fails(self, error: ShownError) -> None:
+        """Nothing more comes, for a reason that the client is told."""
