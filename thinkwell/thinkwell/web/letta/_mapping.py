@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from thinkwell import events as ev
 from thinkwell._core.schema.json_schema import is_object
-from thinkwell._display.changes import with_tokens
+from thinkwell._display import changes as ch
 from thinkwell.view import TokenCounts
+from thinkwell.web._records import RunEnded
 from thinkwell.web.letta._carrying import carried, client_call
 from thinkwell.web.letta._messages import (
     ApprovalRequest,
@@ -31,6 +32,7 @@ from thinkwell.web.letta._texts import as_json, block_text, plan_arguments, retu
 if TYPE_CHECKING:
     from typing import TypeGuard
 
+    from thinkwell.view import ToolView
     from thinkwell.web._records import LogEntry
     from thinkwell.web.letta._messages import Message
 
@@ -96,6 +98,10 @@ class _Call(Struct, kw_only=True):
     """Whether the arguments were told."""
     done: bool = False
 
+    def learn(self, view: ToolView) -> None:
+        """Know what is known of it by now."""
+        self.title, self.name, self.kind, self.input = view.title, view.name, view.kind, view.input
+
     @property
     def tool(self) -> str:
         """The name of the tool, as far as it is known."""
@@ -147,48 +153,50 @@ class Mapper:
         self._untold: dict[str, _Call] = {}
         """Those whose arguments were not told."""
         self._in_step = False
-        self._replaying = False
-        self._used = TokenCounts()
+        self._reader = ch.ChangeReader()
         self._context: int | None = None
 
     def usage(self, *, steps: int, run_id: str) -> UsageStatistics:
         """Return what was used so far."""
-        counts = {
-            name: count for name, ours in _COUNTS.items() if (count := getattr(self._used, ours)) is not None
-        }
+        used = self._reader.tokens or TokenCounts()
+        counts = {name: count for name, ours in _COUNTS.items() if (count := getattr(used, ours)) is not None}
         return UsageStatistics(step_count=steps, run_ids=(run_id,), context_tokens=self._context, **counts)
 
     def take(self, event: LogEntry) -> list[Message]:
         """Take the next entry, and return the messages that are complete, or pieces of them."""
-        if self._replaying and isinstance(event, _SAID):  # in another run; but what is asked is asked now
+        if isinstance(event, RunEnded):
             return []
-        match event:
-            case ev.Message() | ev.Thought():
-                return self._say(event)
-            case ev.ToolStart():
-                return self._start(event)
-            case ev.ToolUpdate():
-                return self._update(event)
-            case ev.ToolDone():
-                return self._end(event)
+        changes = self._reader.take(event)
+        if self._reader.repeating and isinstance(event, _SAID):
+            return []  # in another run; but what is asked is asked now
+        return [message for change in changes for message in self._change(change)]
+
+    def _change(self, change: ch.Change) -> list[Message]:
+        match change:
+            case ch.BlockGrown(block, text):
+                return self._say(change, block.kind, block.id, text)
+            case ch.Media(kind, id_, content):
+                return self._say(change, kind, id_, block_text(content))
+            case ch.CallBegun():
+                return self._start(change)
+            case ch.CallChanged():
+                return self._learn(change)
+            case ch.CallEnded():
+                return self._end(change)
             case ev.PlanUpdate():
-                return self._plan(event)
-            case ev.QuestionAsked() if waits(event):
-                return self._ask(event)
+                return self._plan(change)
+            case ev.QuestionAsked() if waits(change):
+                return self._ask(change)
             case _:
-                self._note(event)
+                self._note(change)
                 return []
 
     def flush(self) -> list[Message]:
         """Return what is held back: nothing more comes."""
         return [*self._close(), *self._settle_all()]
 
-    def _note(self, event: LogEntry) -> None:
+    def _note(self, event: ch.Change) -> None:
         match event:
-            case ev.ReplayStarted():
-                self._replaying = True
-            case ev.ReplayEnded():
-                self._replaying = False
             case ev.QuestionAnswered() if event.id in self.asked:
                 if (
                     client_call(self.asked[event.id].question) is not None
@@ -196,15 +204,13 @@ class Mapper:
                     self._in_step = False
             case ev.UsageUpdate():
                 self._context = event.used
-            case ev.TurnEnded() if event.usage is not None:
-                self._used = with_tokens(self._used, event.usage)
             case _:
                 pass  # nothing of it is shown
 
-    def _id(self, event: LogEntry, suffix: str = "") -> str:
+    def _id(self, event: ch.Change, suffix: str = "") -> str:
         return f"message-{self._run}-{event.seq}{suffix}"
 
-    def _date(self, event: LogEntry) -> str:
+    def _date(self, event: ch.Change) -> str:
         return date_of(self._created + event.at)
 
     def _step(self) -> str:
@@ -216,22 +222,20 @@ class Mapper:
 
     # Messages and thoughts
 
-    def _say(self, event: ev.Message | ev.Thought) -> list[Message]:
-        text = event.text or block_text(event.content)
-        if not text:
+    def _say(self, change: ch.Change, kind: ch.BlockKind, source: str | None, text: str) -> list[Message]:
+        if not text or kind == "user":
             return []
         given: list[Message] = []
-        kind: Literal["thought", "message"] = "message" if isinstance(event, ev.Message) else "thought"
         speech = self._speech
-        if speech is None or (speech.kind, speech.source) != (kind, event.message_id):
+        if speech is None or (speech.kind, speech.source) != (kind, source):
             given = self.flush()
-            id_ = self._id(event)
+            id_ = self._id(change)
             speech = self._speech = _Speech(
                 kind=kind,
-                source=event.message_id,
+                source=source,
                 id=id_,
                 otid=otid_of(id_),
-                date=self._date(event),
+                date=self._date(change),
                 step=self._step(),
                 pieces=[],
             )
@@ -248,49 +252,43 @@ class Mapper:
 
     # Tools
 
-    def _start(self, event: ev.ToolStart | ev.ToolUpdate | ev.ToolDone) -> list[Message]:
-        known = self._calls.get(event.id)
-        if isinstance(event, ev.ToolStart) and known is not None and not known.done:
-            return self._learn(known, event)  # an agent that tells the same again, with more in it
+    def _start(self, change: ch.CallBegun | ch.CallChanged | ch.CallEnded) -> list[Message]:
         given = self._close()
-        call = self._calls[event.id] = _Call(
-            tool_call_id=event.id, id=self._id(event), date=self._date(event), step=self._step()
+        id_ = change.view.id
+        call = self._calls[id_] = _Call(
+            tool_call_id=id_, id=self._id(change), date=self._date(change), step=self._step()
         )
-        if isinstance(event, ev.ToolDone):
-            call.title = event.title
-        else:
-            _merge(call, event)
+        call.learn(change.view)
         if self._tokens:
             call.told = bool(call.input)
             if not call.told:
-                self._untold[event.id] = call
+                self._untold[id_] = call
             given.append(_called(call, call.tool, call.arguments if call.told else None, tokens=True))
         else:
-            self._untold[event.id] = call
+            self._untold[id_] = call
             if call.input:
                 given += self._settle(call)
         return given
 
-    def _update(self, event: ev.ToolUpdate) -> list[Message]:
-        call = self._calls.get(event.id)
-        if call is None:
-            return self._start(event)
-        return [] if call.done else self._learn(call, event)
-
-    def _learn(self, call: _Call, event: ev.ToolStart | ev.ToolUpdate) -> list[Message]:
-        _merge(call, event)
+    def _learn(self, change: ch.CallChanged) -> list[Message]:
+        call = self._calls.get(change.view.id)
+        if call is None:  # it began in the session before
+            return self._start(change)
+        if call.done:
+            return []
+        call.learn(change.view)
         return [*self._close(), *self._settle(call)] if call.input and not call.told else []
 
-    def _end(self, event: ev.ToolDone) -> list[Message]:
-        call = self._calls.get(event.id)
-        given = self._start(event) if call is None or call.done else self._close()
-        call = self._calls[event.id]
+    def _end(self, change: ch.CallEnded) -> list[Message]:
+        call = self._calls.get(change.view.id)
+        given = self._start(change) if call is None or call.done else self._close()
+        call = self._calls[change.view.id]
         given += self._settle(call)
         call.done, call.input = True, None
         self._in_step = False
-        status: Literal["success", "error"] = "success" if event.status == "completed" else "error"
-        text = return_text(event)
-        given.append(self._returned(event, call.tool_call_id, text, call.step, status=status))
+        status: Literal["success", "error"] = "success" if change.status == "completed" else "error"
+        text = return_text(change.view)
+        given.append(self._returned(change, call.tool_call_id, text, call.step, status=status))
         return given
 
     def _settle(self, call: _Call) -> list[Message]:
@@ -306,7 +304,7 @@ class Mapper:
 
     def _returned(
         self,
-        event: LogEntry,
+        event: ch.Change,
         tool_call_id: str,
         text: str,
         step: str,
@@ -378,14 +376,6 @@ class Mapper:
             if shown and not call.done and call.tool_call_id not in others:
                 return call
         return None
-
-
-def _merge(call: _Call, event: ev.ToolStart | ev.ToolUpdate) -> None:
-    call.title = event.title or call.title
-    call.name = event.name or call.name
-    call.kind = event.kind or call.kind
-    if event.input is not None:
-        call.input = event.input
 
 
 def _spoken(speech: _Speech, text: str) -> Message:

@@ -36,18 +36,18 @@ def block_text(block: ev.ContentBlock) -> str:
             return f"[audio: {block.mime_type}]"
 
 
-def return_text(event: ev.ToolDone) -> str:
+def return_text(call: ToolView) -> str:
     """Return what a tool call came to."""
     parts: list[str] = []
-    for content in event.content:
+    for content in call.content:
         if isinstance(content, ev.BlockContent):
             parts.append(block_text(content.content))
         elif isinstance(content, ev.TerminalContent):
             parts.append(f"[terminal {content.terminal_id}]")
-    diffs = tuple(content for content in event.content if isinstance(content, ev.DiffContent))
+    diffs = tuple(content for content in call.content if isinstance(content, ev.DiffContent))
     parts += _diff_texts(diffs)
-    if not parts and event.output is not None:
-        parts.append(event.output if isinstance(event.output, str) else as_json(event.output))
+    if not parts and call.output is not None:
+        parts.append(call.output if isinstance(call.output, str) else as_json(call.output))
     return "\n".join(parts)
 
 
