@@ -9,13 +9,16 @@ import msgspec
 
 from thinkwell import events as ev
 from thinkwell._core.schema.json_schema import is_array
+from thinkwell._display.changes import BlockGrown, CallBegun, CallChanged, CallEnded, ChangeReader
 from thinkwell._lines.words import PIECE_FIELDS
 from thinkwell.questions import FormQuestion, PermissionQuestion, UrlQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from thinkwell._display.changes import Change
     from thinkwell.questions import FormField, Question
+    from thinkwell.view import ToolView
 
 ENDS: Final = frozenset({"result", "error"})
 """The types of the messages that end a run."""
@@ -206,14 +209,6 @@ def _plain(values: object) -> ev.JsonValue:
 # Events
 
 
-class _Call(NamedTuple):
-    """What is known of a tool call that is not over."""
-
-    title: str
-    kind: str
-    status: str
-
-
 class Narrator:
     """Makes messages of the events of a run over ACP.
 
@@ -223,7 +218,7 @@ class Narrator:
 
     def __init__(self, types: Collection[str]) -> None:
         self._log = "log" in types
-        self._calls: dict[str, _Call] = {}
+        self._reader = ChangeReader()
         self.kinds: tuple[type[ev.ThoughtEvent], ...] = (
             *([ev.Message] if "partial" in types else ()),
             *([ev.ToolStart, ev.ToolUpdate, ev.ToolDone, ev.PlanUpdate] if "progress" in types else ()),
@@ -235,45 +230,39 @@ class Narrator:
         """Return what an event says; ``None``: nothing that is wanted."""
         if not isinstance(event, self.kinds):
             return None
-        match event:
-            case ev.Message():
-                return _partial(event) if event.text else None
-            case ev.ToolStart() | ev.ToolUpdate() | ev.ToolDone():
-                return self._call(event)
-            case ev.PlanUpdate():
-                return _plan(event)
-            case ev.Notice():
-                return _notice(event)
-            case _:  # pragma: no cover - every kind is taken before
-                raise AssertionError(event)
+        told = None
+        for change in self._reader.take(event):
+            told = _told(change) or told
+        return told
 
     def stderr(self, line: str) -> Told | None:
         """Return what a line of standard error says."""
         return Told("log", {"message": line, "level": "info", "source": "stderr"}) if self._log else None
 
-    def _call(self, event: ev.ToolStart | ev.ToolUpdate | ev.ToolDone) -> Told | None:
-        before = self._calls.pop(event.id, None)
-        if isinstance(event, ev.ToolStart):
-            now = _Call(event.title, event.kind, event.status)
-        elif isinstance(event, ev.ToolDone):
-            now = _Call(event.title, before.kind if before else "other", event.status)
-        elif before is None:
-            return None  # more of what is over
-        else:
-            now = _Call(event.title or before.title, event.kind or before.kind, event.status or before.status)
-        if not isinstance(event, ev.ToolDone):
-            self._calls[event.id] = now
-        if before is not None and now == before:
+
+def _told(change: Change) -> Told | None:
+    match change:
+        case BlockGrown(block, text):
+            fields: dict[str, ev.JsonValue] = {"text": text}
+            return Told("partial", fields if block.id is None else {**fields, "message_id": block.id})
+        case CallBegun(view=now):
+            return _call(now)
+        case (
+            CallChanged(view=now, before=before, late=False) | CallEnded(view=now, before=before, late=False)
+        ):
+            same = (now.title, now.kind, now.status) == (before.title, before.kind, before.status)
+            return None if same else _call(now)
+        case ev.PlanUpdate():
+            return _plan(change)
+        case ev.Notice():
+            return _notice(change)
+        case _:
             return None
-        fields = {"message": now.title, "stage": now.kind, "status": now.status, "tool_id": event.id}
-        return Told("progress", fields)
 
 
-def _partial(event: ev.Message) -> Told:
-    fields: dict[str, ev.JsonValue] = {"text": event.text}
-    if event.message_id is not None:
-        fields["message_id"] = event.message_id
-    return Told("partial", fields)
+def _call(view: ToolView) -> Told:
+    fields = {"message": view.title, "stage": view.kind, "status": view.status, "tool_id": view.id}
+    return Told("progress", fields)
 
 
 def _notice(event: ev.Notice) -> Told:
