@@ -17,6 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from progress.golden import events, every_recording
+from tried import tried
 
 from thinkwell import AuthMethod, FormField, RunView, TokenCounts, ToolView, ViewReducer, errors
 from thinkwell import events as ev
@@ -44,12 +45,14 @@ from thinkwell._display.results import result_text
 from thinkwell._display.text import MARKS, SEQUENCE, clean, exact, in_json, is_clean, line
 from thinkwell._display.tools import OUTPUT, describe, exit_code, fold, folds, output_of, tool_name
 from thinkwell._display.usage import context_share, usage_words
+from thinkwell._display.view_changes import ViewReader
 from thinkwell.events import Cost
 from thinkwell.questions import FieldChoice
-from thinkwell.view import AnswerView, PhaseView, QuestionView
+from thinkwell.view import AnswerView, PhaseView, QuestionView, TimelineItem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     from thinkwell.events import JsonValue
 
@@ -1595,10 +1598,13 @@ def test_results_as_people_read_them() -> None:
 IDS = st.sampled_from([None, None, "1", "2"])
 TEXTS = st.sampled_from(["", "a", "bc"])
 CALLS = st.sampled_from(["t", "u"])
-CHANGING: st.SearchStrategy[ev.ThoughtEvent] = st.one_of(
+SAYING: st.SearchStrategy[ev.ThoughtEvent] = st.one_of(
+    st.builds(ev.Message, text=TEXTS, message_id=IDS),
     st.builds(ev.Message, text=TEXTS, message_id=IDS),
     st.builds(ev.Thought, text=TEXTS, message_id=IDS),
     st.builds(ev.UserMessage, text=TEXTS, message_id=IDS),
+)
+CHANGING: st.SearchStrategy[ev.ThoughtEvent] = SAYING | st.one_of(
     st.just(ev.Message(text="", content=ev.ImageContent(data="", mime_type="image/png"))),
     st.builds(ev.ToolStart, id=CALLS, title=TEXTS),
     st.builds(ev.ToolUpdate, id=CALLS, status=st.sampled_from([None, "in_progress"])),
@@ -1633,7 +1639,7 @@ def check_changes(happened: Sequence[ev.ThoughtEvent]) -> None:
         match change:
             case BlockBegun(block):
                 assert said is None
-                assert block.number == len(texts)
+                assert block.index == sum(other.kind == block.kind for other in texts)
                 texts[block], said = "", block
             case BlockGrown(block, text, resumed):
                 assert text
@@ -1666,11 +1672,111 @@ def check_changes(happened: Sequence[ev.ThoughtEvent]) -> None:
     assert {call.id: call for call in calls.values()} == dict(view.tools)
 
 
-@given(happened=st.lists(CHANGING, min_size=1, max_size=40))
+def numbered(happened: Sequence[ev.ThoughtEvent]) -> list[ev.ThoughtEvent]:
+    return [replace(event, seq=at + 1, at=float(at)) for at, event in enumerate(happened)]
+
+
+@tried(st.lists(CHANGING, min_size=1, max_size=60), few=150, many=1500)
 def test_changes_add_up_to_the_view(happened: list[ev.ThoughtEvent]) -> None:
-    check_changes([replace(event, seq=at + 1, at=float(at)) for at, event in enumerate(happened)])
+    check_changes(numbered(happened))
+
+
+A, B = (ev.Message(text=f"{id_}.", message_id=id_) for id_ in "ab")
+C, D = ev.Message(text="c."), ev.Thought(text="d.")
+USER, USED = ev.UserMessage(text="u."), ev.UsageUpdate(used=1, size=2)
+BEGUN, ENDED = ev.ToolStart(id="t", title="T"), ev.ToolDone(id="t", status="failed")
+
+
+@pytest.mark.parametrize(
+    "happened",
+    [
+        pytest.param([A, C, A, C], id="a named message goes on, and ends the one without a name"),
+        pytest.param([A, B, A, D, B, A], id="named messages come in turns"),
+        pytest.param([USER, D, USER, USED, USER], id="the user's words with others between"),
+        pytest.param([D, ev.Message(text=""), D], id="an empty message ends a thought"),
+        pytest.param([BEGUN, ENDED, BEGUN, ENDED], id="the id of a call is used again"),
+        pytest.param([BEGUN, ENDED, BEGUN, D, ENDED, ENDED], id="a call ends twice"),
+        pytest.param([C, ev.PlanUpdate(entries=()), C, ev.TurnStarted(number=2), C], id="plan and turn"),
+    ],
+)
+def test_changes_and_looks(happened: list[ev.ThoughtEvent]) -> None:
+    happened = numbered(happened)
+    check_changes(happened)
+    for each in range(1, len(happened) + 1):
+        check_looks(happened, set(range(each - 1, len(happened), each)))
 
 
 @every_recording
 def test_changes_of_a_recorded_run_add_up_to_its_view(name: str) -> None:
     check_changes(events(name))
+
+
+def item_of(block: Block, view: RunView) -> TimelineItem:
+    """Return the item of a block."""
+    return next(item for item in view.timeline if (item.kind, item.index) == (block.kind, block.index))
+
+
+def check_looks(happened: Sequence[ev.ThoughtEvent], looks: AbstractSet[int]) -> None:
+    """Check at each look that changes add up to the view."""
+    reducer, reader = ViewReducer(), ViewReader()
+    texts: dict[Block, str] = {}
+    calls: dict[int, ToolView] = {}
+    over: set[int] = set()
+    news: list[object] = []
+    latest: Block | None = None
+    for at, event in enumerate(happened):
+        reducer.apply((event,))
+        if at not in looks and at + 1 != len(happened):
+            continue
+        view = reducer.snapshot()
+        begun: set[Block] = set()
+        for change in reader.look(view, float(at)):
+            match change:
+                case BlockBegun(block):
+                    assert block.index == sum(other.kind == block.kind for other in texts)
+                    texts[block] = ""
+                    begun.add(block)
+                case BlockGrown(block, text, resumed):
+                    assert resumed is (block is not latest and block not in begun)
+                    texts[block] += text
+                case CallBegun(number, shown):
+                    assert number == len(calls)
+                    calls[number] = shown
+                case CallChanged(number, shown, before, late) | CallEnded(number, shown, before, late):
+                    assert before == calls[number]
+                    assert before.started_at == shown.started_at
+                    assert late is (number in over)
+                    calls[number] = shown
+                    if isinstance(change, CallEnded):
+                        over.add(number)
+                case _:
+                    news.append(change)
+        for kind, shown_texts in (
+            ("message", view.messages),
+            ("thought", view.thought_blocks),
+            ("user", view.user_messages),
+        ):
+            assert tuple(text for block, text in texts.items() if block.kind == kind) == shown_texts
+        assert {call.id: call for call in calls.values()} == dict(view.tools)
+        assert over == {number for number, call in calls.items() if call.ended_at is not None}
+        items = [block for block in texts if view.timeline[-1:] == (item_of(block, view),)]
+        latest = items[0] if items else None
+        assert {change for change in news if isinstance(change, ev.Notice)} == set(view.notices)
+        assert [change for change in news if isinstance(change, AnswerView)] == list(view.answers)
+        turns = sum(item.kind == "turn" for item in view.timeline)
+        assert sum(isinstance(change, ev.TurnStarted) for change in news) == turns
+
+
+@tried(st.lists(st.tuples(CHANGING, st.booleans()), min_size=1, max_size=60), few=150, many=1500)
+def test_looks_add_up_to_the_view(happened: list[tuple[ev.ThoughtEvent, bool]]) -> None:
+    check_looks(
+        numbered([event for event, _ in happened]),
+        {at for at, (_, is_look) in enumerate(happened) if is_look},
+    )
+
+
+@every_recording
+@pytest.mark.parametrize("each", [1, 7])
+def test_looks_at_a_recorded_run_add_up_to_its_view(name: str, each: int) -> None:
+    happened = events(name)
+    check_looks(happened, set(range(0, len(happened), each)))

@@ -6,6 +6,7 @@ log through a `ChangeReader`; `ViewReducer` has the same rules for the whole of 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -56,9 +57,9 @@ KEPT: Final = 64
 class Block(Struct, frozen=True, eq=False, kw_only=True):
     """A message, a thought, or what the user said: text that grows piece by piece."""
 
-    number: int
-    """Which block of the run it is, from 0."""
     kind: BlockKind
+    index: int
+    """Which of its kind it is, as in `RunView.messages`."""
     id: str | None
     """The agent's name for it."""
 
@@ -153,7 +154,7 @@ class ChangeReader:
         """Whether the agent repeats what was said in the session before."""
         self.tokens: TokenCounts | None = None
         """The tokens of all turns that have ended, where the agent reports them."""
-        self._blocks = 0
+        self._blocks = Counter[BlockKind]()
         self._open: Block | None = None
         """The message or thought without an id that the next piece without an id belongs to."""
         self._named: dict[tuple[BlockKind, str], Block] = {}
@@ -238,8 +239,8 @@ class ChangeReader:
         return block if block is not None and block.kind == kind and block.id is None else None
 
     def _begin(self, kind: BlockKind, id_: str | None) -> Block:
-        block = self._latest = Block(number=self._blocks, kind=kind, id=id_)
-        self._blocks += 1
+        block = self._latest = Block(kind=kind, index=self._blocks[kind], id=id_)
+        self._blocks[kind] += 1
         self._open = block if id_ is None and kind != "user" else None
         if id_ is not None:
             self._named[kind, id_] = block
@@ -270,12 +271,9 @@ class ChangeReader:
         return changes
 
     def _keep(self, view: ToolView, *, running: bool) -> None:
-        if running:
-            self._running[view.id] = view
-            self._ended.pop(view.id, None)
-            return
-        self._running.pop(view.id, None)
-        self._ended[view.id] = view
+        for calls in (self._running, self._ended):
+            calls.pop(view.id, None)
+        (self._running if running else self._ended)[view.id] = view
         if len(self._ended) > KEPT:
             del self._ended[next(iter(self._ended))]
 

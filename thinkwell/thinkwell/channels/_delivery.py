@@ -258,7 +258,7 @@ class _Delivering(Generic[T]):
     def _look(self, view: RunView) -> None:
         """Take what is new."""
         now = self._stream.elapsed
-        pieces = [*self._following.look(view), *self._unanswerable(view)]
+        pieces = [*self._following.look(view, now), *self._unanswerable(view)]
         self._show.add(pieces, self._following.thinking(now), thinks=self._following.thinks)
 
     def _stop_thinking(self) -> None:

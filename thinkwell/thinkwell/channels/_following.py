@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from thinkwell._core.schema.output import RESULT_TOOL
+from thinkwell._display.changes import Block, BlockBegun, BlockGrown, CallBegun
 from thinkwell._display.questions import allowed
 from thinkwell._display.text import line
 from thinkwell._display.tools import describe, tool_name
+from thinkwell._display.view_changes import ViewReader
+from thinkwell.events import TurnStarted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
+    from thinkwell._display.changes import BlockKind
     from thinkwell.view import RunView
 
 __all__ = ("BETWEEN", "Following", "Piece", "said")
@@ -62,10 +66,13 @@ class Following:
     """
 
     def __init__(self) -> None:
-        self._items = 0
-        """How many items of the timeline were told, or begun to be."""
-        self._messages = _Blocks("text")
-        self._thoughts = _Blocks("thought")
+        self._reader = ViewReader()
+        self._told: set[Block] = set()
+        """Blocks of which something was told."""
+        self._blank: dict[Block, str] = {}
+        """What others have in them, which is not told yet."""
+        self._last: dict[BlockKind, str] = {"message": "", "thought": ""}
+        """The end of what was told last."""
         self._thought_for = 0.0
         """Seconds that thoughts took that have ended."""
         self._thinks_since: float | None = None
@@ -86,33 +93,41 @@ class Following:
         since = self._thinks_since
         return self._thought_for + (0.0 if since is None else max(now - since, 0.0))
 
-    def look(self, view: RunView) -> Iterator[Piece]:
-        """Yield what is new, in the order in which it began."""
-        timeline = view.timeline
-        for index in range(max(self._items - 1, 0), len(timeline)):
-            item = timeline[index]
-            begins = index >= self._items
-            if item.kind == "thought":
-                if self._thinks_since is None and begins:
-                    self._thinks_since = item.at
-                yield from self._thoughts.grown(view.thought_blocks, item.index)
-                continue
-            if begins:
-                yield from self._stop_thinking(item.at)
-            if item.kind == "message":
-                yield from self._messages.grown(view.messages, item.index)
-            elif item.kind == "tool" and begins and item.id is not None:
-                self._begun[item.id] = None
-                yield from self._statuses(view)
-        self._items = len(timeline)
+    def look(self, view: RunView, now: float) -> Iterator[Piece]:
+        """Yield what is new, in the order in which it began.
+
+        Args:
+            view: The run.
+            now: Seconds since the run began.
+        """
+        for change in self._reader.look(view, now):
+            match change:
+                case BlockBegun(block, at=at) if block.kind == "thought":
+                    if self._thinks_since is None:
+                        self._thinks_since = at
+                case BlockBegun(at=at) | CallBegun(at=at) | TurnStarted(at=at):
+                    yield from self._stop_thinking(at)
+                    if isinstance(change, CallBegun):
+                        self._begun[change.view.id] = None
+                        yield from self._statuses(view)
+                case BlockGrown(block, text) if block.kind != "user":
+                    yield from self._grown(block, text)
+                case _:
+                    pass
         yield from self._statuses(view)
-        for blocks, texts, whole in (
-            (self._messages, view.messages, view.text),
-            (self._thoughts, view.thought_blocks, view.thoughts),
-        ):
-            if blocks.told < len(whole):  # an earlier one has grown, or one is blank
-                for index in range(len(texts)):
-                    yield from blocks.grown(texts, index)
+
+    def _grown(self, block: Block, text: str) -> Iterator[Piece]:
+        """Yield a piece of a block. One that is blank is not told."""
+        last = self._last[block.kind]
+        if block not in self._told:
+            text = self._blank.pop(block, "") + text
+            if not text.strip():
+                self._blank[block] = text
+                return
+            self._told.add(block)
+            text = (_between(last, text) if last else "") + text
+        self._last[block.kind] = (last + text)[-BETWEEN:]
+        yield Piece("text" if block.kind == "message" else "thought", text)
 
     def _statuses(self, view: RunView) -> Iterator[Piece]:
         """Yield which tool calls have begun that nobody is asked about, or is no more."""
@@ -138,31 +153,6 @@ class Following:
             self._thought_for = self.thinking(now)
             self._thinks_since = None
             yield Piece("thought_end")
-
-
-class _Blocks:
-    """Texts that grow, and how much of each was told."""
-
-    def __init__(self, kind: Kind) -> None:
-        self.told = 0
-        """Characters that were told, of all of them."""
-        self._kind: Final = kind
-        self._last = ""
-        """The end of what was told last."""
-        self._lengths: dict[int, int] = {}
-
-    def grown(self, texts: Sequence[str], index: int) -> Iterator[Piece]:
-        """Yield what one of them has more than the last time. One that is blank is not told."""
-        text = texts[index]
-        length = self._lengths.get(index, 0)
-        if len(text) == length or not (length or text.strip()):
-            return
-        grown = text[length:]
-        between = _between(self._last, grown) if self._last and not length else ""
-        self._lengths[index] = len(text)
-        self._last = (self._last + grown)[-BETWEEN:]
-        self.told += len(grown)
-        yield Piece(self._kind, between + grown)
 
 
 def _status(view: RunView, tool_id: str) -> Iterator[Piece]:

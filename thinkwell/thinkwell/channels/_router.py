@@ -259,7 +259,7 @@ class MessageRouter(AsyncContextManagerMixin):
         following, told = Following(), list[str]()
 
         async def tell_news(view: RunView) -> int:
-            for piece in following.look(view):
+            for piece in following.look(view, stream.elapsed):
                 if piece.kind == "text":
                     told.append(piece.text)
                     await begun("on_chunk", on_chunk, piece.text)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from thinkwell import events as ev
+from thinkwell._display.changes import Block, BlockBegun, BlockGrown, CallBegun
 from thinkwell._display.phases import OVER
 from thinkwell._display.tools import folds
+from thinkwell._display.view_changes import ViewReader
 from thinkwell.progress._prose import BACKLOG, TAIL, Prose
-from thinkwell.view import TimelineItem
+from thinkwell.view import AnswerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from thinkwell import events as ev
+    from thinkwell._display.view_changes import ViewChange
     from thinkwell.progress._prose import Piece
-    from thinkwell.view import AnswerView, RunView, ToolView
+    from thinkwell.view import RunView, ToolView
 
 FOLDED: Final = 40
 """Tool calls that share a line at most."""
@@ -125,18 +124,20 @@ class Running:
     """How many calls that it made have ended."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Open:
-    """A part of the conversation that is not settled."""
+    """A part of the conversation that is not settled: a block, a tool call (by its id), or a turn."""
 
-    item: TimelineItem
-    place: int
-    """Its index in the timeline."""
+    part: Block | str | ev.TurnStarted
+    at: float
+    """When it began."""
     prose: Prose = field(default_factory=Prose)
     begun: bool = False
     """Whether a piece of it is settled."""
-    length: int = 0
-    """How long its text was."""
+    new: bool = True
+    """Whether it began since the last look."""
+    ended: float | None = None
+    """When something else began after it."""
 
 
 class Settling:
@@ -150,17 +151,14 @@ class Settling:
 
     def __init__(self, *, verbose: bool = False) -> None:
         self._verbose = verbose
-        self._seen = 0
-        """How many items of the timeline were looked at."""
-        self._begun = 0
-        """How many that were before the last look."""
+        self._reader = ViewReader()
         self._open: list[_Open] = []
-        self._resumable: deque[_Open] = deque(maxlen=RESUMABLE)
+        self._last: _Open | None = None
+        """What began last."""
+        self._resumable: dict[Block, _Open] = {}
         """Settled messages with a name, of which more may come."""
-        self._tools: Mapping[str, ToolView] | None = None
         self._mused: list[Thought] = []
         """Thoughts between the calls that are held."""
-        self._answers = self._attempts = self._notices = self._plans = 0
         self._reports: list[tuple[float, Settled]] = []
         """News with their times, in order, which are told before what came after them."""
         self._found: list[Settled] = []
@@ -177,9 +175,11 @@ class Settling:
             now: The time, in seconds since the run began.
             end: Whether nobody will look again.
         """
+        for change in self._reader.look(view, now):
+            self._take(change)
         over = view.phase in OVER
-        self._take(view)
-        self._news(view)
+        if over and self._last is not None and self._last.ended is None:
+            self._last.ended = view.phases[-1].at if view.phases else now
         self._texts_and_calls(view, now, over=over, end=end)
         self._report(math.inf)
         if over or end or self._others_go_on(view):
@@ -190,95 +190,82 @@ class Settling:
     def saying(self, view: RunView) -> tuple[str, bool]:
         """Return the end of what the agent is saying, as it sent it, and whether that is code."""
         for each in reversed(self._open):
-            if each.item.kind == "message":
-                return each.prose.tail(view.messages[each.item.index]), each.prose.in_code
+            if isinstance(each.part, Block) and each.part.kind == "message":
+                return each.prose.tail(view.messages[each.part.index]), each.prose.in_code
         return "", False
 
     def thinking(self, view: RunView) -> str:
         """Return the end of what the agent is thinking, as it sent it."""
         for each in reversed(self._open):
-            if each.item.kind == "thought":
-                return view.thought_blocks[each.item.index][-TAIL:]
+            if isinstance(each.part, Block) and each.part.kind == "thought":
+                return view.thought_blocks[each.part.index][-TAIL:]
         return ""
 
-    def _take(self, view: RunView) -> None:
-        """Take what has begun since the last look."""
-        self._begun = self._seen
-        self._seen = len(view.timeline)
-        for place in range(self._begun, self._seen):
-            self._open.append(_Open(item=view.timeline[place], place=place))
-        if view.tools is not self._tools and view.phase not in OVER:
-            self._tools = view.tools
-            self._take_again(view)
-        for each in list(self._resumable):
-            if len(view.messages[each.item.index]) > each.length:
-                self._resumable.remove(each)
-                self._open.append(each)
+    def _take(self, change: ViewChange) -> None:
+        match change:
+            case BlockBegun(block, at=at):
+                self._begin(block, at)
+            case BlockGrown(block, resumed=True):
+                if (resumed := self._resumable.pop(block, None)) is not None:
+                    self._open.append(resumed)
+            case CallBegun(view=tool, at=at):
+                self._begin(tool.id, at)
+            case ev.TurnStarted():
+                self._begin(change, change.at)
+            case ev.PlanUpdate() if change.entries:
+                self._put(PlanChanged(entries=change.entries))
+            case ev.Notice():
+                self._reports.append((change.at, Noticed(notice=change)))
+            case AnswerView():
+                self._reports.append((change.answered_at, Answered(answer=change)))
+            case ev.ResultAttempt() if not change.accepted:
+                self._reports.append((change.at, Refused(attempt=change)))
+            case _:
+                pass
 
-    def _take_again(self, view: RunView) -> None:
-        """Take calls that have begun under the name of one that is settled."""
-        known = {each.item.id for each in self._open if each.item.kind == "tool"}
-        for tool in view.tools.values():
-            if tool.ended_at is None and tool.id not in known:
-                item = TimelineItem(kind="tool", id=tool.id, at=tool.started_at)
-                self._open.append(_Open(item=item, place=len(view.timeline) - 1))
-
-    def _news(self, view: RunView) -> None:
-        if view.plan_changes > self._plans:
-            self._plans = view.plan_changes
-            if view.plan:
-                self._put(PlanChanged(entries=view.plan))
-        reports: list[tuple[float, Settled]] = [
-            *((notice.at, Noticed(notice=notice)) for notice in view.notices[self._notices :]),
-            *((answer.answered_at, Answered(answer=answer)) for answer in view.answers[self._answers :]),
-            *(
-                (attempt.at, Refused(attempt=attempt))
-                for attempt in view.attempts[self._attempts :]
-                if not attempt.accepted
-            ),
-        ]
-        self._reports = sorted(reports, key=itemgetter(0))
-        self._notices = len(view.notices)
-        self._answers = len(view.answers)
-        self._attempts = len(view.attempts)
+    def _begin(self, part: Block | str | ev.TurnStarted, at: float) -> None:
+        if self._last is not None and self._last.ended is None:
+            self._last.ended = at
+        self._last = _Open(part, at)
+        self._open.append(self._last)
 
     def _texts_and_calls(self, view: RunView, now: float, *, over: bool, end: bool) -> None:
         families = _Families(self._open, view, apart=over)
         still: list[_Open] = []
-        last = len(view.timeline) - 1
         for each in self._open:
-            if each.item.kind != "tool":
-                if each.place >= self._begun:
-                    self._report(math.inf)  # most often, what happened has made the agent say this
-                whole = over or end or each.place < last
-                self._text(each, view, now, whole=whole)
-                if not whole:
+            if isinstance(each.part, str):
+                if families.settled(each.part):
+                    self._call(families.calls(each.part))
+                elif not families.told(each.part):
                     still.append(each)
-            elif families.settled(each.item.id or ""):
-                self._call(families.calls(each.item.id or ""))
-            elif not families.told(each.item.id or ""):
+                continue
+            if each.new:
+                self._report(math.inf)  # most often, what happened has made the agent say this
+                each.new = False
+            whole = over or end or each.ended is not None
+            self._text(each, view, now, whole=whole)
+            if not whole:
                 still.append(each)
         self._open = still
         self.running = families.running()
 
     def _text(self, each: _Open, view: RunView, now: float, *, whole: bool) -> None:
-        item = each.item
-        match item.kind:
-            case "message":
-                text = view.messages[item.index]
-                for piece in each.prose.take(text, whole=whole):
+        match each.part:
+            case Block(kind="message", index=index, id=id_):
+                for piece in each.prose.take(view.messages[index], whole=whole):
                     self._put(Said(piece=piece, first=not each.begun))
                     each.begun = True
-                each.length = len(text)
-                if whole and item.id is not None:
-                    self._resumable.append(each)
-            case "thought" if whole:
-                seconds = max(_end_at(view, each.place, now) - item.at, 0.0)
-                self._thought(Thought(text=view.thought_blocks[item.index], seconds=seconds))
-            case "user" if whole:
-                self._put(UserSaid(text=view.user_messages[item.index]))
-            case "turn" if whole and item.index > 1:
-                self._put(Turn(number=item.index))
+                if whole and id_ is not None:
+                    self._resumable[each.part] = each
+                    if len(self._resumable) > RESUMABLE:
+                        del self._resumable[next(iter(self._resumable))]
+            case Block(kind="thought", index=index) if whole:
+                seconds = max((now if each.ended is None else each.ended) - each.at, 0.0)
+                self._thought(Thought(text=view.thought_blocks[index], seconds=seconds))
+            case Block(kind="user", index=index) if whole:
+                self._put(UserSaid(text=view.user_messages[index]))
+            case ev.TurnStarted(number=number) if whole and number > 1:
+                self._put(Turn(number=number))
             case _:
                 pass
 
@@ -321,13 +308,6 @@ class Settling:
             self._mused = []
 
 
-def _end_at(view: RunView, place: int, now: float) -> float:
-    """Return when a part of the conversation ended: when the next one began, or the run was over."""
-    if place + 1 < len(view.timeline):
-        return view.timeline[place + 1].at
-    return view.phases[-1].at if view.phases and view.phase in OVER else now
-
-
 def _end_of(found: list[Settled]) -> list[Settled]:
     """Return the last of many things, or of long ones."""
     begin = max(len(found) - AT_ONCE, 0)
@@ -345,11 +325,7 @@ class _Families:
     """Which of the calls that are not settled belong to which, at one look."""
 
     def __init__(self, opened: list[_Open], view: RunView, *, apart: bool) -> None:
-        self._tools = {
-            each.item.id: view.tools[each.item.id]
-            for each in opened
-            if each.item.kind == "tool" and each.item.id is not None
-        }
+        self._tools = {each.part: view.tools[each.part] for each in opened if isinstance(each.part, str)}
         self._apart = apart
         """Whether those that are open are settled all the same."""
         self._roots: dict[str, tuple[str, int]] = {}

@@ -22,7 +22,6 @@ from thinkwell.channels import ConversationBusy, RouterClosed
 from thinkwell.journal import JournalConflict, JournalError, MemoryJournal, RunRecord
 from thinkwell.web._calls import Asked, Replied, asked_answer
 from thinkwell.web._ends import Ends
-from thinkwell.web._following import Following, goes_on
 from thinkwell.web._live import LiveRun, replied
 from thinkwell.web._records import EntryWriter, Reduced, RunEnded
 from thinkwell.web._refusals import (
@@ -32,6 +31,7 @@ from thinkwell.web._refusals import (
     ServerUnavailable,
     TooManyRuns,
 )
+from thinkwell.web._remote_runs import RemoteRuns, goes_on
 from thinkwell.web._requests import Limits, check_request
 from thinkwell.web._run_ids import new_run_id
 from thinkwell.web._threads import Place, Threads
@@ -132,7 +132,7 @@ class RunServer(AsyncContextManagerMixin):
         self._recent: dict[str, Conversations] = {}
         """The conversations that have a session, the one last that somebody went on with last."""
         self._ends = Ends(self.journal)
-        self._following = Following(self.journal, abandoned_after)
+        self._remote_runs = RemoteRuns(self.journal, abandoned_after)
         self._watchers: WeakSet[Watcher] = WeakSet()
         self._runs: TaskGroup | None = None
         self._tasks: TaskGroup | None = None
@@ -189,7 +189,7 @@ class RunServer(AsyncContextManagerMixin):
             watcher.close()
         for live in self._lives.values():
             live.tail.close()
-        self._following.close()
+        self._remote_runs.close()
 
     def begin_leaving(self) -> None:
         """Start no more runs, and let all go who watch, those too who still come.
@@ -326,7 +326,7 @@ class RunServer(AsyncContextManagerMixin):
             watcher = Watcher(self.journal, record, unstored.tail, after)
         elif record.status == "running" and self._tasks is not None:
             follows = True
-            watcher = Watcher(self.journal, record, self._following.begin(record, self._tasks), after)
+            watcher = Watcher(self.journal, record, self._remote_runs.begin(record, self._tasks), after)
         else:
             watcher = Watcher(self.journal, record, None, after)
         if self._leaving:
@@ -342,7 +342,7 @@ class RunServer(AsyncContextManagerMixin):
                 if not live.watchers:
                     live.unwatched.set()
             elif follows:
-                self._following.end(run_id)
+                self._remote_runs.end(run_id)
 
     async def answer(
         self, run_id: str, question_id: str, answer: Answer, *, caller: str, by: str = "human"

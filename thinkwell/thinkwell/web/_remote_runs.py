@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import Journal, RunRecord
 
-__all__ = ("Following", "goes_on")
+__all__ = ("RemoteRuns", "goes_on")
 
 CALL_TIMEOUT: Final = 10.0
 """Seconds that a run's process has to answer."""
@@ -32,8 +32,8 @@ async def goes_on(journal: Journal, run_id: str) -> bool:
     return record is not None and record.status == "running"
 
 
-class Following:
-    """Follows runs for as long as somebody watches them.
+class RemoteRuns:
+    """Follows the runs of other processes for as long as somebody watches them.
 
     Args:
         journal: Where they are.

@@ -1,0 +1,158 @@
+"""What changed between two looks at a view, in the words of `thinkwell._display.changes`.
+
+Displays look: a log holds only what its run keeps, buffers merge and drop, and a display may begin late; a
+`RunView` is always whole.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from msgspec import Struct
+
+from thinkwell import events as ev
+from thinkwell._display import changes as ch
+from thinkwell.view import AnswerView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from thinkwell.view import RunView, TimelineItem, ToolView
+
+__all__ = ("ViewChange", "ViewReader")
+
+ViewChange: TypeAlias = (
+    ch.BlockBegun
+    | ch.BlockGrown
+    | ch.CallBegun
+    | ch.CallChanged
+    | ch.CallEnded
+    | ev.TurnStarted
+    | ev.PlanUpdate
+    | ev.Notice
+    | ev.ResultAttempt
+    | AnswerView
+)
+"""What changed. A plan stands for all that changed its steps since the last look."""
+
+
+class _Text(Struct):
+    """A block, and how many of its characters were told."""
+
+    block: ch.Block
+    told: int = 0
+
+
+class ViewReader:
+    """Reads a run look by look. A look costs as much as has happened since the last one.
+
+    Blocks, calls and turns come in the order in which they began, then what grew or changed of those that
+    had begun before, then the plan, then notices, refusals and answers, sorted by time. A view does not say
+    the number of an entry, so none has it.
+    """
+
+    def __init__(self) -> None:
+        self._items = 0
+        """How many items of the timeline were told."""
+        self._texts: dict[ch.BlockKind, list[_Text]] = {"message": [], "thought": [], "user": []}
+        self._told: dict[ch.BlockKind, int] = {"message": 0, "thought": 0, "user": 0}
+        """Characters that were told, of all blocks of a kind."""
+        self._tools: Mapping[str, ToolView] | None = None
+        self._calls: dict[str, tuple[int, ToolView]] = {}
+        """The last call of each id, with its number."""
+        self._begun_calls = 0
+        self._plans = self._notices = self._attempts = self._answers = 0
+
+    def look(self, view: RunView, now: float) -> Iterator[ViewChange]:
+        """Yield what has changed since the last look.
+
+        Args:
+            view: The run.
+            now: Seconds since the run began.
+        """
+        texts: tuple[tuple[ch.BlockKind, Sequence[str]], ...] = (
+            ("message", view.messages),
+            ("thought", view.thought_blocks),
+            ("user", view.user_messages),
+        )
+        for place in range(max(self._items - 1, 0), len(view.timeline)):
+            item = view.timeline[place]
+            if place >= self._items:
+                yield from self._begin(item, view)
+            if item.kind != "tool" and item.kind != "turn":
+                yield from self._grow(item.kind, dict(texts)[item.kind], item.index, now)
+        self._items = len(view.timeline)
+        for kind, blocks in texts:
+            if self._told[kind] < sum(map(len, blocks)):  # an earlier one has grown
+                for index in range(len(blocks)):
+                    yield from self._grow(kind, blocks, index, now, resumed=True)
+        if view.tools is not self._tools:
+            self._tools = view.tools
+            for tool in view.tools.values():
+                yield from self._change(tool, now)
+        yield from self._news(view, now)
+
+    def _begin(self, item: TimelineItem, view: RunView) -> Iterator[ViewChange]:
+        match item.kind:
+            case "tool":
+                assert item.id is not None
+                yield from self._call(view.tools[item.id])
+            case "turn":
+                yield ev.TurnStarted(number=item.index, at=item.at)
+            case _:
+                block = ch.Block(kind=item.kind, index=item.index, id=item.id)
+                self._texts[item.kind].append(_Text(block))
+                yield ch.BlockBegun(block, 0, item.at)
+
+    def _grow(
+        self, kind: ch.BlockKind, blocks: Sequence[str], index: int, now: float, *, resumed: bool = False
+    ) -> Iterator[ViewChange]:
+        text = self._texts[kind][index]
+        if new := blocks[index][text.told :]:
+            text.told += len(new)
+            self._told[kind] += len(new)
+            yield ch.BlockGrown(text.block, new, resumed, 0, now)
+
+    def _call(self, tool: ToolView) -> Iterator[ViewChange]:
+        number = self._begun_calls
+        self._begun_calls += 1
+        self._calls[tool.id] = number, tool
+        yield ch.CallBegun(number, tool, 0, tool.started_at)
+        if tool.ended_at is not None:
+            yield _ended(number, tool, tool, tool.ended_at)
+
+    def _change(self, tool: ToolView, now: float) -> Iterator[ViewChange]:
+        number, before = self._calls[tool.id]
+        if tool is before:
+            return
+        if tool.started_at != before.started_at:  # its id is used again
+            yield from self._call(tool)
+            return
+        self._calls[tool.id] = number, tool
+        late = before.ended_at is not None
+        if tool.ended_at is None or late:
+            yield ch.CallChanged(number, tool, before, late, 0, now)
+        else:
+            yield _ended(number, tool, before, tool.ended_at)
+
+    def _news(self, view: RunView, now: float) -> Iterator[ViewChange]:
+        if view.plan_changes > self._plans:
+            self._plans = view.plan_changes
+            yield ev.PlanUpdate(entries=view.plan, at=now)
+        news: list[ev.Notice | ev.ResultAttempt | AnswerView] = [
+            *view.notices[self._notices :],
+            *view.attempts[self._attempts :],
+            *view.answers[self._answers :],
+        ]
+        self._notices, self._attempts = len(view.notices), len(view.attempts)
+        self._answers = len(view.answers)
+        yield from sorted(news, key=news_time)
+
+
+def news_time(news: ev.Notice | ev.ResultAttempt | AnswerView) -> float:
+    """Return when it happened, in seconds since the run began."""
+    return news.answered_at if isinstance(news, AnswerView) else news.at
+
+
+def _ended(number: int, tool: ToolView, before: ToolView, at: float) -> ch.CallEnded:
+    return ch.CallEnded(number, tool, before, False, cast("ev.FinalStatus", tool.status), 0, at)
