@@ -66,6 +66,63 @@ class Surroundings(Protocol):
         ...
 
 
+class _Pace:
+    """When something of an answer is shown next.
+
+    Args:
+        settings: How often it is shown, where that is rarer than the chat allows.
+    """
+
+    def __init__(self, settings: DeliverySettings) -> None:
+        self.draft_until = math.inf
+        """When the draft is shown again, though nothing is new."""
+        self._settings = settings
+        self._due = math.inf
+        """When there is something new to show."""
+        self._new = 0
+        """Characters that were not shown yet."""
+        self._shown_at = -math.inf
+        """When something was shown last."""
+        self._not_before = -math.inf
+        self._failures = 0
+
+    @property
+    def wait(self) -> float:
+        """Seconds until there is something to show."""
+        due = max(self._due, self._shown_at + (self._settings.edit_interval or 0.0))
+        return max(min(due, self.draft_until), self._not_before) - anyio.current_time()
+
+    def grew(self, characters: int) -> None:
+        """Show a text that has grown, as soon as there is enough of it."""
+        self._new += characters
+        if self._new >= self._settings.least_characters:
+            self.soon()
+
+    def soon(self) -> None:
+        """Show something new, together with what comes in the next moment."""
+        self._due = min(self._due, anyio.current_time() + LINGER)
+
+    def at_once(self) -> None:
+        """Show more as soon as that may be."""
+        self._due = -math.inf
+
+    def shows(self) -> None:
+        """Know that all there is is being shown."""
+        self._due = math.inf
+        self._new = 0
+        self._shown_at = anyio.current_time()
+
+    def worked(self) -> None:
+        """Know that it was shown."""
+        self._failures = 0
+
+    def failed(self) -> None:
+        """Wait before anything is shown again, each time longer."""
+        pause = min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE)
+        self._failures = min(self._failures + 1, 10)
+        self._not_before = anyio.current_time() + pause
+
+
 class Answer:
     """An answer, and the messages that show it.
 
@@ -100,9 +157,8 @@ class Answer:
         self._html = ""
         """The message that was added last."""
         self.chat = chat
-        self._settings = settings
+        self._pace = _Pace(settings)
         self._draft_id = draft_id
-        self._draft_until = math.inf
         self._shown = Shown(line, token)
         self._parts: Sequence[Part] = ()
         """What was to be shown the last time."""
@@ -110,14 +166,6 @@ class Answer:
         """Why nothing more can be shown."""
         self._busy = True
         """Whether to show that the bot types."""
-        self._due = math.inf
-        """When there is something new to show."""
-        self._new = 0
-        """Characters that were not shown yet."""
-        self._shown_at = -math.inf
-        """When something was shown last."""
-        self._not_before = -math.inf
-        self._failures = 0
         self._news = anyio.Event()
         self._ending = False
         self._edited = anyio.Event()
@@ -131,21 +179,19 @@ class Answer:
     def wrote(self, characters: int) -> None:
         """Show a text that has grown, as soon as that may be and there is enough of it."""
         self._busy = False
-        self._new += characters
-        if self._new >= self._settings.least_characters:
-            self._due = min(self._due, anyio.current_time() + LINGER)
+        self._pace.grew(characters)
         self._wake()
 
     def works(self) -> None:
         """Show what the agent does, as soon as that may be. It does not write."""
         self._busy = True
-        self._due = min(self._due, anyio.current_time() + LINGER)
+        self._pace.soon()
         self._wake()
 
     def look(self) -> None:
         """Show what is so of the chat now."""
-        if len(self._shown) or self._draft_until < math.inf:
-            self._due = min(self._due, anyio.current_time() + LINGER)
+        if len(self._shown) or self._pace.draft_until < math.inf:
+            self._pace.soon()
         self._wake()
 
     def _wake(self) -> None:
@@ -171,7 +217,7 @@ class Answer:
 
     async def _look(self) -> None:
         news = self._news
-        wait = self._wait()
+        wait = math.inf if self._dead is not None else self._pace.wait
         if wait <= 0:
             async with self.chat.lock:
                 if self._ending:
@@ -183,25 +229,16 @@ class Answer:
         with anyio.move_on_after(wait):
             await news.wait()
 
-    def _wait(self) -> float:
-        """Return the seconds until there is something to show."""
-        if self._dead is not None:
-            return math.inf
-        due = max(self._due, self._shown_at + (self._settings.edit_interval or 0.0))
-        return max(min(due, self._draft_until), self._not_before) - anyio.current_time()
-
     async def _step(self) -> None:
         """Make one request, after which more of what is written is shown."""
-        self._due = math.inf
-        self._new = 0
-        self._shown_at = anyio.current_time()
+        self._pace.shows()
         try:
             await self._show(self._next_parts())
         except TelegramError as exc:
-            self._due = -math.inf
+            self._pace.at_once()
             self._after(exc)
         else:
-            self._failures = 0
+            self._pace.worked()
 
     def _next_parts(self) -> Sequence[Part]:
         """Return the messages of what there is.
@@ -221,7 +258,7 @@ class Answer:
                 part = part.with_stop(self.chat.can_stop)
             if not self._shown.shows(index, part):
                 if index + 1 < len(parts):
-                    self._due = -math.inf
+                    self._pace.at_once()
                 await self._shown.show(index, part)
                 return
         if self._draft_id is not None and parts:
@@ -235,10 +272,8 @@ class Answer:
         gone = isinstance(error, TelegramRefused) and error.reason == "chat_gone"
         if gone or isinstance(error, TelegramForbidden | TelegramUnauthorized):
             self._dead = error
-            return
-        pause = min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE)
-        self._failures = min(self._failures + 1, 10)
-        self._not_before = anyio.current_time() + pause
+        else:
+            self._pace.failed()
 
     async def _type(self) -> None:
         """Show that the bot types, while it does something of which nothing can be seen."""
@@ -332,10 +367,11 @@ class Answer:
             if isinstance(exc, TelegramRefused) and exc.reason != "other":
                 raise
             self._draft_id = None  # this server has no drafts, or none for this chat
-            self._draft_until, self._due = math.inf, -math.inf
+            self._pace.draft_until = math.inf
+            self._pace.at_once()
         else:
             self.line.showed()
-            self._draft_until = anyio.current_time() + DRAFT
+            self._pace.draft_until = anyio.current_time() + DRAFT
 
 
 async def keep_typing(api: TelegramApi, address: ChatAddress) -> None:
