@@ -123,7 +123,7 @@ async def background_tasks() -> AsyncGenerator[BackgroundTasks]:
         leaves = _leaves(group_error)
         if raised is None or not set(leaves) <= set(_leaves(raised)):
             if all(isinstance(leaf, KeyboardInterrupt) for leaf in leaves):
-                raise leaves[0] from None
+                raise leaves[0] from None  # pragma: no cover - Ctrl-C on trio, in whichever task it comes
             raise
     if raised is not None:
         raise raised

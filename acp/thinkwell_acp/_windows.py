@@ -89,9 +89,8 @@ class Process:
         return self._popen.poll()
 
     async def read_stderr(self) -> bytes:
-        """Return the next error output, nothing at its end or where it goes with the output."""
-        if self._stderr is None:
-            return b""
+        """Return the next error output, nothing at its end. It must not go with the output."""
+        assert self._stderr is not None
         return await _read(self._stderr)
 
     async def write_stdin(self, data: bytes) -> None:

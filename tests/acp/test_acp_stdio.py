@@ -109,6 +109,14 @@ async def test_bytes_go_both_ways() -> None:
     assert_reaped(t.pid)
 
 
+async def test_what_is_sent_now_is_what_the_pipe_takes() -> None:
+    async with running("import sys; print(len(sys.stdin.buffer.read()))", exit_grace=5) as t:
+        sent = 0
+        while size := t.send_now(b"x" * 10_000):
+            sent += size
+        assert sent >= 4096  # POSIX: no pipe takes less
+
+
 async def test_a_flood_on_standard_error_holds_up_nothing_and_its_end_is_kept() -> None:
     code = (
         "import sys; [sys.stderr.write(f'{n:9}\\n') for n in range(300_000)];"

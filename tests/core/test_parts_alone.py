@@ -14,6 +14,7 @@ from scripted import Turn as ScriptedTurn
 # Private: what one part promises to the next, no run can be made to show.
 from thinkwell import events as ev
 from thinkwell._core.agent.login import SharedLogin
+from thinkwell._core.agent.stderr import StderrLines
 from thinkwell._core.log.observers import Observers
 from thinkwell._core.log.owner import Owner
 from thinkwell._core.log.run_log import RunLog
@@ -74,8 +75,8 @@ async def says_hello(turn: ScriptedTurn) -> None:
 
 
 async def test_a_turn_needs_no_agent_and_no_session() -> None:
-    log = RunLog(ev.ALL_TYPES, clock=lambda: 0.0)
-    mapper = Mapper(log, ToolCalls(), report=Dialect().report)
+    log, noted = RunLog(ev.ALL_TYPES, clock=lambda: 0.0), list[object]()
+    mapper = Mapper(log, ToolCalls(), noted.append, noted.append, report=Dialect().report)
     outcomes: list[PromptOutcome] = []
     async with client_of(Played([says_hello]), mapper.extend) as client:
         opened = await client.new_session(s.NewSessionRequest(cwd="/", mcp_servers=()))
@@ -201,3 +202,11 @@ async def test_a_login_that_cannot_begin_any_more_fails_as_the_connection_did(wh
                     tasks.cancel()
             if when == "before":
                 await ask()
+
+
+def test_a_line_of_standard_error_without_end_is_told_in_pieces() -> None:
+    told: list[str] = []
+    lines = StderrLines(told.append)
+    for data in (b"." * 150_000, b"!\nshort\n", b"cut", b""):
+        lines.feed(data)
+    assert list(map(len, told)) == [64 * 1024, 64 * 1024, 150_001 - 128 * 1024, 5, 3]

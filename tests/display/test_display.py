@@ -1247,6 +1247,7 @@ def test_texts_of_a_change_are_clean() -> None:
         ("a b c d e f", "a b X d Y f", 8, " a  b -c +X  d -e +Y  f", 0),
         ("a b c d e f", "a b X d Y f", 6, " b -c +X  d -e +Y", 2),
         ("a b c d e f", "a b X d Y f", 5, " b -c +X", 5),
+        ("a b c d", "a b c X", 3, " c -d +X", 1),
         ("1 2 3 4 5 6 7 8", "a b c d e f g h", 4, "-1 -2 +a +b", 12),
         ("1 2 3 4 5 6 7 8", "a", 4, "-1 -2 -3 +a", 5),
         ("1", "a b c d e f g h", 4, "-1 +a +b +c", 5),
@@ -1696,6 +1697,7 @@ BEGUN, ENDED = ev.ToolStart(id="t", title="T"), ev.ToolDone(id="t", status="fail
         pytest.param([D, ev.Message(text=""), D], id="an empty message ends a thought"),
         pytest.param([BEGUN, ENDED, BEGUN, ENDED], id="the id of a call is used again"),
         pytest.param([BEGUN, ENDED, BEGUN, D, ENDED, ENDED], id="a call ends twice"),
+        pytest.param([USER] * 100, id="many pieces"),
         pytest.param([C, ev.PlanUpdate(entries=()), C, ev.TurnStarted(number=2), C], id="plan and turn"),
     ],
 )
@@ -1765,6 +1767,16 @@ def check_looks(happened: Sequence[ev.ThoughtEvent], looks: AbstractSet[int]) ->
         assert [change for change in news if isinstance(change, AnswerView)] == list(view.answers)
         turns = sum(item.kind == "turn" for item in view.timeline)
         assert sum(isinstance(change, ev.TurnStarted) for change in news) == turns
+
+
+def test_of_many_calls_the_first_to_end_are_forgotten() -> None:
+    happened = [ev.ToolDone(id=f"{number}", status="completed", title="T") for number in range(70)]
+    late = [ev.ToolUpdate(id=id_, output=1) for id_ in ("0", "69")]
+    first, last = changes_in([*happened, *late])[-2:]
+    assert isinstance(first, CallChanged)
+    assert isinstance(last, CallChanged)
+    assert (first.number, first.late, first.view.title) == (0, True, "")
+    assert (last.number, last.late, last.view.title) == (69, True, "T")
 
 
 @tried(st.lists(st.tuples(CHANGING, st.booleans()), min_size=1, max_size=60), few=150, many=1500)

@@ -121,6 +121,19 @@ async def test_what_a_loaded_session_repeats_is_not_said_again() -> None:
     assert [message["content"] for message in messages] == ["New."]
 
 
+async def test_a_call_of_the_session_before_that_goes_on_is_a_call_of_this_run() -> None:
+    begun = (ev.ReplayStarted(), ev.ToolStart(id="t1", title="Look"), ev.ReplayEnded())
+    call, returned = await mapped(
+        *begun, ev.ToolUpdate(id="t1", input={"n": 1}), ev.ToolDone(id="t1", status="completed")
+    )
+    assert call["tool_call"]["arguments"] == '{"n":1}'
+    assert returned["tool_return"] == ""
+
+
+async def test_what_the_user_says_is_not_said_again() -> None:
+    assert await mapped(ev.UserMessage(text="Hi")) == []
+
+
 async def test_what_is_asked_while_a_session_is_loaded_is_asked_now() -> None:
     messages = await mapped(ev.ReplayStarted(), say("Old."), asked(options=OPTIONS), ev.ReplayEnded())
     assert kinds(messages) == ["approval_request"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +107,30 @@ async def test_anything_else_is_a_refusal(line: bytes, why: str) -> None:
 async def test_only_the_first_line_counts() -> None:
     why = await refusal(b'{"type":"error","message":"no"}\n{"type":"init_ack"}\n{"type":"error"}\n')
     assert "no" in why
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"protocol": "json"}, ValueError, 'choose "acp" or "ndjson"'),
+        ({"protocol": "ndjson", "prompt_format": "xml"}, ValueError, 'choose "text" or "json"'),
+        ({"protocol": "ndjson", "init": "fast"}, TypeError, "a mapping of parameters"),
+        ({"protocol": "ndjson", "init": {"at": object()}}, TypeError, "cannot be written as JSON"),
+        ({"init": {}}, ValueError, 'init=…): that is for protocol="ndjson" alone'),
+        ({"prompt_format": "json"}, ValueError, 'prompt_format=…): that is for protocol="ndjson" alone'),
+        ({"protocol": "ndjson", "login": "key"}, ValueError, "knows nothing of that"),
+    ],
+)
+async def test_what_does_not_go_together(options: dict[str, Any], error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=re.escape(says)):
+        async with open_agent(command="nothing", **options):
+            raise AssertionError("it started")
+
+
+async def test_a_name_says_no_program_that_speaks_lines() -> None:
+    with pytest.raises(ValueError, match=re.escape("give the command=… of the program")):
+        async with open_agent("claude", protocol="ndjson"):
+            raise AssertionError("it started")
 
 
 async def test_a_program_that_ends_before_it_answers(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import msgspec
 import pytest
 from asking import ask, opened
 from scripted import Played, Proceed, Turn, scripted
@@ -285,6 +286,25 @@ async def test_the_agent_tells_when_a_page_is_done_with() -> None:
     assert completed.id == question.id
 
 
+@pytest.mark.long
+async def test_of_many_pages_the_first_are_forgotten() -> None:
+    async def script(turn: Turn) -> None:
+        for number in range(1001):
+            asked = page(turn.session_id, f"https://login.example/{number}")
+            await turn.client.create_elicitation(msgspec.structs.replace(asked, elicitation_id=f"e{number}"))
+        for id_ in ("e0", "e1000"):
+            turn.client.complete_elicitation(s.CompleteElicitationNotification(elicitation_id=id_))
+        turn.say("Done")
+
+    async with scripted(script, permissions="ask", on_question=handler_of(True)) as agent:
+        stream = agent.think().text("Go").stream(include={"question", "question_done"})
+        with anyio.fail_after(60):
+            *_, last, completed = [event async for event in stream]
+    assert isinstance(last, events.QuestionAsked)
+    assert isinstance(completed, events.QuestionCompleted)
+    assert completed.id == last.id
+
+
 async def test_a_page_that_was_declined_is_never_done_with() -> None:
     async def script(turn: Turn) -> None:
         await turn.client.create_elicitation(page(turn.session_id))
@@ -327,3 +347,22 @@ async def test_a_question_about_a_request_of_ours_reaches_the_handlers() -> None
     (question,) = seen
     assert question.session_id is None
     assert question.run_id is not None  # of the run whose session is being opened
+
+
+async def test_a_question_about_a_request_that_opens_no_session_reaches_the_handlers() -> None:
+    seen: list[Question] = []
+
+    async def ask_first(request: s.ListSessionsRequest, proceed: Proceed) -> object:
+        asked = s.ElicitationUrlMode(
+            request_id=2, message="Log in", elicitation_id="e1", url="https://x.example"
+        )
+        response = await handler.client.create_elicitation(asked)
+        assert response.action == "accept"
+        return await proceed(request)
+
+    lists = s.AgentCapabilities(session_capabilities=s.SessionCapabilities(list=s.SessionListCapabilities()))
+    handler = Played(answers={"session/list": ask_first}, capabilities=lists)
+    async with scripted(agent=handler, permissions="ask", on_question=handler_of(True, seen)) as agent:
+        assert await agent.list_sessions() == []
+    (question,) = seen
+    assert (question.session_id, question.run_id) == (None, None)

@@ -64,6 +64,7 @@ SAME: list[tuple[dict[str, Any], object, object]] = [
     ({"uniqueItems": True}, "aa", [[], []]),
     ({"uniqueItems": False}, [1, 1], None),
     ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "integer"}}}, 5, "5"),
+    ({"anyOf": [{"type": "null"}, {"$ref": "#/anyOf/0"}]}, None, 5),
     ({"$schema": "http://json-schema.org/draft-07/schema#", "pattern": "^a"}, "a", "b"),
     ({"type": "object", "required": ["a"], "additionalProperties": False}, None, {"b": 1}),
 ]

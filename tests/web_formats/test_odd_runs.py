@@ -82,6 +82,7 @@ RUNS: dict[str, list[ev.ThoughtEvent | RunEnded]] = {
         ev.ToolStart(id="a", title="old"),
         ev.ReplayEnded(),
         ev.UserMessage(text="Hi"),
+        ev.UserMessage(content=ev.ImageContent(data=PNG, mime_type="image/png")),
         ev.Message(text="Now."),
         END,
     ],

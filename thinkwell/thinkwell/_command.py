@@ -26,7 +26,7 @@ def main() -> int:
         from thinkwell.cli._app import run_app
     except ModuleNotFoundError as exc:
         if exc.name is None or exc.name.partition(".")[0] not in ("rich", "typer"):
-            raise
+            raise  # pragma: no cover - a module of ours is missing
         sys.stderr.write(MISSING.format(name=exc.name, python=sys.executable))
         return WRONG_USAGE
     return run_app()

@@ -6,6 +6,7 @@ its standard streams to the server, and watches whether anybody still holds the 
 Like the shim it imports only what costs nothing. Usage: ``python -I -S _guard.py GRACE PROGRAM ARGUMENT…``;
 GRACE is the number of seconds in which a server may leave by itself.
 """
+# pragma: no cover file - it runs as a program of its own, which no tool can look into
 
 import _thread
 import os
@@ -15,18 +16,18 @@ import sys
 import time
 
 
-def _watch() -> "select.poll":  # pragma: no cover - see below
+def _watch() -> "select.poll":
     """Return what waits for the end of standard input, without reading any of it."""
     watch = select.poll()
     watch.register(0, 0)
     return watch
 
 
-def _ignore(_number: int, _frame: object) -> None:  # pragma: no cover - see below
+def _ignore(_number: int, _frame: object) -> None:
     """Stay."""
 
 
-def _wait(server: int) -> None:  # pragma: no cover - see below
+def _wait(server: int) -> None:
     """End as the server has ended."""
     _, status = os.waitpid(server, 0)
     if _watch().poll(0):  # nobody is left to end what the server has started
@@ -35,7 +36,7 @@ def _wait(server: int) -> None:  # pragma: no cover - see below
     os._exit(code if code >= 0 else 128 - code)  # a signal as a shell tells it
 
 
-def main() -> None:  # pragma: no cover - runs as a program of its own, which no tool can look into
+def main() -> None:
     """Run the server until it ends or nobody is there to talk to it."""
     grace, program = float(sys.argv[1]), sys.argv[2:]
     # It is for the server; the guard stays until the server is gone. A handler is not inherited.
@@ -55,5 +56,5 @@ def main() -> None:  # pragma: no cover - runs as a program of its own, which no
     os.killpg(0, signal.SIGKILL)
 
 
-if __name__ == "__main__":  # pragma: no cover - see above
+if __name__ == "__main__":
     main()

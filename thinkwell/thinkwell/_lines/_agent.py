@@ -156,8 +156,6 @@ class LineAgent:
         A message that was cut off is no result, though: there the program has failed.
         """
         line = self._lines.finish()
-        if self.ends:  # it was cut off by us
-            return
         message = read_message(line)
         if message is not None and message.sort == "broken":
             self._doubt(1, "ended in the middle of a message, which is left out", message.flaw, line)

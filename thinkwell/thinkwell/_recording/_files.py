@@ -37,7 +37,7 @@ def open_file(path: Path, *, new: bool) -> int:
 
 
 def _take(file: int, path: Path) -> None:
-    if sys.platform != "win32":
+    if sys.platform != "win32":  # pragma: no branch - the tests run on POSIX
         import fcntl
 
         try:

@@ -198,8 +198,7 @@ class _Replay(Generic[T]):
         raise QuestionNotOpen(question_id)
 
     def attach(self, listener: RunListener) -> None:
-        """Refuse: whoever listens to a replay reads its events."""
-        raise RuntimeError("a replay asks nobody; read its events")
+        """Do nothing: whoever listens to a replay reads its events."""
 
     def cancel(self) -> None:
         """End the replay where it is."""

@@ -117,9 +117,8 @@ class RecordingWriter:
         try:
             yield
         except Exception as exc:
-            if self._file is not None:
-                logger.warning("The recording %s ends here, the runs go on: %s", self.path, exc)
-                logger.debug("It ends because of this", exc_info=True)
+            logger.warning("The recording %s ends here, the runs go on: %s", self.path, exc)
+            logger.debug("It ends because of this", exc_info=True)
             self._close()
 
     def begin(self, agent: str, command: Sequence[str], cwd: str) -> None:
@@ -260,8 +259,12 @@ class RecordingWriter:
     def failure(self, error: Exception) -> rec.Failure:
         """Return an error as JSON, without secrets."""
         plain = failure_of(error)
-        message, fields = self._redactor.text(plain.message), self.clean(plain.fields)
-        return rec.Failure(name=plain.name, message=message, fields=fields)
+        return replace(
+            plain,
+            message=self._redactor.text(plain.message),
+            fields=self.clean(plain.fields),
+            notes=tuple(map(self._redactor.text, plain.notes)),
+        )
 
     def next_call(self) -> int:
         """Return a number for a tool call."""

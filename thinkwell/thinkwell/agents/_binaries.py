@@ -55,8 +55,8 @@ async def installed_binary(
     name: str,
     binary: Binary,
     *,
+    starting: Callable[[str], object],
     progress: Progress | None = None,
-    starting: Callable[[str], object] | None = None,
     path: str | None = None,
 ) -> InstalledBinary:
     """Download and unpack an agent for this machine, unless that was done before.
@@ -67,8 +67,8 @@ async def installed_binary(
     Args:
         name: What the agent is called.
         binary: Where it is.
-        progress: Told of the download: how many bytes have come, and how many there will be.
         starting: Told what is installed, once something is.
+        progress: Told of the download: how many bytes have come, and how many there will be.
         path: Folders in which to look for an interpreter; those of ``PATH`` where nothing is given.
 
     Raises:
@@ -82,8 +82,7 @@ async def installed_binary(
         raise AgentNotFound(name, f"there is no program of it for {platform_name()} (there is: {known})")
     installation = _Installation(name, binary.version, archive, path)
     if not await anyio.to_thread.run_sync(installation.folder.is_dir):
-        if starting is not None:
-            starting(f"{name} {binary.version} from {_shown(archive.archive)}")
+        starting(f"{name} {binary.version} from {_shown(archive.archive)}")
         await installation.install(progress)
     try:
         command = await anyio.to_thread.run_sync(installation.command_in, installation.folder)

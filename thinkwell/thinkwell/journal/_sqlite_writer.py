@@ -138,8 +138,7 @@ class Writer:
             except Empty:
                 break
         else:
-            if jobs:
-                self._jobs.put(None)  # for the next time
+            self._jobs.put(None)  # for the next time
         return jobs
 
     def _do(self, jobs: Sequence[AnyJob], *, alone: bool) -> None:

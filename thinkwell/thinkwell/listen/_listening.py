@@ -149,10 +149,7 @@ class Listening:
             self._transcript.append(record_of(question, told.fields, told.type, ruling, seconds))
 
     def _report(self, event: ev.Report) -> None:
-        if self._run is None:
-            self._reports = True  # a recording does not say so
-        elif not self._reports:
-            return  # the agent claims to be another kind of agent
+        self._reports = True  # a recording does not say so
         if event.kind in ASKING:
             if event.kind in self._lanes and self._run is not None:
                 self._announced.append((self._lanes.keep(event.kind), event.kind, event.body))

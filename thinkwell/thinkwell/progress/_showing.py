@@ -82,7 +82,7 @@ def _fail(error: Exception) -> NoReturn:
     raise error
 
 
-if sys.platform != "win32":
+if sys.platform != "win32":  # pragma: no branch - the tests run on POSIX
 
     class Stops:
         """What Ctrl-Z does: the terminal is left as it should be before the program stops."""

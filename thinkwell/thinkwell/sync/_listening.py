@@ -42,10 +42,11 @@ def listen(stream: ThoughtStream[T], handlers: Handlers, *, timeout: float | Non
 
 def hear(stream: ThoughtStream[T], listening: Callable[[], Awaitable[T]]) -> T:
     """Wait for a listen; whatever ends the wait before its time ends the run."""
-    began, over = threading.Event(), threading.Event()
+    over = threading.Event()
+    over.set()  # as long as it has not begun
 
     async def hearing() -> T:
-        began.set()
+        over.clear()
         try:
             return await listening()
         finally:
@@ -55,6 +56,5 @@ def hear(stream: ThoughtStream[T], listening: Callable[[], Awaitable[T]]) -> T:
         return stream._loop.call(hearing)
     except BaseException:
         stream._end()  # it has ended, unless this was Ctrl-C, or what a signal handler raises
-        if began.is_set():
-            over.wait(HANDLERS_GRACE)
+        over.wait(HANDLERS_GRACE)
         raise

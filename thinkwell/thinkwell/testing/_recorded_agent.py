@@ -89,7 +89,7 @@ class _RecordedAgent:
         self._outcomes: dict[object, Outcome] = {}
         self._terminals: dict[str, str] = {}
         """What the client calls them now, by what it called them."""
-        self._turns: dict[str, anyio.CancelScope] = {}
+        self._turns: dict[str | None, anyio.CancelScope] = {}
         self._mcp: dict[str, str] = {}
         """MCP connections of the sessions."""
         self.exit_code: int | None = None
@@ -102,14 +102,12 @@ class _RecordedAgent:
     def arrived(self, request: Request, /) -> None:
         """Note a turn before its task runs: its cancellation may be read together with it."""
         if request.method == "session/prompt":
-            session = did.session_of(msgspec.json.decode(request.params))
-            if session is not None:
-                self._turns[session] = anyio.CancelScope()
+            self._turns[did.session_of(msgspec.json.decode(request.params))] = anyio.CancelScope()
 
     def notification(self, method: str, params: msgspec.Raw, /) -> None:
         """Cancel a turn."""
         if method == "session/cancel":
-            scope = self._turns.get(did.session_of(msgspec.json.decode(params)) or "")
+            scope = self._turns.get(did.session_of(msgspec.json.decode(params)))
             if scope is not None:
                 scope.cancel()
 
@@ -130,7 +128,7 @@ class _RecordedAgent:
             raise RpcError(
                 INTERNAL_ERROR, f"The recording {self._plan.path} holds no more {method}{_of(session)}"
             )
-        scope = self._turns[session] if method == "session/prompt" and session else anyio.CancelScope()
+        scope = self._turns[session] if method == "session/prompt" else anyio.CancelScope()
         with scope:
             return await self._play(exchange, given)
         return {"stopReason": "cancelled"}
@@ -188,7 +186,7 @@ class _RecordedAgent:
                     "params": params,
                 }
                 self._call(act.key, "mcp/message", message)
-            case did.IsAnswered():
+            case did.IsAnswered():  # pragma: no branch - the last of the union
                 await self._answers[act.key].wait()
                 self._learn_terminal(act)
 

@@ -145,8 +145,7 @@ class AgentQuestions:
     async def elicitation(self, request: s.CreateElicitationRequest) -> s.CreateElicitationResponse:
         """Answer a request for input; a cancelled turn answers for us."""
         session = self._routes.get(request.session_id) or self._routes.opening_session
-        if not isinstance(request, s.ElicitationFormMode | s.ElicitationUrlMode):
-            raise RpcError(INVALID_PARAMS, "This client knows no such mode of elicitation")
+        assert isinstance(request, s.ElicitationFormMode | s.ElicitationUrlMode)  # the others are refused
         run_id = _run_id(session)
         question = elicitation_question(
             request,

@@ -329,7 +329,7 @@ class Run(Generic[T]):
         return await self._host.questions.ask_for_tool(title, fields, self.session, self.id)
 
     async def _wait_for_turn(self) -> None:
-        if self._turn is not None:
+        if self._turn is not None:  # pragma: no branch - a tool is called in a turn
             await self._turn.wait()
 
     async def _run_turn(self, blocks: Sequence[s.ContentBlock]) -> None:

@@ -5,6 +5,7 @@ An observer is told in order, while messages are being read: it must neither wai
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
@@ -82,16 +83,16 @@ class SessionObserver:
         return {}
 
 
-class Observer:
-    """Is told of one agent. Does nothing by itself: override what is wanted."""
+class Observer(ABC):
+    """Is told of one agent."""
 
+    @abstractmethod
     def run(self, facts: RunFacts, /) -> RunObserver | None:
         """Learn of a run, in the task that began it, and return who is told more."""
-        return None
 
+    @abstractmethod
     def session(self, how: str, /) -> SessionObserver | None:
         """Learn of a session that is about to be opened, and return who is told more."""
-        return None
 
 
 class RunObservers:

@@ -48,8 +48,8 @@ class Mapper:
         self,
         log: RunLog,
         calls: ToolCalls,
-        note_call: NoteCall | None = None,
-        note_state: NoteState | None = None,
+        note_call: NoteCall,
+        note_state: NoteState,
         *,
         report: ReadReport,
     ) -> None:
@@ -120,18 +120,16 @@ class Mapper:
 
     def _other(self, update: s.SessionUpdate) -> None:
         if isinstance(update, s.ToolCallProgress):
-            if self._note_call is not None:
-                self._note_call(update)
+            self._note_call(update)
             self._update_tool(update)
         elif isinstance(update, s.ToolCallStart):
-            if self._note_call is not None:
-                self._note_call(update)
+            self._note_call(update)
             self._start_tool(update)
         elif isinstance(update, s.AgentPlanUpdate):
             self._respond()
             self._add(ev.PlanUpdate, entries=_entries(update.entries))
         else:
-            if self._note_state is not None and isinstance(update, _STATE):
+            if isinstance(update, _STATE):
                 self._note_state(update)
             self._rare(update)
 

@@ -275,5 +275,5 @@ def _shown(question: Question) -> dict[str, object]:
             return {**shown, "asks": "permission", "options": question.options}
         case FormQuestion():
             return {**shown, "asks": "form", "fields": question.fields}
-        case UrlQuestion():
+        case UrlQuestion():  # pragma: no branch - the last of the union
             return {**shown, "asks": "url", "url": question.url}

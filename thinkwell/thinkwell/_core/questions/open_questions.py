@@ -125,7 +125,7 @@ class OpenQuestion:
 
     def answered(self, final: Ruling) -> None:
         """Tell the answer that the agent gets now, unless the question was withdrawn."""
-        if self.over:
+        if self.over:  # pragma: no cover - withdrawn while its answer was on the way
             return
         self.rule(final)
         self._move(QuestionLife.PAGE_OPEN if self.scene.page and final.allows else QuestionLife.ANSWERED)

@@ -84,7 +84,8 @@ class OutsideTurns:
 
     def begin_replay(self) -> None:
         """Tell that a replay begins."""
-        if self._replay is not Replay.SHOWN:  # it is begun already where opening is tried again after a login
+        # It is begun already where opening is tried again after a login.
+        if self._replay is not Replay.SHOWN:  # pragma: no branch - no agent repeats before it wants a login
             self._replay = Replay.SHOWN
             self.log.add(ev.ReplayStarted)
             self.log.publish()

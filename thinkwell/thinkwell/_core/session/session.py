@@ -178,7 +178,8 @@ class WireSession:
         self._opened(response)
 
     def _opened(self, response: Opened) -> None:
-        if self.life in (SessionLife.OPENING, SessionLife.OPEN, SessionLife.REOPENING):
+        opening = (SessionLife.OPENING, SessionLife.OPEN, SessionLife.REOPENING)
+        if self.life in opening:  # pragma: no branch - else it is left in the moment in which it opens
             self.life = self.life.to(SessionLife.OPEN)
         self.state.opened(response)
 

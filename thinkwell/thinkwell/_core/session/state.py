@@ -86,7 +86,7 @@ class SessionState:
             self._options_are(s.to_builtins(response.config_options))
 
     def note(self, update: s.SessionUpdate) -> None:
-        """Take an update, of any kind."""
+        """Take an update of the state."""
         match update:
             case s.CurrentModeUpdate():
                 self.mode_is(update.current_mode_id)
@@ -97,12 +97,10 @@ class SessionState:
             case s.SessionInfoUpdate():
                 self.title = self.title if update.title is UNSET else update.title
                 self.updated_at = self.updated_at if update.updated_at is UNSET else update.updated_at
-            case s.UsageUpdate():
+            case s.UsageUpdate():  # pragma: no branch - no other is of the state
                 known = None if self.usage is None else self.usage.cost
                 cost = update.cost and ev.Cost(amount=update.cost.amount, currency=update.cost.currency)
                 self.usage = SessionUsage(used=update.used, size=update.size, cost=cost or known)
-            case _:
-                pass  # it is of the conversation
 
     def mode_is(self, mode_id: str) -> None:
         """Take a new mode. An option that is the mode has its value, where it is one of its choices."""
