@@ -98,7 +98,7 @@ def test_text__content_says_the_same() -> None:
     assert Thought() == Thought(text="", content=TextContent(text=""))
     image = ImageContent(data="aGk=", mime_type="image/png")
     assert (Message(content=image).text, Message(content=image).content) == ("", image)
-    assert "text='Hi', content=TextContent(text='Hi'" in repr(Message(text="Hi"))
+    assert "text='Hi', content=TextContent(annotations=None, text='Hi')" in repr(Message(text="Hi"))
 
 
 def test_events_are_frozen_and_made_by_keywords_only() -> None:
