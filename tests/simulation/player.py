@@ -111,6 +111,10 @@ class Player:
         """By mark: those that were returned in one write, in its order."""
         self.held: dict[str, float] = {}
         """By mark: seconds that a cancelled turn waited for the answers to its questions."""
+        self.works_at: Counter[str] = Counter()
+        """By mark: how many turns it works at."""
+        self.cancelled: set[str] = set()
+        """The marks of turns that it was told to end."""
         self.turns: Counter[str] = Counter()
         """By mark: how many prompts came."""
 
@@ -151,7 +155,9 @@ class Player:
                 session = next(s for s in self._sessions.values() if s.mcp == params["connectionId"])
                 tasks.start_soon(self._list_tools, session)
             case "session/cancel":
-                self._sessions[params["sessionId"]].cancelled.set()
+                session = self._sessions[params["sessionId"]]
+                self.cancelled.add(session.mark)
+                session.cancelled.set()
             case "session/close":
                 self._sessions[params["sessionId"]].cancelled.set()
                 await self._answer(message, {})
@@ -201,6 +207,7 @@ class Player:
             done.set()
 
         tasks.start_soon(play)
+        self.works_at[mark] += 1
         async with anyio.create_task_group() as either:
 
             async def until(event: anyio.Event) -> None:
@@ -209,6 +216,7 @@ class Player:
 
             either.start_soon(until, done)
             either.start_soon(until, session.cancelled)
+        self.works_at[mark] -= 1
         stop = plan.stop
         if not done.is_set():
             scope.cancel()

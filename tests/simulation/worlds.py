@@ -167,7 +167,18 @@ class User:
         match plan.cancel:
             case "cancel":
                 await anyio.sleep(plan.cancel_after)
+                mark, player = plan.plan.mark, self._player
+                works = player.works_at[mark] > 0 and not stream.result.done()
                 stream.cancel()
+                await anyio.sleep(SOON)
+                self._simulation.check(
+                    "who cancels tells the agent",
+                    not works
+                    or mark in player.cancelled
+                    or self._broken
+                    or Fault.ERROR_ANSWER in self._connection.chaos.injected,
+                    f"{mark} was cancelled, and the agent worked at it",
+                )
             case "task":
                 with anyio.move_on_after(plan.cancel_after), suppress(ThinkwellError):
                     async with stream:
