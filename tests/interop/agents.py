@@ -188,7 +188,10 @@ class NpmAgent(AgentRecipe):
         quiet = ("--no-audit", "--no-fund", "--loglevel=error")
         package = f"{self.package}@{version}"
         install = [npm, "install", "--prefix", str(folder), *quiet, f"--before={until}", *options, package]
-        subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
+        # Scripts of packages leave files where temporary ones go.
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
+            env = {**os.environ, "TMPDIR": temporary}
+            subprocess.run(install, check=True, stdout=subprocess.DEVNULL, env=env)
 
     @property
     def programs(self) -> str:
