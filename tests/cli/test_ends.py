@@ -93,6 +93,8 @@ def test_an_agent_that_wants_a_login(home: Path) -> None:
         (["--permissions", "perhaps"], "none of deny, ask, allow"),
         (["--permissions", "parser.py"], "parser.py"),
         (["--mcp", "nowhere.json"], "nowhere.json"),
+        (["--protocol", "ndjson"], "ndjson: give --command too"),
+        (["--protocol", "ndjson", "--command", "x", "--mcp", "nowhere.json"], "ndjson: not with --mcp"),
         (["--cwd", "nowhere"], "nowhere"),
         (["--style", "loud"], "loud"),
         (["--json", "--quiet"], "not both"),

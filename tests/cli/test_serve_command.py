@@ -11,6 +11,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -18,6 +19,9 @@ from cli.serve_process import ADA, BOB, Watching, Web, serving_web, started, wat
 from cli.typing_in import LIMIT, home, scripted
 
 from thinkwell.testing import Script, script
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 if sys.platform == "win32":
     pytest.skip("signals of POSIX systems", allow_module_level=True)
@@ -202,14 +206,17 @@ def test_a_second_signal_ends_it_at_once(home: Path) -> None:
     assert processes_with(str(home)) == []
 
 
-def test_somebody_who_never_ends_what_he_sends(home: Path) -> None:
+@pytest.mark.parametrize("signals", [(signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM)], ids=str)
+def test_somebody_who_never_ends_what_he_sends(signals: Sequence[signal.Signals], home: Path) -> None:
     with serving_web("--journal", "memory") as web:
         head = f"POST /api/runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {web.secret}\r\n"
         with socket.create_connection(("127.0.0.1", web.port), LIMIT) as connection:
             connection.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
             with web.client() as client:
                 assert client.get("/healthz").status_code == 200
-            assert web.end_with(signal.SIGTERM) == 143
+            for number in signals:
+                web.send(number)
+            assert web.end() in [128 + number for number in signals]
     assert len(web.told) == 2
 
 

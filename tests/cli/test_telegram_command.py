@@ -304,6 +304,14 @@ def test_a_signal_while_telegram_cannot_be_reached(home: Path) -> None:
         assert bot.end_with(signal.SIGTERM) == 143
 
 
+def test_telegram_does_not_say_who_the_bot_is(home: Path) -> None:
+    api = BotApi()
+    api.trouble("getMe", Trouble.error(400))
+    with running(api=api, ready=False) as bot:
+        assert bot.end() == 1
+        assert bot.told[0].startswith("Error: Telegram, getMe: ")
+
+
 def test_a_token_that_telegram_does_not_know(home: Path) -> None:
     with running(token="42:another-token-of-the-tests-it-is", ready=False) as bot:
         assert bot.end() == 2
@@ -485,6 +493,6 @@ def test_what_it_needs_is_named_where_it_is_missing() -> None:
 
 @pytest.mark.long
 def test_what_else_is_missing_is_a_mistake() -> None:
-    ran = without("anyio")
+    ran = without("tomllib")
     assert ran.returncode == 1
     assert "ModuleNotFoundError" in ran.stderr

@@ -220,8 +220,10 @@ async def test_what_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     (tmp_path / "folder").mkdir()
+    (tmp_path / "folder-lock").touch()
     for name in ("folder", "file/runs.sqlite", "loop/runs.sqlite", "nul\0", "n" * 300):
         assert "it cannot be opened (" in await reason(tmp_path / name)
+    assert (tmp_path / "folder-lock").exists()  # it may be somebody else's
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes with names")

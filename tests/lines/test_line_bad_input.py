@@ -7,6 +7,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 from lines.program import ON_ONE_LOOP, every, played, started
 
@@ -243,15 +244,25 @@ def last_word_is_received(path: Path) -> bool:
 @pytest.mark.long
 @ON_ONE_LOOP
 async def test_an_answer_beyond_the_limit_ends_the_connection() -> None:
-    def too_much(_: Question) -> dict[str, str]:
-        return {"answer": "x" * (65 * MIB)}
+    second = anyio.Event()
+
+    async def too_much(question: Question) -> dict[str, str]:
+        if question.title == "How many?":
+            await second.wait()
+            await anyio.wait_all_tasks_blocked()  # the other answer waits for this one
+            return {"answer": "x" * (65 * MIB)}
+        second.set()
+        return {"answer": "blue"}
 
     async with played(permissions="ask", on_question=too_much) as (agent, program):
         stream = agent.think().text("Go").stream()
         await program.hear()
         await program.say("question", question="How many?")
+        await program.say("question", question="Which?")
         with pytest.raises(AgentExited, match="67108864"):
             await stream.result
+    with pytest.raises(anyio.EndOfStream):
+        await program.hear()  # the answer to the second would be taken for that to the first
 
 
 @ON_ONE_LOOP

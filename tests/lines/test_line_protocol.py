@@ -301,6 +301,28 @@ async def test_a_program_is_read_no_faster_than_it_is_heard() -> None:
         await line.aclose()
 
 
+async def test_an_answer_that_comes_with_the_next_prompt_is_not_taken_back() -> None:
+    ours, theirs = memory_transport_pair()
+    program = Program(theirs)
+    with anyio.fail_after(LIMIT):
+        async with background_tasks() as tasks:
+            line = LineTransport(ours, tasks, name="program")
+            await line.send(b'{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}\n')
+            await line.receive()
+            await program.say("question", question="?")
+            assert b'"elicitation/create"' in await line.receive()
+            await line.send(
+                b'{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":'
+                b'{"sessionId":"lines-1","prompt":[{"type":"text","text":"Go"}]}}\n'
+                b'{"jsonrpc":"2.0","id":0,"result":{"action":"cancel"}}\n'
+            )
+            assert await program.value() is None
+            assert await program.hear() == "Go"
+            await program.say("result")
+            assert b"cancel_request" not in await line.receive()
+            await line.aclose()
+
+
 async def test_a_closed_pipe_is_received_from_no_more() -> None:
     ours, _ = memory_transport_pair()
     async with background_tasks() as tasks:

@@ -12,7 +12,7 @@ import anyio.lowlevel
 import pytest
 from anyio.lowlevel import checkpoint
 from asking import permission
-from listen.line_programs import message, program
+from listen.line_programs import hears, message, program
 from listen.talkers import LIMIT, SOON, talking
 from scripted import Turn, scripted
 
@@ -136,18 +136,51 @@ async def test_a_question_that_a_policy_decides_holds_nothing_up() -> None:
         seen.append(approval.description)
         return True
 
+    @handlers.on("question")
+    async def answer(question: AgentQuestion) -> str:
+        seen.append(question.question)
+        return "yes"
+
     @handlers.on("progress")
-    async def note(progress: AgentProgress) -> None:
+    async def note(progress: AgentProgress) -> str:
         seen.append(progress.message)
+        return "noted"
 
     async def play(program: Program) -> None:
-        await program.writes(message("approval", description="Write"), message("progress", message="a"))
-        assert await program.value() is False
+        await program.writes(
+            message("question", question="Go on?"),
+            message("approval", description="Write"),
+            message("progress", message="a"),
+        )
+        answers = [await program.response() for _ in range(3)]
+        assert {answer["in_reply_to"]: answer["value"] for answer in answers} == {
+            "question": "yes",
+            "approval": False,
+            "progress": "noted",
+        }
 
     async with program(play, permissions=PermissionPolicy(otherwise="deny")) as agent:
         with anyio.fail_after(SOON):
             assert await agent.think().text("Go").listen(handlers) == "Done"
-    assert seen == ["a"]
+    assert seen == ["Go on?", "a"]
+
+
+async def test_a_question_that_the_result_comes_with_holds_nothing_up() -> None:
+    handlers = Handlers()
+    seen: list[str] = []
+    handlers.on("question")(hears)
+
+    @handlers.on("result")
+    async def note(result: dict[str, str]) -> None:
+        seen.append(result["text"])
+
+    async def play(program: Program) -> None:
+        await program.writes(message("question", question="Go on?"), message("result", text="Done"))
+
+    async with program(play) as agent:
+        with anyio.fail_after(SOON):
+            assert await agent.think().text("Go").listen(handlers) == "Done"
+    assert seen == ["Done"]
 
 
 async def test_types_with_a_concurrency_of_their_own_wait_for_no_others_and_the_reader_waits_for_none() -> (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import stat
@@ -14,8 +15,9 @@ import pytest
 from recording.test_replay import events_of, text
 from scripted import Played, Turn, playing, scripted
 
-from thinkwell import AgentNotFound, AgentStartFailed, open_agent, replay, tool
-from thinkwell_acp import memory_transport_pair
+from thinkwell import AgentNotFound, AgentReported, AgentStartFailed, open_agent, replay, tool
+from thinkwell.agents import AgentProfile, KnownError, Program
+from thinkwell_acp import RpcError, memory_transport_pair
 from thinkwell_acp import schema as s
 
 SECRET = "hunter2-correct-horse"
@@ -145,6 +147,24 @@ async def test_no_secret_reaches_the_disk(tmp_path: Path, monkeypatch: pytest.Mo
     assert [event.type for event in await events_of(again)] == [
         event.type for event in await events_of(stream)
     ]
+
+
+async def test_what_an_error_is_known_by_is_kept_without_secrets(tmp_path: Path) -> None:
+    async def fail(_turn: Turn) -> None:
+        raise RpcError(-32603, "broken")
+
+    hint = f"Set password={SECRET}"
+    row = KnownError(said="broken", hint=hint, version="1", seen=dt.date(2026, 11, 22))
+    profile = AgentProfile(name="odd", program=Program(command=("odd",)), errors=(row,))
+    ours, theirs = memory_transport_pair()
+    path = tmp_path / "r.ndjson"
+    async with playing(theirs, Played([fail])), open_agent(profile, transport=ours, record=path) as agent:
+        with pytest.raises(AgentReported) as caught:
+            await agent.think().text("x").run()
+    with pytest.raises(AgentReported) as again:
+        await replay(path, speed=0).result
+    assert caught.value.__notes__ == [hint]
+    assert again.value.__notes__ == ["Set password=[redacted]"]
 
 
 LEAKS = (

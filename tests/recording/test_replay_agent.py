@@ -111,6 +111,34 @@ async def test_it_calls_tools_over_the_connection_whichever_way_they_were_called
     assert cities == ["Oslo", "Oslo"]
 
 
+async def test_a_call_of_a_tool_that_the_agent_took_back(tmp_path: Path) -> None:
+    called: list[str] = []
+
+    @tool
+    async def slow() -> None:
+        """Take long."""
+        called.append("slow")
+        await anyio.sleep_forever()
+
+    async def take_back(turn: Turn) -> None:
+        with anyio.move_on_after(1):
+            await turn.call("slow", {})
+        turn.say("Never mind.")
+
+    async with scripted(take_back, record=tmp_path / "r.ndjson") as agent:
+        assert await agent.think().text("x").tool(slow).run() == "Never mind."
+    async with again(tmp_path / "r.ndjson") as agent:
+        assert await agent.think().text("x").tool(slow).run() == "Never mind."
+    assert called == ["slow", "slow"]
+
+
+async def test_servers_for_tools_are_left_to_the_real_agent(tmp_path: Path) -> None:
+    await recorded(tmp_path / "r.ndjson", text, output=None)
+    server = s.McpServerStdio(name="local", command="/no/such/server", args=(), env=())
+    async with again(tmp_path / "r.ndjson", mcp_servers=[server]) as agent:
+        assert await agent.think().text("x").run() == "Hello."
+
+
 async def test_turns_of_sessions_in_any_order(tmp_path: Path) -> None:
     async def name(turn: Turn) -> None:
         turn.say(f"{turn.session_id}: {turn.text}")

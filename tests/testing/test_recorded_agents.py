@@ -13,6 +13,8 @@ import pytest
 
 from thinkwell import open_agent
 from thinkwell.testing import RecordedAgent, ScriptedAgent, replay_agent, script
+from thinkwell_acp import ClientHandler, RpcError, connect
+from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +41,23 @@ async def test_it_does_the_same_again_on_every_connection(recording: Path) -> No
             assert agent.name == "recorded"
             assert await agent.think().text("Hi").run() == "Hello"
     assert [prompt.text for prompt in recorded.sent.prompts] == ["Hi", "Hi"]
+
+
+async def test_there_may_be_no_turn_to_cancel(recording: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with (
+        RecordedAgent(recording).connect() as transport,
+        connect(transport, ClientHandler()) as client,
+    ):
+        await client.initialize(
+            s.InitializeRequest(protocol_version=1, client_capabilities=s.ClientCapabilities())
+        )
+        session = await client.new_session(s.NewSessionRequest(cwd="/", mcp_servers=()))
+        client.cancel(session.session_id)
+        prompt = s.PromptRequest(session_id=session.session_id, prompt=(s.TextContent(text="Hi"),))
+        assert (await client.prompt(prompt)).stop_reason == "end_turn"
+        with pytest.raises(RpcError, match="holds no more session/prompt"):
+            await client.connection.request("session/prompt", {})
+    assert not caplog.records
 
 
 async def test_a_process_does_so_too(recording: Path) -> None:

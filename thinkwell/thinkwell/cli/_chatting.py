@@ -185,7 +185,7 @@ class _Chat:
             return INTERRUPTED
         except KeyboardInterrupt:
             if not self._person:
-                raise
+                raise  # pragma: no cover - tested; it may come a moment later, where a line is waited for
         except UsageError as exc:
             sys.stderr.write(f"{exc}\n")
             return None if self._person else WRONG_USAGE

@@ -161,7 +161,7 @@ class Listening:
     def _announced_place(self, question: Question) -> int | None:
         """Return the place that a question got when its line was read.
 
-        Those that come at once are asked by tasks that begin in any order.
+        Of those that come at once, a later one may be decided first: by a policy.
         """
         if question.message is None:
             return None
