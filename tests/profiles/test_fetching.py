@@ -18,7 +18,6 @@ import struct
 import sys
 import tarfile
 import tempfile
-import threading
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +34,7 @@ from profiles.file_server import CERTIFICATE, FileServer, file_server
 # Private: a reader of archives, tested byte by byte, and downloads, whose limits of size and time cannot be
 # chosen from outside.
 from thinkwell.agents._archives import ArchiveError, extract
-from thinkwell.agents._download import CHUNK, DownloadError, download
+from thinkwell.agents._download import DownloadError, download
 from thinkwell.agents._safe_tree import MAX_DEPTH, Refused, relative_parts
 
 if TYPE_CHECKING:
@@ -81,37 +80,10 @@ async def fails(url: str, to: Path, *, limit: int = 1 << 30, read_timeout: float
 
 
 @pytest.mark.parametrize("sized", [True, False])
-async def test_a_file_comes_whole_and_progress_is_told(
-    server: FileServer, tmp_path: Path, sized: bool
-) -> None:
-    told: list[tuple[int, int | None]] = []
-    threads: set[int] = set()
-
-    def progress(done: int, total: int | None) -> None:
-        told.append((done, total))
-        threads.add(threading.get_ident())
-
-    url = server.file("/file", DATA, sized=sized)
-    await download(url, tmp_path / "file", limit=len(DATA), progress=progress)
-    assert (tmp_path / "file").read_bytes() == DATA
-    total = len(DATA) if sized else None
-    assert (told[0], told[-1]) == ((0, total), (len(DATA), total))
-    assert told == sorted(set(told), key=lambda pair: pair[0])
-    assert 3 <= len(told) <= 2 + len(DATA) // CHUNK
-    assert threads == {threading.get_ident()}
-
-
-async def test_a_small_and_an_empty_file(server: FileServer, tmp_path: Path) -> None:
-    told: list[tuple[int, int | None]] = []
-    for data in (b"x", b""):
-        await download(
-            server.file("/file", data),
-            tmp_path / str(len(data)),
-            limit=1,
-            progress=lambda done, total: told.append((done, total)),
-        )
-        assert (tmp_path / str(len(data))).read_bytes() == data
-    assert told == [(0, 1), (1, 1), (0, 0)]
+@pytest.mark.parametrize("data", [DATA, b"x", b""], ids=len)
+async def test_a_file_comes_whole(server: FileServer, tmp_path: Path, data: bytes, sized: bool) -> None:
+    await download(server.file("/file", data, sized=sized), tmp_path / "file", limit=len(data))
+    assert (tmp_path / "file").read_bytes() == data
 
 
 async def test_chunked_answers(server: FileServer, tmp_path: Path) -> None:
@@ -299,16 +271,6 @@ async def test_a_full_disk_while_downloading(server: FileServer, tmp_path: Path)
     assert "cannot be written: File too large" in reason
 
 
-async def test_what_a_progress_function_raises_is_not_hidden(server: FileServer, tmp_path: Path) -> None:
-    def progress(done: int, total: int | None) -> None:
-        raise FileNotFoundError(done)
-
-    url = server.file("/file", DATA)
-    with pytest.raises(FileNotFoundError):
-        await download(url, tmp_path / "file", limit=len(DATA), progress=progress)
-    assert not (tmp_path / "file").exists()
-
-
 @pytest.mark.parametrize("parts", [(), (HEAD + b"Content-Length: 10\r\n\r\n", b"abc")])
 @pytest.mark.parametrize("fixture", ["server", "tls_server"])
 async def test_cancelling_does_not_wait_for_a_server_that_hangs(
@@ -349,20 +311,6 @@ async def test_cancelling_does_not_wait_for_a_handshake_that_hangs(tmp_path: Pat
                 tasks.start_soon(listener.serve, accept)
                 await download(f"https://127.0.0.1:{port}/x", tmp_path / "x", limit=9)
     assert list(tmp_path.iterdir()) == []
-
-
-async def test_cancelling_between_two_chunks(server: FileServer, tmp_path: Path) -> None:
-    with anyio.CancelScope() as scope:
-
-        def progress(done: int, total: int | None) -> None:
-            if done:
-                scope.cancel()
-
-        await download(
-            server.file("/file", DATA * 4), tmp_path / "file", limit=len(DATA) * 4, progress=progress
-        )
-    assert scope.cancelled_caught
-    assert not (tmp_path / "file").exists()
 
 
 def test_the_certificate_of_these_tests_is_for_loopback_alone() -> None:

@@ -26,7 +26,6 @@ from thinkwell.errors import AgentNotFound, AgentStartFailed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from thinkwell.agents._download import Progress
     from thinkwell.agents._profile import Archive, Binary
 
 __all__ = ("InstalledBinary", "installed_binary")
@@ -56,7 +55,6 @@ async def installed_binary(
     binary: Binary,
     *,
     starting: Callable[[str], object],
-    progress: Progress | None = None,
     path: str | None = None,
 ) -> InstalledBinary:
     """Download and unpack an agent for this machine, unless that was done before.
@@ -68,7 +66,6 @@ async def installed_binary(
         name: What the agent is called.
         binary: Where it is.
         starting: Told what is installed, once something is.
-        progress: Told of the download: how many bytes have come, and how many there will be.
         path: Folders in which to look for an interpreter; those of ``PATH`` where nothing is given.
 
     Raises:
@@ -83,7 +80,7 @@ async def installed_binary(
     installation = _Installation(name, binary.version, archive, path)
     if not await anyio.to_thread.run_sync(installation.folder.is_dir):
         starting(f"{name} {binary.version} from {_shown(archive.archive)}")
-        await installation.install(progress)
+        await installation.install()
     try:
         command = await anyio.to_thread.run_sync(installation.command_in, installation.folder)
     except _NotThere as exc:
@@ -104,7 +101,7 @@ class _Installation:
         digest = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         self.folder = cache_folder() / "agents" / _file_name(name) / f"{_file_name(version)}-{digest}"
 
-    async def install(self, progress: Progress | None) -> None:
+    async def install(self) -> None:
         """Make its folder."""
         try:
             temporary = await anyio.to_thread.run_sync(self._prepare)
@@ -115,9 +112,7 @@ class _Installation:
             file = temporary / _file_name(
                 urlsplit(self._archive.archive).path.rpartition("/")[2] or "program"
             )
-            await download(
-                self._archive.archive, file, limit=MAX_ARCHIVE, progress=progress, sha256=self._archive.sha256
-            )
+            await download(self._archive.archive, file, limit=MAX_ARCHIVE, sha256=self._archive.sha256)
             await extract(file, self.folder, cmd=self._archive.cmd, check=self.command_in)
         except (DownloadError, ArchiveError) as exc:
             reason = str(exc) if isinstance(exc, DownloadError) else self._of_archive(exc.reason)

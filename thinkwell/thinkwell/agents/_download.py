@@ -9,10 +9,9 @@ import socket
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
 import anyio
@@ -26,13 +25,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import IO
 
-__all__ = ("DownloadError", "Progress", "download")
-
-Progress: TypeAlias = Callable[[int, int | None], object]
-"""Told how many bytes have come, and how many there will be where that is known."""
+__all__ = ("DownloadError", "download")
 
 CHUNK: Final = 256 * 1024
-"""Bytes read at once at most, and about how many come between two calls of a progress function."""
+"""Bytes read at once at most."""
 
 READ_TIMEOUT: Final = 30.0
 """Seconds for which nothing may come."""
@@ -64,7 +60,6 @@ async def download(
     to: Path,
     *,
     limit: int,
-    progress: Progress | None = None,
     sha256: str | None = None,
     read_timeout: float = READ_TIMEOUT,
 ) -> None:
@@ -74,7 +69,6 @@ async def download(
         url: The file's address.
         to: Where to put it. There must be nothing yet, and after a failure there is nothing.
         limit: How many bytes it may have.
-        progress: Called in the event loop: at the start, after every `CHUNK` or so, and at the end.
         sha256: The digest that the file must have, in hexadecimal digits.
         read_timeout: Seconds for which nothing may come.
 
@@ -82,7 +76,7 @@ async def download(
         DownloadError: It was not downloaded.
     """
     wire = _Wire()
-    job = _Job(url, to, limit, progress, sha256, read_timeout, wire)
+    job = _Job(url, to, limit, sha256, read_timeout, wire)
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wire.cut_when_cancelled)
@@ -130,7 +124,6 @@ class _Job:
         url: str,
         to: Path,
         limit: int,
-        progress: Progress | None,
         sha256: str | None,
         read_timeout: float,
         wire: _Wire,
@@ -138,7 +131,6 @@ class _Job:
         self._url = url
         self._to = to
         self._limit = limit
-        self._progress = progress
         self._sha256 = sha256
         self._read_timeout = read_timeout
         self._opener = _opener(wire)
@@ -176,10 +168,9 @@ class _Job:
             raise DownloadError(self._url, self._fault(exc)) from exc
 
     def _copy(self, response: http.client.HTTPResponse, file: IO[bytes]) -> None:
-        total, done, told = response.length, 0, 0
+        total, done = response.length, 0
         digest = hashlib.sha256()
         self._check_size(total or 0)
-        self._tell(done, total)
         while data := self._read(response):
             done += len(data)
             self._check_size(done)
@@ -188,13 +179,8 @@ class _Job:
                 file.write(data)
             except OSError as exc:
                 raise DownloadError(self._url, f"{self._to} cannot be written: {exc.strerror}") from exc
-            if done - told >= CHUNK:
-                told = done
-                self._tell(done, total)
         if total is not None and done < total:
             raise DownloadError(self._url, f"the connection ended after {done} of {total} bytes. {_NETWORK}")
-        if done != told:
-            self._tell(done, total)
         self._check_digest(digest.hexdigest())
 
     def _read(self, response: http.client.HTTPResponse) -> bytes:
@@ -202,10 +188,6 @@ class _Job:
             data = response.read1(CHUNK)
         anyio.from_thread.check_cancelled()
         return data
-
-    def _tell(self, done: int, total: int | None) -> None:
-        if self._progress is not None:
-            anyio.from_thread.run_sync(self._progress, done, total)
 
     def _check_size(self, size: int) -> None:
         if size > self._limit:

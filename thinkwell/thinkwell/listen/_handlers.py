@@ -154,6 +154,5 @@ async def listen(
         check_seconds("timeout", timeout)
     check_handlers(handlers)
     listening = handlers.begin()
-    if stream._run.live:
-        stream._run.attach(listening)
+    stream._run.attach(listening)
     return await listening.hear(stream, timeout)
