@@ -24,19 +24,19 @@ class Telling(Drawing):
     ) -> None:
         super().__init__(streams, labels, _Nothing())
         self._lines = lines
-        self._names = [None] if len(streams) == 1 else list(labels)
-        self._readers = [cast("EventReader", stream.events()) for stream in streams]
-        self._told: set[int] = set()
-        """The runs whose end was written."""
+        names = [None] if len(streams) == 1 else list(labels)
+        readers = [cast("EventReader", stream.events()) for stream in streams]
+        self._open = list(zip(streams, readers, names, strict=True))
+        """The runs whose end was not written."""
 
     def _frame(self, *, end: bool) -> Callable[[], None]:
         work: list[Callable[[], None]] = []
-        for index, (stream, reader) in enumerate(zip(self.streams, self._readers, strict=True)):
-            name = self._names[index]
+        for each in tuple(self._open):
+            stream, reader, name = each
             if events := reader.batch_nowait():
                 work.append(partial(self._lines.events, events, name))
-            if stream._log.ended and index not in self._told:
-                self._told.add(index)
+            if stream._log.ended:
+                self._open.remove(each)
                 work.append(partial(self._end, stream, name))
         return lambda: [each() for each in work].clear()
 
