@@ -19,7 +19,7 @@ KILL_GRACE = 5.0
 """Seconds to wait for the system to end a killed process. One stuck in the kernel is left to it."""
 
 GROUP_GRACE = 0.5
-"""Seconds to wait for the rest of a killed group. Where nobody reaps orphans, as in a container without an
+"""Seconds to wait for the rest of a killed group. Where orphans are not reaped, as in a container without an
 init process, their numbers stay, so it must not be long."""
 
 Signal: TypeAlias = Literal["terminate", "kill"]

@@ -222,7 +222,7 @@ class Peer(Generic[T]):
         return line
 
     def close(self) -> list[T]:
-        """Forget everything in flight and return the tokens of the requests that nobody will answer."""
+        """Forget everything in flight and return the tokens of the requests that will not be answered."""
         unanswered = list(self._pending.values())
         self._pending.clear()
         self._abandoned.clear()

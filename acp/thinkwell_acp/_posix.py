@@ -106,7 +106,7 @@ class Process:
         return await read_descriptor(self._stderr.fileno())
 
     async def write_stdin(self, data: bytes) -> None:
-        """Write it all. Raises `BrokenPipeError` where nobody reads."""
+        """Write it all. Raises `BrokenPipeError` where there is no reader."""
         await write_descriptor(self._stdin.fileno(), data)
 
     def write_stdin_now(self, data: bytes) -> int:

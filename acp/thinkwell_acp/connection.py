@@ -367,7 +367,7 @@ class Connection(Generic[H_co]):
     # Ending
 
     def end(self, reason: AcpError) -> None:
-        """End the connection: whoever waits for an answer gets the reason. Only the first call counts."""
+        """End the connection: what waits for an answer gets the reason. Only the first call counts."""
         if self.error is not None:
             return
         self.error = reason

@@ -249,7 +249,7 @@ class StdioTransport:
         """Let trio raise Ctrl-C where the program's main task waits, and nowhere else in a transport.
 
         By itself it does so at any point of any task, also half-way into a block or the start of a task, and
-        then nobody learns of the agent's end.
+        then the agent's end is not noticed.
         """
         if "trio" in sys.modules:  # else it cannot be running, and need not be there
             from trio.lowlevel import enable_ki_protection

@@ -626,7 +626,7 @@ class BudgetExceeded(ThinkwellError):
 
 
 class QuestionsStopped(ThinkwellError):
-    """Somebody who was asked a question has ended the run.
+    """A handler that was asked a question has ended the run.
 
     Attributes:
         reason: Why.

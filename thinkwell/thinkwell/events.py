@@ -357,7 +357,7 @@ class ResultAttempt(Event, frozen=True, kw_only=True, tag="result_attempt"):
 class PhaseChanged(Event, frozen=True, kw_only=True, tag="phase"):
     """The run has come to another phase.
 
-    The agent's launch was over when its first run began, which is told of it with times below zero. A served
+    The agent's launch was over when its first run began, which has it with times below zero. A served
     run begins when it is asked for, and tells what it waits for from 0 on.
     """
 
@@ -455,7 +455,7 @@ class Report(Event, frozen=True, kw_only=True, tag="report"):
 
 
 class Unhandled(Event, frozen=True, kw_only=True, tag="unhandled"):
-    """Something that whoever listens has no handler for; see `thinkwell.listen`."""
+    """A message that the listener has no handler for; see `thinkwell.listen`."""
 
     type: ClassVar[Literal["unhandled"]] = "unhandled"
 

@@ -2,7 +2,7 @@
 
 A `PermissionQuestion` asks whether the agent may do something, a `FormQuestion` for values, a `UrlQuestion`
 whether a web page may be opened. All three go the same way: the policy (for permissions), then each handler
-of ``on_question`` in its order, then whoever calls `ThoughtStream.answer`; the first answer counts.
+of ``on_question`` in its order, then `ThoughtStream.answer`; the first answer counts.
 """
 
 from __future__ import annotations
@@ -145,6 +145,6 @@ async def wait_for_answer(question: Question, /) -> Answer | None:
     """Leave a question open, until its deadline, for `ThoughtStream.answer` and `Session.answer`.
 
     A handler for the end of a chain: ``on_question=[reviewer, wait_for_answer]``. Where `on_question` is not
-    given and nobody listens to the run, ``permissions="ask"`` means this one.
+    given and the run has no listener, ``permissions="ask"`` means this one.
     """
     raise NotImplementedError  # pragma: no cover - known by its name, and never called

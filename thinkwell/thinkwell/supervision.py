@@ -34,7 +34,7 @@ TITLE_LENGTH: Final = 100
 """Characters of a question's title that the reason for a run's end tells."""
 
 RUNS_KEPT: Final = 1000
-"""Runs whose denials, or whose judges, are remembered: nobody tells a supervisor when one is over."""
+"""Runs whose denials, or whose judges, are remembered: a supervisor does not learn when one is over."""
 
 
 def _shown(text: str, length: int) -> str:

@@ -53,7 +53,7 @@ MAX_DATA: Final = 1024 * 1024
 """Bytes of an answer up to which its structured part is taken."""
 
 MAX_REASON: Final = 300
-"""Characters of somebody else's words in a reason."""
+"""Characters of the server's words in a reason."""
 
 ANSWER_TIMEOUT: Final = 60.0
 """Seconds for the answer to any request but a call of a tool. Servers that are still being installed when

@@ -1,6 +1,6 @@
 """Runs an MCP server for an agent, and ends it when the agent is gone, however that went.
 
-An agent that is killed cannot end its servers, and a server that hangs does not see that nobody writes to it
+An agent that is killed cannot end its servers, and a server that hangs does not see that it has no writer
 any more. This program stands between them. It is started by the agent as the leader of a process group, hands
 its standard streams to the server, and watches whether anybody still holds the other end of standard input.
 Like the shim it imports only what costs nothing. Usage: ``python -I -S _guard.py GRACE PROGRAM ARGUMENT…``;
@@ -30,14 +30,14 @@ def _ignore(_number: int, _frame: object) -> None:
 def _wait(server: int) -> None:
     """End as the server has ended."""
     _, status = os.waitpid(server, 0)
-    if _watch().poll(0):  # nobody is left to end what the server has started
+    if _watch().poll(0):  # no other is left to end what the server has started
         os.killpg(0, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)  # a signal as a shell tells it
 
 
 def main() -> None:
-    """Run the server until it ends or nobody is there to talk to it."""
+    """Run the server until it ends or its input is closed."""
     grace, program = float(sys.argv[1]), sys.argv[2:]
     # It is for the server; the guard stays until the server is gone. A handler is not inherited.
     signal.signal(signal.SIGTERM, _ignore)

@@ -19,7 +19,7 @@ class Outbox(Generic[T]):
         self._closed = False
 
     def put(self, item: T) -> None:
-        """Add an item. After `close` it is dropped: nobody would take it."""
+        """Add an item. After `close` it is dropped: it would not be taken."""
         if not self._closed:
             self._items.append(item)
             self._changed.set()

@@ -269,7 +269,7 @@ class ToolSession:
         except anyio.get_cancelled_exc_class():
             if anyio.current_effective_deadline() == -math.inf:
                 raise
-            # Nobody cancelled this call: its handler let out the cancellation of what it waited for.
+            # This call was not cancelled: its handler let out the cancellation of what it waited for.
             failed = "The tool was cancelled"
         return _reply(ToolOutput.text(failed, is_error=True).wire() | stamp)
 

@@ -37,7 +37,7 @@ class Stream(Protocol):
         """Send all the bytes.
 
         Raises:
-            anyio.BrokenResourceError: Nobody reads them.
+            anyio.BrokenResourceError: There is no reader.
         """
         ...
 

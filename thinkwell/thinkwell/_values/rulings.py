@@ -35,7 +35,7 @@ class Said(Reply, frozen=True, kw_only=True):
 
 
 class Silence(Struct, frozen=True):
-    """The answer of whoever wants to say nothing, where nobody else is asked."""
+    """The answer of a handler that wants to say nothing, where no other is asked."""
 
 
 SILENCE: Final = Silence()

@@ -1,4 +1,4 @@
-"""Unpacking archives for which nobody vouches. Bytes are counted as they come, whatever an archive says."""
+"""Unpacking untrusted archives. Bytes are counted as they come, whatever an archive says."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class _Installation:
         parent = self.folder.parent
         parent.mkdir(parents=True, exist_ok=True)
         for left in parent.glob(".*"):
-            with suppress(OSError):  # somebody else has removed it
+            with suppress(OSError):  # another process has removed it
                 if left.stat().st_mtime < time.time() - ABANDONED:
                     shutil.rmtree(left, ignore_errors=True)
         return Path(tempfile.mkdtemp(prefix=".download-", dir=parent))

@@ -74,7 +74,7 @@ def _words_of(command: str | Sequence[str], source: str) -> list[str]:
     if not words:
         raise ValueError(f"{source}: the command is empty")
     if isinstance(command, str):
-        with suppress(RuntimeError):  # of pathlib: whoever runs this has no home here
+        with suppress(RuntimeError):  # of pathlib: this user has no home here
             words = [str(Path(word).expanduser()) if word.startswith("~/") else word for word in words]
     return words
 

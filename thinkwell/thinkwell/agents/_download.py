@@ -1,4 +1,4 @@
-"""Downloads of files for which nobody vouches."""
+"""Downloads of untrusted files."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ class Preparing:
                 with anyio.move_on_after(seconds):
                     while True:
                         try:
-                            await process.receive()  # what it prints on standard output is for nobody
+                            await process.receive()  # what it prints on standard output is dropped
                         except ProcessExited as exc:
                             return _Ended(exit_code=exc.exit_code, stderr_tail=exc.stderr_tail, in_time=True)
                 return _Ended(exit_code=None, stderr_tail=process.stderr_tail, in_time=False)

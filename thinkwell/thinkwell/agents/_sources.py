@@ -223,7 +223,7 @@ def _project_tables() -> tuple[str, Table]:
     """
     try:
         here = Path.cwd()
-    except FileNotFoundError:  # somebody has removed it
+    except FileNotFoundError:  # it was removed meanwhile
         return "", {}
     files = (folder / "pyproject.toml" for folder in (here, *here.parents))
     # Path.is_file would raise where a folder above may not be looked into.

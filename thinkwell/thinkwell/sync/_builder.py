@@ -150,7 +150,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         Handlers that are not ``async`` may block. Ctrl-C cancels the run; twice kills the agent.
 
         Args:
-            handlers: Who is told of what the agent says, and asked what it asks: see `thinkwell.listen`.
+            handlers: They receive what the agent says, and answer what it asks: see `thinkwell.listen`.
             include: Kinds of events that the run keeps. The handlers hear of all.
             buffer: A bound for the events that are kept; none by default.
             timeout: Seconds that all of it may take, the handlers included. Then `ThoughtTimeout` is raised.

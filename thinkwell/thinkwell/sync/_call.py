@@ -30,7 +30,7 @@ class Call(Generic[T]):
         self.done: bool = False
         """Whether there is a result, or an error."""
         self.given_up = False
-        """Whether nobody waits for it any more."""
+        """Whether it is not waited for any more."""
         self.task: asyncio.Task[None] | None = None
         """What it runs in, from its beginning to its end: who waits frees nothing of the loop's."""
         self._gate = threading.Lock()

@@ -1,7 +1,7 @@
 """The event loop behind the blocking API: one for the process, in a thread of its own.
 
 All agents share it, so that one can supervise another. It begins with the first of them and ends with the
-last. Whoever is left open when the interpreter exits is closed then.
+last. What is left open when the interpreter exits is closed then.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class LoopThread:
         return os.getpid() != self._pid
 
     def check_elsewhere(self) -> None:
-        """Check that whoever is about to wait is not in the loop's own thread.
+        """Check that the caller is not in the loop's own thread.
 
         Raises:
             RuntimeError: It is there.
@@ -332,7 +332,7 @@ class LoopThread:
             try:
                 for held in tuple(self._held):
                     held.leave()
-                self.post(self._end_without_any)  # whoever began it may have been interrupted
+                self.post(self._end_without_any)  # its caller may have been interrupted
                 self._thread.join()
             except KeyboardInterrupt:
                 for held in tuple(self._held):
@@ -340,7 +340,7 @@ class LoopThread:
         self._thread.join()
 
     def leave_abandoned(self) -> None:
-        """Leave what nobody can leave any more: now that the main thread has ended, and from time to time.
+        """Leave what its user cannot leave any more: now that the main thread has ended, and now and then.
 
         What another thread has opened stays open for as long as Python waits for that thread.
         """

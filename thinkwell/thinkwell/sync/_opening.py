@@ -63,7 +63,7 @@ class Opened(Generic[T]):
         self._held.close()
 
     def __del__(self) -> None:
-        """Close what nobody has closed and nobody can any more."""
+        """Close what was not closed and cannot be any more."""
         held: Held[T] | None = getattr(self, "_held", None)
         if held is not None and not held.loop.forked and not held.left.done:
             held.leave()

@@ -41,7 +41,7 @@ class Session(Opened[AsyncSession]):
     def __init__(self, held: Held[AsyncSession], session: AsyncSession, owner: object) -> None:
         super().__init__(held)
         self._session = session
-        self._owner = owner  # an agent is closed when nobody can use it any more
+        self._owner = owner  # an agent is closed when it cannot be used any more
 
     def __repr__(self) -> str:
         return repr(self._session)

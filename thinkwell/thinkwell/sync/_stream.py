@@ -88,7 +88,7 @@ class ThoughtStream(Generic[T_co]):
     def __init__(self, loop: LoopThread, stream: AsyncThoughtStream[T_co], owner: object) -> None:
         self._loop = loop
         self._stream = stream
-        self._owner = owner  # an agent is closed when nobody can use it any more
+        self._owner = owner  # an agent is closed when it cannot be used any more
 
     def __repr__(self) -> str:
         return self._loop.ask(repr, self._stream)

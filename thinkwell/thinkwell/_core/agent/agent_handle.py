@@ -324,13 +324,13 @@ def open_agent(
         cwd: The folder in which the agent works; by default the current one.
         permissions: What the agent may do when it asks: ``deny`` (only call our own tools), ``ask``
             (`on_question` decides), ``allow`` (anything), or a `PermissionPolicy`. By default it is ``ask``
-            where there is an `on_question`, and in a run that somebody listens to (`ThinkBuilder.listen`);
+            where there is an `on_question`, and in a run with a listener (`ThinkBuilder.listen`);
             else ``deny``.
         on_question: Who answers what is left open: a function, or several, asked in their order. They also
-            fill in forms, which are offered to the agent only where there is somebody to do it. Without it,
+            fill in forms, which are offered to the agent only where there is someone to do it. Without it,
             what ``permissions="ask"`` or a policy leaves open waits for `ThoughtStream.answer`, except while
-            somebody listens to the run: then what is left open is declined. `wait_for_answer` waits in both.
-        question_timeout: Seconds until a question that nobody answers is denied.
+            the run has a listener: then what is left open is declined. `wait_for_answer` waits in both.
+        question_timeout: Seconds until an unanswered question is denied.
         workspace: Files and terminals that the agent may use through us; none by default.
         mcp_servers: MCP servers for every session, besides our own: `McpStdio`, `McpHttp`, `McpSse`, or those
             of a file (`load_mcp_servers`).
@@ -583,7 +583,7 @@ def _check_login(agent: RunningAgent) -> None:
 
 
 def _offers(agent: RunningAgent) -> s.ClientCapabilities:
-    """Return what the agent may ask of us: nothing that nobody would serve."""
+    """Return what the agent may ask of us: nothing that would not be served."""
     forms = s.ElicitationCapabilities(
         form=s.ElicitationFormCapabilities(), url=s.ElicitationUrlCapabilities()
     )

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 _told_next: Final[ContextVar[Callable[[ev.PhaseChanged], None] | None]] = ContextVar(
     "_told_next", default=None
 )
-"""Who is told of the next launch of this task, beside whoever it is done for."""
+"""What follows the next launch of this task, beside the caller's own callback."""
 
 
 @contextmanager
 def launch_told_to(on_phase: Callable[[ev.PhaseChanged], None]) -> Generator[None]:
-    """Tell somebody of the phases of the first launch in a block, whoever calls `open_agent` there."""
+    """Report the phases of the first launch in a block, whichever code calls `open_agent` there."""
     token = _told_next.set(on_phase)
     try:
         yield

@@ -52,7 +52,7 @@ class SharedLogin:
 
     @property
     def running(self) -> bool:
-        """Whether somebody is logging in now."""
+        """Whether a login is going on."""
         return self._attempt is not None
 
     async def log_in(self, authenticate: Callable[[str], Awaitable[None]]) -> bool:

@@ -172,7 +172,7 @@ class AgentQuestions:
     async def ask_for_tool(
         self, title: str, fields: Sequence[FormField], session: WireSession, run_id: str
     ) -> dict[str, FormValue] | None:
-        """Get values for a tool of ours; ``None``: nobody wants to give them."""
+        """Get values for a tool of ours; ``None``: they were not given."""
         question = FormQuestion(
             id=self._new_id(),
             title=title,
@@ -253,7 +253,7 @@ def _outcome(
 
 
 def _action(ruling: Ruling) -> str:
-    """Return what is told of an answer to a request for input."""
+    """Return what the log has of an answer to a request for input."""
     if ruling.allows:
         return "accept"
     return "cancel" if ruling.cancels or ruling.late else "decline"

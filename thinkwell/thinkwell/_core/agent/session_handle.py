@@ -69,7 +69,7 @@ class SessionPlan(Struct, frozen=True, kw_only=True):
     tools_via: ToolTransport | None = None
     """The way for our tools, where it is not the agent's."""
     bare: bool = False
-    """Whether the agent is told of no tools of ours. There can be no turns then."""
+    """Whether none of our tools are offered to the agent. There can be no turns then."""
 
 
 class SessionStarter:

@@ -238,7 +238,7 @@ class Meter:
         """Begin to count cost.
 
         Args:
-            cost_before: What the session has cost before; ``None`` where nobody knows.
+            cost_before: What the session has cost before; ``None`` where that is not known.
         """
         self._cost = cost_before
 

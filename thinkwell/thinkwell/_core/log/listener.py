@@ -43,7 +43,7 @@ class Listened(Protocol):
 
     @property
     def asks_others(self) -> bool:
-        """Whether somebody is asked what the listener leaves open."""
+        """Whether others are asked what the listener leaves open."""
         ...
 
     def tell(self, kind: Callable[..., E], /, **fields: object) -> None:
@@ -67,7 +67,7 @@ class RunListener(Protocol):
     """Hears all of a run, and is the first who is asked what its agent asks."""
 
     by: str
-    """Its name on the log, where an answer has none of its own."""
+    """Its name on the log, where an answer names none."""
     max_repeats: int | None
     """How often the agent may ask the same; ``None``: as often as it likes."""
 

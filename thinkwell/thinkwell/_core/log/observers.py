@@ -1,4 +1,4 @@
-"""What goes on in an agent's sessions and runs, told to whoever records or traces it.
+"""What goes on in an agent's sessions and runs, reported to recorders and tracers.
 
 An observer is told in order, while messages are being read: it must neither wait nor raise.
 """
@@ -179,7 +179,7 @@ class SessionObservers:
 
 
 class Observers:
-    """All who are told of one agent."""
+    """All observers of one agent."""
 
     def __init__(self, observers: Sequence[Observer] = ()) -> None:
         self._observers = observers

@@ -1,6 +1,6 @@
 """The reduction of a run's events to a `RunView`.
 
-Each event costs a bounded amount of work, and none is done before somebody looks.
+Each event costs a bounded amount of work, and none is done before a look.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PARTS: Final = (ev.Message, ev.Thought, *_TOOL_EVENTS, *_RARE)
 """What the conversation consists of: any of them ends a message without an id before it."""
 
 MERGE_AT: Final = 64
-"""Events of one tool call that are kept until somebody looks."""
+"""Events of one tool call that are kept until a look."""
 
 CONTENTS_AT: Final = 8
 """The same, where the last has content, which may be long and replaces what was there."""

@@ -68,7 +68,7 @@ class RunControl(Protocol):
         ...
 
     def attach(self, listener: RunListener) -> None:
-        """Tell somebody of everything, and ask him first."""
+        """Attach a listener; it is asked first."""
         ...
 
     def cancel(self) -> None:
@@ -145,7 +145,7 @@ class Outcome(Generic[T]):
             self._on_settled(raw, self.error)
 
     def __del__(self) -> None:
-        """Log an error that nobody has looked at. A run that was cancelled was ended on purpose."""
+        """Log an error that was never looked at. A run that was cancelled was ended on purpose."""
         if self.error is not None and not self.seen and not isinstance(self.error, ThoughtCancelled):
             self.seen = True
             about = "Run %s%s failed and nobody awaited its result: %s"

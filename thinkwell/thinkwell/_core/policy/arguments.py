@@ -64,7 +64,9 @@ def command_line(raw: JsonValue) -> str | None:
 def _text(value: JsonValue) -> str:
     try:
         return str(value)
-    except RecursionError:  # pragma: no cover - only before Python 3.12; nobody runs what is nested that deep
+    except (
+        RecursionError
+    ):  # pragma: no cover - only before Python 3.12; no shell runs what is nested that deep
         return "?"
 
 

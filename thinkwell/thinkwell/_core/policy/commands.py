@@ -118,7 +118,7 @@ def _runs_only_itself(command: Sequence[Word]) -> bool:
     texts = [word.text for word in arguments]
     if name in SHELLS:
         return bool(texts) and not texts[0].startswith(("-", "+", "/c", "/C", "/k", "/K"))
-    # What stands for names of files may stand for an option, if somebody has made such a file.
+    # What stands for names of files may stand for an option, if there is such a file.
     return name not in SELECTIVE or all(word.certain or word.text[:1] not in "-*?[" for word in arguments)
 
 

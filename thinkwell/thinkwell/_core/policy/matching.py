@@ -94,7 +94,7 @@ class Asked:
     def _hits_paths(self, patterns: Sequence[str]) -> bool:
         kind = self._question.kind
         if not self._question.paths and kind in _CHANGES_FILES:
-            return True  # something is changed, and nobody says what
+            return True  # something is changed, and it is not said what
         if self._folded is None:
             return True
         # What is said of a folder holds for all that is in it.

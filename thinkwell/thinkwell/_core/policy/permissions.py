@@ -28,7 +28,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     """What a policy says of a question."""
 
     verdict: RuleVerdict
-    """``ask``: somebody else has to decide."""
+    """``ask``: a handler or a person has to decide."""
     why: str
     rule: int | None = None
     """Which of the policy's rules decided, counted from 0; ``None``: none fits."""

@@ -1,7 +1,7 @@
 """Reads command lines as a POSIX shell would, as far as it takes to see which commands are in them.
 
-Two readers need it. Whoever allows has to be certain of what runs, so `Script.plain` is true for very simple
-lines only. Whoever forbids wants every command that may be hidden in a line: in a list, a group, a
+It has two uses. To allow, the policy has to be certain of what runs, so `Script.plain` is true for very
+simple lines only. To forbid, it wants every command that may be hidden in a line: in a list, a group, a
 substitution, quoted or escaped; what cannot be followed is `Unreadable`.
 """
 

@@ -134,7 +134,7 @@ _PATCHED: Final = re.compile(
     re.MULTILINE,
 )
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://(?!.*[/\\]\.\.([/\\]|$))", re.DOTALL)
-"""No file's path, unless somebody made a folder by the name of ``https:``. With ``..`` it takes no folder."""
+"""No file's path, unless there is a folder by the name of ``https:``. With ``..`` it takes no folder."""
 
 
 KEY_LENGTH: Final = 100

@@ -31,7 +31,7 @@ class Dialect:
     reports: ClassVar[bool] = False
     """Whether all that it says comes as a `Report`."""
     may_always_ask: ClassVar[bool] = False
-    """Whether it may ask even where nobody can answer."""
+    """Whether it may ask even where there is no one to answer."""
 
     def check(self, spec: Spec[Any]) -> None:
         """Refuse a task that the agent cannot be given.
@@ -60,7 +60,7 @@ class Dialect:
         return None
 
     def answer_meta(self, ruling: Ruling) -> dict[str, ev.JsonValue] | None:
-        """Return what else the agent is told of an answer."""
+        """Return what else the agent gets with an answer."""
         return None
 
     def report(self, update: s.UnknownUpdate) -> dict[str, ev.JsonValue] | None:

@@ -1,4 +1,4 @@
-"""MCP servers of the caller's as the agent is told of them, checked before anything is sent."""
+"""The caller's MCP servers as the agent gets them, checked before anything is sent."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class McpServers:
     ) -> None:
         self._search_path = search_path
         self.wire: tuple[s.McpServer, ...] = self._checked(servers, (), who)
-        """What the agent is told of those of `open_agent`."""
+        """Those of `open_agent`, as the agent gets them."""
 
     def with_more(self, servers: Sequence[McpServer]) -> tuple[s.McpServer, ...]:
         """Return what the agent is told for a session that has more of them. Raises as the constructor."""

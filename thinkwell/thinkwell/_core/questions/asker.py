@@ -51,8 +51,8 @@ class Asker:
     """Gets an answer to every question of one agent.
 
     Args:
-        policy: What is decided without asking; ``None``: everything is denied, except where somebody listens
-            to the run who decides it.
+        policy: What is decided without asking; ``None``: everything is denied, except in a run with
+            a listener that decides it.
         handlers: Who is asked, in this order.
         timeout: Seconds that they get for a question, all in all.
     """
@@ -66,7 +66,7 @@ class Asker:
     ) -> None:
         self._policy = policy
         self._handlers = tuple(handlers)
-        # Where nobody else is asked, and nobody listens who could say more, a program is waited for.
+        # Where no one else is asked, and no listener could say more, a program is waited for.
         self._without = (wait_for_answer,) if not self._handlers and _leaves_open(policy) else ()
         self._timeout = timeout
         self.open: OpenQuestions = OpenQuestions()
@@ -75,7 +75,7 @@ class Asker:
 
     @property
     def denies_all(self) -> bool:
-        """Whether it was said that everything is denied: then nobody can be asked for permission."""
+        """Whether it was said that everything is denied: then no one is asked for permission."""
         return self._policy == "deny"
 
     @property
@@ -131,7 +131,7 @@ class Asker:
         if scene.listener is not None:
             handlers = (_Front(scene.listener), *self._handlers)
         if not isinstance(question, PermissionQuestion):
-            if scene.own:  # whoever has written the tool could have asked them
+            if scene.own:  # the author of the tool could have asked them
                 handlers = (wait_for_answer,)
             return _nobody("nobody who was asked answered it"), handlers
         if scene.own:
@@ -168,7 +168,7 @@ class Asker:
         if not handlers:
             return ruling
         asking = anyio.CancelScope()
-        # In the background: a handler that is cancelled may take its time, and nobody waits for that.
+        # In the background: a handler that is cancelled may take its time, which is not waited for.
         scene.tasks.start_in_order(self._consult, asking, entry, scene, ruling, handlers)
         try:
             with anyio.move_on_after(self._timeout):
@@ -179,7 +179,7 @@ class Asker:
             verdict="deny", by="deadline", why=f"nobody answered within {self._timeout:g} seconds", late=True
         )
         if final.allows and ruling.allows:
-            return ruling  # whoever only reviews cannot widen what the policy said
+            return ruling  # a reviewer cannot widen what the policy said
         return final
 
     async def _consult(
@@ -233,7 +233,7 @@ class Asker:
 
 
 def _leaves_open(policy: PermissionMode | PermissionPolicy | None) -> bool:
-    """Return whether somebody may be asked for permission."""
+    """Return whether handlers may be asked for permission."""
     if isinstance(policy, PermissionPolicy):
         return "ask" in (policy.otherwise, *(rule.verdict for rule in policy.rules))
     return policy == "ask"

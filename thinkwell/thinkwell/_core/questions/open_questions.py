@@ -230,7 +230,7 @@ class OpenQuestions:
         entry.rule(read_answer(entry.question, answer, by, "answered from outside"))
 
     def withdraw(self, *, run: str | None = None, session: str | None = None) -> None:
-        """Cancel the open questions of a run, or of a session: nobody waits for their answers any more."""
+        """Cancel the open questions of a run, or of a session: their answers are not waited for any more."""
         for entry in list(self._entries.values()):
             if entry.concerns(run, session):
                 entry.withdraw()

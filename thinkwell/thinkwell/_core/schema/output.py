@@ -34,7 +34,7 @@ ENVELOPES: Final = frozenset(
 """Keys under which models were seen to wrap what they return."""
 
 MOST_ERRORS: Final = 50
-"""Lines that the agent is told of what is wrong: the model reads and pays for each."""
+"""Lines about what is wrong that the agent gets: the model reads and pays for each."""
 
 WHAT_TO_GIVE: Final = (
     "Give a pydantic model, a dataclass, a TypedDict, a union, list, Literal or scalar of those, "
@@ -47,7 +47,7 @@ class JsonSchema(dict[str, object]):
 
 
 class ForeignSchema(JsonSchema):
-    """A JSON Schema of somebody who is not trusted. It is refused where it could not be checked in time."""
+    """A JSON Schema that is not trusted. It is refused where it could not be checked in time."""
 
 
 class OutputInvalid(Exception):  # noqa: N818 - says what happened

@@ -52,7 +52,7 @@ class SessionRoutes(Generic[R]):
         self._agent = agent
         self._opened = opened
         self._sessions: WeakValueDictionary[str, R] = WeakValueDictionary()
-        """As long as somebody may ask for what comes in them."""
+        """As long as what comes in them may be asked for."""
         self._ids = Recent(SESSIONS_KEPT)
         self._opening: list[R] = []
         self._unknown = 0

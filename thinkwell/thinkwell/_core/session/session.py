@@ -337,7 +337,7 @@ class WireSession:
     # What the agent sends
 
     def updates(self, batch: Sequence[s.SessionNotification]) -> None:
-        """Take updates: they are the run's whose turn it is, or nobody's."""
+        """Take updates: they are the run's whose turn it is, or no run's."""
         self.outside.expect(batch)
         self.mapper.extend(batch)
 

@@ -99,7 +99,7 @@ class SessionSettings:
         if option_id is not None:
             await self._set_option(option_id, mode_id)
             return
-        if session.life is SessionLife.REOPENING:  # there is nobody to tell before it is opened anew
+        if session.life is SessionLife.REOPENING:  # it cannot be sent before it is opened anew
             self._changed(partial(session.state.mode_is, mode_id))
             return
         assert session.id is not None

@@ -38,7 +38,7 @@ RELIST_GRACE: Final = 0.1
 
 
 def new_server(call: CallTool, on_reached: Callable[[], None]) -> ToolServer:
-    """Return a tool server with a name that nobody can guess: by it a permission request is known as ours.
+    """Return a tool server with a name that cannot be guessed: by it a permission request is known as ours.
 
     The name has no sign that agents rewrite, and leaves room for a tool's name within the 64 characters of
     most models.

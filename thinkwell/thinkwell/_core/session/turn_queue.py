@@ -21,8 +21,8 @@ class Turns:
         """Return a place in the queue; ``async with`` it waits for the session and gives it back.
 
         Args:
-            others: Queues for what is needed besides. Whoever needs the same has to ask for it at once, as
-                here, so that nobody waits for somebody who waits for him.
+            others: Queues for what is needed besides. All that is needed has to be asked for at once, as
+                here, so that no two tasks wait for each other.
         """
         return Ticket((self, *others))
 
@@ -44,7 +44,7 @@ class Turns:
 
 
 class Ticket:
-    """A place in each of some queues. It must be entered at some time, or nobody behind it gets a turn."""
+    """A place in each of some queues. It must be entered at some time, or none behind it gets a turn."""
 
     def __init__(self, queues: tuple[Turns, ...]) -> None:
         self._places = [(queue, queue.join()) for queue in queues]

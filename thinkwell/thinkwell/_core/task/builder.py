@@ -404,7 +404,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         A caller who is cancelled cancels the run, and so does a handler that raises.
 
         Args:
-            handlers: Who is told of what the agent says, and asked what it asks: see `thinkwell.listen`.
+            handlers: They receive what the agent says, and answer what it asks: see `thinkwell.listen`.
             include: Kinds of events that the run keeps. The handlers hear of all.
             buffer: A bound for the events that are kept; none by default.
             timeout: Seconds that all of it may take, the handlers included. Then `ThoughtTimeout` is raised.
@@ -439,7 +439,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
 
 
 def check_handlers(handlers: object) -> None:
-    """Check that somebody can listen.
+    """Check that handlers can listen.
 
     Raises:
         TypeError: These are no handlers.

@@ -19,7 +19,7 @@ def read_docstring(function: object) -> tuple[str, dict[str, str]]:
     doc = inspect.getdoc(function) or ""
     description: list[str] = []
     parameters: dict[str, list[str]] = {}
-    sink: list[str] | None = description  # where a line that goes on belongs; None: nobody wants it
+    sink: list[str] | None = description  # where a line that goes on belongs; None: it is not wanted
     in_args, indent = False, 0
     for line in doc.splitlines():
         words = line.strip()

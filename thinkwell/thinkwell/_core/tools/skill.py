@@ -30,7 +30,7 @@ _ALLOWED_TOOL: Final = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class Skill:
-    """A skill: what an agent is told of it at once, and what it gets when it asks for more.
+    """A skill: what an agent gets of it at once, and what it gets when it asks for more.
 
     Made of texts and functions as it is here, or of a folder by `load_skill`. `ThinkBuilder.skill` offers it.
 

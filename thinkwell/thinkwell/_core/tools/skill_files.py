@@ -24,7 +24,7 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:")
 
 
 class SkillFileError(Exception):
-    """A file cannot be had; the message is for whoever asked."""
+    """A file cannot be had; the message is for the caller."""
 
 
 class FileEntry(NamedTuple):
@@ -198,7 +198,7 @@ if sys.platform == "win32":
 else:
     _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    """Without waiting for whoever writes to a pipe, should it be one."""
+    """Without waiting for a writer, should it be a pipe."""
 
     def _open_below(root: Path, identity: tuple[int, int], parts: tuple[str, ...]) -> int:
         """Open a file below a folder, step by step, so that nothing can be swapped in on the way."""

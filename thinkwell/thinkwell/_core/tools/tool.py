@@ -78,7 +78,7 @@ class ToolContext:
             anyio.from_thread.run_sync(self._report, done, total, message)
 
     async def ask(self, title: str, fields: Sequence[FormField]) -> dict[str, FormValue] | None:
-        """Ask for values whoever answers what the agent asks, and wait for them. For ``async`` tools.
+        """Ask those who answer the agent's questions for values, and wait for them. For ``async`` tools.
 
         The question is on the log of the run as one of the agent's would be, and displays show it. It is left
         to `ThoughtStream.answer`, until the deadline of questions; no handler is asked.
@@ -88,10 +88,10 @@ class ToolContext:
             fields: What is to be filled in; see `thinkwell.questions.FormField`.
 
         Returns:
-            What was filled in by the names of the fields; ``None``: it was declined, or nobody has answered.
+            What was filled in by the names of the fields; ``None``: it was declined, or not answered.
 
         Raises:
-            ToolError: Nobody can be asked where the tool was called.
+            ToolError: There is no one to ask where the tool was called.
         """
         if self._ask is None:
             raise ToolError("Nobody can be asked here")

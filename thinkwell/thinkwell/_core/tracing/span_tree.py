@@ -105,7 +105,7 @@ def own_tool(*shown: str | None) -> str | None:
 
 
 def injected(context: Context) -> Mapping[str, str]:
-    """Return what tells a context to somebody else, as the configured propagator writes it."""
+    """Return what carries a context elsewhere, as the configured propagator writes it."""
     carrier: dict[str, object] = {}
     propagate.inject(carrier, context)
     return {key: value for key, value in carrier.items() if isinstance(value, str)}

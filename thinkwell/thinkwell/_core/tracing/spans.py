@@ -69,7 +69,7 @@ class AgentSpans:
             },
         )
         if not tree.root.get_span_context().is_valid:
-            return None  # nobody collects spans
+            return None  # no spans are collected
         if own is not None:
             own.belongs_to(tree)
         return RunSpans(self, tree, ephemeral=facts.ephemeral)

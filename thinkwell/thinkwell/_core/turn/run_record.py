@@ -41,7 +41,7 @@ logger = logging.getLogger("thinkwell")
 
 
 class RunRecord(Generic[T]):
-    """What is told of a run. Its `Run` drives it, its session tells what the agent does.
+    """The record of a run. Its `Run` drives it, its session tells what the agent does.
 
     Args:
         facts: What is known of the run when it begins.
