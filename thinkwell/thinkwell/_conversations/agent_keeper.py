@@ -29,7 +29,7 @@ logger = logging.getLogger("thinkwell")
 
 
 class KeptAgent:
-    """An agent, as long as somebody has a session of it."""
+    """An agent, as long as it has a session in use."""
 
     def __init__(self, agent: Agent, life: _Life | None, *, fresh: bool) -> None:
         self.agent = agent
@@ -39,11 +39,11 @@ class KeptAgent:
 
     @property
     def replaced(self) -> bool:
-        """Whether it is known to be dead, and whoever needs an agent next gets another."""
+        """Whether it is known to be dead: the next caller that needs an agent gets another."""
         return self._life is not None and self._life.dead
 
     def died(self) -> None:
-        """Say that it is dead. Whoever has a session of it learns that. A given one is never replaced."""
+        """Say that it is dead. The holders of its sessions learn that. A given one is never replaced."""
         if self._life is not None:
             self._life.end()
 
@@ -93,7 +93,7 @@ class AgentKeeper:
         """Return the agent for the time of a block; it is opened where there is none.
 
         Args:
-            on_death: Called when somebody else says that it is dead.
+            on_death: Called when it is said elsewhere that it is dead.
             on_phase: Called with each phase of its launch, where that has to be waited for.
 
         Raises:
@@ -127,7 +127,7 @@ class _Life:
 
     def __init__(self, factory: AgentFactory, closed: Callable[[_Life, Exception | None], None]) -> None:
         self.dead = False
-        """Whether nobody gets it any more."""
+        """Whether it is given out no more."""
         self._factory = factory
         self._closed = closed
         self._agent: Agent | None = None
@@ -143,7 +143,7 @@ class _Life:
         self._scope = anyio.CancelScope(shield=True)
 
     async def main(self) -> None:
-        """Open it, wait until nobody needs it any more, and close it."""
+        """Open it, wait until it is not needed any more, and close it."""
         error = None
         try:
             with self._scope, launch_told_to(self._reach):
@@ -177,7 +177,7 @@ class _Life:
         if self._error is not None:
             raise self._error.with_traceback(None)
         if self._agent is None:
-            raise RouterClosed  # pragma: no cover - whoever waits is cancelled first
+            raise RouterClosed  # pragma: no cover - waiting tasks are cancelled first
         return self._agent
 
     @asynccontextmanager
@@ -191,14 +191,14 @@ class _Life:
             self._look()
 
     def end(self) -> None:
-        """Give it to nobody any more, and tell those who have it."""
+        """Give it out no more, and tell those who have it."""
         self.dead = True
         for on_death in tuple(self._users):
             on_death()
         self._look()
 
     def leave(self) -> None:
-        """Close it: nobody has a session of it. From now on it can be cancelled from outside."""
+        """Close it: it has no session in use. From now on it can be cancelled from outside."""
         self._needless.set()
         if self._opened.is_set():
             self._scope.shield = False

@@ -30,6 +30,6 @@ def check_context(name: str, given: V, example: str) -> V:
 
 
 def close_coroutine(given: object) -> None:
-    """Close what nobody is going to await, so that Python does not warn of it."""
+    """Close what will not be awaited, so that Python does not warn of it."""
     if inspect.iscoroutine(given):
         given.close()

@@ -1,8 +1,8 @@
 """A conversation: a session of an agent, and whose turn it is.
 
-The session is opened, kept and closed by one task, because contexts want that. Whoever has something to say
+The session is opened, kept and closed by one task, because contexts want that. A caller with something to say
 asks for a `Turn` and gets a place in the queue, at once; the task lends the session to one turn after the
-other. A turn is given back in a ``finally`` of whoever has it, so that nothing can keep it for ever.
+other. A turn is given back in a ``finally`` of its holder, so that nothing can keep it for ever.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Conversation:
         """Whose turn it is."""
         self._opening = False
         self._lost = False
-        """Whether the last session was lost, and nobody was told of it."""
+        """Whether the last session was lost, and that was not reported."""
         self._news = anyio.Event()
         self._scope = anyio.CancelScope(shield=True)
 
@@ -143,7 +143,7 @@ class Conversation:
         self._news.set()
 
     def give_up(self, turn: Turn) -> None:
-        """Know that whoever waited for a turn has left."""
+        """Know that a waiting caller has left."""
         if turn in self._queue:
             self._queue.remove(turn)
 
@@ -182,7 +182,7 @@ class Conversation:
         return False
 
     async def _converse(self) -> None:
-        """Open a session, lend it until another is needed or nobody wants one, and close it."""
+        """Open a session, lend it until another is needed or none is wanted, and close it."""
         opened, kept = False, None
         self._opening = True
         try:
@@ -234,10 +234,10 @@ class Conversation:
         self._turn = None
 
     async def _lend(self, session: Session, kept: KeptAgent) -> None:
-        """Lend the session to turns until another is needed, or nobody wants one."""
+        """Lend the session to turns until another is needed, or none is wanted."""
         fresh = True
         while (turn := self._turn) is not None:
-            if not turn.is_back:  # else whoever asked for it has left meanwhile
+            if not turn.is_back:  # else its caller has left meanwhile
                 turn.lend(session, kept.agent, fresh=fresh, anew=self._lost)
                 await self._until(turn.is_through)
                 fresh, self._lost = False, turn.loss is not None
@@ -267,7 +267,7 @@ class Conversation:
 
 
 class Turn:
-    """One turn of a conversation. Whoever has it must `end` it, whatever happens."""
+    """One turn of a conversation. Its holder must `end` it, whatever happens."""
 
     def __init__(self, conversation: Conversation) -> None:
         self.agent_id = ""
@@ -290,12 +290,12 @@ class Turn:
         self._settled = False
         """Whether there is a session, or will not be one."""
         self._phases: deque[PhaseChanged] = deque()
-        """What it waits for, as far as nobody was told."""
+        """What it waits for, as far as that was not reported."""
         self._news = anyio.Event()
         self._scope = anyio.CancelScope()
         """Around all that comes before the run."""
 
-    # Whoever has it
+    # Its holder
 
     async def begin(
         self, prompt: Callable[[], Awaitable[str]], start: Start[T], on_phase: OnPhase | None = None

@@ -1,6 +1,6 @@
 """The logs of runs, kept where they outlive the process: in memory, in SQLite, or in Redis Streams.
 
-A server (`thinkwell.web`) appends every event of a run as a numbered entry; whoever watches reads them from
+A server (`thinkwell.web`) appends every event of a run as a numbered entry; watchers read them from
 there, at his own pace and from where he was.
 """
 

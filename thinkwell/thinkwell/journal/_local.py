@@ -26,7 +26,7 @@ class _Live:
     def __init__(self, last_seq: int, *, owned: bool) -> None:
         self.last_seq = last_seq
         self.owned = owned
-        """Whether it belongs to somebody who has the journal open."""
+        """Whether its owner has the journal open."""
         self.running = True
         self._changed: anyio.Event | None = None
 
@@ -44,7 +44,7 @@ class _Live:
 
 
 class LocalJournal(Journal):
-    """Knows which runs are running and how far they are, so that nobody who waits has to look.
+    """Knows which runs are running and how far they are, so that a waiting task need not look.
 
     A form of it tells what it has stored, and calls `_opened` and `_closed`.
     """

@@ -30,7 +30,7 @@ class _Kept:
 class MemoryJournal(LocalJournal):
     """Keeps runs in memory: for tests, and for servers whose runs need not outlive them.
 
-    It survives being closed, and nothing else. Where nobody waits, it need not be open.
+    It survives being closed, and nothing else. Where nothing waits, it need not be open.
     """
 
     def __init__(self) -> None:

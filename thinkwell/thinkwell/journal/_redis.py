@@ -244,7 +244,7 @@ class RedisJournal(Journal):
         found = [run_id for run_id in mine if run_id not in process.mine]
         if not found:
             return []
-        process.mine.update(found)  # nobody else gets them, who asks at the same time
+        process.mine.update(found)  # no other that asks at the same time gets them
         try:
             records = await self._get(*found)
         except BaseException:

@@ -1,7 +1,7 @@
 """Questions to the process that has a run, and their answers, over channels of Redis.
 
-A channel forgets what nobody hears. So a question is sent again until it is answered; whoever is asked
-knows by its number that he was asked before, and sends the same answer again.
+A channel forgets what has no listener. So a question is sent again until it is answered; the process that is
+asked knows by its number that it was asked before, and sends the same answer again.
 
 A question is answered in the event loop, by a coroutine that a thread waits for: so it needs no task group,
 which would tie `RedisJournal.open` and `RedisJournal.close` to one place of one task.
@@ -66,7 +66,7 @@ class Answer(Struct, frozen=True, tag="answer"):
 
 
 class _Waiting:
-    """Somebody who has asked."""
+    """A process that has asked."""
 
     def __init__(self) -> None:
         self.answered = anyio.Event()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ("RedisProcess",)
 
 POLL: Final = 15.0
-"""Seconds after which whoever waits looks for himself, should it not have been heard that there is more."""
+"""Seconds after which a waiting task looks by itself, should the news of more not have arrived."""
 
 OPENING: Final = 5.0
 """Seconds for which Redis is looked for when a journal is opened: an early error is better than silence."""
@@ -152,7 +152,7 @@ class RedisProcess:
 
     def _take_news(self, channel: bytes, data: bytes | None) -> None:
         watch = self._watches.get(as_text(channel.removeprefix(self._changed)))
-        if watch is None:  # pragma: no cover - that was on its way when nobody waited any more
+        if watch is None:  # pragma: no cover - that was on its way when the wait ended
             return
         if data is None:  # what was told before was not heard
             watch.doubt()
@@ -162,7 +162,7 @@ class RedisProcess:
             watch.learn(0, over=data == b"over")
 
     def _tidy(self) -> None:
-        """Listen no more for those that nobody waits for."""
+        """Listen no more for those that are not waited for."""
         for run_id in self._watches.drop_unused():
             self._listener.unwant(self._link.channel(CHANGED + run_id))
 

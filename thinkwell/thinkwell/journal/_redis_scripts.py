@@ -9,13 +9,13 @@ created, ``ended`` by when it has ended. The hash ``keys`` knows the callers' ke
 A process is a name in the sorted set ``owners``, with the time at which its lease ends by the clock of Redis;
 it renews that in time. ``owned:P`` are its runs. Whose lease has ended may lose all of them to anybody who
 claims them. A run's ``owner`` alone says who may add to it: one who was stopped for too long can do no harm
-when he goes on. When *all* leases have ended, then it was Redis that was away, or the network; so that nobody
+when it goes on. When *all* leases have ended, then it was Redis that was away, or the network; so that none
 who comes back a moment earlier takes the runs of the others, ``grace`` protects them for the time of a lease.
 
 Where an answer of Redis was lost, the same is asked again. `CREATE`, `ADD`, `DELETE` and `PUT` are told so by
 their first argument, and know what they have done already.
 
-Whoever waits for a run listens to the channel ``changed:ID``. ``to:P`` is the channel to a process.
+To wait for a run is to listen to the channel ``changed:ID``. ``to:P`` is the channel to a process.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class LeaseKeeper(_Background):
         link: The way to Redis.
         owner: The process.
         seconds: How long the lease is.
-        is_needed: Tells whether there still is somebody who needs it.
+        is_needed: Tells whether it is still needed.
         on_lost: Is called when runs were taken from this process, in the thread.
     """
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 __all__ = ("Watch", "Watches")
 
 LINGER: Final = 60.0
-"""Seconds for which a run that nobody waits for is listened to: mostly somebody is only reading it."""
+"""Seconds for which a run that is not waited for is listened to: mostly it is only being read."""
 
 
 class Watch:
-    """A run that somebody waits for."""
+    """A run that is waited for."""
 
     def __init__(self) -> None:
         self.last = 0
@@ -65,7 +65,7 @@ class Watch:
 
 
 class Watches:
-    """The runs that somebody waits for, or did so a short time ago."""
+    """The runs that are waited for, or were a short time ago."""
 
     def __init__(self) -> None:
         self._watches: dict[str, Watch] = {}
@@ -84,7 +84,7 @@ class Watches:
         return watch
 
     def drop_unused(self) -> list[str]:
-        """Forget, now and then, those that nobody has waited for in some time, and return them."""
+        """Forget, now and then, those that were not waited for in some time, and return them."""
         now = time.monotonic()
         if now < self._next_tidying:
             return []

@@ -56,7 +56,7 @@ class SqliteJournal(LocalJournal):
     the file is not damaged. To wait for the disk after each entry would be the price of those seconds.
 
     What several runs append at the same time is written together, in a thread of its own. Others read
-    meanwhile; nobody waits for anybody, and the event loop for nothing. Deleted runs give their space back.
+    meanwhile; none waits for another, and the event loop for nothing. Deleted runs give their space back.
 
     Args:
         path: The file. Two more with its name and ``-wal`` and ``-shm`` belong to it while it is open, and
@@ -158,7 +158,7 @@ class SqliteJournal(LocalJournal):
         return await self._read(lambda connection: reading.read_pieces(connection, kind))
 
     async def _tidy(self) -> None:
-        """Delete what belongs to no run any more, little by little, so that nobody waits for it."""
+        """Delete what belongs to no run any more, little by little, so that nothing waits for it."""
         # What cannot be deleted now goes the next time.
         with anyio.CancelScope(shield=True), suppress(JournalError):
             while await self._write(Job(_sweep)):

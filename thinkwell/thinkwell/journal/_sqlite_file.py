@@ -181,7 +181,7 @@ class JournalFile:
             refused.pop_all()
 
     def check(self) -> None:
-        """Look whether the file is still where it was. SQLite would go on in one that nobody finds again.
+        """Look whether the file is still where it was. SQLite would go on in one that cannot be found again.
 
         Raises:
             FileAway: It is not.
@@ -200,7 +200,7 @@ class JournalFile:
             raise _unwritable(self._where, _FULL, f"{disk.free} bytes are free, and a run needs {ROOM}")
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Read with a connection that nobody else has meanwhile. For any thread.
+        """Read with a connection that no other thread has meanwhile. For any thread.
 
         Raises:
             JournalError: It cannot be read, or is closed.
@@ -219,7 +219,7 @@ class JournalFile:
             self._readers.put(connection)
 
     def close(self) -> None:
-        """Let nobody read any more, and give the file back."""
+        """End all reading, and give the file back."""
         for _ in range(READERS):
             self._readers.get()
         self._readers.put(None)
@@ -283,7 +283,7 @@ def _open_lock(path: Path) -> tuple[int, bool]:
 
 
 def _remove_lock(path: Path) -> None:
-    """Leave nothing beside a file that is not ours. Only for whoever has the lock."""
+    """Leave nothing beside a file that is not ours. Only for the holder of the lock."""
     with suppress(OSError):
         os.unlink(f"{path}-lock")  # noqa: PTH108 - the path as it was opened
 

@@ -37,7 +37,7 @@ class Job(Generic[T]):
     Args:
         work: What to do: perhaps twice, where it was not kept the first time. It may raise a
             `JournalConflict` or `JournalUnwritable` as long as it has changed nothing.
-        then: Called with the result in the event loop when it is stored, whoever waits for that or not.
+        then: Called with the result in the event loop when it is stored, waited for or not.
         weight: Bytes that are written, about.
         alone: Whether it is done outside of transactions.
     """
@@ -93,7 +93,7 @@ class Writer:
     """Writes for the event loop in which it is made, in a thread of its own.
 
     Args:
-        file: The file. Nobody else may write to it.
+        file: The file. No other may write to it.
         where: How errors call it.
     """
 
@@ -120,7 +120,7 @@ class Writer:
         while jobs := self._next():
             for alone, some in groupby(jobs, key=_is_alone):
                 self._do(tuple(some), alone=alone)
-            with suppress(RuntimeError):  # the event loop has ended: nobody waits
+            with suppress(RuntimeError):  # the event loop has ended, and all waits with it
                 call_soon(self._loop, partial(_settle, jobs))
 
     def _next(self) -> list[AnyJob]:
@@ -153,7 +153,7 @@ class Writer:
         except FileAway as exc:
             for job in jobs:
                 job.fail(FileAway(exc.where, exc.reason))
-        except Exception as exc:  # whoever waits gets it
+        except Exception as exc:  # the waiting task gets it
             if len(jobs) == 1:
                 jobs[0].fail(exc)
             else:  # one of them may be to blame, and the others not

@@ -221,7 +221,7 @@ class Journal(ABC):
 
         From now on they belong to this process.
 
-        Each is returned to one process only. Whoever gets it ends it by `finish`.
+        Each is returned to one process only, which ends it by `finish`.
         """
 
     @abstractmethod

@@ -92,7 +92,7 @@ def _error(
 
 
 def caller_of(scope: Scope) -> str:
-    """Return who asks, as the guard knows him or the program around; ``""``: nobody looks."""
+    """Return who asks, as the guard or the program around knows; ``""``: it is not checked."""
     caller: object = scope.get("state", {}).get("caller", "")
     if not isinstance(caller, str):
         raise TypeError(f"request.state.caller: it is a {type(caller).__name__}; it has to be a str")
@@ -105,7 +105,7 @@ async def read_body(request: Request, most: int) -> bytes:
     Raises:
         RequestTooLarge: It has more bytes than may be, whatever it says of its length.
         RequestTooSlow: It does not come.
-        ClientDisconnect: Nobody is there any more.
+        ClientDisconnect: The client is gone.
     """
     pieces: list[bytes] = []
     size = 0
@@ -255,7 +255,7 @@ class Failures:
             if not self._is_ready():
                 raise _not_ready()
             await self._app(scope, receive, outgoing)
-        except ClientDisconnect:  # nobody is there to be answered
+        except ClientDisconnect:  # the client is gone
             return
         except Exception as exc:
             if outgoing.begun:  # the server breaks the answer off, and logs why

@@ -79,13 +79,13 @@ class LiveRun:
         self.turn: Turn | None = None
         self.watchers = 0
         self.watched = anyio.Event()
-        """Set when somebody watches."""
+        """Set while it is watched."""
         self.unwatched = anyio.Event()
-        """Set when nobody does any more."""
+        """Set when it is not watched any more."""
         self._waiting: set[str] = set()
-        """Ids of the questions that somebody is waited for: he may be gone, and come back with an answer."""
+        """Ids of the questions that wait for an answer: the person may be gone, and come back with it."""
         self._waits = False
-        """Whether the journal says that somebody is waited for."""
+        """Whether the journal says that it waits for an answer."""
         self._tools = tuple(tools)
         self._reader: EventReader | None = None
         self._began = anyio.current_time()
@@ -130,7 +130,7 @@ class LiveRun:
         self.turn.stop()
 
     async def cancel_unwatched(self, patience: float) -> None:
-        """Cancel it when nobody has watched it for some time.
+        """Cancel it when it was not watched for some time.
 
         Args:
             patience: Seconds.
@@ -253,7 +253,7 @@ class LiveRun:
                     self.tail.push(piece)
 
     def _note(self, event: ev.ThoughtEvent) -> None:
-        """Know whether somebody is waited for."""
+        """Know whether it waits for an answer."""
         if isinstance(event, ev.QuestionAsked) and event.timeout is not None:
             self._waiting.add(event.id)
             self.watched.set()
@@ -344,7 +344,7 @@ def _status(error: Exception | None, *, leaving: bool) -> RunEnd:
 
 
 def _pieces(entries: list[Entry]) -> Generator[list[Entry]]:
-    """Yield entries in lists of a bounded size: of those that nobody needs any more none is kept long."""
+    """Yield entries in lists of a bounded size: none is kept longer than it is needed."""
     piece: list[Entry] = []
     size = 0
     for entry in entries:

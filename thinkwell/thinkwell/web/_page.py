@@ -52,7 +52,7 @@ _STYLE: Final = re.compile(b"<style>(.*?)</style>", re.DOTALL)
 
 
 def routes(server: RunServer) -> list[Route]:
-    """Return the page: ``/`` and its script. Whoever may use the server learns nothing by them."""
+    """Return the page: ``/`` and its script. They say nothing about who may use the server."""
     html, script = (
         files("thinkwell.web").joinpath("page", name).read_bytes() for name in ("page.html", "page.js")
     )

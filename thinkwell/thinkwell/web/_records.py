@@ -193,7 +193,7 @@ def read_entry(entry: Entry) -> LogEntry:
 
 
 class Reduced:
-    """How a run stands, as far as its log was read. Whoever asks has the rest read.
+    """How a run stands, as far as its log was read. A caller has the rest read.
 
     Args:
         record: The run.

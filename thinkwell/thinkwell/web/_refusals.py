@@ -61,7 +61,7 @@ class Refusal(ThinkwellError):  # noqa: N818 - the names of all of them say what
     """A request is refused.
 
     Attributes:
-        message: Why, and what to do; fit for whoever has asked.
+        message: Why, and what to do; fit for the caller.
         headers: What the answer has to say besides.
     """
 
@@ -115,7 +115,7 @@ class NotJson(Refusal):
 
 
 class WrongHost(Refusal):
-    """Somebody else was meant (RFC 9110, section 15.5.20)."""
+    """Another server was meant (RFC 9110, section 15.5.20)."""
 
     status = 421
     code = "wrong_host"
@@ -129,14 +129,14 @@ class Unauthorized(Refusal):
 
 
 class Forbidden(Refusal):
-    """Whoever asks may not, or not from there."""
+    """The caller may not, or not from there."""
 
     status = 403
     code = "forbidden"
 
 
 class RunNotFound(Refusal):
-    """There is no such run, or it is somebody else's."""
+    """There is no such run, or it is another caller's."""
 
     status = 404
     code = "run_not_found"

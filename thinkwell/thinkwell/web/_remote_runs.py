@@ -33,7 +33,7 @@ async def goes_on(journal: Journal, run_id: str) -> bool:
 
 
 class RemoteRuns:
-    """Follows the runs of other processes for as long as somebody watches them.
+    """Follows the runs of other processes for as long as they are watched.
 
     Args:
         journal: Where they are.
@@ -94,7 +94,7 @@ class RemoteRuns:
             logger.warning("Run %s can be followed no further: %s", run_id, exc)
 
     async def _tell(self, run_id: str, every: float) -> None:
-        """Tell its process again and again that somebody watches. Nobody waits for that."""
+        """Tell its process again and again that it is watched, without waiting for that."""
         told = msgspec.json.encode(Asked(what="watched"))
         while True:
             again = anyio.current_time() + every

@@ -62,7 +62,7 @@ class ServedAgent(Struct, frozen=True, kw_only=True):
     """An agent that callers may use, and what they may choose of it."""
 
     open: Opener
-    """Opens it: when somebody needs it first, and again after it has died. One process serves all runs that
+    """Opens it: when it is needed first, and again after it has died. One process serves all runs that
     have the same permissions."""
     title: str = ""
     """What people call it."""
@@ -101,7 +101,7 @@ def served_agent(
         title: What people call it; by default what its profile calls it. See `ServedAgent` for the others.
         folders: By default the folder of this process, called ``default``.
         permissions: By default ``ask`` alone.
-        question_timeout: Seconds after which a question that nobody answers is denied.
+        question_timeout: Seconds after which an unanswered question is denied.
         timeout: Seconds that a run may take.
         idle_timeout: Seconds that the agent may be silent.
         budget: Makes the budget of a run.
@@ -151,7 +151,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_waiting: int = 8
     """Runs of a conversation that wait for their turn."""
     max_conversations: int = 64
-    """Conversations of which an agent keeps the session while nobody goes on with them. Beyond that the
+    """Conversations of which an agent keeps the session while they are unused. Beyond that the
     session is closed that was idle for longest; it is opened again where the agent can do that."""
     max_request: int = 10_000_000
     """Bytes of a request's body."""

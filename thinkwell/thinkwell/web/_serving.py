@@ -97,7 +97,7 @@ class RunServer(AsyncContextManagerMixin):
         idle_after: Seconds without a turn after which the session of a conversation is closed; ``None``:
             never.
         abandoned_after: Seconds without anybody who watches after which a run is cancelled, save while it
-            waits for an answer. By default it goes on: that somebody stops watching means nothing.
+            waits for an answer. By default it goes on: that a watcher leaves means nothing.
 
     Raises:
         TypeError: An argument is of another type.
@@ -130,7 +130,7 @@ class RunServer(AsyncContextManagerMixin):
         """The runs of this process that have not ended."""
         self._threads = Threads(self.journal)
         self._recent: dict[str, Conversations] = {}
-        """The conversations that have a session, the one last that somebody went on with last."""
+        """The conversations that have a session, the one used last comes last."""
         self._ends = Ends(self.journal)
         self._remote_runs = RemoteRuns(self.journal, abandoned_after)
         self._watchers: WeakSet[Watcher] = WeakSet()
@@ -195,7 +195,7 @@ class RunServer(AsyncContextManagerMixin):
         """Start no more runs, and let all go who watch, those too who still come.
 
         It is the beginning of leaving the block, for those who have to end something before: an HTTP server
-        ends when nobody is connected any more.
+        ends when no client is connected any more.
         """
         self._leaving = True
         self.close_watchers()
@@ -230,7 +230,7 @@ class RunServer(AsyncContextManagerMixin):
             raise ServerUnavailable("the server is closing; try again when it is back")
         for live in self._lives.values():
             if key is not None and (live.record.caller, live.record.key) == (caller, key) and live.is_kept:
-                return live.record  # whoever has as many runs as he may, too, can ask for one again
+                return live.record  # a caller with as many runs as allowed can ask for one again, too
         self._check_limits(caller)
         await self._ends.store()  # where there is no room for that, there is none for more
         writer = EntryWriter()
@@ -248,7 +248,7 @@ class RunServer(AsyncContextManagerMixin):
         self._lives[record.id] = live
         try:
             live.turn = await self._ask(live.place, checked.permissions)
-            with anyio.CancelScope(shield=True):  # what is in the journal has to be ended by somebody
+            with anyio.CancelScope(shield=True):  # what is in the journal has to be ended
                 stored = await self._create(record)
                 live.is_kept = stored.id == record.id
                 if live.is_kept:
@@ -404,10 +404,10 @@ class RunServer(AsyncContextManagerMixin):
         try:
             stored = await self.journal.create(record)
         except JournalError:
-            if self.is_open:  # it may be there all the same, and nobody has it
+            if self.is_open:  # it may be there all the same, without an owner
                 self._end_later(record)
             raise
-        if not self.is_open:  # whoever opens the journal next ends it
+        if not self.is_open:  # the process that opens the journal next ends it
             raise ServerUnavailable("the server is closing; try again when it is back")
         return stored
 
@@ -430,7 +430,7 @@ class RunServer(AsyncContextManagerMixin):
         return turn
 
     def _close_oldest(self) -> None:
-        """Close the sessions of the conversations that nobody has gone on with for longest."""
+        """Close the sessions of the conversations that were unused for longest."""
         known = self._open_threads()
         self._recent = {key: each for key, each in self._recent.items() if key in known}
         surplus = len(self._recent) - self.limits.max_conversations
@@ -532,7 +532,7 @@ class RunServer(AsyncContextManagerMixin):
                 await self._ends.interrupt(record)
             except JournalConflict as exc:
                 logger.warning("Run %s could not be ended: %s", record.id, exc)
-            except JournalError as exc:  # no process is told of it again
+            except JournalError as exc:  # no process gets it again
                 logger.warning("Run %s cannot be ended yet: %s", record.id, exc)
                 self._end_later(record)
 

@@ -26,7 +26,7 @@ COMMENT: Final = b": keep-alive\n\n"
 """What `EventSource` reads and says nothing of (HTML, Server-sent events)."""
 
 CLOSE_TIMEOUT: Final = 5.0
-"""Seconds that a source gets to close. It has nobody left to send to."""
+"""Seconds that a source gets to close. There is no client left to send to."""
 
 _LINE_END: Final = re.compile("\r\n|\r|\n")
 
@@ -138,7 +138,7 @@ class EventStream(Response):
         if self._failure is not None:
             raise self._failure
         if complete:
-            # When nobody listens any more: a server may report the end of the answer as a disconnect while
+            # When the client is gone: a server may report the end of the answer as a disconnect while
             # it is still about to close the connection, and is not to be cancelled in that.
             with suppress(_GoneError):
                 await _tell(send, {"type": "http.response.body", "body": b""})

@@ -26,7 +26,7 @@ __all__ = ("FORGOTTEN", "Place", "Threads")
 KIND = "thread"
 
 FORGOTTEN = "The agent does not remember what was said before in this conversation"
-"""What a run is told of where its session is not that of the turns before."""
+"""What a run hears where its session is not that of the turns before."""
 
 logger = logging.getLogger("thinkwell")
 

@@ -1,4 +1,4 @@
-"""Which runs wait for an answer: whoever lists runs sees where somebody is needed."""
+"""Which runs wait for an answer: a list of runs shows where a person is needed."""
 
 from __future__ import annotations
 

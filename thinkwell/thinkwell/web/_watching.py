@@ -1,7 +1,7 @@
 """Those who watch a run: each reads its log at a pace of his own, and only what the journal has.
 
-Whoever keeps up reads from a window in memory that all of them share, with frames made once; whoever falls
-behind it reads the journal. Nobody waits for anybody.
+A watcher that keeps up reads from a window in memory that all of them share, with frames made once; one that
+falls behind reads the journal. No watcher waits for another.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Tail:
         self._wake()
 
     def close(self) -> None:
-        """Let nobody wait any longer."""
+        """End all waits."""
         self.over = True
         self._wake()
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ("answer_words", "closed_words", "no_such", "schema_words", "type_words")
 
 LONGEST: Final = 100
-"""Characters that are repeated of what somebody has sent."""
+"""Characters that are repeated of what a client has sent."""
 
 LONGEST_WHY: Final = 500
 """Characters of why something cannot be used, where others say it."""
@@ -144,7 +144,7 @@ def _no_field(name: str, types: Sequence[Type]) -> str:
 
 
 def _nearest(name: str, known: Collection[str]) -> str | None:
-    """Return what somebody may have meant, whatever the case of its letters."""
+    """Return what may have been meant, whatever the case of its letters."""
     by_case = {each.casefold(): each for each in known}
     near = get_close_matches(name[:LONGEST].casefold(), by_case, n=1)
     return by_case[near[0]] if near else None

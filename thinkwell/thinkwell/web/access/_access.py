@@ -1,6 +1,6 @@
 """Who may use a server, from where, and how much he may send: what stands before every request.
 
-A request is served when it names this server (`Host`), when no page of somebody else has sent it (`Origin`,
+A request is served when it names this server (`Host`), when no foreign page has sent it (`Origin`,
 `Sec-Fetch-Site`, `Referer`), and when it says who is asking: by a token of a program, or by the cookie of a
 browser that was given a secret. All of that is decided here, before a route is looked for.
 """
@@ -39,7 +39,7 @@ class Access:
         hosts: Names of the server, such as ``think.example.org``; with a port, only that one counts.
         origins: Other places whose pages may use the server, such as ``https://app.example.org``.
         proxies: Addresses or networks of proxies before the server. What they say in ``X-Forwarded-For`` and
-            ``X-Forwarded-Proto`` is believed, and nobody else is.
+            ``X-Forwarded-Proto`` is believed, and no one else is.
         session_age: Seconds after which a browser has to give its secret again.
         max_sessions: How many browsers a caller may use. One more ends the oldest one's session.
 

@@ -74,17 +74,17 @@ class Tokens:
         return tuple(dict.fromkeys(caller for _, caller in self._hashes))
 
     def caller(self, token: str) -> str | None:
-        """Return whose token it is; ``None``: nobody's."""
+        """Return whose token it is; ``None``: no caller's."""
         owner = self._owner(_hash(token))
         return None if owner is None else owner[1]
 
     def seal(self, token: str, name: str) -> bytes | None:
-        """Return what only a token can say of a name; ``None``: it is nobody's."""
+        """Return what only a token can say of a name; ``None``: it is no caller's."""
         owner = self._owner(_hash(token))
         return None if owner is None else _seal(owner[0], name)
 
     def sealed_by(self, seal: bytes, name: str) -> str | None:
-        """Return the caller whose token has said something of a name; ``None``: nobody's that is known."""
+        """Return the caller whose token has said something of a name; ``None``: no known caller's."""
         found: str | None = None
         for hash_, caller in self._hashes:
             if hmac.compare_digest(_seal(hash_, name), seal):
@@ -103,14 +103,14 @@ class _Session(Struct, frozen=True, array_like=True):
     """What is kept of a session."""
 
     seal: bytes
-    """By which token it was begun. Where that is nobody's any more, neither is the session."""
+    """By which token it was begun. Where that token is gone, so is the session."""
     begun: float
     """In seconds since the epoch, as below."""
     ends: float
 
 
 class Sessions:
-    """What browsers know themselves by after somebody has given them a secret.
+    """What browsers know themselves by after they were given a secret.
 
     Args:
         tokens: What secrets there are.
@@ -126,7 +126,7 @@ class Sessions:
         self._most = most
 
     async def begin(self, secret: str) -> str | None:
-        """Return the value of a new session; ``None``: the secret is nobody's.
+        """Return the value of a new session; ``None``: the secret is no caller's.
 
         Raises:
             JournalError: It cannot be kept.
@@ -153,7 +153,7 @@ class Sessions:
         return value
 
     async def caller(self, value: str) -> str | None:
-        """Return whose session it is; ``None``: nobody's, or it is over.
+        """Return whose session it is; ``None``: no caller's, or it is over.
 
         Raises:
             JournalError: That cannot be read.
@@ -183,8 +183,8 @@ class Sessions:
 class Attempts:
     """Counts wrong secrets, by where they come from.
 
-    A right secret is never refused for the wrong ones of others: whoever could have it refused by guessing
-    could lock everybody out who comes by the same way. What makes guessing hopeless is how long tokens are.
+    A right secret is never refused for the wrong ones of others: an attacker who could have it refused by
+    guessing could lock out all who come by the same way. What makes guessing hopeless is how long tokens are.
 
     Args:
         most: How many are answered like any other, within a time.

@@ -1,4 +1,4 @@
-"""The guard before an application: nobody comes in whom `Access` does not let in.
+"""The guard before an application: it lets in only callers that `Access` knows.
 
 It is an ASGI middleware, and the outermost one: whatever answers behind it, the answer has the headers that
 keep a browser from doing more with it than was meant.
@@ -164,8 +164,8 @@ class AccessGuard:
         """Return who asks.
 
         Raises:
-            Unauthorized: Nobody who is known.
-            Forbidden: A page of somebody else, by a browser that is known.
+            Unauthorized: The caller is not known.
+            Forbidden: A foreign page, in a browser that is known.
             NotJson: The same, maybe.
         """
         token = asked.bearer

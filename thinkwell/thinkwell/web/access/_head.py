@@ -29,7 +29,7 @@ _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _SCHEMES: Final = ("http", "https")
 
 _SAME_COOKIES: Final = 4
-"""Cookies of the same name that are looked at. All but one were set by somebody else."""
+"""Cookies of the same name that are looked at. All but one were set by other servers."""
 
 Page: TypeAlias = Literal["own", "shared", "foreign"]
 """Whose page has sent a request: ours, one of a place that the operator has named, or another."""
@@ -64,7 +64,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
     @property
     def is_secure(self) -> bool:
-        """Whether nobody on the way can read it."""
+        """Whether it cannot be read on the way."""
         return bool(self.scope["scheme"] == "https")
 
     @property
@@ -122,7 +122,7 @@ class HeadReader:
 
         Raises:
             RequestMalformed: It cannot be understood.
-            WrongHost: It is meant for somebody else.
+            WrongHost: It is meant for another server.
         """
         headers: dict[bytes, list[str]] = {}
         for name, value in scope["headers"]:

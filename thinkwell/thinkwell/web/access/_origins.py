@@ -1,7 +1,7 @@
 """Whom a request was sent to, and which page has sent it: the headers Host and Origin.
 
 Both are compared, so both are brought to one form: lower case, without a trailing dot, addresses as they are
-written shortest. What has no such form is nobody's.
+written shortest. What has no such form is no origin.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def address_of(host: str) -> Address | None:
 
 
 def unmapped(host: str) -> Address | None:
-    """Return the address that a socket names, as whoever uses it writes it; ``None``: it is none."""
+    """Return the address that a socket names, as its users write it; ``None``: it is none."""
     address = address_of(host.partition("%")[0])  # a zone is for this machine alone
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 

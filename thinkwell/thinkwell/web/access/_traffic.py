@@ -27,7 +27,7 @@ SLOWEST: Final = 10_000
 """Bytes of it that have to come in each further second."""
 
 LINGER: Final = 2.0
-"""Seconds that a body is still read of which it is known that nobody wants it."""
+"""Seconds that a body is still read although it is not wanted."""
 
 DRAINED: Final = 20_000_000
 """Bytes of it."""
@@ -97,7 +97,7 @@ class Body:
     async def drain(self) -> None:
         """Read on for a while, and forget it.
 
-        Whoever still sends when the connection is closed may never read what he was answered (RFC 9112,
+        A client that still sends when the connection is closed may never read the answer (RFC 9112,
         section 9.6).
         """
         most = self._length + DRAINED
@@ -144,7 +144,7 @@ class Watchers:
 
 
 class TurnedAwayError(OSError):
-    """An application is told that its client has gone, as somebody else has answered it (ASGI, HTTP)."""
+    """An application is told that its client has gone, as another part has answered it (ASGI, HTTP)."""
 
 
 class Outgoing:
@@ -220,7 +220,7 @@ class Outgoing:
         await self({"type": "http.response.body", "body": b""})
 
     async def refuse(self, refusal: Refusal) -> None:
-        """Answer why not, as whoever asks can read it."""
+        """Answer why not, in a form that the caller can read."""
         if path_below(self._scope).startswith("/v1/"):  # what clients of Letta show
             body = msgspec.json.encode({"detail": refusal.message})
         else:

@@ -199,7 +199,7 @@ class AgUiFormat(FrontEndFormat):
                 if call.view.content != before.content:
                     self._show_content(call)
             case CallEnds(call):
-                if call.ended is None:  # else it is told of twice
+                if call.ended is None:  # else it ends twice
                     self._call_ends(call)
             case Asked(question):
                 self._asked(question)

@@ -68,8 +68,8 @@ class ChatMessage(Struct, frozen=True, kw_only=True):
         """Return the entries behind which answers have ended that this message was made of.
 
         Args:
-            last: The last entry of the run. It counts where the message does not say: whoever has it has
-                got it in another way.
+            last: The last entry of the run. It counts where the message does not say: a client that has
+                it has got it in another way.
 
         Raises:
             RequestInvalid: The run has no such entries.

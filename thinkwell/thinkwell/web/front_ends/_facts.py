@@ -1,4 +1,4 @@
-"""What front ends are told of calls, plans, questions and pictures, in JSON of bounded size."""
+"""Calls, plans, questions and pictures as front ends get them, in JSON of bounded size."""
 
 from __future__ import annotations
 

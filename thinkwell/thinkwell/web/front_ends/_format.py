@@ -35,7 +35,7 @@ class FrontEndFormat(ABC):
 
     @property
     def open_questions(self) -> tuple[OpenQuestion, ...]:
-        """The questions that wait for somebody's answer."""
+        """The questions that wait for an answer."""
         return self.run.open_questions
 
     def take(self, entry: LogEntry) -> list[Chunk]:

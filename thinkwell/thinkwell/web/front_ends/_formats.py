@@ -50,8 +50,8 @@ async def format_events(watcher: Watcher, name: FormatName, *, after: int = 0) -
     """Write a run as server-sent events in a format, from its first entry to its end.
 
     The events of an entry come in one piece, and the last of them has the entry's number as its id. So what
-    comes behind a number is exactly what was not sent before; whoever was cut off between the events of one
-    entry gets those again.
+    comes behind a number is exactly what was not sent before; a client that was cut off between the events of
+    one entry gets those again.
 
     Args:
         watcher: Watches the run, from its first entry.
@@ -129,7 +129,7 @@ class _Segment:
                 return await watcher.next()
             assert waiting.cancelled_caught
             self._deadline = math.inf
-            # Whoever reads slowly comes to questions that have had their answer long ago.
+            # A slow reader comes to questions that have had their answer long ago.
             if (await server.get(watcher.record.id, caller=caller)).last_seq <= watcher.seq:
                 self.is_paused = True
                 return None

@@ -286,7 +286,7 @@ class _AgUi(_FrontEnd):
     async def _asked(
         self, record: RunRecord, seq: int = 0
     ) -> tuple[dict[str, ev.QuestionAsked], dict[str, ev.QuestionAsked]]:
-        """Return the questions that waited for somebody behind an entry, and those that do now."""
+        """Return the questions that waited for an answer behind an entry, and those that do now."""
         then: dict[str, ev.QuestionAsked] = {}
         asked: dict[str, ev.QuestionAsked] = {}
         last = 0

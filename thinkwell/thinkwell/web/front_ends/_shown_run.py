@@ -1,4 +1,4 @@
-"""A run as front ends are told of it: texts, tool calls, questions and their answers.
+"""A run as front ends get it: texts, tool calls, questions and their answers.
 
 It reads and waits for nothing, and depends on nothing but the entries of the run, so that a stream can be
 taken up again anywhere: the same entries make the same frames.
@@ -45,7 +45,7 @@ __all__ = (
 Speech: TypeAlias = Literal["text", "reasoning"]
 
 _SPEECH: Final[Mapping[ch.BlockKind, Speech]] = {"message": "text", "thought": "reasoning"}
-"""What is told of what is said. Of the user nothing: who asks knows what he has said."""
+"""The parts for what is said. None for the user: the client knows what it has sent."""
 
 PIECE: Final = 32 * 1024
 """Characters of a text that are sent at once. What is longer is sent in several pieces."""
@@ -140,7 +140,7 @@ class SpeechEnds(Struct, frozen=True):
 
 
 class CallBegins(Struct, frozen=True):
-    """A tool call is told of for the first time."""
+    """A tool call appears for the first time."""
 
     call: Call
 
@@ -216,7 +216,7 @@ class ShownRun:
 
     @property
     def open_questions(self) -> tuple[OpenQuestion, ...]:
-        """The questions that wait for somebody's answer."""
+        """The questions that wait for an answer."""
         return tuple(question for question in self._questions.values() if question.is_put)
 
     @property

@@ -32,7 +32,7 @@ PING_EVERY: Final = 20.0
 """Seconds of silence after which a sign of life is sent. Letta's clients give up after 60."""
 
 SPACE: Final = b"\n"
-"""What JSON may begin with, and means nothing: a sign of life for whoever waits for a complete answer."""
+"""What JSON may begin with, and means nothing: a sign of life for clients that wait for a whole answer."""
 
 
 def stream_answer(

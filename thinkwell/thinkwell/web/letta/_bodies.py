@@ -30,7 +30,7 @@ __all__ = (
 )
 
 Name: TypeAlias = Annotated[str, Meta(max_length=500)]
-"""What somebody calls something."""
+"""A name that a client gives."""
 
 Otid: TypeAlias = Annotated[str, Meta(max_length=100)]
 """A client's name for a message, which is a UUID mostly."""

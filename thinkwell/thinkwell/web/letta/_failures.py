@@ -32,7 +32,7 @@ class BadRequest(Refusal):
 
 
 class NotKnown(Refusal):
-    """There is no such thing, or it is somebody else's."""
+    """There is no such thing, or it is another caller's."""
 
     status = 404
     code = "not_found"

@@ -108,7 +108,7 @@ async def run_messages(journal: Journal, record: RunRecord) -> list[Message]:
 
 
 async def pending_calls(journal: Journal, run_id: str) -> list[Asked]:
-    """Return the questions of a run that wait for somebody, in order."""
+    """Return the questions of a run that wait for an answer, in order."""
     mapper = Mapper(Segment(run=run_id).short, 0.0, tokens=False)
     answered: set[str] = set()
 

@@ -59,7 +59,7 @@ class Keeping:
         return json_answer({"status": "ok", "version": VERSION})
 
     async def models(self, request: Request) -> ASGIApp:
-        """List the agents that are served, as models: whoever makes an agent chooses one of them."""
+        """List the agents that are served, as models: a client that makes an agent chooses one of them."""
         return json_answer(
             [
                 {

@@ -24,7 +24,7 @@ MOST: Final = 1000
 
 
 FIRST: Final = 100
-"""Records that are asked for at first. Then it is twice as many each time: whoever wants more wants many."""
+"""Records that are asked for at first. Then it is twice as many each time: who wants more wants many."""
 
 MOST_AT_ONCE: Final = 1000
 """Records that are asked for at once."""
@@ -90,7 +90,7 @@ class Page(Struct, frozen=True, kw_only=True):
 
 
 class Runs:
-    """A caller's runs, the newest first, read from the journal as far as somebody wants them.
+    """A caller's runs, the newest first, read from the journal as far as they are wanted.
 
     Args:
         server: Where they are.

@@ -116,7 +116,7 @@ class _Call(Struct, kw_only=True):
 
 
 def waits(event: LogEntry) -> TypeGuard[ev.QuestionAsked]:
-    """Return whether an event is a question that somebody is waited for, and no policy has answered."""
+    """Return whether an event is a question that waits for an answer: no policy has decided it."""
     return isinstance(event, ev.QuestionAsked) and event.timeout is not None
 
 
@@ -141,7 +141,7 @@ class Mapper:
 
     def __init__(self, run: str, created: float, *, tokens: bool) -> None:
         self.asked: dict[str, Asked] = {}
-        """The questions that waited for somebody, by their ids, in order."""
+        """The questions that waited for an answer, by their ids, in order."""
         self.steps = 0
         """How often the model has begun to say something."""
         self._run = run

@@ -44,7 +44,7 @@ MOST_AGENTS: Final = 1000
 """Agents that a caller may have, and conversations."""
 
 CONTEXT_WINDOW: Final = 200_000
-"""What is told of the model's context, in tokens, which nobody knows before there is a run."""
+"""The size of the model's context that is reported, in tokens: it is not known before there is a run."""
 
 PROVIDER: Final = "thinkwell"
 """What stands before the name of an agent where a model is named."""
@@ -163,7 +163,7 @@ class Store:
     def __init__(self, server: RunServer, caller: str) -> None:
         self._server = server
         self._journal = server.journal
-        # A name of its own for each caller: so nobody finds anything of anybody else's.
+        # A name of its own for each caller: so no caller finds what is another's.
         owner = hashlib.sha256(caller.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         self._listed = f"letta_agent_listed:{owner}"
         self._agents = f"letta_agent:{owner}"

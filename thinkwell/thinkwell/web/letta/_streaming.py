@@ -104,7 +104,7 @@ class Teller:
 async def _is_left(journal: Journal, run_id: str, question: QuestionAsked) -> bool:
     """Return whether a question is left to the client, or was.
 
-    What a program or somebody else has answered meanwhile is no reason to stop.
+    What was answered elsewhere meanwhile is no reason to stop.
     """
     after = question.seq
     with anyio.move_on_after(SETTLE):
@@ -120,7 +120,7 @@ async def _is_left(journal: Journal, run_id: str, question: QuestionAsked) -> bo
                 continue
             record = await journal.get(run_id)
             if record is None or (record.status != "running" and record.last_seq <= after):
-                return False  # its server has died, and nobody asks any more
+                return False  # its server has died, and with it the question
             await journal.wait(run_id, after)
     return True
 

@@ -189,7 +189,7 @@ def _check_sizes(body: bytes) -> None:
     try:
         parts = msgspec.json.decode(body, type=_Parts)
     except (ValueError, RecursionError):
-        return  # whoever reads it says why
+        return  # reading it says why
     for name, part, most in (("meta", parts.meta, MOST_META), ("output", parts.output, MOST_SCHEMA)):
         if len(memoryview(part)) > most:
             raise RequestInvalid(f"{name}: it is too long; give at most {most:,} bytes")

@@ -14,7 +14,7 @@ _REFUSALS: Final[dict[int, tuple[str, str]]] = {
     400: ("Malformed", "The body is no JSON, or the head of the request cannot be understood."),
     401: ("Unauthorized", "It is not known who asks."),
     403: ("Forbidden", "A page of another place has sent it, or it is not said which."),
-    404: ("NotFound", "There is no such run, agent or open question, or it is somebody else's."),
+    404: ("NotFound", "There is no such run, agent or open question, or it is another caller's."),
     408: ("TooSlow", "The body has not come in time."),
     409: ("Running", "The run goes on."),
     413: ("TooLarge", "The body is longer than the server takes; see `limits.max_request`."),

@@ -82,7 +82,7 @@ class ShownLimits(Struct, frozen=True, kw_only=True):
     max_waiting: int
     """Runs of a conversation that wait for their turn."""
     max_conversations: int
-    """Conversations whose sessions stay open while nobody goes on with them."""
+    """Conversations whose sessions stay open while they are unused."""
     max_request: int
     """Bytes of a request's body."""
     max_watchers: int
