@@ -1,4 +1,4 @@
-"""What a supervising agent is told of a question, and what it may say."""
+"""A question as a supervising agent gets it, and what it may say."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ class ChangeReader:
                 if event.usage is not None:
                     self.tokens = with_tokens(self.tokens or TokenCounts(), event.usage)
             case ev.QuestionAsked() if event.timeout is not None:
-                pass  # it is put to somebody, who reads what was said before
+                pass  # it is put to a person, who reads what was said before
             case _:
                 if isinstance(event, ev.ReplayStarted | ev.ReplayEnded):
                     self.repeating = isinstance(event, ev.ReplayStarted)

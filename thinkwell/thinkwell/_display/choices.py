@@ -37,5 +37,5 @@ def keys_of(asked: Asked) -> tuple[Key, ...]:
         return (Key("y", "I have opened it", "accept"), Key("n", "no", "decline"), show)
     keys = [Key(each.key, each.label, ChooseOption(each.option_id)) for each in asked.options]
     if not any(each.kind.startswith("reject") for each in asked.options):
-        keys.append(Key("n", "no", "deny"))  # nobody has to allow what he is asked
+        keys.append(Key("n", "no", "deny"))  # a question can always be denied
     return (*keys, Key(EXPLAIN, "explain"))

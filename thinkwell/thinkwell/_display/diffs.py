@@ -208,7 +208,7 @@ _Key: TypeAlias = tuple[int, int, int, int, int | None, _How]
 
 def _key(diff: DiffContent, number: int | None, how: _How) -> _Key:
     old = diff.old_text
-    # A text knows its hash, which nobody can foresee, so that is as good as the text.
+    # A text knows its hash, which cannot be foreseen, so that is as good as the text.
     return hash(diff.new_text), len(diff.new_text), hash(old), -1 if old is None else len(old), number, how
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from thinkwell.view import ToolView
 
 EXPLAINED: Final = 200_000
-"""Characters that are shown at most. What is longer says so: nobody reads it, and no terminal keeps it."""
+"""Characters that are shown at most. What is longer says so: it is not read, and no terminal keeps it."""
 
 
 def explanation(asked: Asked, tool: ToolView | None) -> str:

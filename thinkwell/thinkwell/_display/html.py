@@ -45,7 +45,7 @@ AROUND: Final = 100
 """Characters of the elements around a run that is one of several."""
 
 COMMAND: Final = 8_000
-"""Characters of what somebody is asked to allow."""
+"""Characters of what needs a permission."""
 
 STEPS: Final = 40
 """Steps of a plan."""
@@ -113,7 +113,7 @@ def bundle(plain: str, view: RunView, now: float, recording: Path | None) -> dic
 def pages(pictures: Sequence[Picture], *, limit: int = PAGE_LIMIT) -> str:
     """Return several runs as one page: a row for each, those that failed first.
 
-    Those that are over can be unfolded: nobody could keep open what is drawn anew all the time.
+    Those that are over can be unfolded: what is drawn anew all the time could not be kept open.
     """
     room = (limit - len(_whole(NOTHING))) // max(1, len(pictures))
     ordered = sorted(pictures, key=lambda picture: picture.status != "failed")
@@ -205,7 +205,7 @@ def _plan(entries: Sequence[ev.PlanEntry], steps: int, limit: int) -> Html:
 
 
 def _open_questions(view: RunView, now: float, scale: int) -> Html:
-    """Return what waits for an answer, in full: somebody is to decide by it."""
+    """Return what waits for an answer, in full: a person is to decide by it."""
     boxes = [_question(questions.asked(question, view), now, scale) for question in view.questions[:ASKED]]
     if (more := len(view.questions) - ASKED) > 0:
         boxes.append(tag("div", verbatim(f"… {numbers.plural(more, 'more question')}"), kind="tw-dim"))

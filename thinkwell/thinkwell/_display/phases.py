@@ -61,7 +61,7 @@ def words(view: RunView, *, cancelling: bool = False) -> str:
 
     Args:
         view: The run.
-        cancelling: Whether somebody has cancelled it.
+        cancelling: Whether it was cancelled.
     """
     if view.phase in OVER:
         return _WORDS[view.phase]

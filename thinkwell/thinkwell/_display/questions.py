@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from thinkwell.view import AnswerView, QuestionView, RunView, ToolView
 
 NAME: Final = 60
-"""Characters of the name of an option, a field or somebody who decides."""
+"""Characters of the name of an option, a field or a decider."""
 
 OFFERED: Final = 9
 """Choices of a field that are shown at a glance."""
@@ -244,7 +244,7 @@ def allowed(answer: AnswerView) -> bool | None:
 
 
 def verdict_words(verdict: QuestionVerdict) -> str:
-    """Return what somebody said of a question, as a clean line: ``supervisor: deny (it deletes files)``."""
+    """Return a verdict on a question, as a clean line: ``supervisor: deny (it deletes files)``."""
     said = "no answer" if verdict.verdict is None else line(verdict.verdict, NAME).replace("_", " ")
     why = line(verdict.why, WHY)
     return f"{line(verdict.by, NAME)}: {said}" + (f" ({why})" if why else "")

@@ -74,7 +74,7 @@ class LineDialect(Dialect):
         return message if is_object(message) else None
 
     def answer_meta(self, ruling: Ruling) -> dict[str, ev.JsonValue] | None:
-        """Return the value that was given, or that nobody has answered."""
+        """Return the value that was given, or that there is no answer."""
         if ruling.said is not None:
             return {VALUE_META: ruling.said[0]}
         return {SILENT_META: True} if ruling.silent else None

@@ -21,7 +21,7 @@ QUESTION: Final = "question"
 APPROVAL: Final = "approval"
 
 NOTHING: Final[dict[str, bytes]] = {QUESTION: b"null", APPROVAL: b"false"}
-"""What is said where nobody answers, by the type of the message."""
+"""What is said where there is no answer, by the type of the message."""
 
 _OPTIONS: Final = (
     s.PermissionOption(option_id="allow", name="Yes", kind="allow_once"),

@@ -27,7 +27,7 @@ logger = logging.getLogger("thinkwell")
 class LineTransport:
     """Carries the protocol to a program that speaks lines.
 
-    What is sent is written in the background: a program that does not read holds nobody up, so that its
+    What is sent is written in the background: a program that does not read holds nothing up, so that its
     prompt can still be cancelled.
 
     Args:

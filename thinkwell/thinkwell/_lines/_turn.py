@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from thinkwell._lines.words import Message
 
 _TAKEN_CODES: Final = frozenset((AUTH_REQUIRED, REQUEST_CANCELLED))
-"""Numbers that mean something else to our side: that somebody has to log in, or that we have cancelled."""
+"""Numbers that mean something else to our side: that a login is needed, or that we have cancelled."""
 
 
 class Turn:

@@ -57,7 +57,7 @@ class CtrlC:
 def signal_received(number: signal.Signals, function: Callable[[], None]) -> Generator[bool]:
     """Call a function in the event loop when a signal comes, for the time of a block; yields whether it will.
 
-    Whoever received it before does so again afterwards.
+    The handler before is restored afterwards.
     """
     call_soon = _call_soon()
     before = signal.getsignal(number)

@@ -50,6 +50,6 @@ class _Direct(io.TextIOBase):
         while left:
             try:
                 left = left[os.write(self._fd, left) :]
-            except BlockingIOError:  # another program with the same terminal has set that nobody waits
+            except BlockingIOError:  # another program with the same terminal has made it non-blocking
                 select.select([], [self._fd], [])
         return len(text)

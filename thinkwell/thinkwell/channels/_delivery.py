@@ -58,7 +58,7 @@ V = TypeVar("V")
 logger = logging.getLogger("thinkwell")
 
 TITLE: Final = 200
-"""Characters of the title of a question that nobody can answer here."""
+"""Characters of the title of a question that cannot be answered here."""
 
 UNHEARD: Final = (
     "The agent asks something, and nobody can be asked through channel %s: it has no method ask. Unless "
@@ -74,7 +74,7 @@ GOODBYE: Final = 5.0
 """Seconds in which a delivery that is cancelled may still say so."""
 
 UNMADE: Final = "⚠ The answer could not be made of what the agent has returned."
-"""What somebody is told where there is no text of the result."""
+"""What the person gets where there is no text of the result."""
 
 
 async def deliver(
@@ -96,7 +96,7 @@ async def deliver(
     end, again and again if need be; an exception with a number ``retry_after`` says when, in seconds, and one
     with ``temporary = False`` that it cannot help, as do those of code that is wrong: see `Channel.send`.
 
-    Whoever cancels this call ends the delivery and not the run. A channel that streams is told so, together
+    Cancelling this call ends the delivery and not the run. A channel that streams is told so, together
     with what is there; to others nothing is sent.
 
     Args:
@@ -327,7 +327,7 @@ class _Delivering(Generic[T]):
             return _Ended("failed", text, f"⚠ {words.what}", exc)
         try:
             return _Ended("completed", self._text(value, text))
-        except Exception as exc:  # what it says is not for whoever reads the answer
+        except Exception as exc:  # what it says is not for the person
             logger.error("The text of an answer could not be made: %s", in_words(exc), exc_info=exc)
             return _Ended("failed", text, UNMADE, exc)
 

@@ -25,7 +25,7 @@ BETWEEN: Final = 2
 something else."""
 
 STATUS: Final = 200
-"""Characters of what is told of a tool call."""
+"""Characters of the status of a tool call."""
 
 USING: Final = "Using: "
 """What is said before what a tool call does."""
@@ -77,7 +77,7 @@ class Following:
         """Seconds that thoughts took that have ended."""
         self._thinks_since: float | None = None
         self._begun: dict[str, None] = {}
-        """Tool calls of which was not told yet: while somebody is asked, nothing is done."""
+        """Tool calls without a status yet: while a question about one is open, nothing is done."""
 
     @property
     def thinks(self) -> bool:
@@ -130,7 +130,7 @@ class Following:
         yield Piece("text" if block.kind == "message" else "thought", text)
 
     def _statuses(self, view: RunView) -> Iterator[Piece]:
-        """Yield which tool calls have begun that nobody is asked about, or is no more."""
+        """Yield which tool calls have begun that have no open question."""
         if not self._begun:
             return
         asked = {question.tool_id for question in view.questions}

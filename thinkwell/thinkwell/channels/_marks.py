@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ("Run", "Style", "read_marks")
 
 LONGEST_LINE: Final = 20_000
-"""Characters of a line whose marks are looked for. Nobody writes paragraphs that long."""
+"""Characters of a line whose marks are looked for. No paragraph is that long."""
 
 
 class Style(NamedTuple):

@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 __all__ = ("explain", "refuse", "tell_anew", "typing_shown")
 
 BUSY: Final = "I am still busy with what you wrote before. Please write again when I have answered."
-"""What somebody is told whose message is refused."""
+"""Sent where a message is refused."""
 
 ANEW: Final = "The agent had to be started anew. It does not remember what was said before."
-"""What somebody is told whose conversation was lost."""
+"""Sent where a conversation was lost."""
 
 STOPPED: Final = "⏹ Stopped."
-"""What somebody is told who has stopped a run before there was one."""
+"""Sent where a run was stopped before there was one."""
 
 FAILED: Final = "⚠ Something went wrong, and your message was not answered. Please try again later."
-"""What somebody is told of an error that is not about the agent: what it says is not for him."""
+"""Sent for an error that is not about the agent: what it says is not for the person."""
 
 logger = logging.getLogger("thinkwell")
 
@@ -51,7 +51,7 @@ logger = logging.getLogger("thinkwell")
 async def refuse(
     busy: ConversationBusy, channel: Channel, user_id: str, settings: DeliverySettings | None
 ) -> None:
-    """Tell somebody that his message is not answered. An answer to another one may be on its way to him.
+    """Tell a person that their message is not answered. An answer to another one may be on its way.
 
     Raises:
         DeliveryFailed: That could not be sent.
@@ -60,7 +60,7 @@ async def refuse(
 
 
 async def tell_anew(channel: Channel, user_id: str, settings: DeliverySettings | None) -> None:
-    """Tell somebody that the agent does not remember. He gets his answer all the same where that fails."""
+    """Tell a person that the agent does not remember. Where that fails, the answer comes all the same."""
     try:
         await _tell(ANEW, _beside(channel), user_id, _settings(channel, settings), "completed", None)
     except DeliveryFailed as exc:
@@ -70,7 +70,7 @@ async def tell_anew(channel: Channel, user_id: str, settings: DeliverySettings |
 async def explain(
     error: Exception, channel: Channel, user_id: str, settings: DeliverySettings | None
 ) -> Delivery:
-    """Tell somebody why there is no run that answers him.
+    """Tell a person why there is no run that answers them.
 
     Raises:
         DeliveryFailed: That could not be sent.
@@ -80,7 +80,7 @@ async def explain(
     about = "A message was not answered: %s: %s"
     if isinstance(error, ThinkwellError):
         logger.warning(about, type(error).__name__, error)
-        text = f"⚠ {error_words(error).what}"  # what to do next is for whoever runs this, and in the log
+        text = f"⚠ {error_words(error).what}"  # what to do next is for the operator, and in the log
     else:
         logger.error(about, type(error).__name__, error, exc_info=error)
         text = FAILED

@@ -40,7 +40,7 @@ class Page:
 
     @property
     def prompted(self) -> bool:
-        """Whether somebody is to type a line."""
+        """Whether a line is to be typed."""
         return self._prompted
 
     def add(self, user_id: str, kind: Kind, text: str) -> None:

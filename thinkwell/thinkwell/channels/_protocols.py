@@ -67,7 +67,7 @@ def _check_types(given: Struct, **kinds: Kinds) -> None:
 
 
 class ChannelCapabilities(Struct, frozen=True, kw_only=True):
-    """What can be done with messages of a channel. Whoever delivers asks for it.
+    """What can be done with messages of a channel. `deliver` asks for it.
 
     Raises:
         TypeError: A value is of another type.

@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 __all__ = ("Asking",)
 
 SKIP: Final = ":skip"
-"""The choice that declines a form. Choices have names that nobody writes by chance as a text."""
+"""The choice that declines a form. Choices have names that are never written by chance as a text."""
 
 LEAVE: Final = ":leave"
 """The choice that leaves a field as it is."""
 
 CODE: Final = 50_000
-"""Characters of what would be done that are put to somebody. Nobody reads more in a chat, and nobody can
-allow what he was not shown whole."""
+"""Characters of what would be done that are shown. More is not read in a chat, and what was not shown whole
+cannot be allowed."""
 
 TRIES: Final = 100
 """Answers to one thing asked that may not fit. People give up long before that; a channel that makes its
@@ -56,11 +56,11 @@ WITHDRAWN: Final = "withdrawn"
 NOTHING: Final[Mapping[str, FormValue | None]] = MappingProxyType({})
 
 
-class _Declined(Exception):  # noqa: N818 - nobody sees it
+class _Declined(Exception):  # noqa: N818 - it is not seen outside
     """The person does not fill in the form."""
 
 
-class _Unanswered(Exception):  # noqa: N818 - nobody sees it
+class _Unanswered(Exception):  # noqa: N818 - it is not seen outside
     """The channel has no answer."""
 
 
@@ -170,7 +170,7 @@ class Asking:
             try:
                 self._stream.answer(question.id, answer)
             except QuestionNotOpen:
-                return  # somebody else was faster
+                return  # another answer was faster
             except AnswerInvalid as exc:  # pragma: no cover - each field was checked, and nothing else is
                 problem = line(str(exc))
             else:

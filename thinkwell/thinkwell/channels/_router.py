@@ -77,7 +77,7 @@ class MessageRouter(AsyncContextManagerMixin):
     Args:
         agent: An agent that is open, or a function that opens one, such as ``lambda: open_agent("claude")``:
             called when the first message comes, and again with the first message after the agent has died.
-            Whoever had a conversation is told that it began anew.
+            A user who had a conversation is told that it began anew.
         cwd: The folder of the sessions, or a function that returns the one for a user's id; by default that
             of the agent.
         session: Opens the session for a user's id, where more than the folder is to be said; instead of
@@ -158,7 +158,7 @@ class MessageRouter(AsyncContextManagerMixin):
         """Answer a message, and return how when the answer is delivered: see `deliver`.
 
         It gets its place in the queue at once, so messages are answered in the order of the calls. What goes
-        wrong with the agent is delivered in words, and `Delivery.error` has it. Whoever cancels this call
+        wrong with the agent is delivered in words, and `Delivery.error` has it. Cancelling this call
         cancels the run.
 
         Args:
@@ -283,7 +283,7 @@ class MessageRouter(AsyncContextManagerMixin):
     async def streaming(self, prompt: str, *, user_id: str = "") -> AsyncGenerator[ThoughtStream[str]]:
         """Have a turn without a channel, for the time of a block: it has the run.
 
-        Who leaves the block before the run has ended cancels it. Nobody else has a turn in this conversation
+        Who leaves the block before the run has ended cancels it. No other has a turn in this conversation
         before that. The events of the run include `TurnStarted`. Nothing is told to the handlers of `on`.
 
         Args:
@@ -326,7 +326,7 @@ class MessageRouter(AsyncContextManagerMixin):
     ) -> Callable[[], None]:
         """Tell a function of each message that `handle_user_message` takes, or of each answer.
 
-        Every message that is told of is followed by its answer, unless the call was cancelled or the router
+        Every reported message is followed by its answer, unless the call was cancelled or the router
         left. Handlers are called one after the other; what an async one waits for is waited for. One that
         raises is logged, and harms nothing.
 

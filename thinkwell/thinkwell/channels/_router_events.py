@@ -1,4 +1,4 @@
-"""What a router tells of: that somebody has written, and that an agent has answered."""
+"""Events of a router: a message was taken, and an agent has answered."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger("thinkwell")
 
 
 class UserMessageReceived(Struct, frozen=True, kw_only=True, tag_field="type", tag="user_message"):
-    """Somebody has written, and the message was taken: it waits for its turn, or has it."""
+    """A message was taken: it waits for its turn, or has it."""
 
     type: ClassVar[Literal["user_message"]] = "user_message"
 
@@ -51,7 +51,7 @@ RouterEvent: TypeAlias = UserMessageReceived | AgentResponded
 
 
 class RouterListeners:
-    """Who is told of such events."""
+    """Receives such events."""
 
     def __init__(self) -> None:
         self._handlers: dict[str, list[Callable[..., object]]] = {"user_message": [], "agent_response": []}

@@ -29,8 +29,8 @@ __all__ = ("TerminalChannel",)
 NOBODY: Final = "there is no keyboard to answer at"
 
 
-class _NobodyReads(BrokenPipeError):  # noqa: N818 - it is told of as what it is
-    """Nobody reads the pipe any more, and nobody will."""
+class _NobodyReads(BrokenPipeError):  # noqa: N818 - its name is what happened
+    """The pipe has no reader any more, and will have none."""
 
     temporary = False
 
@@ -48,7 +48,7 @@ class TerminalChannel:
         out: Where to; by default the standard output. It is not closed.
         read_line: Waits for a line that answers a question, without what ends it; by default the keyboard of
             the terminal is read. It is cancelled where the question is gone, and raises `EOFError` where
-            there is nobody to answer.
+            there is no one to answer.
         settings: How runs are delivered.
 
     Raises:
@@ -86,7 +86,7 @@ class TerminalChannel:
         """Write a text. Of one that was written already while it came, only the rest is.
 
         Raises:
-            BrokenPipeError: Nobody reads the pipe any more. `deliver` does not try again then.
+            BrokenPipeError: The pipe has no reader any more. `deliver` does not try again then.
             OSError: It cannot be written.
             ValueError: The file was closed.
         """
@@ -99,7 +99,7 @@ class TerminalChannel:
         self._finish(user_id, stream)
         stream.said = [text]
         await self._write(stream)
-        if self._streams.get(user_id) is stream:  # pragma: no branch - nobody else should have begun one
+        if self._streams.get(user_id) is stream:  # pragma: no branch - no other should have been begun
             del self._streams[user_id]
 
     async def notify(self, user_id: str, text: str) -> None:
@@ -108,7 +108,7 @@ class TerminalChannel:
 
     async def on_stream_start(self, user_id: str) -> None:
         """Begin an answer; nothing is written for that."""
-        if (stream := self._streams.pop(user_id, None)) is not None:  # nobody has ended it
+        if (stream := self._streams.pop(user_id, None)) is not None:  # it was not ended
             self._finish(user_id, stream)
         await self._write(self._stream(user_id))
 
@@ -225,7 +225,7 @@ class TerminalChannel:
             await self._writer.flush()
         except (OSError, ValueError) as exc:
             if stream is not None:
-                stream.said.clear()  # nobody knows what of it can be read
+                stream.said.clear()  # what of it can be read is not known
             if isinstance(exc, BrokenPipeError):
                 raise _NobodyReads(*exc.args) from exc
             raise

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LOOK: Final = 0.05
-"""Seconds between looks at whether something is written of which nobody waits for the end any more."""
+"""Seconds between looks at a write that is not waited for any more."""
 
 _POOR: Final = str.maketrans({"┆": "|", "│": "|", "…": "...", "⚠": "!"})
 """For files that know no other characters."""
@@ -29,7 +29,7 @@ _POOR: Final = str.maketrans({"┆": "|", "│": "|", "…": "...", "⚠": "!"})
 class Writer:
     """Writes texts, in their order.
 
-    A terminal may take no output (somebody has pressed Ctrl-S), and so may a pipe that nobody reads. A thread
+    A terminal may take no output (after Ctrl-S), and so may a pipe without a reader. A thread
     writes to these. It is a daemon: one that hangs keeps no program from ending.
 
     Args:
@@ -83,7 +83,7 @@ class Writer:
                 work()
             except Exception as exc:
                 failures.append(exc)
-            with suppress(RuntimeError):  # the event loop is gone, and whoever waited with it
+            with suppress(RuntimeError):  # the event loop is gone, and the waiting task with it
                 anyio.from_thread.run_sync(done.set, token=token)
 
         self._thread = threading.Thread(

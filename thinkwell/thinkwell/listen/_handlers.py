@@ -1,4 +1,4 @@
-"""`Handlers`: who is told of what an agent says, and asked what it asks."""
+"""`Handlers`: they receive what an agent says, and answer what it asks."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class Handlers:
                 one after another, together with those of all other types that have ``None``, in the order of
                 the agent's messages.
             timeout: Seconds that each may take, from when its handler begins; ``None``: as long as it likes.
-                A handler that takes longer is cancelled, and its question goes to whoever is asked next. A
-                thread cannot be cancelled: it goes on, and nobody waits for it.
+                A handler that takes longer is cancelled, and its question goes to the next handler. A
+                thread cannot be cancelled: it goes on, and is not waited for.
             by: What the handler is called on the log and in a transcript, where it answers.
 
         Raises:
@@ -144,7 +144,7 @@ async def listen(
 
     Raises:
         ThoughtTimeout: It has taken longer.
-        RuntimeError: Somebody listens to the run already.
+        RuntimeError: The run has a listener already.
         TypeError: An argument is of another type.
         ValueError: The timeout is not positive; or a handler is to decide approvals, and
             ``permissions="deny"`` was said.

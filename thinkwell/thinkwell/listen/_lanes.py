@@ -35,7 +35,7 @@ class Job:
         self.scope: Final = anyio.CancelScope()
         """Around its handler."""
         self.dropped = False
-        """Whether nobody waits for its answer any more."""
+        """Whether its answer is not waited for any more."""
         self.answer: Answer | None = None
         self.settled: Final = anyio.Event()
         """Set where it has been handled."""
@@ -133,7 +133,7 @@ class Lanes:
     async def serve(self, tasks: BackgroundTasks) -> None:
         """Begin with each message as soon as it may begin, in a task of its own; until cancelled.
 
-        The tasks have the context variables of whoever called this.
+        The tasks have the context variables of the caller.
         """
         lanes = frozenset(self._lanes.values())
         while True:
@@ -146,7 +146,7 @@ class Lanes:
             await self._wake.wait()
 
     async def drained(self) -> None:
-        """Wait until nothing waits and nothing is being handled. Somebody has to serve."""
+        """Wait until nothing waits and nothing is being handled. `serve` has to run."""
         self._idle = anyio.Event()
         self._wake.set()
         await self._idle.wait()

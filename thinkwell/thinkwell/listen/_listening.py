@@ -71,7 +71,7 @@ class Listening:
         self._over = False
         """Whether the run has ended, and no answer reaches it any more."""
         self._left = False
-        """Whether nobody listens any more."""
+        """Whether it has left."""
         self._stopped = False
         self._ended = anyio.Event()
         """Set at the end of the turn."""
@@ -240,11 +240,11 @@ class Listening:
         await self._lanes.drained()
 
     def _leave(self) -> None:
-        """Hear no more: the turn may go on, but the result is there, and nobody works any more."""
+        """Hear no more: the turn may go on, but the result is there, and no handler works any more."""
         self._left = True
         for rank, type_, _ in self._announced:
             self._lanes.give_up(type_, rank)
-        for job in self._asked.values():  # somebody else is asked
+        for job in self._asked.values():  # the next link is asked
             job.settled.set()
 
     def _stop(self, late: ThoughtTimeout | None) -> None:
@@ -327,7 +327,7 @@ class Listening:
         return replace(reply, by=by, why=reply.why or f"the {by} said so")
 
     def _warn_of_nothing(self, handler: Registered, question: Question) -> None:
-        """Say that nobody answers a question: mostly, a ``return`` was forgotten."""
+        """Say that a question has no answer: mostly, a ``return`` was forgotten."""
         if handler.label in self._told:
             return
         self._told.add(handler.label)

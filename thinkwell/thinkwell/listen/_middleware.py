@@ -4,7 +4,7 @@ The host writes prompts and answers, one a line, and reads messages: progress, q
 prompt is a turn of one session. Prompts wait for each other, so there is one ``result`` or ``error`` for
 each, in their order; everything that comes before it belongs to that prompt.
 
-Nobody waits for the host to read (see `Outbox`) except its own next prompt: that begins when the host has
+Nothing waits for the host to read (see `Outbox`) except its own next prompt: that begins when the host has
 taken the end of the one before.
 """
 
@@ -332,7 +332,7 @@ def _with_params(settings: Settings, params: JsonValue) -> Settings:
                     check_seconds("timeout", value)
                     settings = replace(settings, timeout=cast("float", value))
                 case _:
-                    pass  # it is told of when all is well
+                    pass  # it is reported when all is well
         except (TypeError, ValueError, OSError) as exc:
             raise InitRefused(f"init: {name}: {str(exc).strip()}") from None
     return settings

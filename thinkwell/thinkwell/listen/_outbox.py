@@ -1,6 +1,6 @@
 """Lines on their way to a host that may read slowly, or not at all.
 
-Nobody who speaks up waits for the host: neither the agent, whose messages are read on, nor the run. What the
+No sender waits for the host: neither the agent, whose messages are read on, nor the run. What the
 host has not taken waits here, and that is bounded. While more than `MAX_WAITING` bytes wait, what the host
 can do without (progress, partial text, logs) is left out and counted, and a log line tells the count where it
 is missing. Questions, approvals, results and errors always have a place. There are few of them: an agent

@@ -1,4 +1,4 @@
-"""The run of one prompt, as its host is told of it: events become lines, and questions wait for answers."""
+"""The run of one prompt, as its host gets it: events become lines, and questions wait for answers."""
 
 from __future__ import annotations
 

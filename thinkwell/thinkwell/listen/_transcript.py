@@ -1,4 +1,4 @@
-"""`Transcript`: what was asked, and who has answered it, for whoever wants to know later."""
+"""`Transcript`: what was asked, and who has answered it, to be looked up later."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def record_of(
         (answer,) = ruling.said
     elif isinstance(question, FormQuestion):
         answer = ruling.values
-        if question.message is not None and answer is not None:  # what the agent is told of it
+        if question.message is not None and answer is not None:  # what the agent gets of it
             answer = answer.get("other") or answer.get("answer")
     elif not (ruling.cancels or ruling.silent):
         answer = ruling.allows

@@ -133,7 +133,7 @@ class Asking:
         """Give an answer, and return whether the question has one."""
         try:
             self._drawing.streams[index].answer(question.id, answer, by="human")
-        except QuestionNotOpen:  # pragma: no cover - somebody else was faster, by a moment
+        except QuestionNotOpen:  # pragma: no cover - another answer was faster, by a moment
             return True
         except AnswerInvalid as exc:  # pragma: no cover - each value was checked, but in other circumstances
             self._drawing.ask((index, question.id), line(str(exc)))

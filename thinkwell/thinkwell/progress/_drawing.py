@@ -31,7 +31,7 @@ wait for it. Frames that take long come less often, down to one in `TICK`."""
 
 LAST_FRAME_TIMEOUT: Final = 3.0
 """Seconds that a terminal gets for the last frame when the block is left. One that takes no output, because
-somebody has pressed Ctrl-S or nobody reads, must not keep the program from going on."""
+Ctrl-S was pressed or nothing reads, must not keep the program from going on."""
 
 
 class Drawing:

@@ -45,7 +45,7 @@ DIFF: Final = 8
 """Lines of a change."""
 
 ASKED_HUNKS: Final = 5
-"""Hunks of a change that somebody is asked to allow."""
+"""Hunks of a change that needs a permission."""
 
 ASKED_LINES: Final = 60
 """Lines of each of them."""
@@ -97,7 +97,7 @@ def rows_of(thing: st.Settled, view: RunView, *, verbose: bool) -> Iterator[Row]
         case st.Skipped(count=count):
             yield Row("note", f"… {numbers.plural(count, 'more thing')} happened")
         case _:
-            pass  # a plan and a turn are told of when they begin
+            pass  # a plan and a turn are written when they begin
 
 
 def _thought(thought: st.Thought, *, verbose: bool) -> Row:
@@ -194,7 +194,7 @@ def _answered(answer: AnswerView) -> Iterator[Row]:
 
 
 def question_rows(asked: Asked, now: float) -> Iterator[Row]:
-    """Yield an open question, with everything that somebody has to know who decides it."""
+    """Yield an open question, with everything that is needed to decide it."""
     yield Row("ask", _question(asked))
     if asked.said and asked.title_tells:
         yield Row("ask", asked.said, how="cut", lead="  ", inside=True)

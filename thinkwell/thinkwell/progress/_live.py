@@ -43,7 +43,7 @@ class Live(anyio.AsyncContextManagerMixin):
     The runs never wait for what is drawn: they go on at their own pace, and a slow terminal is shown fewer
     frames. Leaving the block early changes nothing in the runs. Whatever fails in drawing is logged, once,
     and nothing more is drawn; the runs go on. When the block is left, the state in which things are is drawn
-    last; a terminal that has not taken that after 3 seconds (somebody has pressed Ctrl-S) is left alone.
+    last; a terminal that has not taken that after 3 seconds (after Ctrl-S) is left alone.
 
     Args:
         streams: The runs: of one agent or of several, and replays.

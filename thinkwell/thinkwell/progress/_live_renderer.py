@@ -74,7 +74,7 @@ class LiveRenderer:
             self._screen.release()
 
     def suspend(self) -> None:
-        """Leave the terminal to somebody else."""
+        """Leave the terminal to others."""
         self._screen.release()
 
     def resume(self) -> None:

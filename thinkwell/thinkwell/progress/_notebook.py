@@ -61,7 +61,7 @@ class NotebookRenderer:
         self._show(runs, None)
 
     def suspend(self) -> None:
-        """Do nothing: an output is nobody else's."""
+        """Do nothing: an output is not shared."""
 
     resume = suspend
 

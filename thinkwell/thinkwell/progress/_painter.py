@@ -74,7 +74,7 @@ class Painter:
                 self.cost = time.thread_time() - began
             try:
                 anyio.from_thread.run_sync(done.set, token=self._token)
-            except RuntimeError:  # the event loop is gone, and whoever waited with it
+            except RuntimeError:  # the event loop is gone, and the waiting task with it
                 return
 
     def _try(self, work: Callable[[], None]) -> None:

@@ -24,7 +24,7 @@ class StandIn(io.TextIOBase):
 
     def write(self, text: str, /) -> int:
         """Hand a text on."""
-        if self.over or not self._write(text):  # somebody has kept it
+        if self.over or not self._write(text):  # it was kept elsewhere
             return self.stream.write(text)
         return len(text)
 
@@ -105,7 +105,7 @@ class Diversion:
         return self._stand_ins[-1][0]
 
     def end(self) -> None:
-        """Give everything back that nobody else has taken meanwhile."""
+        """Give everything back that was not taken by others meanwhile."""
         streams = {id(taken): stand_in.stream for taken, stand_in in self._stand_ins}
         for handler, taken in self._handlers:
             if handler.stream is taken:

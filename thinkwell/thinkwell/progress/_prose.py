@@ -16,7 +16,7 @@ LONGEST: Final = 6_000
 """Characters of a paragraph; then it is cut where a line or a word ends."""
 
 BACKLOG: Final = 50_000
-"""Characters at once of which no more than the end is looked at: nobody reads that in a terminal."""
+"""Characters at once of which no more than the end is looked at: that is not read in a terminal."""
 
 TAIL: Final = 3_000
 """Characters of what is not complete that are shown at most."""

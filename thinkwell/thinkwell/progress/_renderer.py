@@ -59,7 +59,7 @@ class Renderer(Protocol):
         ...
 
     def suspend(self) -> None:
-        """Leave the terminal to somebody else, until `resume`."""
+        """Leave the terminal to others, until `resume`."""
         ...
 
     def resume(self) -> None:

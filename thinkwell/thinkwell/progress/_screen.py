@@ -189,7 +189,7 @@ class Screen:
         try:
             self._file.write(text.encode(encoding, "replace").decode(encoding))
             self._file.flush()
-        except BlockingIOError:  # a child process has made the terminal so; nobody knows what it shows now
+        except BlockingIOError:  # a child process has made the terminal so; what it shows now is not known
             self._width = 0
 
 

@@ -173,7 +173,7 @@ class Settling:
         Args:
             view: The run.
             now: The time, in seconds since the run began.
-            end: Whether nobody will look again.
+            end: Whether this is the last look.
         """
         for change in self._reader.look(view, now):
             self._take(change)
@@ -356,7 +356,7 @@ class _Families:
         return self._roots[id_][0] == id_ and self._ended(self._tools[id_])
 
     def told(self, id_: str) -> bool:
-        """Return whether a call is told of with the one that it belongs to."""
+        """Return whether a call is told with the one that it belongs to."""
         return self.settled(self._roots[id_][0]) and self._ended(self._tools[id_])
 
     def calls(self, id_: str) -> Calls:

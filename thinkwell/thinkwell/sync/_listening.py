@@ -31,7 +31,7 @@ def listen(stream: ThoughtStream[T], handlers: Handlers, *, timeout: float | Non
 
     Raises:
         ThoughtTimeout: It has taken longer.
-        RuntimeError: Somebody listens to the run already.
+        RuntimeError: The run has a listener already.
         TypeError: An argument is of another type.
         ValueError: The timeout is not positive; or a handler is to decide approvals, and
             ``permissions="deny"`` was said.

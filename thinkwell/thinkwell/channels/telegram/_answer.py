@@ -57,7 +57,7 @@ class Surroundings(Protocol):
 
     @property
     def can_stop(self) -> bool:
-        """Whether somebody waits for the run to be stopped."""
+        """Whether a task waits for the run to be stopped."""
         ...
 
     @property
@@ -310,7 +310,7 @@ class Answer:
         return bool(parts) and parts[0].html[-ENOUGH:] == html[-ENOUGH:]
 
     async def add_html(self, html: str) -> bool:
-        """Bring out its next message, which somebody else has composed; return whether there are no more.
+        """Bring out its next message, which was composed elsewhere; return whether there are no more.
 
         Raises:
             TelegramError: It could not be sent.
@@ -347,7 +347,7 @@ class Answer:
         self._wake()
         await self._edited.wait()
         await self.line.landed()
-        dead, self._dead = self._dead, None  # whoever tries again may have luck
+        dead, self._dead = self._dead, None  # another try may succeed
         if dead is not None:
             raise dead
 

@@ -54,7 +54,7 @@ class TelegramApi:
         base_url: A Bot API server of your own. Without TLS only on this machine.
         client: Sends the requests, and is not closed; ``None``: a client of its own.
         timeout: Seconds that a request may take; `get_updates` adds the time that it waits. `send_message`
-            may take three times as long: where it is given up, nobody knows whether it has sent something.
+            may take three times as long: where it is given up, it is not known whether it has sent something.
 
     Raises:
         ValueError: The token has not the form of one, or the address cannot be used.

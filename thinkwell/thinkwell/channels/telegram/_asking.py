@@ -35,7 +35,7 @@ TOKEN: Final = 12
 NOT_OPEN: Final = "This question is not open any more."
 
 NOTICE: Final = 200
-"""Characters of what somebody is told who has pressed a button (Bot API, answerCallbackQuery)."""
+"""Characters of what is shown after a button was pressed (Bot API, answerCallbackQuery)."""
 
 WITHDRAWN: Final = "not open any more"
 
@@ -46,7 +46,7 @@ class Questions:
     Args:
         open_line: Makes the way to a chat.
         chats: What goes on in them.
-        tasks: Where a question is brought to its end when whoever has asked has gone on.
+        tasks: Where a question is brought to its end when the caller has gone on.
     """
 
     def __init__(self, open_line: Callable[[ChatAddress], Line], chats: Chats, tasks: Tasks) -> None:

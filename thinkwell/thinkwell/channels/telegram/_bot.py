@@ -81,7 +81,7 @@ async def serve(
     The commands of its menu are ``/new``, ``/stop``, ``/id`` and ``/help``. Other commands go to the agent,
     which may have some of its own; one of the same name is written with two slashes: ``//help``.
 
-    What goes wrong with a message is logged, and told to whoever wrote it. Where this is cancelled, the runs
+    What goes wrong with a message is logged, and told to its author. Where this is cancelled, the runs
     are stopped, and what they have written until then is delivered, for bounded time.
 
     Args:

@@ -75,7 +75,7 @@ class TelegramChannel(AsyncContextManagerMixin):
     Args:
         token: What BotFather gave for the bot; by default, the environment variable ``TELEGRAM_BOT_TOKEN``.
         allowed: The numbers of the people who may write to the bot and press its buttons, in private chats
-            and in groups. Whoever else writes is told the number that the owner has to add here.
+            and in groups. Others who write are told the number that the owner has to add here.
         settings: How runs are delivered, unless the caller of `deliver` says otherwise. The edit interval and
             the least characters are always these: edits can be rarer than Telegram allows, not more frequent.
         markdown: Whether texts are Markdown, and shown as what that means.
@@ -253,7 +253,7 @@ class TelegramChannel(AsyncContextManagerMixin):
     async def notify(self, user_id: str, text: str) -> None:
         """Send a text beside whatever is being written for the user, which `send` would end.
 
-        Where the same text is about to be sent there, it is not sent twice: somebody who writes too much is
+        Where the same text is about to be sent there, it is not sent twice: a person who writes too much is
         told so once, and has not to wait for his answer until he was told a hundred times.
 
         Raises:
@@ -352,7 +352,7 @@ class TelegramChannel(AsyncContextManagerMixin):
             self._questions.ended(user_id, question, outcome)
 
     async def wait_stop(self, user_id: str) -> None:
-        """Return when somebody has pressed the button that stops the run.
+        """Return when the button that stops the run was pressed.
 
         Raises:
             ValueError: `user_id` is no chat.
@@ -384,7 +384,7 @@ class TelegramChannel(AsyncContextManagerMixin):
         return Answer(line, writing, chat, self._settings, token, draft_id)
 
     def _leave(self, user_id: str, answer: Answer) -> None:
-        """Keep what could not be brought to its end: whoever tries again goes on there."""
+        """Keep what could not be brought to its end: the next try goes on there."""
         _remember(self._left, user_id, answer, MOST_LEFT)
 
     def _tidy_later(self, user_id: str, answer: Answer | None) -> None:

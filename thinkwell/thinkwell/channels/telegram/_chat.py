@@ -42,7 +42,7 @@ class Chat:
 
     @property
     def can_stop(self) -> bool:
-        """Whether somebody waits for the run to be stopped."""
+        """Whether a task waits for the run to be stopped."""
         return self._wait_for_stop > 0 and not self._stop.is_set()
 
     @property
@@ -51,14 +51,14 @@ class Chat:
         return self.questions > 0
 
     def take_answer(self) -> Answer | None:
-        """Return what is being written, which is about to end; nobody can stop that any more."""
+        """Return what is being written, which is about to end; it cannot be stopped any more."""
         answer, self.answer = self.answer, None
         if self._stop.is_set():
             self._stop = anyio.Event()
         return answer
 
     def stop(self) -> bool:
-        """Tell whoever waits for it that the run is to be stopped; return whether that is news."""
+        """Tell the waiting task that the run is to be stopped; return whether that is news."""
         if not self.can_stop:
             return False
         self._stop.set()
@@ -66,7 +66,7 @@ class Chat:
         return True
 
     async def wait_stop(self) -> None:
-        """Wait until somebody wants the run to be stopped."""
+        """Wait until the run is to be stopped."""
         self._wait_for_stop += 1
         self.look()
         try:

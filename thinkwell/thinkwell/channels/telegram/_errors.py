@@ -6,7 +6,7 @@
     ├── TelegramServerError     5xx: Telegram has a fault
     ├── TelegramThrottled       429: too much was sent; `retry_after` says for how long
     ├── TelegramUnauthorized    401, 404: there is no bot with this token
-    ├── TelegramConflict        409: somebody else fetches the updates of this bot
+    ├── TelegramConflict        409: another program fetches the updates of this bot
     ├── TelegramForbidden       403: the person has blocked the bot, or it was removed from the chat
     └── TelegramRefused         400: this request cannot be fulfilled; `reason` says why
 
@@ -122,7 +122,7 @@ class TelegramUnauthorized(TelegramError):
 
 
 class TelegramConflict(TelegramError):
-    """Somebody else fetches the updates of this bot (409).
+    """Another program fetches the updates of this bot (409).
 
     Attributes:
         webhook: Whether it is a webhook; else it is another program that polls.

@@ -70,7 +70,7 @@ class Incoming:
         people: Who may write.
         chats: What goes on in them.
         questions: The open ones.
-        tasks: Where answers are sent, so that nobody waits for them.
+        tasks: Where answers are sent, without being waited for.
         drafts: Whether answers are shown by drafts, which may be stopped.
     """
 
@@ -99,7 +99,7 @@ class Incoming:
 
         Raises:
             TelegramError: The bot cannot get messages.
-            anyio.BusyResourceError: Somebody else waits already.
+            anyio.BusyResourceError: Another task waits already.
         """
         with self._reading:
             me = await self._introduction()

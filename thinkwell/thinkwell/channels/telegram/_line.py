@@ -36,16 +36,16 @@ logger = logging.getLogger("thinkwell")
 
 
 def closed() -> RuntimeError:
-    """Return the error for whoever uses a channel outside of its block."""
+    """Return the error for using a channel outside of its block."""
     return RuntimeError("the channel is closed; use it inside of its block: async with TelegramChannel(…)")
 
 
 class Line:
     """Makes the requests of one answer, or of one question, to its chat, one after another.
 
-    A request that has begun goes on to its end even where whoever waits for it is cancelled. What it has sent
-    is then known, and is not sent twice. Where Telegram's answer is lost on the way, nobody can know; such a
-    message is sent again, for one that comes twice does less harm than one that does not come.
+    A request that has begun goes on to its end even where its caller is cancelled. What it has sent
+    is then known, and is not sent twice. Where Telegram's answer is lost on the way, that cannot be known; such
+    a message is sent again, for one that comes twice does less harm than one that does not come.
 
     Args:
         api: Sends the requests.
@@ -123,7 +123,7 @@ class Line:
             self.retries += 1
 
     async def landed(self) -> None:
-        """Wait for the request that is on its way, whoever has made it."""
+        """Wait for the request that is on its way, no matter whose it is."""
         if self._flight is not None:
             await self._flight.landed.wait()
             self._flight = None

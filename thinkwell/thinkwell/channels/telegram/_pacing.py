@@ -176,9 +176,9 @@ class Pacer:
                     return
 
     def try_turn(self, chat_id: int) -> float:
-        """Take a turn, if nobody has to wait for it, and return 0; else the seconds after which to ask again.
+        """Take a turn, if that makes no other wait, and return 0; else the seconds after which to ask again.
 
-        For intermediate edits: they never come before a `turn` that somebody waits for. Where many chats want
+        For intermediate edits: they never come before a `turn` that is waited for. Where many chats want
         more than there is in all, each gets the same share.
         """
         now = anyio.current_time()

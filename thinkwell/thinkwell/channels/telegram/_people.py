@@ -43,7 +43,7 @@ class Sender(Struct, frozen=True, kw_only=True):
 
 
 class IncomingMessage(Struct, frozen=True, kw_only=True):
-    """A text that somebody who is allowed wrote to the bot."""
+    """A text that an allowed person wrote to the bot."""
 
     text: str
     """What they wrote, without the bot's name. A command begins with ``/`` and has no ``@``."""
@@ -56,7 +56,7 @@ class IncomingMessage(Struct, frozen=True, kw_only=True):
 
 
 class Seldom:
-    """Says whether something may be done for somebody again, for a bounded number of them.
+    """Says whether something may be done for a person again, for a bounded number of them.
 
     Args:
         seconds: Time between.
@@ -86,7 +86,7 @@ class People:
     """Those who may talk to the bot.
 
     Args:
-        allowed: Their numbers at Telegram. Nobody else is; an empty list lets nobody in.
+        allowed: Their numbers at Telegram. No one else is; an empty list lets no one in.
 
     Raises:
         TypeError: One of them is no number.
@@ -105,11 +105,11 @@ class People:
         self._refused_in = Seldom(MINUTE)
 
     def allows(self, person: Person | None) -> bool:
-        """Return whether somebody may talk to the bot."""
+        """Return whether a person may talk to the bot."""
         return person is not None and person.id in self._allowed
 
     def refusal(self, person: Person, where: ChatAddress) -> str | None:
-        """Return what to tell somebody who is not allowed; ``None`` where there was that lately."""
+        """Return what to tell a person who is not allowed; ``None`` where there was that lately."""
         if not self._refused.is_time(person.id) or not self._refused_in.may(where):
             return None
         self._refused.may(person.id)
@@ -120,7 +120,7 @@ class People:
 
 
 def sender(person: Person) -> Sender:
-    """Return what is told of who wrote a message."""
+    """Return how the log names the author of a message."""
     name = f"{person.first_name} {person.last_name}".strip() or person.username
     return Sender(id=person.id, name=line(name, NAME))
 

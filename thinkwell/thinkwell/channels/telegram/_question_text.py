@@ -68,7 +68,7 @@ _TOO_LONG: Final = _Block("⚠ This is too long to be shown here whole, so that 
 def lay_out(question: ChannelQuestion, token: str) -> Layout:
     """Return a question as messages.
 
-    Nobody can allow what was not shown whole: where that takes too many messages, the choices that let the
+    What was not shown whole cannot be allowed: where that takes too many messages, the choices that let the
     agent go on are left out, and the last message says so.
 
     Args:
@@ -84,7 +84,7 @@ def lay_out(question: ChannelQuestion, token: str) -> Layout:
 
 
 def prompt_for(question: ChannelQuestion) -> tuple[str, ForceReply]:
-    """Return the message that lets somebody write an answer, as HTML, and its markup."""
+    """Return the message that lets a person write an answer, as HTML, and its markup."""
     hint = f": {escape(question.hint, quote=False)}" if question.hint else ""
     placeholder = question.hint[:PLACEHOLDER] or None
     return f"✎ Write your answer{hint}", ForceReply(force_reply=True, input_field_placeholder=placeholder)

@@ -23,7 +23,7 @@ STOP: Final = "s:"
 class Shown:
     """Messages that show the parts of an answer, in their order.
 
-    Where somebody has deleted one of them, those behind it move up, and show what it did.
+    Where one of them was deleted, those behind it move up, and show what it did.
 
     Args:
         line: The way to the chat.
@@ -35,7 +35,7 @@ class Shown:
         self._token = token
         self._messages: list[_Message] = []
         self._plainly = False
-        """Whether Telegram cannot read our marks, which nobody should ever see."""
+        """Whether Telegram cannot read our marks, which should never be seen."""
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -124,5 +124,5 @@ class _Message:
 
 
 def _is_gone(error: TelegramRefused) -> bool:
-    """Return whether somebody has deleted the message that was to be edited."""
+    """Return whether the message that was to be edited was deleted."""
     return error.reason == "message_gone" and error.method == "editMessageText"

@@ -48,7 +48,7 @@ class Tasks:
             except TelegramError as exc:
                 logger.info("%s", exc)
             except Exception as exc:
-                # No text of it: whoever sends requests for us may name their address, which holds the token.
+                # No text of it: the HTTP client may name the address of a request, which holds the token.
                 kinds = ", ".join(type(each).__name__ for each in _leaves(exc))
                 logger.warning("A task of a Telegram channel has failed: %s", kinds)
             finally:

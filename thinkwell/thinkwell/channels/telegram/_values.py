@@ -122,7 +122,7 @@ class CallbackQuery(Struct, frozen=True, kw_only=True):
     message: Message | None = None
     """The message with the button; without text where it is too old."""
     data: str | None = None
-    """`InlineButton.callback_data`, where nobody has tampered with it."""
+    """`InlineButton.callback_data`, where it was not tampered with."""
 
 
 class MessageGenerationStopped(Struct, frozen=True, kw_only=True):
