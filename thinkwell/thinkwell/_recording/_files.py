@@ -21,7 +21,7 @@ def trace_path(folder: str, agent: str) -> Path:
 
 
 def open_file(path: Path, *, new: bool) -> int:
-    """Open a file to write, for its owner only and for nobody else at the same time."""
+    """Open a file to write, for its owner only and for no other at the same time."""
     flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if new else 0)
     file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)  # else a pipe without a reader waits
     try:

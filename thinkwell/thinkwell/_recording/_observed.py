@@ -1,4 +1,4 @@
-"""What a recorder is told of runs and sessions, and what it hears of the wire."""
+"""What a recorder learns of runs and sessions, and hears of the wire."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ class _Replay(Generic[T]):
         raise QuestionNotOpen(question_id)
 
     def attach(self, listener: RunListener) -> None:
-        """Do nothing: whoever listens to a replay reads its events."""
+        """Do nothing: a listener to a replay reads its events."""
 
     def cancel(self) -> None:
         """End the replay where it is."""
@@ -225,7 +225,7 @@ class _Replay(Generic[T]):
     @property
     def due(self) -> float:
         """When the next thing happens, by the clock of the event loop."""
-        if self._next == len(self._steps):  # pragma: no cover - nobody waits then: the last step ends it
+        if self._next == len(self._steps):  # pragma: no cover - nothing waits then: the last step ends it
             return math.inf
         return self._started + self._steps[self._next].due / self._speed
 
@@ -302,7 +302,7 @@ class _Replay(Generic[T]):
 
 
 class _ReplayLog(RunLog):
-    """The log of a replay: whoever waits for more waits until something is due."""
+    """The log of a replay: to wait for more is to wait until something is due."""
 
     def __init__(
         self, run: _Replay[Any], header: rec.Header, include: frozenset[str], buffer: Buffer | None

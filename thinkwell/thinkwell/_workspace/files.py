@@ -1,4 +1,4 @@
-"""Reading and writing files for somebody who is not trusted. All of it blocks: call it in a worker thread."""
+"""Reading and writing files for an untrusted caller. All of it blocks: call it in a worker thread."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Files below some folders, and no others, for somebody who is not trusted.
+"""Files below some folders, and no others, for an untrusted caller.
 
 A path is followed by hand, one name at a time from an open folder (`dir_fd`), and never through a link by
 the system (`O_NOFOLLOW`): links are read and followed here. So a name that is exchanged for a link between
-the look at it and its use is refused, whoever exchanges it. Outside the roots nothing is looked at, so that
+the look at it and its use is refused. Outside the roots nothing is looked at, so that
 nothing can be learned about it.
 
 All of it blocks: call it in a worker thread.

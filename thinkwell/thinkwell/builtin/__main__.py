@@ -19,7 +19,7 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    if sys.stdin.isatty():  # pragma: no cover - somebody tries it by hand
+    if sys.stdin.isatty():  # pragma: no cover - it is tried by hand
         sys.stderr.write(
             "This program speaks the Agent Client Protocol on its standard input. Start it from a client.\n"
         )

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 _PLURALS: Final = {"class": "classes", "TODO": "TODOs"}
 _LINE: Final = 200
-"""How much of somebody else's text is repeated, in characters."""
+"""How much of foreign text is repeated, in characters."""
 
 
 def number(count: int, noun: str) -> str:

@@ -51,7 +51,7 @@ class Prompted(Struct, frozen=True):
 
 
 class Unknown(Struct, frozen=True):
-    """A command that nobody has: more likely a typing mistake than a text."""
+    """A command that is not known: more likely a typing mistake than a text."""
 
     name: str
 

@@ -94,7 +94,7 @@ def _decoded(line: bytes) -> str | None:
 
 
 def _write(path: Path, data: bytes, how: int) -> None:
-    """Write to a file that only its owner can read, whoever made it."""
+    """Write to a file that only its owner can read, however it was made."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | how, PRIVATE)
     with open(file, "wb") as opened:  # noqa: PTH123 - it is open already
         if sys.platform != "win32":  # pragma: no branch

@@ -135,7 +135,7 @@ class _Chat:
         self._options = options
         self._log = log
         self._person = options.how.can_ask
-        """Whether somebody sits there."""
+        """Whether there is a person."""
         self._plain = not (self._person and sys.stdout.isatty())
         """Whether answers go to standard output by themselves, and nothing else does."""
         self._deeds = ChatDeeds(agent, session)

@@ -1,4 +1,4 @@
-"""Files of settings, what they name, and secrets, which nobody else may read."""
+"""Files of settings, what they name, and secrets, which no other user may read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 import typer
 
 LARGEST: Final = 1_000_000
-"""Bytes of a file that are read. Nobody has to write so many."""
+"""Bytes of a file that are read. No such file needs more."""
 
 
 def read_table(path: Path) -> dict[str, object]:
@@ -40,7 +40,7 @@ def at_home(path: Path) -> Path:
     """Return a path without its ``~``, which no shell replaces in quotes, behind ``=`` and in services."""
     try:
         return path.expanduser()
-    except RuntimeError:  # of pathlib: nobody of that name has a home here
+    except RuntimeError:  # of pathlib: no user of that name has a home here
         return path
 
 
@@ -48,7 +48,7 @@ def found_from(folder: Path, key: str, name: str) -> Path:
     """Return a path that a file in a folder names.
 
     Raises:
-        ValueError: It begins with the name of somebody who has no home here.
+        ValueError: It begins with the name of a user who has no home here.
     """
     try:
         return folder / Path(name).expanduser()

@@ -1,4 +1,4 @@
-"""``thinkwell demo``: what somebody new types first."""
+"""``thinkwell demo``: what a new user types first."""
 
 from pathlib import Path
 from typing import Annotated

@@ -24,8 +24,8 @@ SIGNALS: Final = tuple(
 """What asks a program to end. By itself it would leave its agent behind."""
 
 HURRY: Final = 1.0
-"""Seconds that an agent gets to leave by itself after a signal; whoever has sent it may kill us soon, and
-then nobody would end the agent."""
+"""Seconds that an agent gets to leave by itself after a signal; its sender may kill us soon, and
+then nothing would end the agent."""
 
 
 class Ending:

@@ -22,7 +22,7 @@ UNREADABLE: Final = 6
 INTERRUPTED: Final = 130
 """128 and the number of the signal, as shells have it."""
 BROKEN_PIPE: Final = 141
-"""The same for whoever writes to somebody who reads no more."""
+"""The same for a writer whose reader has gone."""
 
 
 def exit_code(error: BaseException) -> int:

@@ -30,7 +30,7 @@ def _folder(path: Path | None) -> Path | None:
     """Return the folder that is meant, which has to be there."""
     if path is None:
         return None
-    with suppress(RuntimeError):  # of pathlib: nobody of that name has a home here
+    with suppress(RuntimeError):  # of pathlib: no user of that name has a home here
         path = path.expanduser()  # where no shell has done that: in quotes, behind `=`, in a service
     path = path.resolve()
     if not path.is_dir():

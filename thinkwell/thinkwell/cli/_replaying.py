@@ -52,5 +52,5 @@ async def _show_all(file: Path, runs: Sequence[rec.RunBegun], how: How, speed: f
         output = None if begun.text else JsonSchema()
         codes.append(await finish(stream, how, output, run=begun.run if len(runs) > 1 else None))
         if codes[-1] == INTERRUPTED:
-            break  # nobody wants to see the others
+            break  # the others are not wanted any more
     return next((code for code in codes if code), OK)

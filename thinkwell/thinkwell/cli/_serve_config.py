@@ -64,7 +64,7 @@ class AgentSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     idle_timeout: SecondsOrNever | None = None
     """That it may be silent."""
     question_timeout: Seconds | None = None
-    """After which a question that nobody answers is denied."""
+    """After which an unanswered question is denied."""
     max_tokens: Annotated[int, Meta(gt=0)] | None = None
     """That a run may use."""
     max_cost: Annotated[float, Meta(gt=0, le=1e10)] | None = None
@@ -72,7 +72,7 @@ class AgentSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class CallerSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Somebody who may use the server, and where his tokens are."""
+    """A caller that may use the server, and where its tokens are."""
 
     token_env: Text | None = None
     token_file: Text | None = None
@@ -102,9 +102,9 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     letta: bool = True
     """Whether to serve clients of Letta."""
     idle_after: SecondsOrNever | None = None
-    """After which a conversation ends that nobody goes on with."""
+    """After which an unused conversation ends."""
     abandoned_after: Seconds | None = None
-    """After which a run is cancelled that nobody watches."""
+    """After which a run without watchers is cancelled."""
     agents: dict[str, AgentSection] = {}
     permissions: dict[str, Text] = {}
     """Words or files of rules, by names."""

@@ -1,7 +1,7 @@
 """Connections to ``thinkwell serve``: how many there are, and how long each may take to ask something.
 
 uvicorn answers those that are too many, and waits for as long as it takes: by itself it never lets go of
-whoever says nothing, or each header a minute later (slow loris).
+clients that say nothing, or each header a minute later (slow loris).
 """
 
 from __future__ import annotations

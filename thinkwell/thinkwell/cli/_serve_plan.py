@@ -41,7 +41,7 @@ OPERATOR: Final = "operator"
 HOST: Final = "127.0.0.1"
 
 PORT: Final = 8283
-"""Where a server of Letta's listens that is somebody's own: their clients look there."""
+"""Where a self-hosted server of Letta's listens: their clients look there."""
 
 RUN_TIMEOUT: Final = 3600.0
 """Seconds that a run may take, unless the file says something else."""
@@ -49,7 +49,7 @@ RUN_TIMEOUT: Final = 3600.0
 RUN_IDLE_TIMEOUT: Final = 600.0
 
 IDLE_AFTER: Final = 3600.0
-"""Seconds after which a conversation ends that nobody goes on with."""
+"""Seconds after which an unused conversation ends."""
 
 GOOD_TOKEN: Final = 'this makes a good one: python3 -c "import secrets; print(secrets.token_urlsafe(32))"'  # noqa: S105
 

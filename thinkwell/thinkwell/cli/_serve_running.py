@@ -36,7 +36,7 @@ ANSWERING: Final = 2.0
 """Seconds that requests get to be answered after a signal. Streams of events end at once."""
 
 LETTING_GO: Final = 0.5
-"""Seconds that they get where nobody is there any more who could be answered."""
+"""Seconds that they get where no client is left."""
 
 PATIENCE: Final = 4.0
 """Seconds from a signal until agents are killed that have not stopped. Service managers wait for ten and
@@ -157,7 +157,7 @@ class _HttpServer(uvicorn.Server):
         yield
 
     async def serve(self, sockets: list[socket] | None = None) -> None:
-        """Serve, until it shall end. Where it is not waited for that, nobody stays connected all the same."""
+        """Serve until the end. Where that is not waited for, no client stays connected all the same."""
         try:
             await super().serve(sockets)
         finally:
@@ -184,7 +184,7 @@ class _HttpServer(uvicorn.Server):
         self._break_off()
 
     def _break_off(self) -> None:
-        """Have nobody connected any more. What is being done for somebody learns that, and ends."""
+        """Disconnect all clients. What is being done for them learns that, and ends."""
         for connection in tuple(self.server_state.connections):
             connection.transport.abort()
 
@@ -252,6 +252,6 @@ def _shown_host(plan: Plan) -> str:
 
 
 def _say(text: str) -> None:
-    with suppress(OSError):  # nobody reads it any more; the server goes on
+    with suppress(OSError):  # it has no reader any more; the server goes on
         sys.stderr.write(clean(text.removesuffix("\n") + "\n"))
         sys.stderr.flush()

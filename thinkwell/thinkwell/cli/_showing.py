@@ -37,7 +37,7 @@ async def finish(stream: ThoughtStream[T], how: How, output: object = None, *, r
         run: What to call it in JSON, where there are several.
 
     Raises:
-        BrokenPipeError: Nobody reads the result, or the events.
+        BrokenPipeError: The result, or the events, have no reader.
     """
     displayed = False
     pressed: CtrlC | Live = (ctrl_c := CtrlC(stream.cancel, stream.kill))
@@ -67,7 +67,7 @@ async def finish(stream: ThoughtStream[T], how: How, output: object = None, *, r
 async def follow_json(stream: ThoughtStream[object], lines: JsonLines, run: str | None = None) -> None:
     """Write the events of a run as they come, then its result or its error, which is not raised.
 
-    Whoever reads slowly holds up nothing but the writing.
+    A slow reader holds up nothing but the writing.
 
     Args:
         stream: The run. What it does not keep, by its ``include=``, is not there.
@@ -75,7 +75,7 @@ async def follow_json(stream: ThoughtStream[object], lines: JsonLines, run: str 
         run: What to call it, where there are several.
 
     Raises:
-        OSError: It cannot be written; `BrokenPipeError` where nobody reads any more.
+        OSError: It cannot be written; `BrokenPipeError` where there is no reader any more.
     """
     reader = cast("EventReader", stream.events())
     while events := await reader.batch():

@@ -133,7 +133,7 @@ def chosen_agent(agent: str | None, command: str | None) -> AgentProfile:
 
 
 def read_permissions(given: str | None, *, can_ask: bool) -> PermissionMode | PermissionPolicy:
-    """Return what the agent may do; by default it asks, where there is somebody to ask.
+    """Return what the agent may do; by default it asks, where there is someone to ask.
 
     Raises:
         typer.BadParameter: It is neither a word nor a file of rules.
@@ -156,14 +156,14 @@ def read_permissions(given: str | None, *, can_ask: bool) -> PermissionMode | Pe
 
 
 def leaves_open(policy: PermissionMode | PermissionPolicy) -> bool:
-    """Return whether somebody may be asked under a policy."""
+    """Return whether a person may be asked under a policy."""
     if isinstance(policy, PermissionPolicy):
         return "ask" in (policy.otherwise, *(rule.verdict for rule in policy.rules))
     return policy == "ask"
 
 
 async def asked_in_vain(_question: Question, /) -> Reply:
-    """Deny at once what nobody can answer."""
+    """Deny at once what cannot be answered."""
     return Reply("deny", NOBODY)
 
 

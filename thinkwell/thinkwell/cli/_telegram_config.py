@@ -30,13 +30,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     permissions: str | None = None
     """What it may do: ``deny``, ``ask``, ``allow``, or a file of rules."""
     question_timeout: float | None = None
-    """After which a question that nobody answers is denied."""
+    """After which an unanswered question is denied."""
     allow: tuple[int, ...] = ()
     """The numbers of the people who may talk to the bot."""
     token_env: str | None = None
     """The environment variable that has the token."""
     token_file: str | None = None
-    """Or the file that has it, which nobody else can read."""
+    """Or the file that has it, which no other user can read."""
     base_url: str | None = None
     """A Bot API server of your own."""
     greeting: str | None = None
@@ -54,7 +54,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     """That a run may take."""
     idle_after: float | bool | None = None
-    """After which a conversation that nobody goes on with ends."""
+    """After which an unused conversation ends."""
     busy: Literal["queue", "refuse"] = "queue"
     """What becomes of a message while another one is answered."""
     max_waiting: int | None = None

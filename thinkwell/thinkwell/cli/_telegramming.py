@@ -51,7 +51,7 @@ FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 30.0
 
 IDLE_AFTER: Final = 3600.0
-"""Seconds after which a conversation ends that nobody goes on with."""
+"""Seconds after which an unused conversation ends."""
 
 MAX_WAITING: Final = 8
 """Messages of a chat that wait, unless something else is said."""
@@ -274,6 +274,6 @@ def _tell_delivery(delivery: Delivery) -> None:
 
 
 def _say(text: str) -> None:
-    with suppress(OSError):  # nobody reads it any more; the bot goes on
+    with suppress(OSError):  # it has no reader any more; the bot goes on
         sys.stderr.write(clean(f"{text}\n"))
         sys.stderr.flush()

@@ -37,7 +37,7 @@ class How:
 
     @property
     def can_ask(self) -> bool:
-        """Whether somebody sits there who can be asked."""
+        """Whether there is a person who can be asked."""
         return not (self.as_json or self.quiet) and sys.stdin.isatty() and sys.stderr.isatty()
 
 

@@ -53,7 +53,7 @@ async def diagnose(
         transport: A connection to an agent that runs already, as for `open_agent`.
         env: Variables on top of the caller's environment.
         cwd: The folder in which the agent works; by default the current one.
-        mcp_servers: MCP servers of yours, to see whether the agent takes them. Those that are programs are
+        mcp_servers: Your MCP servers, to see whether the agent takes them. Those that are programs are
             started once besides, in `cwd`, and asked for their tools.
         startup_timeout: Seconds until the agent has answered its first request, and until an MCP server of
             yours has listed its tools. The agent's installation has a limit of its own: ``cold_start`` of its

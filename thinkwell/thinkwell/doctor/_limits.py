@@ -9,7 +9,7 @@ from msgspec import Struct
 from thinkwell._core.exit import OPEN_TIMEOUT
 
 STARTUP_TIMEOUT: Final = 60.0
-"""Seconds until an agent has answered its first request, where nobody says otherwise."""
+"""Seconds until an agent has answered its first request, by default."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):

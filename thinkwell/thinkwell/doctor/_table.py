@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from thinkwell.doctor._check import Check
 
 ROOM: Final = 100
-"""Columns of a table, where nobody says how many there are."""
+"""Columns of a table, where it is not known how many there are."""
 
 NAME: Final = 16
 """Columns of a check's name: so many has the longest but for those with a name of the caller's."""

@@ -62,7 +62,7 @@ class Journal(Protocol):
         ...
 
     def claim(self, counted: Counted) -> int:
-        """Return the next number, from 1; nobody else gets it."""
+        """Return the next number, from 1; it is not given twice."""
         ...
 
 

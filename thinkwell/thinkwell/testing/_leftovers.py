@@ -46,7 +46,7 @@ class Leftovers:
     def __init__(self) -> None:
         self.warnings: list[str] = []
         self.lost: list[str] = []
-        """Exceptions that nobody could be told of."""
+        """Exceptions that could not be raised anywhere."""
         self.errors: list[str] = []
         """Errors in the log."""
         self.files: list[str] = []

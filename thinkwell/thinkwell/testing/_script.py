@@ -143,7 +143,7 @@ class Script(Struct, frozen=True):
         return self._and(st.Sends(data=f"{data}\n".encode() if isinstance(data, str) else data))
 
     def floods_stderr(self, size: int) -> Script:
-        """Write so many bytes to standard error, waiting for whoever reads it. In memory there is none."""
+        """Write so many bytes to standard error, waiting for its reader. In memory there is none."""
         return self._and(st.FloodsStderr(size=size))
 
     def pauses(self, seconds: float) -> Script:

@@ -49,7 +49,7 @@ LINE_SHOWN: Final = 400
 """Characters of a message that a trace shows."""
 
 _RANDOM: Final = re.compile(r'thinkwell[0-9a-f]{12}|\brun-\d+|(?:(?<=Id":")|(?<=Id": "))[0-9a-f]{24}(?=")')
-"""What differs from run to run by intention: names that nobody may guess, and numbers of runs."""
+"""What differs from run to run by intention: names that must not be guessed, and numbers of runs."""
 
 
 class DoesNotHold(AssertionError):  # noqa: N818 - a sentence, with its message

@@ -33,7 +33,7 @@ OPTION_NAMES = {
 
 
 WHOSE_FAULT = "it is played by thinkwell.testing: look at the script and at what was sent"
-"""What is said to whoever sees the error of a failed script as that of an agent."""
+"""What a reader learns who sees the error of a failed script as that of an agent."""
 
 
 NEEDED: Final[dict[type[st.Step], str]] = {
@@ -50,7 +50,7 @@ class Unexpected(Exception):  # noqa: N818 - says what happened
 
 
 def client_is_gone(error: Exception) -> bool:
-    """Whether a step came to nothing because nobody is left to play to."""
+    """Whether a step came to nothing because there is no client left to play to."""
     return isinstance(error, AcpError) and not isinstance(error, RpcError)
 
 

@@ -56,7 +56,7 @@ class Threads:
         return work
 
     def end(self, work: _Work) -> None:
-        """The task waits no more: the work is done, or nobody wants it."""
+        """The task waits no more: the work is done, or not wanted."""
         work.is_awaited = False
         self._note(work, works=False)
 

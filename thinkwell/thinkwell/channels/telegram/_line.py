@@ -43,9 +43,9 @@ def closed() -> RuntimeError:
 class Line:
     """Makes the requests of one answer, or of one question, to its chat, one after another.
 
-    A request that has begun goes on to its end even where its caller is cancelled. What it has sent
-    is then known, and is not sent twice. Where Telegram's answer is lost on the way, that cannot be known; such
-    a message is sent again, for one that comes twice does less harm than one that does not come.
+    A request that has begun goes on to its end even where its caller is cancelled. What it has sent is then
+    known, and is not sent twice. Where Telegram's answer is lost on the way, that cannot be known; such a
+    message is sent again, for one that comes twice does less harm than one that does not come.
 
     Args:
         api: Sends the requests.
