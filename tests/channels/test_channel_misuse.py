@@ -373,8 +373,8 @@ async def test_a_channel_that_only_asks_is_asked() -> None:
 
 
 UNHEARD = (
-    "The agent asks something, and nobody can be asked through channel %s: it has no method ask. Unless "
-    "somebody else answers, the question waits until its deadline. Give the channel async def ask(self, "
+    "The agent asks something, and channel %s cannot ask it: it has no method ask. Unless "
+    "it is answered elsewhere, the question waits until its deadline. Give the channel async def ask(self, "
     "user_id, question), or open the agent with permissions that leave nothing to ask"
 )
 

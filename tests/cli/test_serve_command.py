@@ -95,7 +95,7 @@ def test_a_browser_gives_the_printed_secret(home: Path) -> None:
 
 def test_who_does_not_get_in(home: Path) -> None:
     with serving_web(env={"THINKWELL_SERVE_TOKEN": ADA}) as web:
-        assert web.told[-1] == f"Ready at {web.url} for whoever has the token of operator"
+        assert web.told[-1] == f"Ready at {web.url} for callers with the token of operator"
         with web.client(ADA) as client:
             assert client.get("/api").status_code == 200
             for host in ("evil.example.org", "evil.example.org:80", "0.0.0.0", f"127.0.0.1.evil:{web.port}"):
@@ -118,7 +118,7 @@ def test_who_does_not_get_in(home: Path) -> None:
             assert 0 < int(refused.headers["retry-after"]) <= 60
         with web.client(ADA) as client:
             assert client.get("/api").status_code == 200, "others guess, and are not let in for her"
-        web.until_told("Warning: Somebody at 127.0.0.1 guesses secrets, or has an old one")
+        web.until_told("Warning: A client at 127.0.0.1 guesses secrets, or has an old one")
 
 
 def test_targets_and_hosts_that_no_client_sends(home: Path) -> None:
@@ -353,7 +353,7 @@ def test_several_agents_folders_permissions_and_callers(home: Path) -> None:
             web.told[0]
             == "Serving reader, player. Runs are kept in memory, as long as this runs. Ctrl-C ends it."
         )
-        assert web.told[1].endswith("for whoever has the token of ada, bob")
+        assert web.told[1].endswith("for callers with the token of ada, bob")
         with web.client(ADA) as ada, web.client(BOB) as bob:
             about = ada.get("/api").json()
             assert about["caller"] == "ada"
@@ -415,7 +415,7 @@ def test_elsewhere_it_takes_a_token_and_warns(home: Path) -> None:
     env = {"THINKWELL_SERVE_TOKEN": ADA}
     with serving_web("--host", "0.0.0.0", "--journal", "memory", env=env) as web, web.client(ADA) as client:
         assert web.url.startswith("http://127.0.0.1:")
-        web.until_told("Warning: Whoever can reach this port can try tokens")
+        web.until_told("Warning: Anyone who can reach this port can try tokens")
         web.until_told("Put a proxy before it that speaks https")
         assert client.get("/api").status_code == 200
     config = 'host = "0.0.0.0"\nproxies = ["127.0.0.1"]\nhosts = ["think.example.org"]\njournal = "memory"\n'

@@ -147,7 +147,7 @@ def test_a_file_that_cannot_be_used(config: str | bytes, told: str, wrong: Calla
         (["--port", "-1"], "Invalid value for '--port'"),
         (
             ["--host", "0.0.0.0"],
-            "0.0.0.0 is not this machine alone, so whoever may use the server has to have a token",
+            "0.0.0.0 is not this machine alone, so callers have to have a token",
         ),
         (["--host", "::"], "Put one into the environment variable THINKWELL_SERVE_TOKEN"),
         (["--host", "myhost"], 'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'),

@@ -185,7 +185,7 @@ def test_a_question_has_buttons(home: Path) -> None:
 
 def test_nobody_is_allowed(home: Path) -> None:
     with running() as bot:
-        assert bot.told[0].startswith("Ready as @test_bot. Nobody may talk to it yet.")
+        assert bot.told[0].startswith("Ready as @test_bot. No one may talk to it yet.")
         bot.until_told("--allow NUMBER")
         bot.ada.says("Hello?")
         bot.until(lambda: bool(bot.texts))
@@ -430,7 +430,7 @@ def test_a_file_of_the_folder_is_not_read_unless_it_is_named(wrong: Callable[...
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--allow", "0"], "0 is nobody's; people have numbers above 0"),
+        (["--allow", "0"], "0 is no person's number; those are above 0"),
         (["--allow", "@ada"], "Invalid value for '--allow'"),
         (["--agent", "claude@1", "--command", "x"], "the command says which version; leave @… out"),
         (["--permissions", "perhaps"], "it is none of deny, ask, allow, and no file of rules"),

@@ -345,7 +345,7 @@ async def test_an_answer_that_comes_too_late() -> None:
         await slow._answer(streamed.run_id, question.id, "deny", caller="")
         answered.set()
         await anyio.wait_all_tasks_blocked()
-        assert "somebody else has just decided" in refusals[0]["detail"]
+        assert "it was just decided elsewhere" in refusals[0]["detail"]
 
 
 async def test_nobody_decides_in_time() -> None:

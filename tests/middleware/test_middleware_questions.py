@@ -244,7 +244,7 @@ async def test_a_question_that_nobody_answers_in_time() -> None:
         asked = await host.hear("approval")
         told = await host.hear("log")
         assert told["withdrawn"] == asked["id"]
-        assert "nobody answered within 0.2 seconds" in told["message"]
+        assert "no answer within 0.2 seconds" in told["message"]
         await host.hear_end()
     assert worker.heard == {"first": "x"}
 

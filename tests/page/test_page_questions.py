@@ -376,8 +376,8 @@ def test_the_time_that_is_left_is_shown_and_then_it_is_denied(browser: Browser) 
         )
         tab.see(".final")
         tab.miss(".question")
-        tab.see(".settled:has-text('rm -rf build: denied: nobody answered within 2.5 seconds')")
-        assert "denied: nobody answered within 2.5 seconds" in tab.text(".row[data-kind=question]")
+        tab.see(".settled:has-text('rm -rf build: denied: no answer within 2.5 seconds')")
+        assert "denied: no answer within 2.5 seconds" in tab.text(".row[data-kind=question]")
 
 
 def test_a_question_that_others_have_answered_is_gone(browser: Browser) -> None:

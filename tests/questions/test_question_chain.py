@@ -389,7 +389,7 @@ async def test_a_question_between_the_turns_is_the_sessions_own() -> None:
 async def test_what_nobody_answers_in_time_is_denied(on_question: Any) -> None:
     asked = await patient_ask(on_question, permissions="ask", question_timeout=3600)
     assert (asked.choice, asked.answer.by) == ("x", "deadline")
-    assert asked.answer.why == "nobody answered within 3600 seconds"
+    assert asked.answer.why == "no answer within 3600 seconds"
     assert asked.answer.at - asked.question.at == pytest.approx(3600)
 
 

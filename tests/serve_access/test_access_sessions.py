@@ -280,7 +280,7 @@ async def test_who_guesses_is_told_to_wait_and_nobody_else(caplog: pytest.LogCap
     for reply in late:
         assert (reply.status, reply.code) == (429, "too_many_attempts")
         assert reply.header("retry-after") == "60"
-    assert caplog.messages == ["Somebody at 127.0.0.1 guesses secrets, or has an old one"]
+    assert caplog.messages == ["A client at 127.0.0.1 guesses secrets, or has an old one"]
     assert (await guarded.log_in("not the secret", client=("10.0.0.8", 1))).status == 401
     # From the same place, as all who come by one proxy.
     assert (await guarded.ask(token=BOB)).status == 200

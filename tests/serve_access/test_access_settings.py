@@ -19,7 +19,7 @@ SECRET = "a secret\twith blanks"
 @pytest.mark.parametrize(
     ("tokens", "told"),
     [
-        ({}, "tokens: there is none; nobody could use the server"),
+        ({}, "tokens: there is none; no one could use the server"),
         ({"short": "ada"}, "the token of 'ada' has 5 characters; it needs 16 to 512"),
         ({"x1y2z3" * 100: "ada"}, "the token of 'ada' has 600 characters"),
         ({SECRET: "ada"}, "has blanks or characters that are not ASCII"),

@@ -68,7 +68,8 @@ async def test_an_agent_that_is_not_there() -> None:
     error = await failure(served_agent(command=["there-is-no-such-program"]))
     assert (error.name, error.message) == (
         "AgentNotFound",
-        "the agent's program is not installed on the server; whoever runs the server finds more in its log",
+        "the agent's program is not installed on the server; "
+        "the operator of the server finds more in its log",
     )
 
 
@@ -85,7 +86,7 @@ async def test_an_agent_that_is_no_agent() -> None:
     error = await failure(served_agent(command=["true"]))
     assert (error.name, error.message) == (
         "AgentStartFailed",
-        "the agent could not be started; whoever runs the server finds more in its log",
+        "the agent could not be started; the operator of the server finds more in its log",
     )
 
 
@@ -102,7 +103,7 @@ async def test_an_agent_that_nobody_has_logged_in() -> None:
     error = await failure(agent)
     assert (error.name, error.message) == (
         "LoginRequired",
-        "the agent on the server has to be logged in first; whoever runs the server finds more in its log",
+        "the agent on the server has to be logged in first; the operator of the server finds more in its log",
     )
 
 

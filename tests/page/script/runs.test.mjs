@@ -399,8 +399,8 @@ test("who has answered is told as people call it", () => {
   assert.equal(told("accept", "robot", ""), "accepted by robot");
   assert.equal(told("reject_once", "supervisor", "no"), "denied by the supervisor: no");
   assert.equal(
-    told("reject_once", "deadline", "nobody answered within 5 seconds"),
-    "denied: nobody answered within 5 seconds",
+    told("reject_once", "deadline", "no answer within 5 seconds"),
+    "denied: no answer within 5 seconds",
   );
   assert.equal(
     told("allow_once", "remembered", "it was answered for the whole session"),

@@ -61,8 +61,8 @@ TITLE: Final = 200
 """Characters of the title of a question that cannot be answered here."""
 
 UNHEARD: Final = (
-    "The agent asks something, and nobody can be asked through channel %s: it has no method ask. Unless "
-    "somebody else answers, the question waits until its deadline. Give the channel async def ask(self, "
+    "The agent asks something, and channel %s cannot ask it: it has no method ask. Unless "
+    "it is answered elsewhere, the question waits until its deadline. Give the channel async def ask(self, "
     "user_id, question), or open the agent with permissions that leave nothing to ask"
 )
 

@@ -53,7 +53,7 @@ def found_from(folder: Path, key: str, name: str) -> Path:
     try:
         return folder / Path(name).expanduser()
     except RuntimeError:  # of pathlib
-        raise ValueError(f"{key}: {name}: nobody of that name has a home here") from None
+        raise ValueError(f"{key}: {name}: no user of that name has a home here") from None
 
 
 def read_secret(path: Path, what: str, hint: str) -> str:

@@ -112,7 +112,7 @@ def run(
       4    the agent wants a login: thinkwell login
       5    a limit was reached: time, silence, cost, tokens
       130  Ctrl-C
-      141  whoever read the output has stopped
+      141  the reader of the output has stopped
     """
     from thinkwell.cli._task import read_task, run_task
 

@@ -56,7 +56,7 @@ def serve(
             metavar="NUMBER",
             min=0,
             max=65_535,
-            help="By default 8283, where clients of Letta look for a server of yours. 0: any that is free.",
+            help="By default 8283, where Letta clients look for a self-hosted server. 0: any that is free.",
         ),
     ] = None,
     journal: Annotated[
@@ -94,7 +94,7 @@ def serve(
 ) -> None:
     """Serve runs over HTTP: a page for people, and an API for programs.
 
-    Whoever has the token can have the agents work on this machine, within their folders and permissions. By
+    A caller with the token can have the agents work on this machine, within their folders and permissions. By
     default only programs and people on this machine can connect. Runs outlive the server where they are kept.
 
     It runs until Ctrl-C or SIGTERM. What is running then is interrupted; a second signal ends it at once.

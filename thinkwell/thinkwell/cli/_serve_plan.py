@@ -54,7 +54,7 @@ IDLE_AFTER: Final = 3600.0
 GOOD_TOKEN: Final = 'this makes a good one: python3 -c "import secrets; print(secrets.token_urlsafe(32))"'  # noqa: S105
 
 NO_TOKEN: Final = (
-    "{place} is not this machine alone, so whoever may use the server has to have a token. Put one into the "
+    "{place} is not this machine alone, so callers have to have a token. Put one into the "
     f"environment variable {TOKEN_VARIABLE}, or into a file that --token-file names; {GOOD_TOKEN}"
 )
 
@@ -346,7 +346,7 @@ def _journal(given: str | None, file: Config) -> tuple[Journal, str]:
             raise typer.BadParameter(told, param_hint="--journal") from None
     if "://" in (given or where):
         raise typer.BadParameter(
-            "an address may have a password in it, and whoever is on this machine can see how a program was "
+            "an address may have a password in it, and other users of this machine can see how a program was "
             f"started. Put it into the environment variable {variable}, and give --journal redis",
             param_hint="--journal",
         )

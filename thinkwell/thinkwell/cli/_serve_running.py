@@ -55,7 +55,7 @@ LONGEST_PATH: Final = 200
 """Characters of a path that are noted."""
 
 OPEN: Final = """\
-Warning: Whoever can reach this port can try tokens, and nothing on the way to it is encrypted.
+Warning: Anyone who can reach this port can try tokens, and nothing on the way to it is encrypted.
 Put a proxy before it that speaks https, and name its address among the proxies of the file.
 """
 
@@ -230,7 +230,7 @@ def _tell_ready(plan: Plan, port: int) -> None:
     address = f"http://{_shown_host(plan)}:{port}/"
     callers = ", ".join(plan.access.tokens.callers)
     if plan.secret is None:
-        _say(f"Ready at {address} for whoever has the token of {callers}")
+        _say(f"Ready at {address} for callers with the token of {callers}")
     elif plan.page:
         _say(f"Ready at {address}#secret={plan.secret}")
     else:

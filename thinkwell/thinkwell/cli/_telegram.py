@@ -29,8 +29,8 @@ def telegram(
         typer.Option(
             "--allow",
             metavar="ID",
-            help="The number of somebody who may talk to the bot, besides those of the file; several times "
-            "for several. The bot tells its number to whoever writes to it.",
+            help="The number of a person who may talk to the bot, besides those of the file; several times "
+            "for several. The bot tells people who write to it their number.",
         ),
     ] = None,
     cwd: CwdOption = None,
@@ -51,7 +51,7 @@ def telegram(
     """Let people talk with an agent in Telegram. Each chat is a conversation of its own.
 
     The bot's token is read from the environment variable TELEGRAM_BOT_TOKEN; @BotFather in Telegram gives one
-    to whoever writes /newbot to it. Only people who are allowed get answers: with --allow, or by the file.
+    to anyone who writes /newbot to it. Only people who are allowed get answers: with --allow, or by the file.
 
     It runs until Ctrl-C or SIGTERM. What is being written then is ended there, and delivered.
 

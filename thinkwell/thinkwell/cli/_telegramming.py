@@ -57,7 +57,7 @@ MAX_WAITING: Final = 8
 """Messages of a chat that wait, unless something else is said."""
 
 NOBODY: Final = """\
-Nobody may talk to it yet. Write to it in Telegram, and it tells you your number.
+No one may talk to it yet. Write to it in Telegram, and it tells you your number.
 Then begin again with --allow NUMBER, or with a line  allow = [NUMBER]  in the file of --config."""
 
 
@@ -98,7 +98,7 @@ def read_bot(
     for number in allow:
         if number <= 0:
             raise typer.BadParameter(
-                f"{number} is nobody's; people have numbers above 0", param_hint="--allow"
+                f"{number} is no person's number; those are above 0", param_hint="--allow"
             )
     allowed = frozenset((*file.allow, *allow))
     if agent is None and command is None:

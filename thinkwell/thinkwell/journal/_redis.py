@@ -256,7 +256,7 @@ class RedisJournal(Journal):
         process = self._opened()
         owner, alive = cast("tuple[bytes, int]", await process.asker.read(scripts.FIND, run_id))
         if not owner:
-            raise JournalConflict(self._where, f"run {run_id} has ended or is gone; nobody can be asked")
+            raise JournalConflict(self._where, f"run {run_id} has ended or is gone; it cannot be asked")
         dead = f"the process that had run {run_id} has ended; try again later"
         if not alive and owner.decode() != process.owner:
             raise JournalConflict(self._where, dead)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from thinkwell._lines.words import Response
     from thinkwell.questions import Answer, Question
 
-NOBODY: Final = "the host has ended its output, so nobody can be asked"
+NOBODY: Final = "the host has ended its output, so there is no one to ask"
 NOTHING: Final = "the host left it unanswered"
 
 

@@ -123,7 +123,7 @@ class Listening:
         assert run is not None
         told = asked(question)
         if self._left:
-            return Reply(None, "whoever listened has left", "listener")
+            return Reply(None, "the listener has left", "listener")
         if told.type not in self._lanes:
             if not run.asks_others:
                 self._unhandled(told.type, told.fields)
@@ -306,7 +306,7 @@ class Listening:
         except anyio.get_cancelled_exc_class() as exc:
             await checkpoint_if_cancelled()
             # Raised as it is, it would look as if the caller had been cancelled.
-            raise RuntimeError(f"{handler.label} was cancelled, and not by whoever listens") from exc
+            raise RuntimeError(f"{handler.label} was cancelled, and not by the listener") from exc
 
     def _answer(self, handler: Registered, question: Question, value: object, *, late: bool) -> Answer | None:
         """Return the answer that a handler has given; ``None`` leaves it to those who are asked next."""
@@ -332,7 +332,7 @@ class Listening:
             return
         self._told.add(handler.label)
         then = "the agent is told nothing and may wait for it" if self._reports else "it is declined"
-        about = "Agent %s: %s returned None for question %s, and nobody else is asked: %s"
+        about = "Agent %s: %s returned None for question %s, and no other handler is left: %s"
         logger.warning(about, self._agent, handler.label, question.id, then)
 
     async def _respond(

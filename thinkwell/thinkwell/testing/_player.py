@@ -243,7 +243,7 @@ class Player(AgentHandler):
                 await teller.tell(step)
             except Exception as exc:
                 if client_is_gone(exc):
-                    logger.debug("nobody is left to be told: %s", exc)
+                    logger.debug("no client is left to be told: %s", exc)
                 else:
                     self._journal.append(
                         Failure(f"{where}, step {index}, {step}: {what_went_wrong(step, exc)}")

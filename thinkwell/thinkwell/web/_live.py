@@ -139,7 +139,7 @@ class LiveRun:
             with anyio.move_on_after(patience) as waiting:
                 await self.watched.wait()
             if waiting.cancelled_caught:
-                logger.info("Run %s is cancelled: nobody has watched it for %g s", self.record.id, patience)
+                logger.info("Run %s is cancelled: it was not watched for %g s", self.record.id, patience)
                 self.cancel()
                 return
             while self.watchers or self._waiting:  # a question has a timeout of its own

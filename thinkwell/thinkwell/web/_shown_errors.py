@@ -24,7 +24,7 @@ MESSAGE: Final = 2_000
 SAID: Final = 500
 """Characters of what the agent has said last."""
 
-_MORE: Final = "whoever runs the server finds more in its log"
+_MORE: Final = "the operator of the server finds more in its log"
 
 _WORDS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (errors.ThoughtCancelled, "the run was cancelled"),

@@ -542,7 +542,7 @@ def _handlers(
             raise TypeError(f"open_agent(on_question={handler!r:.100}): give a function, or a list of them")
     if policy == "deny" and given:
         raise ValueError(
-            'open_agent(on_question=…, permissions="deny"): nobody would be asked; give permissions="ask", '
+            'open_agent(on_question=…, permissions="deny"): no one would be asked; give permissions="ask", '
             "or a PermissionPolicy that leaves something open"
         )
     return given

@@ -148,7 +148,7 @@ class Outcome(Generic[T]):
         """Log an error that was never looked at. A run that was cancelled was ended on purpose."""
         if self.error is not None and not self.seen and not isinstance(self.error, ThoughtCancelled):
             self.seen = True
-            about = "Run %s%s failed and nobody awaited its result: %s"
+            about = "Run %s%s failed and its result was never awaited: %s"
             agent = f" of agent {self._agent}" if self._agent else ""  # a replay has none
             logger.warning(about, self.run_id, agent, self.error)
 

@@ -133,7 +133,7 @@ class Asker:
         if not isinstance(question, PermissionQuestion):
             if scene.own:  # the author of the tool could have asked them
                 handlers = (wait_for_answer,)
-            return _nobody("nobody who was asked answered it"), handlers
+            return _nobody("no one who was asked answered it"), handlers
         if scene.own:
             return Ruling(verdict="allow", by="policy", why="it is a tool of ours", widens=True), ()
         verdict, why = self._by_policy(question, scene)
@@ -151,7 +151,7 @@ class Asker:
     def _by_policy(self, question: PermissionQuestion, scene: Scene) -> tuple[str, str]:
         if self._policy is None:
             if scene.listener is not None:
-                return "ask", "somebody listens to the run"
+                return "ask", "the run has a listener"
             return "deny", 'permissions="deny"'
         if not isinstance(self._policy, PermissionPolicy):
             return self._policy, f'permissions="{self._policy}"'
@@ -176,7 +176,7 @@ class Asker:
         finally:
             asking.cancel()
         final = entry.ruling or Ruling(
-            verdict="deny", by="deadline", why=f"nobody answered within {self._timeout:g} seconds", late=True
+            verdict="deny", by="deadline", why=f"no answer within {self._timeout:g} seconds", late=True
         )
         if final.allows and ruling.allows:
             return ruling  # a reviewer cannot widen what the policy said

@@ -104,7 +104,7 @@ def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
         parameters = inspect.signature(function).parameters.values()
     except ValueError as exc:
         raise TypeError(
-            f"{label(function)}: its parameters are not known; wrap it in a function of yours"
+            f"{label(function)}: its parameters are not known; wrap it in your own function"
         ) from exc
     return [parameter for parameter in parameters if parameter.name not in bound]
 

@@ -94,7 +94,7 @@ class ToolContext:
             ToolError: There is no one to ask where the tool was called.
         """
         if self._ask is None:
-            raise ToolError("Nobody can be asked here")
+            raise ToolError("There is no one to ask here")
         return await self._ask(title, fields)
 
     @property

@@ -98,7 +98,7 @@ class People:
             if not isinstance(given, int) or isinstance(given, bool):
                 raise TypeError(
                     f"TelegramChannel(allowed=[{given!r:.100}]): give numbers of people, not their names; "
-                    "whoever writes to the bot and is not allowed is told their number"
+                    "people who write to the bot and are not allowed are told their number"
                 )
         self._allowed = frozenset(allowed)
         self._refused = Seldom(HOUR)

@@ -63,7 +63,7 @@ class Tokens:
 
     def __init__(self, callers: Mapping[str, str]) -> None:
         if not callers:
-            raise ValueError("tokens: there is none; nobody could use the server")
+            raise ValueError("tokens: there is none; no one could use the server")
         for token, caller in callers.items():
             _check(token, caller)
         self._hashes = tuple((_hash(token), caller) for token, caller in callers.items())
@@ -212,7 +212,7 @@ class Attempts:
         if len(self._counts) > self._places:
             self._counts.popitem(last=False)
         if count == self._most:
-            logger.warning("Somebody at %s guesses secrets, or has an old one", place)
+            logger.warning("A client at %s guesses secrets, or has an old one", place)
         return math.ceil(ends - now) if count >= self._most else None
 
 

@@ -51,7 +51,7 @@ SECRET_LIMIT: Final = 4096
 _NAMES: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,1000}")
 """Names of headers, with commas between them."""
 
-_NOBODY: Final = "the token is nobody's; the operator of the server has given out others"
+_NOBODY: Final = "the token is not known; the operator of the server has given out others"
 _UNNAMED: Final = "there is no token; send one so: Authorization: Bearer …"
 
 logger = logging.getLogger("thinkwell")

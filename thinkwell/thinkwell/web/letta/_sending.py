@@ -284,7 +284,7 @@ class Sender:
             except QuestionClosed:
                 await store.keep_answer(place.thread, None)
                 raise BadRequest(
-                    "No tool call is currently awaiting approval; somebody else has just decided"
+                    "No tool call is currently awaiting approval; it was just decided elsewhere"
                 ) from None
             except AnswerRefused:
                 await store.keep_answer(place.thread, None)

@@ -1416,7 +1416,7 @@ const REASONS = table({
   'permissions="allow"': "it allows all that is asked",
   "no rule fits; otherwise: deny": "no rule allows it",
   "no rule fits; otherwise: allow": "no rule forbids it",
-  "nobody who was asked answered it": "nobody is there who may answer",
+  "no one who was asked answered it": "nobody is there who may answer",
   "it was answered for the whole session": "it was answered before, for the whole session",
 });
 
