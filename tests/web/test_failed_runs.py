@@ -68,8 +68,10 @@ async def test_an_agent_that_is_not_there() -> None:
     error = await failure(served_agent(command=["there-is-no-such-program"]))
     assert (error.name, error.message) == (
         "AgentNotFound",
-        "the agent's program is not installed on the server; "
-        "the operator of the server finds more in its log",
+        (
+            "the agent's program is not installed on the server; "
+            "the operator of the server finds more in its log"
+        ),
     )
 
 
