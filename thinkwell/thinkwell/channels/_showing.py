@@ -183,7 +183,6 @@ class _Streaming:
         self._edits = capabilities.edits
         self._paced = capabilities.paced
         self._interval = 0.0 if self._paced else _interval(settings, EDIT_INTERVAL if self._edits else 0.0)
-        self._least = 1 if self._paced else settings.least_characters
         self._failed = failed
         self.refusal: Exception | None = None
         self._broken = False
@@ -213,7 +212,8 @@ class _Streaming:
         if not _is_text(piece):
             return -math.inf
         is_complete = len(self._queue) > 1
-        is_enough = is_complete or len(piece.text) >= self._least
+        least = 1 if self._paced else self._settings.least_characters
+        is_enough = is_complete or len(piece.text) >= least
         return self._handed_at + self._interval if is_enough else math.inf
 
     async def begin(self) -> None:
