@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -72,6 +72,53 @@ class _Respond(Struct, frozen=True, gc=False):
     id: Raw | UnsetType = UNSET
 
 
+class _Client:
+    """Our side, as it is spoken to: in the protocol."""
+
+    def __init__(self) -> None:
+        self.peer: Peer[Asked] = Peer(max_line=sys.maxsize)
+        self.lines: list[bytes] = []
+        """What it is told next."""
+
+    def take(self) -> bytes:
+        """Return what it is told, once."""
+        data = b"".join(self.lines)
+        self.lines.clear()
+        return data
+
+    def answer(self, id_: rpc.RequestId, value: s.Model) -> None:
+        """Answer a request."""
+        self.lines.append(self.peer.answer(id_, encode(value)))
+
+    def refuse(self, id_: rpc.RequestId, error: rpc.ErrorObject) -> None:
+        """Answer a request by an error."""
+        self.lines.append(self.peer.refuse(id_, error))
+
+    def ask(self, method: str, params: bytes, asked: Asked) -> None:
+        """Send a request."""
+        asked.request_id, line = self.peer.request(method, params, asked)
+        self.lines.append(line)
+
+    def take_back(self, asked: Asked) -> None:
+        """Cancel a request."""
+        if self.peer.abandon(asked.request_id):
+            given_up = encode(s.CancelRequestNotification(request_id=asked.request_id))
+            self.lines.append(rpc.encode_notification(CANCEL_REQUEST, given_up))
+
+    def report(self, session_id: str, message: Message) -> None:
+        """Pass on a message as the program has written it."""
+        self.lines.append(_UPDATE % (encode(session_id), _REPORT % message.raw))
+
+    def say(self, session_id: str, message_id: str, text: str) -> None:
+        """Send a piece of text."""
+        if text:
+            self.lines.append(_UPDATE % (encode(session_id), _CHUNK % (encode(text), encode(message_id))))
+
+    def update(self, session_id: str, updates: Iterable[s.SessionUpdate]) -> None:
+        """Send updates."""
+        self.lines += [_UPDATE % (encode(session_id), encode(update)) for update in updates]
+
+
 class LineAgent:
     """The state of one program and its host.
 
@@ -96,8 +143,7 @@ class LineAgent:
         self._format: PromptFormat = prompt_format
         self._max_line = max_line
         self._lines = LineSplitter(max_line)
-        self._peer: Peer[Asked] = Peer(max_line=sys.maxsize)
-        self._to_client: list[bytes] = []
+        self._client = _Client()
         self._to_program: list[Outgoing] = []
         self._greeting: list[rpc.RequestId] = []
         """Requests to initialize that wait for the program to acknowledge."""
@@ -110,9 +156,8 @@ class LineAgent:
         self._approvals = 0
         self._progress = Progress()
         self._questions = Questions()
-        self._flawed = 0
-        self._strays = 0
-        self._unsaid = 0
+        self._doubts = Counter[str]()
+        """How often each doubtful thing was seen."""
         self._speaks = False
         """Whether it has ever written a message of its own accord."""
         self._too_long: FrameTooLong | None = None
@@ -128,7 +173,7 @@ class LineAgent:
 
     def from_client(self, data: bytes) -> None:
         """Take the next bytes of our side, in the protocol."""
-        for message in self._peer.receive(data):
+        for message in self._client.peer.receive(data):
             match message:
                 case rpc.Request():
                     self._serve(message)
@@ -158,15 +203,13 @@ class LineAgent:
         line = self._lines.finish()
         message = read_message(line)
         if message is not None and message.sort == "broken":
-            self._doubt(1, "ended in the middle of a message, which is left out", message.flaw, line)
+            self._doubt("ended in the middle of a message, which is left out", message.flaw, line)
         elif message is not None:
             self._take(message, line)
 
     def take_for_client(self) -> bytes:
         """Return what is to be told our side, once."""
-        data = b"".join(self._to_client)
-        self._to_client.clear()
-        return data
+        return self._client.take()
 
     def take_for_program(self) -> list[Outgoing]:
         """Return the lines that are to be written to the program, once."""
@@ -176,7 +219,7 @@ class LineAgent:
     @property
     def has_news(self) -> bool:
         """Whether there is anything to tell our side."""
-        return bool(self._to_client) or self.failure is not None
+        return bool(self._client.lines) or self.failure is not None
 
     # What our side wants
 
@@ -191,22 +234,15 @@ class LineAgent:
             case "session/new":
                 self._sessions += 1
                 self._session_id = f"lines-{self._sessions}"
-                self._answer(request.id, s.NewSessionResponse(session_id=self._session_id))
+                self._client.answer(request.id, s.NewSessionResponse(session_id=self._session_id))
             case "session/prompt":
                 prompt = decode(s.PromptRequest, request.params)
                 line = prompt_line(prompt, self._format)
                 self._waiting.append(Turn(request.id, prompt.session_id, line))
                 self._begin()
             case method:
-                self._refuse(
-                    request.id, METHOD_NOT_FOUND, f"A program that speaks lines has no word for {method}"
-                )
-
-    def _answer(self, id_: rpc.RequestId, value: s.Model) -> None:
-        self._to_client.append(self._peer.answer(id_, encode(value)))
-
-    def _refuse(self, id_: rpc.RequestId, code: int, message: str, data: JsonValue = None) -> None:
-        self._to_client.append(self._peer.refuse(id_, rpc.ErrorObject(code, message, data)))
+                why = f"A program that speaks lines has no word for {method}"
+                self._client.refuse(request.id, rpc.ErrorObject(METHOD_NOT_FOUND, why))
 
     def _write(self, line: bytes, *, vital: bool) -> None:
         if len(line) > self._max_line + 1:
@@ -229,10 +265,10 @@ class LineAgent:
             self.ends = True
             self._turn = None
             self._questions.drop(turn)
-            self._answer(turn.id, s.PromptResponse(stop_reason="cancelled"))
+            self._client.answer(turn.id, s.PromptResponse(stop_reason="cancelled"))
         for waiting in [one for one in self._waiting if one.session_id == session_id]:
             self._waiting.remove(waiting)
-            self._answer(waiting.id, s.PromptResponse(stop_reason="cancelled"))
+            self._client.answer(waiting.id, s.PromptResponse(stop_reason="cancelled"))
 
     # What the program says
 
@@ -243,10 +279,7 @@ class LineAgent:
 
     def _take(self, message: Message, line: bytes) -> None:
         if message.flaw:
-            self._flawed += 1
-            self._doubt(
-                self._flawed, "sent a line that begins like a message and counts as text", message.flaw, line
-            )
+            self._doubt("sent a line that begins like a message and counts as text", message.flaw, line)
         if self._greeting:
             self._take_greeting(message)
         elif message.kind == "init_ack":
@@ -255,20 +288,20 @@ class LineAgent:
             self._take_stray(message)
         elif message.kind == "result":
             if message.sort == "text" and self._speaks:
-                self._unsaid += 1
-                self._doubt(self._unsaid, "ended its turn with a line that is no message", "plain text", line)
+                self._doubt("ended its turn with a line that is no message", "plain text", line)
             self._end(self._turn, message)
         elif message.kind == "error":
             self._fail(self._turn, message)
         else:
-            self._report(self._turn.session_id, message)
+            self._client.report(self._turn.session_id, message)
             self._turn.note_id(message)
             self._translate(self._turn, message)
         self._speaks |= message.sort == "message" and message.kind != "init_ack"
 
-    def _doubt(self, number: int, what: str, why: str, line: bytes) -> None:
+    def _doubt(self, what: str, why: str, line: bytes) -> None:
         """Log what is probably not meant so."""
-        level = logging.WARNING if number <= WARNED else logging.DEBUG
+        self._doubts[what] += 1
+        level = logging.WARNING if self._doubts[what] <= WARNED else logging.DEBUG
         logger.log(level, "Agent %s %s: %s, %d bytes", self._name, what, why, len(line))
         logger.debug("That line of agent %s: %.200r", self._name, bytes(line[:200]))
 
@@ -285,7 +318,7 @@ class LineAgent:
             case kind:
                 refusal = rpc.ErrorObject(INTERNAL_ERROR, f"it sent {kind!r:.200} before `init_ack`")
         for id_ in self._greeting:
-            self._to_client.append(self._peer.refuse(id_, refusal))
+            self._client.refuse(id_, refusal)
         self._greeting.clear()
 
     def _greeted(self, body: Mapping[str, JsonValue]) -> None:
@@ -299,7 +332,7 @@ class LineAgent:
             agent_info=info,
         )
         for id_ in self._greeting:
-            self._answer(id_, response)
+            self._client.answer(id_, response)
         self._greeting.clear()
 
     def _take_stray(self, message: Message) -> None:
@@ -310,9 +343,8 @@ class LineAgent:
                 self._send_answer(message.kind, forms.NOTHING[message.kind], id_of(message))
             return
         if message.kind in ("result", "error"):
-            self._strays += 1
-            self._doubt(self._strays, "sent what belongs to no prompt", message.kind, message.raw)
-        self._report(self._session_id, message)
+            self._doubt("sent what belongs to no prompt", message.kind, message.raw)
+        self._client.report(self._session_id, message)
         if message.kind in forms.NOTHING:
             self._ask(None, self._session_id, message)
 
@@ -325,12 +357,12 @@ class LineAgent:
                 turn.partials.append(text)
                 self._say(turn, "partial", text)
             case "progress":
-                self._update(turn.session_id, self._progress.heard(body))
+                self._client.update(turn.session_id, self._progress.heard(body))
             case "log":
                 level, title = text_of(body, "level").lower() or "info", text_of(body, "message", "text")
                 if title and level not in _DETAILS:
                     severity = _SEVERITIES.get(level, level)
-                    self._update(turn.session_id, [s.NoticeUpdate(severity=severity, title=title)])
+                    self._client.update(turn.session_id, [s.NoticeUpdate(severity=severity, title=title)])
             case kind if kind in forms.NOTHING:
                 self._ask(turn, turn.session_id, message)
             case _:
@@ -344,33 +376,26 @@ class LineAgent:
             text = encode(message.body).decode() if message.body else ""
         if text != "".join(turn.partials):
             self._say(turn, "result", text)
-        self._answer(turn.id, s.PromptResponse(stop_reason="end_turn", meta={RESULT_META: message.body}))
+        self._client.answer(
+            turn.id, s.PromptResponse(stop_reason="end_turn", meta={RESULT_META: message.body})
+        )
         self._begin()
 
     def _fail(self, turn: Turn, message: Message) -> None:
         """End the turn by the error that the program has reported."""
         self._over(turn, "failed")
-        self._to_client.append(self._peer.refuse(turn.id, error_of(message)))
+        self._client.refuse(turn.id, error_of(message))
         self._begin()
 
     def _over(self, turn: Turn, status: s.ToolCallStatus) -> None:
         """End the turn and what still shows as under way in it; what was asked is answered no more."""
         self._turn = None
-        self._update(turn.session_id, self._progress.ended(status))
+        self._client.update(turn.session_id, self._progress.ended(status))
         for asked in self._questions.drop(turn):
             self._close_call(asked, "failed")
 
-    def _report(self, session_id: str, message: Message) -> None:
-        self._to_client.append(_UPDATE % (encode(session_id), _REPORT % message.raw))
-
     def _say(self, turn: Turn, what: str, text: str) -> None:
-        if text:
-            chunk = _CHUNK % (encode(text), encode(f"{what}-{self._turns}"))
-            self._to_client.append(_UPDATE % (encode(turn.session_id), chunk))
-
-    def _update(self, session_id: str, updates: Iterable[s.SessionUpdate]) -> None:
-        for update in updates:
-            self._to_client.append(_UPDATE % (encode(session_id), encode(update)))
+        self._client.say(turn.session_id, f"{what}-{self._turns}", text)
 
     # Questions
 
@@ -385,8 +410,7 @@ class LineAgent:
             params = forms.approval_request(message, session_id, call_id)
         asked = Asked(message, session_id, turn, call_id)
         self._questions.add(asked)
-        asked.request_id, line = self._peer.request(method, params, asked)
-        self._to_client.append(line)
+        self._client.ask(method, params, asked)
 
     def _answered(self, asked: Asked, outcome: rpc.Result | rpc.Failure) -> None:
         if not self._questions.has(asked):
@@ -402,9 +426,7 @@ class LineAgent:
     def _settle_strays(self) -> None:
         """Answer what was asked without an id before a prompt: answers of that type would wait for it."""
         for asked in self._questions.strays():
-            if self._peer.abandon(asked.request_id):
-                given_up = encode(s.CancelRequestNotification(request_id=asked.request_id))
-                self._to_client.append(rpc.encode_notification(CANCEL_REQUEST, given_up))
+            self._client.take_back(asked)
             self._settle(asked, forms.NOTHING[asked.kind], "failed")
 
     def _settle(self, asked: Asked, answer: bytes | None, status: s.ToolCallStatus) -> None:
@@ -416,7 +438,7 @@ class LineAgent:
         """End the tool call that stands for a request for approval: the program says no more of it."""
         if asked.call_id is not None:
             update = s.ToolCallProgress(tool_call_id=asked.call_id, status=status)
-            self._update(asked.session_id, [update])
+            self._client.update(asked.session_id, [update])
 
     def _respond(self, said: _Respond) -> None:
         """Pass on an answer to what was no question."""
