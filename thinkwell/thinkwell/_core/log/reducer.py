@@ -35,6 +35,8 @@ _TOOL_EVENTS: Final = (ev.ToolStart, ev.ToolUpdate, ev.ToolDone)
 _RARE: Final = (ev.PlanUpdate, ev.UserMessage)
 """What else is part of the conversation."""
 
+_ABOUT_QUESTIONS: Final = (ev.QuestionAsked, ev.QuestionVerdict, ev.QuestionAnswered)
+
 PARTS: Final = (ev.Message, ev.Thought, *_TOOL_EVENTS, *_RARE)
 """What the conversation consists of: any of them ends a message without an id before it."""
 
@@ -49,6 +51,119 @@ PIECES: Final = 40
 
 PACKED: Final = 24
 """How many of them become one: fewer, because long ones stay apart."""
+
+
+class _Questions:
+    """The questions of a run, open and answered."""
+
+    def __init__(self) -> None:
+        self.answers: list[AnswerView] = []
+        self.denied: list[str] = []
+        """Titles of what was denied."""
+        self._open: dict[str, QuestionView] = {}
+        self._verdicts: dict[str, list[ev.QuestionVerdict]] = {}
+        """Those on the open questions."""
+
+    def take(self, event: ev.QuestionAsked | ev.QuestionVerdict | ev.QuestionAnswered) -> None:
+        """Take what happened to one."""
+        if isinstance(event, ev.QuestionAsked):
+            self._open[event.id] = QuestionView(
+                id=event.id,
+                title=event.title,
+                asks=event.asks,
+                options=event.options,
+                fields=event.fields,
+                url=event.url,
+                tool_id=event.tool_id,
+                asked_at=event.at,
+                deadline=None if event.timeout is None else event.at + event.timeout,
+            )
+        elif isinstance(event, ev.QuestionVerdict):
+            self._verdicts.setdefault(event.id, []).append(event)
+        else:
+            self._answered(event)
+
+    def _answered(self, event: ev.QuestionAnswered) -> None:
+        verdicts = tuple(self._verdicts.pop(event.id, ()))
+        asked = self._open.pop(event.id, None)
+        if asked is None:
+            return
+        if (event.choice or "").startswith("reject") or _is_denied_without_option(event, asked):
+            self.denied.append(asked.title)
+        self.answers.append(
+            AnswerView(
+                id=event.id,
+                title=asked.title,
+                asks=asked.asks,
+                tool_id=asked.tool_id,
+                choice=event.choice,
+                by=event.by,
+                why=event.why,
+                verdicts=verdicts,
+                asked_at=asked.asked_at,
+                answered_at=event.at,
+            )
+        )
+
+    def open(self) -> tuple[QuestionView, ...]:
+        """Return the open ones, with the verdicts so far."""
+        return tuple(map(self._with_verdicts, self._open.values()))
+
+    def _with_verdicts(self, question: QuestionView) -> QuestionView:
+        verdicts = self._verdicts.get(question.id)
+        return dataclasses.replace(question, verdicts=tuple(verdicts)) if verdicts else question
+
+
+class _State:
+    """What is known of a run beside its conversation, its questions and its plans."""
+
+    def __init__(self, session: ev.SessionOpened) -> None:
+        self.session = session
+        self.phases: list[ev.PhaseChanged] = []
+        self.usage: ev.UsageUpdate | None = None
+        self.tokens: TokenCounts | None = None
+        self.attempts: list[ev.ResultAttempt] = []
+        self.notices: list[ev.Notice] = []
+        self.stalled: ev.Stalled | None = None
+        self.mode: str | None = None
+        self.commands: tuple[ev.Command, ...] = ()
+        self.turns = 0
+        self.dropped = 0
+        self.stop_reason: str | None = None
+
+    def take(self, event: ev.ThoughtEvent) -> None:  # noqa: C901 - one table
+        """Take an event; most say nothing of this."""
+        match event:
+            case ev.UsageUpdate():
+                known = None if self.usage is None else self.usage.cost
+                self.usage = event if event.cost is not None else replace(event, cost=known)
+            case ev.SessionOpened():
+                self.session = event
+                self.mode = event.mode
+            case ev.ConfigUpdate():
+                self.session = replace(self.session, model=chosen_model(event.options))
+            case ev.ModeUpdate():
+                self.mode = event.mode_id
+            case ev.CommandsUpdate():
+                self.commands = event.commands
+            case ev.PhaseChanged():
+                self.phases.append(event)
+            case ev.TurnStarted():
+                self.turns = event.number
+            case ev.TurnEnded():
+                self.stop_reason = event.stop_reason
+                if event.usage is not None:
+                    self.tokens = with_tokens(self.tokens or TokenCounts(), event.usage)
+            case ev.ResultAttempt():
+                self.attempts.append(event)
+            case ev.Notice():
+                self.notices.append(event)
+            case ev.Stalled():
+                self.stalled = event
+            case ev.Dropped():
+                self.dropped += event.count
+            case _:
+                pass  # nothing of it is shown
 
 
 class ViewReducer:
@@ -68,8 +183,8 @@ class ViewReducer:
     """
 
     def __init__(self, *, agent: str = "", cwd: str = "") -> None:
-        self._session = ev.SessionOpened(agent=agent, cwd=cwd, session_id="")
-        self._phases: list[ev.PhaseChanged] = []
+        self._state = _State(ev.SessionOpened(agent=agent, cwd=cwd, session_id=""))
+        self._questions = _Questions()
         self._messages: list[list[str]] = []
         """The pieces of each message."""
         self._thoughts: list[list[str]] = []
@@ -93,23 +208,8 @@ class ViewReducer:
         """What the last snapshot showed, as long as it is still right."""
         self._plans: dict[str, ev.PlanUpdate] = {}
         self._plan_changes = 0
-        self._usage: ev.UsageUpdate | None = None
-        self._tokens: TokenCounts | None = None
-        self._questions: dict[str, QuestionView] = {}
-        self._verdicts: dict[str, list[ev.QuestionVerdict]] = {}
-        """Those on the open questions."""
-        self._answers: list[AnswerView] = []
-        self._attempts: list[ev.ResultAttempt] = []
-        self._notices: list[ev.Notice] = []
-        self._stalled: ev.Stalled | None = None
         self._heard_at = 0.0
         """When the last event came."""
-        self._denied: list[str] = []
-        self._mode: str | None = None
-        self._commands: tuple[ev.Command, ...] = ()
-        self._turns = 0
-        self._dropped = 0
-        self._stop_reason: str | None = None
 
     def apply(self, events: Iterable[ev.ThoughtEvent]) -> None:  # noqa: C901 - calls would cost more than this
         """Take the next events, in order. `TurnStarted` begins new messages."""
@@ -160,9 +260,14 @@ class ViewReducer:
             return True
         if isinstance(event, ev.TurnStarted):
             self._forget_messages()
-            self._apply_course(event)
+            self._timeline.append(TimelineItem(kind="turn", index=event.number, at=event.at))
+            self._state.take(event)
             return True
-        self._apply_state(event)  # such news may come in the middle of a message
+        # Such news may come in the middle of a message.
+        if isinstance(event, _ABOUT_QUESTIONS):
+            self._questions.take(event)
+        else:
+            self._state.take(event)
         return False
 
     def _begin(
@@ -233,87 +338,9 @@ class ViewReducer:
             self._merge_tool(id_, news)
         self._tool_news.clear()
 
-    def _apply_state(self, event: ev.ThoughtEvent) -> None:
-        match event:
-            case ev.UsageUpdate():
-                known = None if self._usage is None else self._usage.cost
-                self._usage = event if event.cost is not None else replace(event, cost=known)
-            case ev.SessionOpened():
-                self._session = event
-                self._mode = event.mode
-            case ev.ConfigUpdate():
-                self._session = replace(self._session, model=chosen_model(event.options))
-            case ev.ModeUpdate():
-                self._mode = event.mode_id
-            case ev.CommandsUpdate():
-                self._commands = event.commands
-            case ev.QuestionAsked() | ev.QuestionVerdict() | ev.QuestionAnswered():
-                self._question(event)
-            case _:
-                self._apply_course(event)
-
-    def _apply_course(self, event: ev.ThoughtEvent) -> None:
-        match event:
-            case ev.PhaseChanged():
-                self._phases.append(event)
-            case ev.TurnStarted():
-                self._turns = event.number
-                self._timeline.append(TimelineItem(kind="turn", index=event.number, at=event.at))
-            case ev.TurnEnded():
-                self._stop_reason = event.stop_reason
-                if event.usage is not None:
-                    self._tokens = with_tokens(self._tokens or TokenCounts(), event.usage)
-            case ev.ResultAttempt():
-                self._attempts.append(event)
-            case ev.Notice():
-                self._notices.append(event)
-            case ev.Stalled():
-                self._stalled = event
-            case ev.Dropped():
-                self._dropped += event.count
-            case _:
-                pass  # nothing of it is shown
-
-    def _question(self, event: ev.QuestionAsked | ev.QuestionVerdict | ev.QuestionAnswered) -> None:
-        if isinstance(event, ev.QuestionAsked):
-            self._questions[event.id] = QuestionView(
-                id=event.id,
-                title=event.title,
-                asks=event.asks,
-                options=event.options,
-                fields=event.fields,
-                url=event.url,
-                tool_id=event.tool_id,
-                asked_at=event.at,
-                deadline=None if event.timeout is None else event.at + event.timeout,
-            )
-        elif isinstance(event, ev.QuestionVerdict):
-            self._verdicts.setdefault(event.id, []).append(event)
-        else:
-            verdicts = tuple(self._verdicts.pop(event.id, ()))
-            asked = self._questions.pop(event.id, None)
-            if asked is None:
-                return
-            if (event.choice or "").startswith("reject") or _is_denied_without_option(event, asked):
-                self._denied.append(asked.title)
-            self._answers.append(
-                AnswerView(
-                    id=event.id,
-                    title=asked.title,
-                    asks=asked.asks,
-                    tool_id=asked.tool_id,
-                    choice=event.choice,
-                    by=event.by,
-                    why=event.why,
-                    verdicts=verdicts,
-                    asked_at=asked.asked_at,
-                    answered_at=event.at,
-                )
-            )
-
     def dropped(self, count: int) -> None:
         """Count events that were dropped before they came here."""
-        self._dropped += count
+        self._state.dropped += count
 
     def last_message(self) -> str:
         """Return the text of the last message."""
@@ -337,15 +364,15 @@ class ViewReducer:
         if self._shown_tools is None:
             self._shown_tools = MappingProxyType(self._tools.copy())
         main = self._plans.get("main") or next(iter(self._plans.values()), None)
-        session = self._session
-        stalled = self._stalled
+        state = self._state
+        session, stalled = state.session, state.stalled
         return RunView(
             agent=session.agent,
             cwd=session.cwd,
             session_id=session.session_id or None,
             model=session.model,
-            phase=self._phases[-1].phase if self._phases else "starting",
-            phases=tuple(map(_phase_view, self._phases, [*self._phases[1:], None])),
+            phase=state.phases[-1].phase if state.phases else "starting",
+            phases=tuple(map(_phase_view, state.phases, [*state.phases[1:], None])),
             text="".join(messages),
             messages=messages,
             thoughts="".join(thoughts),
@@ -356,25 +383,21 @@ class ViewReducer:
             plan=main.entries if main else (),
             plans=MappingProxyType(self._plans.copy()),
             plan_changes=self._plan_changes,
-            usage=self._usage,
-            tokens=self._tokens,
-            questions=tuple(map(self._with_verdicts, self._questions.values())),
-            answers=tuple(self._answers),
-            denied=tuple(self._denied),
-            attempts=tuple(self._attempts),
-            notices=tuple(self._notices),
+            usage=state.usage,
+            tokens=state.tokens,
+            questions=self._questions.open(),
+            answers=tuple(self._questions.answers),
+            denied=tuple(self._questions.denied),
+            attempts=tuple(state.attempts),
+            notices=tuple(state.notices),
             stalled=None if stalled is None or self._heard_at > stalled.at else stalled,
-            mode=self._mode,
-            commands=self._commands,
-            turns=self._turns,
-            dropped=self._dropped,
-            stop_reason=self._stop_reason,
+            mode=state.mode,
+            commands=state.commands,
+            turns=state.turns,
+            dropped=state.dropped,
+            stop_reason=state.stop_reason,
             error=error,
         )
-
-    def _with_verdicts(self, question: QuestionView) -> QuestionView:
-        verdicts = self._verdicts.get(question.id)
-        return dataclasses.replace(question, verdicts=tuple(verdicts)) if verdicts else question
 
 
 _id_of: Final = attrgetter("message_id")
