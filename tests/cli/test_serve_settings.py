@@ -110,7 +110,7 @@ def wrong(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
         ('token_file = "~/nowhere"', "nowhere: No such file or directory"),
         (
             '[callers.ada]\ntoken_env = "ADAS"\n[callers.bob]\ntoken_env = "SAME"',
-            "ada and bob have the same token; give each one of his own",
+            "ada and bob have the same token; give each its own",
         ),
         ('token_env = "NOT_SET"', "token_env: the environment variable NOT_SET is not set, or is empty"),
         ('token_file = "readable"', "token_file: others can read "),

@@ -151,7 +151,7 @@ async def test_a_user_without_rights(prefix: str) -> None:
             await journal.put("kind", "name", b"piece")
             assert await journal.pick_all("kind") == [("name", b"piece")]
             assert await journal.orphans() == []
-        with pytest.raises(JournalError, match="the user of the URL may not do that; give him ~") as caught:
+        with pytest.raises(JournalError, match="the user of the URL may not do that; give it ~") as caught:
             await redis_journal(f"unix://bob:{QUOTED}@{server.socket}", prefix=prefix).open()
         assert f"~{prefix}:* &{prefix}:* +@all -@dangerous" in str(caught.value)
 

@@ -306,13 +306,13 @@ class QuestionAsked(Event, frozen=True, kw_only=True, tag="question"):
 
 
 class QuestionVerdict(Event, frozen=True, kw_only=True, tag="verdict"):
-    """One of those who were asked has said what he thinks of a question, or has failed to."""
+    """A handler that was asked has given its verdict on a question, or has failed to."""
 
     type: ClassVar[Literal["verdict"]] = "verdict"
 
     id: str
     verdict: str | None
-    """``allow``, ``deny``, …, or ``None``: he leaves it to the next."""
+    """``allow``, ``deny``, …, or ``None``: it is left to the next."""
     by: str
     why: str
 

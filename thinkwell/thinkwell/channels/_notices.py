@@ -75,7 +75,7 @@ async def explain(
     Raises:
         DeliveryFailed: That could not be sent.
     """
-    if type(error) is ThoughtCancelled:  # by him; what derives from it is no wish of his
+    if type(error) is ThoughtCancelled:  # by the person; what derives from it is not their wish
         return await _tell(STOPPED, channel, user_id, _settings(channel, settings), "cancelled", error)
     about = "A message was not answered: %s: %s"
     if isinstance(error, ThinkwellError):

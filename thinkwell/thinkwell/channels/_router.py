@@ -163,7 +163,7 @@ class MessageRouter(AsyncContextManagerMixin):
 
         Args:
             text: What was written.
-            user_id: Who has written, as `channel` calls him.
+            user_id: Who has written, as `channel` calls them.
             channel: Where the answer is delivered.
             channel_id: What the events call the channel; by default the name of its class.
 

@@ -254,7 +254,7 @@ def _tokens(file: Config, token_file: Path | None) -> dict[str, str]:
             what = f"{key}the token in {source} {flaw}; {GOOD_TOKEN}"
             raise typer.BadParameter(what, param_hint=hint)
         if tokens.setdefault(token, caller) != caller:
-            what = f"{tokens[token]} and {caller} have the same token; give each one of his own"
+            what = f"{tokens[token]} and {caller} have the same token; give each its own"
             raise typer.BadParameter(what, param_hint="--config")
 
     def add_of_file(caller: str, path: Path, key: str = "", hint: str = "--config") -> None:

@@ -1,7 +1,7 @@
 """The logs of runs, kept where they outlive the process: in memory, in SQLite, or in Redis Streams.
 
 A server (`thinkwell.web`) appends every event of a run as a numbered entry; watchers read them from
-there, at his own pace and from where he was.
+there, each at its own pace and from where it was.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ class RedisLink:
             return JournalError(self.where, f"it refuses the user or the password of the URL: {said}")
         if isinstance(error, NoPermissionError):
             rights = f"~{self._key}* &{self._key}* +@all -@dangerous"
-            return JournalError(self.where, f"the user of the URL may not do that; give him {rights}: {said}")
+            return JournalError(self.where, f"the user of the URL may not do that; give it {rights}: {said}")
         if isinstance(error, ReadOnlyError | MasterDownError) or any(word in said for word in PASSING):
             # A replica that was promoted has another address behind the same name.
             self._pool.disconnect(inuse_connections=False)

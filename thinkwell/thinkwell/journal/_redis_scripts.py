@@ -307,7 +307,7 @@ end
 local lease = redis.call('ZSCORE', P .. 'owners', known[2])
 return {known[2], lease and tonumber(lease) > now() and 1 or 0}
 """
-"""Returns to whom a running run belongs, and whether he is alive."""
+"""Returns to whom a running run belongs, and whether that process is alive."""
 
 PUT: Final = """
 local kind, name, data = unpack(ARGV, 2)

@@ -171,7 +171,7 @@ class Journal(ABC):
         """Return runs, the one first that was last given to `create`, whatever the clocks say.
 
         Args:
-            caller: Only his.
+            caller: Only this caller's.
             thread: Only those of this conversation.
             status: Only those.
             before: Only those that come behind the run with this id, which need not be among those that are

@@ -259,7 +259,7 @@ async def _relist(server: ClientTools) -> None:
 
 
 class _Side(AgentSide):
-    """The side of a player, who hears of cancelled turns himself: they may have something left to do."""
+    """The side of a player, which hears of cancelled turns itself: they may have something left to do."""
 
     def __init__(self, connection: Connection, player: Player) -> None:
         super().__init__(connection, player)

@@ -34,9 +34,9 @@ def web_app(
 
     Args:
         server: What has the runs.
-        access: Who may use it. Without it everybody may who can connect, and pages of all the web by his
-            browser: so it has to be left out only in a program that looks itself. That one can tell callers
-            apart by `request.state.caller`, a text: each sees only his own runs.
+        access: Who may use it. Without it everybody may who can connect, and pages of all the web by their
+            browser: so leave it out only in a program that checks by itself. That one can tell callers
+            apart by `request.state.caller`, a text: each sees only its own runs.
         page: Whether to serve the page, at ``/``.
         letta: Whether to serve Letta's clients, under ``/v1``.
     """

@@ -1,4 +1,4 @@
-"""What a caller may ask for, and what the operator of a server lets him choose."""
+"""What a caller may ask for, and what the operator of a server lets it choose."""
 
 # ruff: noqa: TC001 - the types of fields are read at run time
 
@@ -223,7 +223,7 @@ def check_request(request: StartRun, agents: Mapping[str, ServedAgent]) -> Check
     """Look whether the operator lets callers have what one asks for.
 
     Raises:
-        RequestInvalid: He does not, or it means nothing.
+        RequestInvalid: It may not be chosen, or means nothing.
     """
     agent = _chosen("agent", request.agent, agents)
     assert agent is not None

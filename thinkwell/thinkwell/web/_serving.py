@@ -210,7 +210,7 @@ class RunServer(AsyncContextManagerMixin):
         Args:
             request: What is to be done.
             caller: Who asks.
-            key: His name for the request. The same one again starts nothing more.
+            key: The caller's name for the request. The same one again starts nothing more.
             tools: Tools for the agent, beside its own.
 
         Returns:
@@ -264,7 +264,7 @@ class RunServer(AsyncContextManagerMixin):
         """Return what is known of a run.
 
         Raises:
-            RunNotFound: He has no such run.
+            RunNotFound: The caller has no such run.
         """
         record = await self.journal.get(run_id)
         if record is None or record.caller != caller:
@@ -296,7 +296,7 @@ class RunServer(AsyncContextManagerMixin):
         """Return a run as it stands.
 
         Raises:
-            RunNotFound: He has no such run.
+            RunNotFound: The caller has no such run.
         """
         record = await self.get(run_id, caller=caller)
         live = self._lives.get(run_id)
@@ -313,7 +313,7 @@ class RunServer(AsyncContextManagerMixin):
         """Watch a run for the time of a block: from its first entry, or from behind the one with a number.
 
         Raises:
-            RunNotFound: He has no such run.
+            RunNotFound: The caller has no such run.
         """
         record = await self.get(run_id, caller=caller)
         live, unstored = self._lives.get(run_id), self._ends.get(run_id)
@@ -354,10 +354,10 @@ class RunServer(AsyncContextManagerMixin):
             question_id: Which of its questions.
             answer: See `thinkwell.questions`.
             caller: Who asks for that.
-            by: What he calls himself, for the log.
+            by: The name of who answers, for the log.
 
         Raises:
-            RunNotFound: He has no such run.
+            RunNotFound: The caller has no such run.
             QuestionClosed: It has no such open question.
             AnswerRefused: The answer does not fit the question, which stays open.
             ServerUnavailable: The server that has the run does not answer.
@@ -369,7 +369,7 @@ class RunServer(AsyncContextManagerMixin):
         """Cancel a run. Nothing happens where it has ended.
 
         Raises:
-            RunNotFound: He has no such run.
+            RunNotFound: The caller has no such run.
             ServerUnavailable: The server that has the run does not answer.
         """
         record = await self.get(run_id, caller=caller)
@@ -380,7 +380,7 @@ class RunServer(AsyncContextManagerMixin):
         """Forget a run that has ended.
 
         Raises:
-            RunNotFound: He has no such run.
+            RunNotFound: The caller has no such run.
             RunStillRunning: It goes on.
         """
         await self.get(run_id, caller=caller)

@@ -1,7 +1,7 @@
 """Why a run has failed, in words for its caller.
 
-He has no program to change, and no business with the server's machine: nothing of Python, no path, command,
-output or key. All that goes to the log of the server, for the one who runs it.
+A caller has no program to change, and no business with the server's machine: nothing of Python, no path,
+command, output or key. All that goes to the log of the server, for the one who runs it.
 """
 
 from __future__ import annotations

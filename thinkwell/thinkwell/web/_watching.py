@@ -1,4 +1,4 @@
-"""Those who watch a run: each reads its log at a pace of his own, and only what the journal has.
+"""Those who watch a run: each reads its log at its own pace, and only what the journal has.
 
 A watcher that keeps up reads from a window in memory that all of them share, with frames made once; one that
 falls behind reads the journal. No watcher waits for another.
@@ -27,7 +27,7 @@ WINDOW: Final = 256 * 1024
 """Bytes of a run's last entries that are kept in memory for those who keep up. Always the last batch."""
 
 PIECE: Final = 64 * 1024
-"""Bytes of entries that are given to those who watch at once, about: each of them may hold as much while his
+"""Bytes of entries that are given to those who watch at once, about: each of them may hold as much while its
 client is slow. A single longer entry is given by itself."""
 
 
@@ -145,9 +145,9 @@ class Watcher:
 
     def __init__(self, journal: Journal, record: RunRecord, tail: Tail | None, after: int) -> None:
         self.record = record
-        """What was known of the run when he came."""
+        """What was known of the run at the start."""
         self.ended: bool = record.ended is not None and after >= record.last_seq
-        """Whether he has everything, the end included."""
+        """Whether it has everything, the end included."""
         self._journal = journal
         self._tail = tail
         self._seq = max(after, 0)
@@ -155,11 +155,11 @@ class Watcher:
 
     @property
     def seq(self) -> int:
-        """Number of the last entry that he has."""
+        """Number of the last entry that it has."""
         return self._seq
 
     def close(self) -> None:
-        """Give him nothing more."""
+        """Give it nothing more."""
         self._closed = True
 
     async def next(self) -> Batch | None:

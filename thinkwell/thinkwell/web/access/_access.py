@@ -1,4 +1,4 @@
-"""Who may use a server, from where, and how much he may send: what stands before every request.
+"""Who may use a server, from where, and how much they may send: what stands before every request.
 
 A request is served when it names this server (`Host`), when no foreign page has sent it (`Origin`,
 `Sec-Fetch-Site`, `Referer`), and when it says who is asking: by a token of a program, or by the cookie of a
@@ -35,7 +35,7 @@ class Access:
 
     Args:
         tokens: Names of callers, by their tokens. A caller may have several tokens, and sees the runs that
-            were started under his name. Tokens have at least 16 characters.
+            were started under its name. Tokens have at least 16 characters.
         hosts: Names of the server, such as ``think.example.org``; with a port, only that one counts.
         origins: Other places whose pages may use the server, such as ``https://app.example.org``.
         proxies: Addresses or networks of proxies before the server. What they say in ``X-Forwarded-For`` and

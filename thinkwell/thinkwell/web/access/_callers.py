@@ -116,7 +116,7 @@ class Sessions:
         tokens: What secrets there are.
         journal: Where sessions are kept.
         age: Seconds that one lasts.
-        most: How many a caller may have. One more ends his oldest.
+        most: How many a caller may have. One more ends the oldest.
     """
 
     def __init__(self, tokens: Tokens, journal: Journal, *, age: float, most: int) -> None:

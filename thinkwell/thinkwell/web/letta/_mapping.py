@@ -63,7 +63,7 @@ _SAID: Final = (ev.Message, ev.Thought, ev.ToolStart, ev.ToolUpdate, ev.ToolDone
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """A question that the client has to answer, as he sees it."""
+    """A question that the client has to answer, as the client sees it."""
 
     question: ev.QuestionAsked
     message_id: str

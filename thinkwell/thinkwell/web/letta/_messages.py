@@ -55,7 +55,7 @@ class _Message(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field=
     seq_id: int | None = None
     """Number within the run; ``None`` in lists."""
     otid: str | None = None
-    """Another name for the message; that of a user's message is his client's."""
+    """Another name for the message; that of a user's message is the client's."""
     step_id: str | None = None
     """Of what the model says at once, up to what the tools return: all messages have the same."""
 
@@ -67,7 +67,7 @@ class UserMessage(_Message, frozen=True, kw_only=True, tag="user_message"):
 
 
 class SystemMessage(_Message, frozen=True, kw_only=True, tag="system_message"):
-    """What the user's program has said beside him. In lists only."""
+    """What the user's program has said beside the user. In lists only."""
 
     content: str
 

@@ -243,7 +243,7 @@ class _Wanted:
     """What one who watches wants to be sent.
 
     Args:
-        watcher: He.
+        watcher: Reads the run.
         kinds: Kinds of events, beside the end; ``None``: all.
     """
 
