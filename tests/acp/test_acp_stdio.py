@@ -117,6 +117,21 @@ async def test_what_is_sent_now_is_what_the_pipe_takes() -> None:
         assert sent >= 4096  # POSIX: no pipe takes less
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_what_is_read_for_a_task_that_is_cancelled_then_is_there_for_the_next(tmp_path: Path) -> None:
+    os.mkfifo(written := tmp_path / "written")
+    code = "import sys; sys.stdin.readline(); print('hello', flush=True); open(sys.argv[1], 'w').close()"
+    async with running(code, str(written), exit_grace=5) as t:
+        reading = asyncio.create_task(t.receive())
+        await anyio.wait_all_tasks_blocked()
+        await t.send(b"\n")
+        written.read_bytes()  # it holds the event loop up, until there is something to read
+        asyncio.get_running_loop().call_later(0, reading.cancel)  # behind the look at what can be read
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        assert await t.receive() == b"hello\n"
+
+
 async def test_a_flood_on_standard_error_holds_up_nothing_and_its_end_is_kept() -> None:
     code = (
         "import sys; [sys.stderr.write(f'{n:9}\\n') for n in range(300_000)];"

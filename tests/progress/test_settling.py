@@ -49,6 +49,14 @@ def test_a_line_has_room_for_so_many(run: Looking) -> None:
     assert len(run.held) == 2
 
 
+def test_a_thought_that_goes_on_later_is_settled_once(run: Looking) -> None:
+    thought = ev.Thought(text="Hm.", message_id="1")
+    run.story.tell(thought).say("So")
+    assert run.look() == ["thought 0.0"]
+    run.story.tell(thought)
+    assert run.look(end=True) == ["said 'So' first"]
+
+
 def test_thoughts_do_not_part_reads(run: Looking) -> None:
     run.story.read("a").think("Hm.")
     run.look()
