@@ -210,7 +210,7 @@ async def decide(question: Question) -> None:
         ({"startup_timeout": -1}, ValueError, "startup_timeout=-1 must be positive"),
         ({"startup_timeout": math.nan}, ValueError, "startup_timeout=nan must be positive"),
         ({"startup_timeout": "5"}, TypeError, "startup_timeout='5' must be a number of seconds"),
-        ({"on_question": decide, "permissions": "deny"}, ValueError, "on_question=….*nobody would be asked"),
+        ({"on_question": decide, "permissions": "deny"}, ValueError, "on_question=….*no one would be asked"),
         ({"on_question": "me", "permissions": "ask"}, TypeError, "on_question='m'.: give a function"),
         ({"on_question": [decide, 3], "permissions": "ask"}, TypeError, "on_question=3"),
         ({"on_question": 3, "permissions": "ask"}, TypeError, "on_question=3.: give a function, or a list"),

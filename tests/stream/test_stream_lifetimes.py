@@ -99,7 +99,7 @@ async def test_iterate_never_await__an_error_nobody_looked_at_is_logged_once_at_
     with caplog.at_level(logging.DEBUG, "thinkwell"):
         run = await _fail_unseen()
         gc.collect()
-    (record,) = [record for record in caplog.records if "nobody" in record.getMessage()]
+    (record,) = [record for record in caplog.records if "never awaited" in record.getMessage()]
     assert (record.name, record.levelname) == ("thinkwell", "WARNING")
     assert run in record.getMessage()
     assert "out of ink" in record.getMessage()
@@ -132,7 +132,7 @@ async def test_iterate_never_await__only_an_error_that_was_shown_is_no_news(
 ) -> None:
     await _fail_seen(how)
     gc.collect()
-    assert len([record for record in caplog.records if "nobody" in record.getMessage()]) == warnings
+    assert len([record for record in caplog.records if "never awaited" in record.getMessage()]) == warnings
 
 
 async def test_iterate_never_await__a_cancelled_run_is_no_error(caplog: pytest.LogCaptureFixture) -> None:

@@ -210,7 +210,7 @@ def test_what_is_logged_behind_the_end_is_in_the_trace_too() -> None:
         async with simulation.open(ScriptedAgent(script.fails(1, "no")), rates={}) as agent:
             await agent.think().text("Go").stream().wait()
 
-    assert "nobody awaited its result" in "\n".join(simulate_once(program, 3, "asyncio").trace())
+    assert "its result was never awaited" in "\n".join(simulate_once(program, 3, "asyncio").trace())
 
 
 def test_garbage_is_collected_as_before() -> None:

@@ -97,10 +97,12 @@ class SessionState:
             case s.SessionInfoUpdate():
                 self.title = self.title if update.title is UNSET else update.title
                 self.updated_at = self.updated_at if update.updated_at is UNSET else update.updated_at
-            case s.UsageUpdate():  # pragma: no branch - no other is of the state
+            case s.UsageUpdate():
                 known = None if self.usage is None else self.usage.cost
                 cost = update.cost and ev.Cost(amount=update.cost.amount, currency=update.cost.currency)
                 self.usage = SessionUsage(used=update.used, size=update.size, cost=cost or known)
+            case _:  # pragma: no cover - no other is of the state
+                pass
 
     def mode_is(self, mode_id: str) -> None:
         """Take a new mode. An option that is the mode has its value, where it is one of its choices."""
