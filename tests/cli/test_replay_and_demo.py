@@ -118,6 +118,11 @@ def test_the_demo(home: Path) -> None:
     assert json.loads(again.stdout) == json.loads(done.stdout)
 
 
+def test_verbose_tells_what_the_demo_has_logged(home: Path) -> None:
+    assert "Info: " not in run_command("demo").err
+    assert "Info: Run " in run_command("demo", "--verbose").err
+
+
 def test_the_demo_of_a_folder(home: Path) -> None:
     other = home / "other"
     other.mkdir()

@@ -51,7 +51,7 @@ from thinkwell.questions import FieldChoice
 from thinkwell.view import AnswerView, PhaseView, QuestionView, TimelineItem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from thinkwell.events import JsonValue
@@ -1626,6 +1626,16 @@ def changes_in(happened: Sequence[ev.ThoughtEvent]) -> list[Change]:
     return found + reader.end_block(last)
 
 
+def check_texts(texts: Mapping[Block, str], view: RunView) -> None:
+    """Check that blocks have the texts of a view."""
+    for kind, shown_texts in (
+        ("message", view.messages),
+        ("thought", view.thought_blocks),
+        ("user", view.user_messages),
+    ):
+        assert tuple(text for block, text in texts.items() if block.kind == kind) == shown_texts
+
+
 def check_changes(happened: Sequence[ev.ThoughtEvent]) -> None:
     """Check that changes add up to what a view shows, and that each thing has one beginning and its ends."""
     reducer = ViewReducer()
@@ -1664,12 +1674,7 @@ def check_changes(happened: Sequence[ev.ThoughtEvent]) -> None:
             case _:
                 pass
     assert said is None
-    for kind, shown_texts in (
-        ("message", view.messages),
-        ("thought", view.thought_blocks),
-        ("user", view.user_messages),
-    ):
-        assert tuple(text for block, text in texts.items() if block.kind == kind) == shown_texts
+    check_texts(texts, view)
     assert {call.id: call for call in calls.values()} == dict(view.tools)
 
 
@@ -1753,12 +1758,7 @@ def check_looks(happened: Sequence[ev.ThoughtEvent], looks: AbstractSet[int]) ->
                         over.add(number)
                 case _:
                     news.append(change)
-        for kind, shown_texts in (
-            ("message", view.messages),
-            ("thought", view.thought_blocks),
-            ("user", view.user_messages),
-        ):
-            assert tuple(text for block, text in texts.items() if block.kind == kind) == shown_texts
+        check_texts(texts, view)
         assert {call.id: call for call in calls.values()} == dict(view.tools)
         assert over == {number for number, call in calls.items() if call.ended_at is not None}
         items = [block for block in texts if view.timeline[-1:] == (item_of(block, view),)]

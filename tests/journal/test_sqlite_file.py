@@ -223,7 +223,7 @@ async def test_what_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "folder-lock").touch()
     for name in ("folder", "file/runs.sqlite", "loop/runs.sqlite", "nul\0", "n" * 300):
         assert "it cannot be opened (" in await reason(tmp_path / name)
-    assert (tmp_path / "folder-lock").exists()  # it may be somebody else's
+    assert (tmp_path / "folder-lock").exists()  # another process may have it
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes with names")

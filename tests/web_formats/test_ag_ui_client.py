@@ -500,5 +500,6 @@ async def test_hostile_ids_and_huge_texts_arrive_as_they_are(kind: Any) -> None:
     assert texts(told) == [long]
     results = [message["content"] for message in told["messages"] if message["role"] == "tool"]
     assert results[:-1] == names
+    assert max(len(message["toolCallId"]) for message in told["messages"] if message["role"] == "tool") <= 200
     assert results[-1].endswith(f"… ({2 * len(long) - 1_000_000} more characters)")
     assert [plan["id"] for plan in told["state"]["plans"]] == ["__proto__"]

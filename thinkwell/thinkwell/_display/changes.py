@@ -7,7 +7,7 @@ log through a `ChangeReader`; `ViewReducer` has the same rules for the whole of 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,16 +38,6 @@ ToolEvent: TypeAlias = ev.ToolStart | ev.ToolUpdate | ev.ToolDone
 BlockKind: TypeAlias = Literal["message", "thought", "user"]
 
 _Piece: TypeAlias = ev.Message | ev.Thought | ev.UserMessage
-
-
-class Entry(Protocol):
-    """An event, or the end of the run."""
-
-    @property
-    def seq(self) -> int: ...
-
-    @property
-    def at(self) -> float: ...
 
 
 KEPT: Final = 64
@@ -198,14 +188,14 @@ class ChangeReader:
                 return [event]
         return [*self.end_block(event), event]
 
-    def end_block(self, entry: Entry) -> list[Change]:
+    def end_block(self, event: ev.ThoughtEvent) -> list[Change]:
         """End what is being said, and return that it has ended, if anything was.
 
         Args:
-            entry: What comes next: an event, or the end of the run.
+            event: What comes next.
         """
         block, self._said = self._said, None
-        return [] if block is None else [BlockEnded(block, entry.seq, entry.at)]
+        return [] if block is None else [BlockEnded(block, event.seq, event.at)]
 
     def _piece(self, kind: BlockKind, event: _Piece) -> list[Change]:
         id_ = event.message_id

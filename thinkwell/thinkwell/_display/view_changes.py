@@ -44,7 +44,10 @@ class _Text(Struct):
 
 
 class ViewReader:
-    """Reads a run look by look. A look costs as much as has happened since the last one.
+    """Reads a run look by look.
+
+    A look costs as much as has happened since the last one, and a little for each message and call, as the
+    making of the view does.
 
     Blocks, calls and turns come in the order in which they began, then what grew or changed of those that
     had begun before, then the plan, then notices, refusals and answers, sorted by time. A view does not say
@@ -70,19 +73,19 @@ class ViewReader:
             view: The run.
             now: Seconds since the run began.
         """
-        texts: tuple[tuple[ch.BlockKind, Sequence[str]], ...] = (
-            ("message", view.messages),
-            ("thought", view.thought_blocks),
-            ("user", view.user_messages),
-        )
+        texts: dict[ch.BlockKind, Sequence[str]] = {
+            "message": view.messages,
+            "thought": view.thought_blocks,
+            "user": view.user_messages,
+        }
         for place in range(max(self._items - 1, 0), len(view.timeline)):
             item = view.timeline[place]
             if place >= self._items:
                 yield from self._begin(item, view)
             if item.kind != "tool" and item.kind != "turn":
-                yield from self._grow(item.kind, dict(texts)[item.kind], item.index, now)
+                yield from self._grow(item.kind, texts[item.kind], item.index, now)
         self._items = len(view.timeline)
-        for kind, blocks in texts:
+        for kind, blocks in texts.items():
             if self._told[kind] < sum(map(len, blocks)):  # an earlier one has grown
                 for index in range(len(blocks)):
                     yield from self._grow(kind, blocks, index, now, resumed=True)
@@ -146,10 +149,10 @@ class ViewReader:
         ]
         self._notices, self._attempts = len(view.notices), len(view.attempts)
         self._answers = len(view.answers)
-        yield from sorted(news, key=news_time)
+        yield from sorted(news, key=_time)
 
 
-def news_time(news: ev.Notice | ev.ResultAttempt | AnswerView) -> float:
+def _time(news: ev.Notice | ev.ResultAttempt | AnswerView) -> float:
     """Return when it happened, in seconds since the run began."""
     return news.answered_at if isinstance(news, AnswerView) else news.at
 

@@ -36,7 +36,7 @@ from thinkwell.sync import open_agent
 from thinkwell.sync.progress import Live
 
 if TYPE_CHECKING:
-    import logging
+    from collections.abc import Callable
 
     from thinkwell import PermissionMode, PermissionPolicy
     from thinkwell.agents import AgentProfile
@@ -74,7 +74,7 @@ def hold_chat(options: ChatOptions) -> int:
     """
     in_vain = leaves_open(options.permissions) and not options.how.can_ask
     with ExitStack() as stack:
-        log = stack.enter_context(log_held(options.how.verbose))
+        write_log = stack.enter_context(log_held(options.how.verbose))
         with launching_shown(options.profile.name, options.how) as on_phase:
             opened = open_agent(
                 options.profile,
@@ -87,7 +87,7 @@ def hold_chat(options: ChatOptions) -> int:
             agent = stack.enter_context(opened)
             _check_folder(agent, options)
             session = stack.enter_context(agent.session(load=options.load, resume=options.resume))
-        return _Chat(agent, session, options, log).hold()
+        return _Chat(agent, session, options, write_log).hold()
 
 
 def _check_folder(agent: Agent, options: ChatOptions) -> None:
@@ -126,14 +126,16 @@ class _Chat:
         agent: The agent.
         session: What is talked in.
         options: What was asked for.
-        log: Holds back what the library logs while a turn is displayed.
+        write_log: Writes what the library has logged while a turn was displayed.
     """
 
-    def __init__(self, agent: Agent, session: Session, options: ChatOptions, log: logging.Handler) -> None:
+    def __init__(
+        self, agent: Agent, session: Session, options: ChatOptions, write_log: Callable[[], None]
+    ) -> None:
         self._agent = agent
         self._session = session
         self._options = options
-        self._log = log
+        self._write_log = write_log
         self._person = options.how.can_ask
         """Whether there is a person."""
         self._plain = not (self._person and sys.stdout.isatty())
@@ -218,7 +220,7 @@ class _Chat:
         # Ctrl-C in the moment before the display receives it cancels the turn, too.
         with stream, Live(stream, style=style.value, verbose=how.verbose, result=False, ctrl_c=True) as live:
             stream.wait()
-        self._log.flush()
+        self._write_log()
         if live.killed:
             raise _Killed
         answer = stream.result()

@@ -9,6 +9,7 @@ import anyio
 from pydantic import BaseModel, Field
 
 from thinkwell import open_agent
+from thinkwell.cli._ending import log_held
 from thinkwell.cli._exit import OK
 from thinkwell.cli._launching import launching_shown
 from thinkwell.cli._showing import finish
@@ -45,7 +46,7 @@ def demonstrate(folder: Path, how: How, record: Path | None) -> int:
 
 
 async def _demonstrate(folder: Path, how: How, record: Path | None) -> int:
-    with launching_shown("builtin", how) as launching:
+    with log_held(how.verbose), launching_shown("builtin", how) as launching:
         async with open_agent("builtin", cwd=folder, record=record, on_phase=launching) as agent:
             launching.done()
             stream = agent.think(Review).text(PROMPT).stream()

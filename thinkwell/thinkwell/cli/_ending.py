@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import logging.handlers
 import signal
 import sys
 from contextlib import ExitStack, contextmanager
@@ -82,27 +81,31 @@ HELD: Final = 1000
 
 
 @contextmanager
-def log_held(verbose: bool) -> Generator[logging.Handler]:
+def log_held(verbose: bool) -> Generator[Callable[[], None]]:
     """Hold back what the library logs while a display draws; write it to standard error at the end.
 
     Args:
         verbose: Whether there is anything to write. Without it, logging is left as it is.
 
     Yields:
-        Its `flush` writes what it holds by now.
+        Writes what is held by now.
     """
-    with ExitStack() as stack:
-        held = logging.handlers.MemoryHandler(HELD, flushLevel=logging.CRITICAL + 1)
-        stack.callback(held.close)
-        if verbose:
-            logger = logging.getLogger("thinkwell")
-            stack.callback(logger.removeHandler, held)
-            stack.callback(logger.setLevel, logger.level)
-            held.setTarget(handler := logging.StreamHandler(sys.stderr))
-            handler.setFormatter(_PlainLines())
-            logger.addHandler(held)
-            logger.setLevel(logging.INFO)
-        yield held
+    if not verbose:
+        yield lambda: None
+        return
+    from logging.handlers import MemoryHandler  # it takes milliseconds
+
+    held = MemoryHandler(HELD, flushLevel=logging.CRITICAL + 1, target=_to_stderr())
+    logger = logging.getLogger("thinkwell")
+    before = logger.level
+    logger.addHandler(held)
+    logger.setLevel(logging.INFO)
+    try:
+        yield held.flush
+    finally:
+        logger.setLevel(before)
+        logger.removeHandler(held)
+        held.close()
 
 
 def log_to_stderr(level: int = logging.WARNING, name: str = "thinkwell") -> None:
@@ -112,8 +115,12 @@ def log_to_stderr(level: int = logging.WARNING, name: str = "thinkwell") -> None
         level: From which level on.
         name: The logger, where it is that of another library.
     """
+    told = logging.getLogger(name)
+    told.addHandler(_to_stderr())
+    told.setLevel(level)
+
+
+def _to_stderr() -> logging.Handler:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_PlainLines())
-    told = logging.getLogger(name)
-    told.addHandler(handler)
-    told.setLevel(level)
+    return handler

@@ -361,9 +361,7 @@ class Run(Generic[T]):
             await (await self._prompt(request)).wait()
 
     async def _prompt(self, request: s.PromptRequest) -> Turn:
-        await (
-            checkpoint_if_cancelled()
-        )  # else the turn of a run that was stopped before would not be cancelled
+        await checkpoint_if_cancelled()  # else a run that was stopped before would begin its turn
         self.record.idle.reset()
         self._move(RunLife.PROMPTING)
         self._turn = Turn(self._host.client, request, self._turn_ended)

@@ -36,7 +36,7 @@ class RunFacts(Struct, frozen=True, kw_only=True):
 
 
 class RunObserver:
-    """Is told of one run. Does nothing by itself: override what is wanted."""
+    """Learns what goes on in one run. Does nothing by itself: override what is wanted."""
 
     def event(self, event: ev.ThoughtEvent, /) -> None:
         """Learn of an event, whether the run keeps it or not. Its number counts only where it does."""
@@ -63,7 +63,7 @@ class RunObserver:
 
 
 class SessionObserver:
-    """Is told of one session. Does nothing by itself: override what is wanted."""
+    """Learns what goes on in one session. Does nothing by itself: override what is wanted."""
 
     def opened(self, session_id: str, /) -> None:
         """Learn what the agent calls it; again where it was replaced by another."""
@@ -84,7 +84,7 @@ class SessionObserver:
 
 
 class Observer(ABC):
-    """Is told of one agent."""
+    """Learns what goes on in one agent."""
 
     @abstractmethod
     def run(self, facts: RunFacts, /) -> RunObserver | None:

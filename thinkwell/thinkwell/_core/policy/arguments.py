@@ -64,9 +64,7 @@ def command_line(raw: JsonValue) -> str | None:
 def _text(value: JsonValue) -> str:
     try:
         return str(value)
-    except (
-        RecursionError
-    ):  # pragma: no cover - only before Python 3.12; no shell runs what is nested that deep
+    except RecursionError:  # pragma: no cover - only before Python 3.12; it runs nowhere
         return "?"
 
 

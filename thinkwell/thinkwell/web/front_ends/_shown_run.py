@@ -225,11 +225,7 @@ class ShownRun:
         return (call for call in self.calls.values() if call.ended is None)
 
     def take(self, entry: LogEntry) -> Iterator[Told]:
-        """Take the next entry, and yield what it tells. Each is to be sent before the next is taken.
-
-        Args:
-            entry: The entry.
-        """
+        """Take the next entry, and yield what it tells. Each is to be sent before the next is taken."""
         self.last = entry.seq
         if isinstance(entry, RunEnded):
             yield from self._end(entry)
@@ -291,7 +287,7 @@ class ShownRun:
                 pass
 
     def _call_id(self, name: str, seq: int) -> str:
-        name = id_ = self._name_call(short(name), seq)
+        name = id_ = short(self._name_call(short(name), seq))
         number = 2
         while id_ in self._ids:
             id_, number = f"{name}#{number}", number + 1
