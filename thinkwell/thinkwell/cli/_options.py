@@ -107,7 +107,9 @@ JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.
 VerboseOption: TypeAlias = Annotated[
     bool,
     typer.Option(
-        "--verbose", "-v", help="Show thoughts and outputs of tools in full, and what the library logs."
+        "--verbose",
+        "-v",
+        help="Show thoughts and outputs of tools in full; with an agent, also what the library logs.",
     ),
 ]
 QuietOption: TypeAlias = Annotated[

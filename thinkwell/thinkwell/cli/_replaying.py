@@ -11,7 +11,6 @@ from thinkwell import JsonSchema, RecordingError, replay
 from thinkwell._recording import _records as rec
 from thinkwell._recording._reading import read_recording
 from thinkwell._recording._replay import check_speed
-from thinkwell.cli._ending import log_held
 from thinkwell.cli._exit import INTERRUPTED, OK
 from thinkwell.cli._showing import finish
 
@@ -43,8 +42,7 @@ def replay_file(file: Path, how: How, *, run: str | None, speed: float) -> int:
     if run is not None and run not in runs:
         raise typer.BadParameter(f"{file} holds no {run!r}, but {', '.join(runs)}", param_hint="--run")
     wanted = [begun for name, begun in runs.items() if run in (None, name)]
-    with log_held(how.verbose):
-        return anyio.run(_show_all, file, wanted, how, speed)
+    return anyio.run(_show_all, file, wanted, how, speed)
 
 
 async def _show_all(file: Path, runs: Sequence[rec.RunBegun], how: How, speed: float) -> int:

@@ -320,7 +320,7 @@ class AgUiFormat(FrontEndFormat):
             self._show_input(call, last=True)
         pending: list[str] = []
         interrupts: list[Chunk] = []
-        for question in self.open_questions:
+        for question in self.run.open_questions:
             called = call_of_front_end(question.asked.fields)
             if called is None:
                 interrupts.append(self._interrupt(question))

@@ -343,7 +343,7 @@ class AiSdkFormat(FrontEndFormat):
                 self._send({"type": "tool-output-error", "toolCallId": id_, "errorText": text})
 
     def _pauses(self) -> None:
-        questions = self.open_questions
+        questions = self.run.open_questions
         of_calls = [
             question.call.id
             for question in questions

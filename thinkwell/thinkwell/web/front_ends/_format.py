@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from thinkwell.journal import RunRecord
     from thinkwell.web._records import LogEntry, ShownError
     from thinkwell.web.front_ends._facts import Chunk
-    from thinkwell.web.front_ends._shown_run import OpenQuestion, ShownRun, Told
+    from thinkwell.web.front_ends._shown_run import ShownRun, Told
 
 __all__ = ("FrontEndFormat",)
 
@@ -32,11 +32,6 @@ class FrontEndFormat(ABC):
         self.run = run
         self._out: list[Chunk] = []
         self._opened = False
-
-    @property
-    def open_questions(self) -> tuple[OpenQuestion, ...]:
-        """The questions that wait for an answer."""
-        return self.run.open_questions
 
     def take(self, entry: LogEntry) -> list[Chunk]:
         """Take the next entry of the run, and return what is sent for it."""

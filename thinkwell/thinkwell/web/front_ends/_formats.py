@@ -145,7 +145,7 @@ class _Segment:
             elif entry.seq in self._cuts:
                 self._form.pause()
                 self._form.resume()
-        if all(question.id in self._answered for question in self._form.open_questions):
+        if all(question.id in self._answered for question in self._form.run.open_questions):
             self._deadline = math.inf
         elif self._deadline == math.inf:
             self._deadline = anyio.current_time() + SETTLE
