@@ -129,7 +129,7 @@ async def test_a_call_of_a_tool_that_the_agent_took_back(tmp_path: Path) -> None
         assert await agent.think().text("x").tool(slow).run() == "Never mind."
     async with again(tmp_path / "r.ndjson") as agent:
         assert await agent.think().text("x").tool(slow).run() == "Never mind."
-    assert called == ["slow", "slow"]
+    assert called in (["slow", "slow"], ["slow"])  # played again, it may be taken back before it begins
 
 
 async def test_servers_for_tools_are_left_to_the_real_agent(tmp_path: Path) -> None:
