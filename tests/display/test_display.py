@@ -1153,14 +1153,14 @@ def test_hunks_are_counted_where_there_are_too_many() -> None:
     old = [f"{n}\n" for n in range(400)]
     new = [f"{n}!\n" if n % 10 == 0 else f"{n}\n" for n in range(400)]
     found = change("".join(old), "".join(new))
-    assert (len(found.hunks), found.more_hunks, found.added) == (diffs.HUNKS, 20, 40)
+    assert (len(found.hunks), found.more_hunks, found.added) == (diffs.BRIEF.hunks, 20, 40)
     assert excerpt(found).more_hunks == 39
 
 
 def test_lines_of_a_hunk_are_counted_where_there_are_too_many() -> None:
     found = change("".join(f"old {n}\n" for n in range(500)), "new\n" * 300)
     (hunk,) = found.hunks
-    assert (len(hunk.lines), hunk.more_lines) == (2 * diffs.SIDE, 800 - 2 * diffs.SIDE)
+    assert (len(hunk.lines), hunk.more_lines) == (2 * diffs.BRIEF.side, 800 - 2 * diffs.BRIEF.side)
 
 
 def test_many_changes_close_to_each_other() -> None:
@@ -1192,9 +1192,9 @@ def test_what_was_compared_is_remembered(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_not_all_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diffs, "KNOWN", 50 * diffs.SIDE)
-    old = "a\n" * diffs.SIDE
-    number = diffs.KNOWN // (2 * diffs.SIDE)
+    monkeypatch.setattr(diffs, "KNOWN", 50 * diffs.BRIEF.side)
+    old = "a\n" * diffs.BRIEF.side
+    number = diffs.KNOWN // (2 * diffs.BRIEF.side)
     for _ in range(number + 10):
         changes_of(edit(old, old.replace("a", f"{_}.")), "")
     assert diffs._known._lines <= diffs.KNOWN
@@ -1218,7 +1218,7 @@ def test_several_changes_of_one_file_are_one() -> None:
     other = ev.DiffContent(path="/p/b", new_text="b\n")
     tool = ToolView(id="t", status="completed", content=(*parts, other, ev.TerminalContent(terminal_id="x")))
     one, two = changes_of(tool, "/p")
-    assert (one.path, one.added, len(one.hunks), one.more_hunks) == ("a", 30, diffs.HUNKS, 10)
+    assert (one.path, one.added, len(one.hunks), one.more_hunks) == ("a", 30, diffs.BRIEF.hunks, 10)
     assert two.path == "b"
 
 

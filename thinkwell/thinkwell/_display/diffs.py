@@ -26,16 +26,25 @@ SIZE: Final = 400_000
 CONTEXT: Final = 2
 """Unchanged lines around a change."""
 
-HUNKS: Final = 20
-"""Hunks of a change that are kept."""
 
-SIDE: Final = 40
-"""Lines that were removed, and lines that were added, in one place, that are kept."""
+class Kept(NamedTuple):
+    """How much of a change is kept."""
+
+    hunks: int = 20
+    side: int = 40
+    """Lines that were removed, and lines that were added, in one place."""
+
+
+BRIEF: Final = Kept()
+"""What fits a terminal or a chat."""
+
+WHOLE: Final = Kept(500, 1_000)
+"""What a page shows."""
 
 WIDTH: Final = 500
 """Characters of a line that are kept."""
 
-WHOLE: Final = 20
+FILE: Final = 20
 """So many lines, with an end to the last one, are taken for a whole file."""
 
 ALONE: Final = 5
@@ -65,6 +74,8 @@ class DiffLine:
     """Clean, and of a bounded length."""
     number: int | None = None
     """Its number in the file: the new one, but for lines that were removed. ``None``: it is not known."""
+    before: int | None = None
+    """Its number in the file before the change; ``None``: it is not known, or the line is new."""
     spans: tuple[tuple[int, int], ...] = ()
     """Which parts of the text changed, where a similar line stands in its place; from, and up to."""
     more: int = 0
@@ -96,16 +107,17 @@ class FileChange:
     """Whether the texts were too long, or too different, to be compared line by line: `added` and `removed`
     may be more than was changed."""
 
-    def and_then(self, other: FileChange) -> FileChange:
+    def and_then(self, other: FileChange, kept: Kept = BRIEF) -> FileChange:
         """Return this change of a file and a later one as one."""
         hunks = self.hunks + other.hunks
+        most = kept.hunks
         return FileChange(
             path=self.path,
             added=self.added + other.added,
             removed=self.removed + other.removed,
-            hunks=hunks[:HUNKS],
+            hunks=hunks[:most],
             new_file=self.new_file,
-            more_hunks=self.more_hunks + other.more_hunks + len(hunks[HUNKS:]),
+            more_hunks=self.more_hunks + other.more_hunks + len(hunks[most:]),
             truncated=self.truncated or other.truncated,
         )
 
@@ -118,7 +130,9 @@ class Totals(NamedTuple):
     removed: int
 
 
-def changes_of(tool: ToolView, cwd: str, *, exactly: bool = False) -> tuple[FileChange, ...]:
+def changes_of(
+    tool: ToolView, cwd: str, *, exactly: bool = False, kept: Kept = BRIEF
+) -> tuple[FileChange, ...]:
     """Return the changes that a tool call shows, one for each file.
 
     Args:
@@ -126,6 +140,7 @@ def changes_of(tool: ToolView, cwd: str, *, exactly: bool = False) -> tuple[File
         cwd: The session's folder, to which paths are relative.
         exactly: Whether they are to be approved: paths are whole, and what does not show is an escape. Of
             tabs, that they are there is seen.
+        kept: How much is kept of each.
     """
     changes: dict[str, FileChange] = {}
     diffs = [part for part in tool.content if isinstance(part, DiffContent)]
@@ -133,8 +148,8 @@ def changes_of(tool: ToolView, cwd: str, *, exactly: bool = False) -> tuple[File
     for number, part in enumerate(diffs):
         known = changes.get(part.path)
         steps = STEPS * min(ALONE, len(diffs)) // len(diffs) if number < FULLY else 0
-        change = _change(part, lines.get(part.path), cwd, _How(exactly, steps))
-        changes[part.path] = change if known is None else known.and_then(change)
+        change = _change(part, lines.get(part.path), cwd, _How(exactly, steps, kept))
+        changes[part.path] = change if known is None else known.and_then(change, kept)
     return tuple(changes.values())
 
 
@@ -154,6 +169,7 @@ class _How(NamedTuple):
     exactly: bool
     steps: int
     """Comparisons at most; 0: only how long it is is told."""
+    kept: Kept
 
 
 def _change(diff: DiffContent, number: int | None, cwd: str, how: _How) -> FileChange:
@@ -231,8 +247,8 @@ def _compared(diff: DiffContent, number: int | None, how: _How) -> FileChange:
     found = compare(old, new, steps=how.steps if size <= SIZE else 0)
     base = _base(diff, number, found.changes)
     groups = list(_groups(found.changes))
-    rows = _Rows(old, new, base, _exact if how.exactly else _clean)
-    hunks = HUNKS if how.steps else 0
+    rows = _Rows(old, new, base, _exact if how.exactly else _clean, how.kept.side)
+    hunks = how.kept.hunks if how.steps else 0
     return FileChange(
         path="",
         added=sum(change.new_to - change.new_from for change in found.changes),
@@ -253,7 +269,7 @@ def _base(diff: DiffContent, number: int | None, changes: Sequence[Change]) -> i
         return 1
     if number is not None:
         return 1 if changes and number == changes[0].new_from + 1 else number
-    whole = diff.old_text.endswith("\n") and diff.old_text.count("\n") >= WHOLE
+    whole = diff.old_text.endswith("\n") and diff.old_text.count("\n") >= FILE
     return 1 if whole else None
 
 
@@ -277,15 +293,22 @@ class _Rows:
         new: The lines that are there.
         base: The number of the first one in its file.
         show: Makes a line fit to be shown.
+        side: Lines that are kept of either side of a change.
     """
 
     def __init__(
-        self, old: Sequence[str], new: Sequence[str], base: int | None, show: Callable[[str], str]
+        self,
+        old: Sequence[str],
+        new: Sequence[str],
+        base: int | None,
+        show: Callable[[str], str],
+        side: int,
     ) -> None:
         self._old = old
         self._new = new
         self._base = base
         self._show = show
+        self._side = side
 
     def hunk(self, group: Sequence[Change]) -> Hunk:
         """Return changes that stand together."""
@@ -293,18 +316,24 @@ class _Rows:
         missing = 0
         at = max(group[0].new_from - CONTEXT, 0)
         for change in group:
-            lines += [self._line(" ", self._new, i) for i in range(at, change.new_from)]
-            shown = self._changed(change) if len(lines) < 4 * SIDE else []
+            lines += self._between(at, change.new_from, change.old_from - change.new_from)
+            shown = self._changed(change) if len(lines) < 4 * self._side else []
             missing += change.old_to - change.old_from + change.new_to - change.new_from - len(shown)
             lines += shown
             at = change.new_to
-        lines += [self._line(" ", self._new, i) for i in range(at, min(at + CONTEXT, len(self._new)))]
+        lines += self._between(at, min(at + CONTEXT, len(self._new)), group[-1].old_to - at)
         return Hunk(lines=tuple(lines), more_lines=missing)
+
+    def _between(self, begin: int, end: int, further: int) -> Iterator[DiffLine]:
+        """Yield lines that did not change. In the old text they stand so much further."""
+        for at in range(begin, end):
+            line = self._line(" ", self._new, at)
+            yield line if line.number is None else replace(line, before=line.number + further)
 
     def _changed(self, change: Change) -> list[DiffLine]:
         old_to, new_to = (
-            min(change.old_to, change.old_from + SIDE),
-            min(change.new_to, change.new_from + SIDE),
+            min(change.old_to, change.old_from + self._side),
+            min(change.new_to, change.new_from + self._side),
         )
         removed = [self._line("-", self._old, i) for i in range(change.old_from, old_to)]
         added = [self._line("+", self._new, i) for i in range(change.new_from, new_to)]
@@ -320,7 +349,8 @@ class _Rows:
         if more or len(text) > WIDTH:
             more, text = more + len(text[WIDTH - 1 :]), f"{text[: WIDTH - 1]}…"
         number = None if self._base is None else self._base + index
-        return DiffLine(sign=sign, text=text, number=number, more=more)
+        before = number if sign == "-" else None
+        return DiffLine(sign=sign, text=text, number=number, before=before, more=more)
 
 
 _Spans: TypeAlias = tuple[tuple[int, int], ...]

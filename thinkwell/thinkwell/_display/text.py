@@ -37,6 +37,17 @@ _SEQUENCES: Final = re.compile(
 """What a terminal obeys. No part can match in two ways, and none goes on past where another may begin, so it
 takes linear time."""
 
+_UNFINISHED: Final = re.compile(
+    rf"""
+    (?: (?: \x1b\[ | \x9b ) [0-?]*+ [\ -/]*+
+    | (?: \x1b\] | \x9d ) [^\x07\x1b\x80-\x9f]{{0,{SEQUENCE}}}+ \x1b?
+    | (?: \x1b[PX^_] | [\x90\x98\x9e\x9f] ) [^\x1b\x80-\x9f]{{0,{SEQUENCE}}}+ \x1b?
+    | \x1b [\ -/]*+ ) \Z
+    """,
+    re.VERBOSE,
+)
+"""The beginning of one at the end of a text."""
+
 _BREAKS: Final = re.compile(r"\r\n?")
 
 _DROPPED: Final = frozenset("\xad\u061c\u200b\u200e\u200f\u2060\ufeff")
@@ -81,6 +92,18 @@ def clean(text: str) -> str:
 def without_sequences(text: str) -> str:
     """Return a text without what a terminal obeys. Other control characters stay."""
     return _SEQUENCES.sub("", text)
+
+
+def unfinished(text: str) -> int:
+    """Return where something begins that a terminal obeys and whose end may come yet; the length: nowhere."""
+    found = _UNFINISHED.search(text)
+    return len(text) if found is None else found.start()
+
+
+def settled(text: str) -> int:
+    """Return how much of a text is shown in the same way whatever follows: its complete lines."""
+    masked = _SEQUENCES.sub(lambda found: " " * len(found[0]), text)  # some hold line ends
+    return masked.rfind("\n", 0, unfinished(masked)) + 1
 
 
 def line(text: str, limit: int = LINE) -> str:

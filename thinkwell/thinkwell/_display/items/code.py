@@ -1,0 +1,100 @@
+"""Code with the looks of its words."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Token
+
+from thinkwell._display.items.nodes import element
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pygments.lexer import Lexer
+
+    from thinkwell._display.items.nodes import Node
+
+COLOURED: Final = 50_000
+"""Characters of code that are coloured; longer code is plain."""
+
+LANGUAGES: Final = frozenset((
+    "bash", "c", "c++", "console", "cpp", "cs", "csharp", "css", "diff", "docker", "dockerfile", "go", "html",
+    "ini", "java", "javascript", "js", "json", "jsx", "kotlin", "lua", "make", "makefile", "markdown", "md",
+    "php", "py", "python", "python3", "rb", "ruby", "rs", "rust", "scala", "sh", "shell", "sql", "swift",
+    "toml", "ts", "tsx", "typescript", "xml", "yaml", "yml", "zsh",
+))  # fmt: skip
+"""The languages whose code is coloured. An agent may name any, and some take very long to be looked at."""
+
+_LOOKS: Final = {
+    Token.Comment: "comment",
+    Token.Keyword: "keyword",
+    Token.Name.Builtin: "builtin",
+    Token.Name.Class: "type",
+    Token.Name.Function: "function",
+    Token.Name.Tag: "keyword",
+    Token.Literal.Number: "number",
+    Token.Literal.String: "string",
+    Token.Generic.Deleted: "removed",
+    Token.Generic.Inserted: "added",
+    Token.Generic.Heading: "type",
+}
+
+
+def styled(pieces: Iterable[tuple[str, str]], look: str = "") -> Node:
+    """Return a text whose pieces have looks of their own.
+
+    Args:
+        pieces: Each text with its classes.
+        look: The classes of the whole.
+    """
+    text: list[str] = []
+    runs: list[str | int] = []
+    for piece, own in pieces:
+        if not piece:
+            continue
+        text.append(piece)
+        if runs and runs[-1] == own:
+            runs[-2] = int(runs[-2]) + len(piece)
+        else:
+            runs += [len(piece), own]
+    if len(runs) == 2 and not runs[1] and not look:
+        return "".join(text)
+    return element("lines", look, attributes={"text": "".join(text), "runs": runs}) if text else ""
+
+
+def coloured(text: str, language: str, begin: int = 0) -> Node:
+    """Return code with the looks of its words, where its language is known.
+
+    Args:
+        text: The code from its beginning.
+        language: What it says that it is in.
+        begin: How many characters of it are left out of what is returned. They decide what the rest is.
+    """
+    language = language.casefold()
+    if language not in LANGUAGES or len(text) > COLOURED:
+        return text[begin:]
+    pieces: list[tuple[str, str]] = []
+    done = 0
+    for kind, piece in _lexer(language).get_tokens(text):
+        done += len(piece)
+        if done > begin:
+            pieces.append((piece[begin - done :] if done - begin < len(piece) else piece, _look(kind)))
+    return styled(pieces)
+
+
+@cache
+def _lexer(language: str) -> Lexer:
+    return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+
+
+@cache
+def _look(kind: object) -> str:
+    """Return the class of words of a kind: that of the kind itself, or of what it is a kind of."""
+    while kind is not Token:
+        if kind in _LOOKS:
+            return _LOOKS[kind]
+        kind = kind.parent
+    return ""

@@ -1,0 +1,290 @@
+"""A text of Markdown while it grows: what is finished is told once, and only the open end again.
+
+The text is drawn in parts: its blocks, the items of a list, the rows of a table, forty lines of code, a thousand
+characters of a long paragraph. A part is closed by complete lines only: an unfinished line may turn what stands
+above it into something else. Closed parts leave what is read again. However a text is cut into pieces, its parts
+come to the same in the end.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import chain, count, islice
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from thinkwell._display.items import markdown as md
+from thinkwell._display.items.code import coloured
+from thinkwell._display.items.nodes import element
+from thinkwell._display.text import clean, settled, unfinished
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from markdown_it.tree import SyntaxTreeNode
+
+    from thinkwell._display.items.nodes import Node
+
+CODE: Final = 40
+"""Lines of code that are a part."""
+
+PARAGRAPH: Final = 4_000
+"""Characters of a paragraph from which on it grows in parts, without its marks until it has ended."""
+
+CHUNK: Final = 1_000
+"""Characters of such a part."""
+
+_FENCE_END: Final = re.compile(r"(`{3,}|~{3,})[ \t]*")
+
+SLOT: Final = element("slot")
+
+
+class TextPart(Struct, frozen=True):
+    """A part of a text, as it is now."""
+
+    path: tuple[int, ...]
+    """The number of its block, and for a part of a block its number there too."""
+    node: Node | None
+    """What it looks like, with a ``slot`` where its own parts are; ``None``: it is gone."""
+
+
+class GrowingText:
+    """A text that grows.
+
+    Add what comes, and take with `flush` what has changed.
+    """
+
+    def __init__(self) -> None:
+        self._raw = ""
+        """What was added, from the first line that may still become another one."""
+        self._begun = False
+        """Whether there is something in front of that."""
+        self._source = ""
+        """The complete lines behind what is closed. The head of an open table or of open code stays."""
+        self._references = md.References()
+        """The names of addresses that are given in what is closed."""
+        self._number = 0
+        """How many blocks are closed."""
+        self._parts = 0
+        """How many parts of the first open block are closed."""
+        self._head: SyntaxTreeNode | None = None
+        """That block as it was when its first part was closed."""
+        self._code = ""
+        """The code that is closed in it."""
+        self._shown: dict[tuple[int, ...], Node] = {}
+        """The open parts, as they were told."""
+        self._waiting: dict[str, list[_Part]] = {}
+        """By what could be a name that is not given yet: the closed parts that have it in them."""
+        self._told: list[TextPart] = []
+
+    def add(self, text: str) -> None:
+        """Add a piece, as the agent sent it."""
+        self._raw += text
+
+    def flush(self, *, whole: bool = False) -> list[TextPart]:
+        """Return what has changed since the last time, parents before their parts.
+
+        Args:
+            whole: Whether nothing more comes for now: a long paragraph is drawn with its marks then.
+        """
+        rest = self._take(whole=whole)
+        if self._source:
+            self._close()
+        self._draw(self._source + rest, whole=whole)
+        told, self._told = self._told, []
+        return told
+
+    def _take(self, *, whole: bool) -> str:
+        """Move the complete lines into the source, and return the unfinished one. Both are clean."""
+        cut = settled(self._raw)
+        complete, self._raw = self._raw[:cut], self._raw[cut:]
+        if complete:
+            self._source += self._clean(complete)
+            self._begun = True
+        return self._clean(self._raw if whole else self._raw[: unfinished(self._raw)])
+
+    def _clean(self, text: str) -> str:
+        # A mark that stands on the character before it stands on a line end here, as it does in the whole text.
+        return clean(f"\n{text}")[1:] if self._begun else clean(text)
+
+    # What is closed
+
+    def _close(self) -> None:
+        references = self._references.copy()
+        blocks = md.blocks(self._source, references)
+        lines = self._source.split("\n")
+        head: list[str] = []
+        done = 0
+        for number, block in enumerate(blocks, 1):
+            if number == len(blocks) and not _has_ended(block, lines):
+                head, done = self._close_parts(block, lines, references, done)
+                break
+            for part in self._parts_of(block, 0, lines, references):
+                self._end(part, references)
+            self._number += 1
+            self._parts, self._head, self._code = 0, None, ""
+            done = md.lines_of(block)[1]
+        self._draw_waiting(references)
+        self._references.keep(references, done)
+        self._source = "\n".join([*head, *lines[done:]])
+
+    def _close_parts(
+        self, block: SyntaxTreeNode, lines: list[str], references: md.References, done: int
+    ) -> tuple[list[str], int]:
+        """Close those parts of the open block that are finished.
+
+        Returns:
+            The lines of the block that are read again with the rest, and the first line of the rest.
+        """
+        begin, end = md.lines_of(block)
+        closed = head = rest = 0
+        match block.type:
+            case "bullet_list" | "ordered_list":
+                closed = len(block.children) - 1
+                rest = md.lines_of(block.children[-1])[0]
+            case "table":
+                closed, head, rest = len(md.rows(block)) - 1, 2, end - 1
+            case "fence":
+                closed, head = (end - begin - 1) // CODE, 1
+                rest = begin + 1 + closed * CODE
+            case _:
+                pass
+        if closed <= 0:
+            return [], done
+        for part in islice(self._parts_of(block, 0, lines, references), 1, closed + 1):
+            self._end(part, references)
+        if block.type == "fence":
+            self._code += "".join(islice(_code_lines(block), closed * CODE))
+        self._head = self._head or block
+        self._parts += closed
+        return lines[begin : begin + head], rest
+
+    def _end(self, part: _Part, references: md.References) -> None:
+        self._tell(part.path, part.node)
+        self._shown.pop(part.path, None)
+        for label in md.labels_of(part.source):
+            if label not in references:
+                self._waiting.setdefault(label, []).append(part)
+
+    def _draw_waiting(self, references: md.References) -> None:
+        """Draw closed parts once more that have names in them which are given only now."""
+        if not self._waiting or len(references) == len(self._references):
+            return
+        parts: dict[tuple[int, ...], _Part] = {}
+        for label in [label for label in self._waiting if label in references]:
+            parts |= {part.path: part for part in self._waiting.pop(label)}
+        for path, part in parts.items():
+            (block,) = md.blocks(part.source, references.copy())
+            drawn = [*_parts_of(block, path[0], part.source.split("\n"), references)]
+            self._tell(path, drawn[len(path) - 1].node)
+
+    # What is open
+
+    def _draw(self, source: str, *, whole: bool) -> None:
+        references = self._references.copy()
+        shown: dict[tuple[int, ...], Node] = {}
+        if source.strip():
+            lines = source.split("\n")
+            blocks = md.blocks(source, references)
+            for number, block in enumerate(blocks):
+                parts = self._parts_of(block, number, lines, references)
+                if block.type == "paragraph" and number == len(blocks) - 1 and not whole:
+                    parts = _long(block, self._number + number) or parts
+                shown |= {part.path: part.node for part in parts}
+        for path in [path for path in self._shown if path not in shown]:
+            self._told.append(TextPart(path, None))
+        for path, node in shown.items():
+            self._tell(path, node)
+        self._shown = shown
+
+    def _tell(self, path: tuple[int, ...], node: Node) -> None:
+        if self._shown.get(path) != node:
+            self._told.append(TextPart(path, node))
+
+    def _parts_of(
+        self, block: SyntaxTreeNode, behind: int, lines: list[str], references: md.References
+    ) -> Iterator[_Part]:
+        """Return an open block and its parts. Of the first one some may be closed."""
+        number = self._number + behind
+        if behind or not self._parts:
+            return _parts_of(block, number, lines, references)
+        return _parts_of(block, number, lines, references, (self._parts, self._head, self._code))
+
+
+class _Part(Struct):
+    path: tuple[int, ...]
+    node: Node
+    source: str = ""
+    """What it is drawn from again when a name in it is given; empty where there can be none."""
+
+
+def _parts_of(
+    block: SyntaxTreeNode,
+    number: int,
+    lines: Sequence[str],
+    references: md.References,
+    closed: tuple[int, SyntaxTreeNode | None, str] = (0, None, ""),
+) -> Iterator[_Part]:
+    """Return a block, and then its parts, where it has some.
+
+    Args:
+        block: The block.
+        number: Its number.
+        lines: The text that it is from.
+        references: The names that are given.
+        closed: How many parts of it are closed and not in that text, how it began, and the code that is closed.
+    """
+    begin, end = md.lines_of(block)
+    first, head, before = closed
+    match block.type:
+        case "bullet_list" | "ordered_list":
+            yield _Part((number,), md.list_of(head or block, SLOT))
+            for place, item in enumerate(block.children, first):
+                source = "\n".join(lines[slice(*md.lines_of(item))])
+                yield _Part((number, place), md.item(item, references), source)
+        case "table":
+            table = "\n".join(lines[begin : begin + 2])
+            yield _Part((number,), md.table_of(block, references, SLOT), table)
+            for place, row in enumerate(md.rows(block), first):
+                source = "\n".join((table, *lines[slice(*md.lines_of(row))]))
+                yield _Part((number, place), md.row(row, references), source)
+        case "fence":
+            yield _Part((number,), md.code(block, SLOT))
+            code = _code_lines(block)
+            for place in count(first):
+                if not (chunk := "".join(islice(code, CODE))):
+                    break
+                begun, before = len(before), before + chunk
+                yield _Part((number, place), coloured(before, md.language(block), begun))
+        case _:
+            yield _Part((number,), md.draw(block, references), "\n".join(lines[begin:end]))
+
+
+def _long(block: SyntaxTreeNode, number: int) -> Iterator[_Part] | None:
+    """Return a paragraph and its parts, where it is long enough to have some."""
+    text = md.content_of(block)
+    if len(text) <= PARAGRAPH:
+        return None
+    chunks = (text[begin : begin + CHUNK] for begin in range(0, len(text), CHUNK))
+    parts = (_Part((number, place), chunk) for place, chunk in enumerate(chunks))
+    return chain((_Part((number,), element("p", "", SLOT)),), parts)
+
+
+def _code_lines(block: SyntaxTreeNode) -> Iterator[str]:
+    return (f"{line}\n" for line in block.content.removesuffix("\n").split("\n") if block.content)
+
+
+def _has_ended(block: SyntaxTreeNode, lines: Sequence[str]) -> bool:
+    """Return whether no line that comes can belong to a block. The last line is empty: it has not come yet."""
+    begin, end = md.lines_of(block)
+    match block.type:
+        case "heading" | "hr":
+            return True
+        case "fence":
+            last = _FENCE_END.fullmatch(lines[end - 1].strip(" "))
+            return end - begin > 1 and last is not None and last[1].startswith(block.markup)
+        case "paragraph" | "table" | "blockquote":
+            return end < len(lines) - 1 and not lines[end].strip()
+        case _:
+            return False

@@ -1,0 +1,104 @@
+"""Nodes: what is shown of a run, as trees of elements and texts, from closed lists.
+
+A node is a text or ``(tag, class, attributes?, *children)``. The page makes elements of it, and notebooks and
+reports get it as HTML. No node holds HTML, and none loads or runs anything.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from thinkwell._display.text import exact, line
+from thinkwell._display.urls import url_host
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from thinkwell.events import JsonValue
+
+Node: TypeAlias = "str | tuple[Part, ...]"
+"""A text, or an element."""
+
+Attributes: TypeAlias = "Mapping[str, JsonValue]"
+
+Part: TypeAlias = "str | Attributes | Node"
+
+Tag: TypeAlias = Literal[
+    "a", "bar", "blockquote", "br", "button", "code", "dd", "del", "details", "div", "dl", "dt", "em", "form",
+    "h3", "h4", "h5", "h6", "hr", "icon", "img", "ins", "li", "lines", "meter", "ol", "p", "pre", "slot",
+    "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "time", "tr", "ul",
+]  # fmt: skip
+"""The elements. Those that HTML does not have:
+
+- ``slot``: the place of the items whose parent this one is;
+- ``lines``: ``text`` with ``runs`` of characters that have a style, as ``[length, class, length, class, …]``;
+- ``icon``: a picture of ours, by its ``name``;
+- ``bar``: a piece of the time axis.
+"""
+
+ATTRIBUTES: Final = frozenset((
+    "asks", "at", "data", "deadline", "does", "fields", "href", "id", "label", "lang", "name", "numbers",
+    "options", "path", "runs", "since", "start", "text", "type", "url", "value",
+))  # fmt: skip
+"""The attributes of all elements together. A page does with them what it knows for the tag, or nothing."""
+
+URL: Final = 4_000
+"""Characters of an address that may be followed."""
+
+_SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
+_UNFIT: Final = re.compile(r"[\x00-\x20\x7f-\x9f]")
+
+
+def element(tag: Tag, look: str = "", *children: Node, attributes: Attributes | None = None) -> Node:
+    """Return an element.
+
+    Args:
+        tag: Which.
+        look: Its classes, words of ours.
+        children: What is in it. Empty texts are left out.
+        attributes: Its attributes, of `ATTRIBUTES`.
+    """
+    inner = tuple(child for child in children if child)
+    return (tag, look, *inner) if attributes is None else (tag, look, attributes, *inner)
+
+
+def text_of(*nodes: Node) -> str:
+    """Return what can be read of nodes."""
+    return "".join(map(_text, nodes))
+
+
+def _text(node: Node) -> str:
+    if isinstance(node, str):
+        return node
+    tag, _, *parts = node
+    if tag == "lines" and parts and not isinstance(parts[0], (str, tuple)):
+        return str(parts[0]["text"])
+    return "".join(_text(part) for part in parts if isinstance(part, (str, tuple)))
+
+
+def safe_link(url: str) -> str | None:
+    """Return an address that may be followed: of the web, or of a mailbox; ``None``: it may not."""
+    found = _SCHEME.match(url)
+    if found is None or len(url) > URL or _UNFIT.search(url):
+        return None
+    scheme = found[1].lower()
+    if scheme == "mailto" or (scheme in ("http", "https") and url_host(url)):
+        return url
+    return None
+
+
+def link(url: str, *inner: Node) -> Iterable[Node]:
+    """Return a link with the host that it leads to, where its text does not say that.
+
+    A link that says one thing and leads to another is a way to deceive. An address that may not be followed
+    becomes text.
+    """
+    says = text_of(*inner)
+    if safe_link(url) is None:
+        return (*inner, "" if says == url else f" ({exact(url)})")
+    leads = url_host(url) or url.partition(":")[2]
+    anchor = element("a", "", *(inner if says.strip() else (line(url),)), attributes={"href": url})
+    if says in (url, leads):
+        return (anchor,)
+    return (anchor, element("span", "host", f" ({line(leads, 300)})"))
